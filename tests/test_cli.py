@@ -454,7 +454,7 @@ def test_files_that_are_no_checkpoints(tmp_path):
     ("args", "file"),
     [
         (("evaluate", "easy", "--deals", 2, "--save", "results"), "results"),
-        (("tournament", "easy", "--folder", "new", "--rules", "micro"), "league.json"),
+        (("tournament", "easy", "--folder", "new", "--rules", "micro"), "micro.jsonl"),
         (("train", "smoke", "--run", "run"), "config.yaml"),
         (("solve", "micro", "--iterations", 2, "--save", "state.safetensors"), "state.safetensors"),
     ],
@@ -661,7 +661,7 @@ LONG = "a" * 250
         ("exploit easy --save ..", "--save '..'"),
         ("evaluate easy --json .", "--json '.'"),
         ("benchmark easy --save .", "--save '.'"),
-        ("benchmark --resume .", "resume '.'"),
+        ("benchmark --resume .", "file '.'"),
         ("benchmark --resume kept", "resume 'kept'"),
         (f"evaluate easy --save {LONG}", "--save aaa"),
         (f"evaluate easy --plot {LONG}.png", "--plot aaa"),

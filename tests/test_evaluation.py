@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
@@ -12,12 +13,10 @@ import numpy as np
 import pytest
 
 from hearts_agents import make_agent, register_agent
-from hearts_agents.models.network import snapshot
 from hearts_env import Game, HeartsError, Rules, __version__, settle
-from hearts_env.encoders import make_encoder
 from hearts_env.seeds import derived_seed
 from hearts_train.command.reports import show_evaluations
-from hearts_train.measure import evaluation
+from hearts_train.measure import contest
 from hearts_train.measure.duel import Block
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.intervals import mean_and_interval
@@ -25,6 +24,7 @@ from hearts_train.measure.matches import chips_won, string_matches
 from hearts_train.measure.summary import Evaluation, plot
 from hearts_train.measure.tournament import tournament
 from tests.refusals import refused
+from tests.tournament_kills import timeless
 
 
 class Lowest:
@@ -58,13 +58,12 @@ class Stopping(Lowest):
 
 def figures(result: Evaluation) -> dict[str, object]:
     """All that must not depend on the clock, nor on how the agent was given."""
-    record = result.to_json()
-    return {name: record[name] for name in record if "ms_per" not in name and name != "agents"}
+    return {**timeless(result.to_json()), "agents": None}
 
 
 def play_plainly(agent, opponent, rules, deals, seed):
-    """Every deal with the agent in every seat, one game after another: scores, agent's first."""
-    rows, shooters = [], []
+    """Every deal with the agent in every seat: scores, its own first; who shot; its chips."""
+    rows, shooters, chips = [], [], []
     for number in range(deals):
         for seat in range(rules.players):
             game = Game.deal(rules, derived_seed(seed, number))
@@ -73,7 +72,17 @@ def play_plainly(agent, opponent, rules, deals, seed):
             scores = game.scores()
             rows.append(scores[seat:] + scores[:seat])
             shooters.append(None if game.shooter is None else game.shooter == seat)
-    return np.array(rows, float), shooters
+            if rules.settlement != "points":
+                chips.append(float(settle(rules.settlement, game.points())[0][seat]))
+    return np.array(rows, float), shooters, chips
+
+
+def mean_over_deals(by_play, deals):
+    """The mean of a figure of each play, and its 95 % interval over whole deals, as one list."""
+    by_deal = np.reshape(by_play, (deals, -1)).mean(1)
+    half = 1.96 * by_deal.std(ddof=1) / math.sqrt(deals)
+    mean = by_deal.mean()
+    return pytest.approx([mean, mean - half, mean + half])
 
 
 # ---- margins -------------------------------------------------------------------------------------
@@ -87,30 +96,29 @@ def test_a_deterministic_agent_is_exactly_level_with_itself(rules):
     assert result.plays == 40 * Rules.make(rules).players
 
 
-@pytest.mark.parametrize("name", ["two_player", "micro", "party players=3", "no_pass"])
+@pytest.mark.parametrize("name", ["two_player", "micro", "party players=3", "no_pass", "hoyle"])
 def test_figures_are_those_of_plain_play(name):
     rules, deals, seed = Rules.make(name), 30, 11
-    scores, shooters = play_plainly(Lowest(), Highest(), rules, deals, seed)
+    scores, shooters, chips = play_plainly(Lowest(), Highest(), rules, deals, seed)
     margins = scores[:, 1:].mean(1) - scores[:, 0]
-    by_pair = margins.reshape(deals, -1).mean(1)
     best = scores == scores.min(1, keepdims=True)
     # 1 for each lower score, a half for each equal one: ties in the middle.
     own = scores[:, :1]
     ranks = 1 + (scores < own).sum(1) + ((scores[:, 1:] == own).sum(1)) / 2
-    by_pair_ranks = ranks.reshape(deals, -1).mean(1)
 
     result = evaluate(Lowest(), Highest(), rules, deals, seed)
-    assert result.margin == pytest.approx(margins.mean())
-    assert np.allclose(result.margins, by_pair)
-    half = 1.96 * by_pair.std(ddof=1) / math.sqrt(deals)
-    assert result.ci95 == pytest.approx((margins.mean() - half, margins.mean() + half))
-    assert result.won == pytest.approx((best[:, 0] / best.sum(1)).mean())
+    assert np.allclose(result.margins, margins.reshape(deals, -1).mean(1))
+    assert [result.margin, *result.ci95] == mean_over_deals(margins, deals)
+    # The plays of a deal are one observation.
+    assert [result.won, *result.won_ci95] == mean_over_deals(best[:, 0] / best.sum(1), deals)
+    assert [result.rank, *result.rank_ci95] == mean_over_deals(ranks, deals)
     assert result.tied == pytest.approx((best[:, 0] & (best.sum(1) > 1)).mean())
-    assert result.rank == pytest.approx(ranks.mean())
-    half = 1.96 * by_pair_ranks.std(ddof=1) / math.sqrt(deals)
-    assert result.rank_ci95 == pytest.approx((ranks.mean() - half, ranks.mean() + half))
     if rules.players == 2:  # the rank says nothing beyond the deals won
         assert result.rank == pytest.approx(2 - result.won)
+    if chips:
+        assert [result.chips, *result.chips_ci95] == mean_over_deals(chips, deals)
+    else:
+        assert result.chips is None
     assert result.moons == shooters.count(True)
     assert result.opponent_moons == shooters.count(False)
     assert result.rules == rules.name
@@ -125,41 +133,6 @@ def test_margins_of_a_block_by_hand():
     assert block.margins.tolist() == [7 / 6, 0.0]
 
 
-def test_a_margin_counted_by_hand():
-    # Two cards each, one passed: Lowest passes its lower card, Highest its higher. 2C leads.
-    #  Lowest has  passes  gets   then
-    #  2C 3C       2C      QS     2C led, 3C takes, QS led, 3S: Lowest takes the queen
-    #  2C 3S       2C      QS     2C, 3C led by Highest; Lowest throws 3S and QS: Highest
-    #  2C QS       2C      3S     the same cards: Highest
-    #  3C 3S       3C      QS     the same cards: Highest
-    #  3C QS       3C      3S     the same cards: Highest
-    #  3S QS       3S      3C     as in the first line: Lowest
-    # The first and the last are the two seats of one deal, so a pair's margin is -13 or +13.
-    rules = Rules(
-        players=2,
-        removed=tuple(c for c in Rules().deck if c not in ("2C", "3C", "3S", "QS")),
-        hand_size=2,
-        moon="none",
-        pass_count=1,
-        pass_rotation=("left",),
-    )
-    result = evaluate(Lowest(), Highest(), rules, deals=200, seed=8)
-    lost = [
-        set(Game.deal(rules, derived_seed(8, number)).hand(0)) in ({"2C", "3C"}, {"3S", "QS"})
-        for number in range(200)
-    ]
-    assert result.margins.tolist() == [-13 if both else 13 for both in lost]
-    assert result.margin == pytest.approx(13 - 26 * sum(lost) / 200)
-    # Two deals of six are lost: 13/3 on average, standard deviation 13 sqrt(8) / 3.
-    assert result.margin == pytest.approx(13 / 3, abs=4 * 13 * math.sqrt(8) / 3 / math.sqrt(200))
-    assert result.ci95[1] - result.margin == pytest.approx(1.96 * 12.26 / math.sqrt(200), rel=0.1)
-    assert result.won == pytest.approx(1 - sum(lost) / 200)
-    # Both plays of a deal are won or both are lost: 200 observations and not 400.
-    share = sum(lost) / 200
-    half = 1.96 * math.sqrt(share * (1 - share) / 199)
-    assert result.won_ci95 == pytest.approx((1 - share - half, 1 - share + half))
-
-
 def test_the_table_plays_as_strongly_as_the_rule_book_says():
     # Issue 2: standard over easy about +2.2, standard_trump over standard about +2.0.
     over_easy = evaluate("standard", "easy", deals=4000, seed=1)
@@ -169,30 +142,10 @@ def test_the_table_plays_as_strongly_as_the_rule_book_says():
     assert evaluate("easy", "standard", deals=1000).margin < 0
 
 
-def test_chips_are_those_of_each_deal_settled_on_its_own():
-    rules = Rules.preset("hoyle", 4)
-    agents = [make_agent("standard"), Lowest(), Lowest(), Lowest()]
-    won = []
-    for number in range(30):
-        for seat in range(4):
-            game = Game.deal(rules, derived_seed(2, number))
-            while (player := game.player) is not None:
-                game.play(agents[(player - seat) % 4].act(game.view(player)))
-            won.append(float(settle(rules.settlement, game.points())[0][seat]))
-    result = evaluate("standard", Lowest(), rules, deals=30, seed=2)
-    by_deal = np.array(won).reshape(30, 4).mean(1)
-    assert result.chips == pytest.approx(by_deal.mean())
-    half = 1.96 * by_deal.std(ddof=1) / math.sqrt(30)
-    assert result.chips_ci95 == pytest.approx((by_deal.mean() - half, by_deal.mean() + half))
-    assert evaluate("standard", "easy", "classic", deals=4).chips is None
-
-
 def test_points_of_1_0_6_6_pay_the_first_player_a_chip_less():
     points = np.array([[1, 0, 6, 6], [0, 1, 6, 6], [0, 0, 6, 7]])
-    rules = Rules.preset("hoyle", 4)
-    assert rules.settlement == "simple"
     # The pot of 13 goes to the second player, then to the first, then half and half.
-    assert chips_won(rules, points).tolist() == [-1, 13, 6.5]
+    assert chips_won(Rules.preset("hoyle", 4), points).tolist() == [-1, 13, 6.5]
 
 
 def test_a_revoked_deal_is_settled_by_what_the_offender_pays():
@@ -247,49 +200,29 @@ def test_the_digest_of_the_deals_depends_on_nothing_but_the_cards():
     assert digest("easy", "standard", "two_player", 2, 3) == by_hand
 
 
-def test_digests_tell_networks_apart(tmp_path):
-    digests = set()
-    for bias in (0.0, 0.0, 1.0):
-        rules = Rules.make("micro")
-        size = int(np.prod(make_encoder("flat").space(rules).shape))
-        layers = [(np.zeros((rules.num_actions, size)), np.full(rules.num_actions, bias))]
-        agent = snapshot(layers, rules)
-        digests.add(evaluate(agent, "easy", deals=2).agents[0]["digest"])
-    assert len(digests) == 2
-    assert None not in digests
-
-
 # ---- determinism ---------------------------------------------------------------------------------
-def test_same_seed_same_figures_and_another_seed_others():
+def test_figures_follow_from_the_seed():
     first, again = (evaluate("easy", "standard", deals=100, seed=5) for _ in range(2))
     assert figures(first) == figures(again)
     assert first.margin != evaluate("easy", "standard", deals=100, seed=6).margin
+    # The own seed of made agents comes from the operating system: they are reseeded.
+    named, one, two = (
+        evaluate(agent, "standard", deals=50)
+        for agent in ("easy", make_agent("easy"), make_agent("easy"))
+    )
+    assert figures(replace(one, agent="easy")) == figures(replace(two, agent="easy"))
+    assert figures(replace(one, agent="easy")) == figures(named)
+    # An agent against itself does not draw the same numbers.
+    assert evaluate("easy", "easy", deals=200).margins.any()
 
 
-def test_made_agents_are_reseeded():
-    # Their own seed comes from the operating system, yet the figures follow from `seed`.
-    one, two = (evaluate(make_agent("easy"), "standard", deals=50) for _ in range(2))
-    assert figures(one) == figures(two)
-    assert figures(replace(one, agent="easy")) == figures(evaluate("easy", "standard", deals=50))
-
-
-def test_an_agent_against_itself_does_not_draw_the_same_numbers():
-    result = evaluate("easy", "easy", deals=200)
-    assert result.margins.any()
-
-
-@pytest.mark.parametrize("sizes", [(1, 1), (7, 7), (500, 500)])
-def test_figures_do_not_depend_on_how_many_play_at_once(monkeypatch, sizes):
+@pytest.mark.parametrize("size", [1, 7, 500])
+def test_figures_do_not_depend_on_how_many_play_at_once(monkeypatch, size):
     usual = evaluate("standard", "standard_trump", deals=60, seed=2)
-    monkeypatch.setattr(evaluation, "_FIRST_BLOCK", sizes[0])
-    monkeypatch.setattr(evaluation, "_LARGEST_BLOCK", sizes[1])
+    few = evaluate("standard", "standard_trump", deals=30, seed=2)
+    assert (usual.margins[:30] == few.margins).all()
+    monkeypatch.setitem(contest._BLOCKS, "deal", (size, size))
     assert figures(evaluate("standard", "standard_trump", deals=60, seed=2)) == figures(usual)
-
-
-def test_more_pairs_begin_with_the_same_ones():
-    few = evaluate("standard", "standard_trump", deals=30)
-    many = evaluate("standard", "standard_trump", deals=70)
-    assert (many.margins[:30] == few.margins).all()
 
 
 # ---- intervals -----------------------------------------------------------------------------------
@@ -312,26 +245,20 @@ def test_interval_covers_the_mean_as_often_as_it_says():
 
 
 # ---- matches -------------------------------------------------------------------------------------
-def test_matches_end_at_the_end_score():
-    rules = Rules.preset("two_player")
-    scores = np.array([[60, 0], [0, 99], [40, 0], [0, 100], [99, 0], [0, 99]])
-    # 60:0, 60:99, 100:99: lost. 0:100: won. 99:0, 99:99: not over.
-    assert string_matches(rules, scores, scores) == (2, 1.0)
-
-
-def test_matches_with_a_shared_total_go_on():
-    rules = Rules.preset("two_player")
-    scores = np.array([[100, 100], [0, 1]])
-    assert string_matches(rules, scores, scores) == (1, 1.0)
-    rules = rules.replace(max_deals=1)
-    assert string_matches(rules, scores, scores) == (2, 1.5)  # shared, then won
-
-
-def test_matches_in_chips():
-    rules = Rules.preset("hoyle", 2).replace(stake=10)
-    points = np.array([[10, 3], [3, 10]])
-    # The fewest take the pot: -10:+10, then the first is out; the same the other way round.
-    assert string_matches(rules, points, points) == (2, 1.0)
+@pytest.mark.parametrize(
+    ("rules", "scores", "found"),
+    [
+        # 60:0, 60:99, 100:99: lost. 0:100: won. 99:0, 99:99: not over.
+        ("two_player", [[60, 0], [0, 99], [40, 0], [0, 100], [99, 0], [0, 99]], (2, 1.0)),
+        # A shared total goes on, unless the deals are counted: shared, then won.
+        ("two_player", [[100, 100], [0, 1]], (1, 1.0)),
+        ("two_player max_deals=1", [[100, 100], [0, 1]], (2, 1.5)),
+        # In chips the fewest take the pot: -10:+10, then the first is out; and the other way round.
+        ("hoyle players=2 stake=10", [[10, 3], [3, 10]], (2, 1.0)),
+    ],
+)
+def test_matches_end_as_the_rules_say(rules, scores, found):
+    assert string_matches(Rules.make(rules), np.array(scores), np.array(scores)) == found
 
 
 def test_matches_are_counted_by_seat():
@@ -347,12 +274,31 @@ def test_matches_are_counted_by_seat():
 def test_ctrl_c_keeps_the_pairs_finished():
     # 16 deals are 32 games, 13 decisions each; the second block (32 deals) is cut short.
     result = evaluate(Stopping(32 * 13 + 100), "standard", deals=100, seed=9)
-    assert result.interrupted
-    assert result.deals == 16
+    assert (result.interrupted, result.deals) == (True, 16)
     whole = evaluate(Lowest(), "standard", deals=16, seed=9)
     assert figures(replace(result, interrupted=False, agent="Lowest")) == figures(whole)
     with pytest.raises(KeyboardInterrupt):
         evaluate(Stopping(5), "standard", deals=100)
+
+
+@pytest.mark.parametrize("unit", ["deal", "match"])
+def test_ctrl_c_keeps_the_opponents_finished(unit):
+    def show_until(deals):
+        def show(label):
+            def tell(done, _):
+                if "standard" in label and done >= deals:
+                    signal.raise_signal(signal.SIGINT)
+
+            return contextlib.nullcontext(tell)
+
+        return show
+
+    opponents, settings = ["easy", "standard", "pro"], {"deals": 50, "rules": "micro", "unit": unit}
+    (whole,) = evaluate("random", opponents[:1], **settings)
+    for deals, interrupted in ((0, [False]), (48, [False, True])):
+        found = evaluate("random", opponents, **settings, show=show_until(deals))
+        assert [one.interrupted for one in found] == interrupted
+        assert timeless(found[0].to_json()) == timeless(whole.to_json())
 
 
 def test_registered_agents_have_names():
@@ -360,28 +306,34 @@ def test_registered_agents_have_names():
     assert evaluate("highest of the test", "easy", deals=4).agent == "highest of the test"
 
 
-@pytest.mark.parametrize("deals", [1, 0, -3, 2.5, "many", None, 10_000_001, 10**12])
-def test_numbers_of_pairs_out_of_range_are_refused(deals):
-    with refused(HeartsError, "deals"):
-        evaluate("easy", "standard", deals=deals)
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [
+        *(("deals", deals) for deals in (1, 0, -3, 2.5, "many", None, 10_000_001, 10**12)),
+        ("rules", "two_players"),
+        ("seed", -1),
+        ("unit", "trick"),
+    ],
+)
+def test_settings_that_are_none_are_refused(word, value):
+    with refused(HeartsError, word, value=value):
+        evaluate("easy", "standard", **{word: value})
 
 
-def test_unknown_agent_rules_and_seed_are_refused():
+def test_unknown_agents_are_refused():
     with refused(HeartsError, "agent", value="standart", hint="standard"):
         evaluate("standart", "easy")
-    with refused(HeartsError, "rules", value="two_players"):
-        evaluate("standard", "easy", "two_players")
-    with refused(HeartsError, "seed", value=-1):
-        evaluate("standard", "easy", seed=-1)
 
 
-def test_progress_grows_to_the_end():
+@pytest.mark.parametrize("unit", ["deal", "match"])
+def test_progress_grows_to_the_end(unit):
     told = []
-    evaluate("standard", "easy", deals=50, progress=lambda done, total: told.append((done, total)))
+    show = lambda label: contextlib.nullcontext(lambda *given: told.append(given))  # noqa: E731
+    evaluate("standard", "easy", "micro", deals=50, unit=unit, show=show)
     shares = [done for done, _ in told]
+    assert len(shares) > 6
     assert shares == sorted(shares)
-    assert shares[-1] == 50
-    assert {total for _, total in told} == {50}
+    assert (shares[-1], {total for _, total in told}) == (50, {50})
 
 
 def test_json_and_picture(tmp_path):
@@ -440,16 +392,14 @@ def test_tournament_of_four_players_plays_both_ways():
 
 def test_tournament_stopped_early_keeps_whole_rounds():
     result = tournament([Stopping(32 * 13 * 2 + 50), "standard", "easy"], deals=100)
-    assert result.interrupted
-    assert result.deals == 16
+    assert (result.interrupted, result.deals) == (True, 16)
     assert {e.deals for e in result.evaluations.values()} == {16}
 
 
-def test_tournament_refuses_what_cannot_be_ranked():
-    with refused(HeartsError, "agents", 2):
-        tournament(["easy"])
-    with refused(HeartsError, "agents", value="easy"):
-        tournament(["easy", "easy"])
+@pytest.mark.parametrize(("agents", "word"), [(["easy"], 2), (["easy", "easy"], "'easy'")])
+def test_tournament_refuses_what_cannot_be_ranked(agents, word):
+    with refused(HeartsError, "agents", word):
+        tournament(agents)
 
 
 def test_each_of_several_opponents_is_played_as_alone():

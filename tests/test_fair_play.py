@@ -25,7 +25,6 @@ from hearts_env import kernel as k
 from hearts_env.seeds import derived_seed, secret_seed
 from hearts_env.support.interrupts import SIGNALS
 from hearts_env.support.progress import silent
-from hearts_train.command.reports import prepare
 from hearts_train.command.terminal import open_table
 from hearts_train.measure.contenders import Contender
 from hearts_train.measure.contest import Contest
@@ -264,8 +263,7 @@ def test_isolated_code_is_never_run_by_the_process_that_evaluates(tmp_path, monk
     monkeypatch.syspath_prepend(tmp_path)
     specs = [f"{file}:Notes?last=true", "noted by a package", "notes_where_it_runs:Notes"]
     contest = Contest(specs, None, SEED, isolate=True)
-    prepare(contest)
-    agents = next(contest.evaluations(2, lambda *_: silent(""))).agents
+    agents = next(contest.evaluations(2, silent)).agents
     ran = [line.split() for line in (tmp_path / "ran").read_text().splitlines()]
     assert {what for what, _ in ran} == {"imported", "made", "asked", "reseeded"}
     assert str(os.getpid()) not in {process for _, process in ran}
@@ -374,6 +372,13 @@ class Hangs:
     def act(self, view):
         print("this is no answer")
         time.sleep(1000)
+
+class HangsOnce:
+    def act(self, view):
+        if not os.path.exists(__file__ + ".hung"):
+            open(__file__ + ".hung", "w").close()
+            time.sleep(1000)
+        return view.legal_actions()[0]
 """
 
 
@@ -402,6 +407,19 @@ def test_a_process_that_hangs_is_ended_and_named(tmp_path):
     assert actions.tolist() == [NO_ACTION] * 3
     assert [(fault.row, fault.kind) for fault in faults] == [(0, "late"), (1, "late"), (2, "late")]
     assert "within 0.2 s" in faults[0].text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", ["deal", "match"])
+def test_what_is_not_answered_in_time_is_charged_and_the_rest_goes_on(tmp_path, unit):
+    file = tmp_path / "bad.py"
+    file.write_text(BAD_PROCESSES)
+    result = evaluate(
+        f"{file}:HangsOnce", "easy", "micro", deals=2, unit=unit, isolate=True, time_limit=10
+    )
+    assert result.isolated
+    assert 1 <= result.faults <= 2  # in the games that it was asked about at once
+    assert result.opponent_faults == 0
 
 
 def test_a_time_limit_needs_isolation():

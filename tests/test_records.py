@@ -58,11 +58,6 @@ def played(monkeypatch):
     return sizes
 
 
-def shown(tell):
-    """Shows progress by calling `tell`."""
-    return lambda _: contextlib.nullcontext(tell)
-
-
 def stop_after(deals):
     """Shows progress, and is stopped as soon as more than `deals` deals are played."""
 
@@ -70,15 +65,12 @@ def stop_after(deals):
         if done > deals:
             signal.raise_signal(signal.SIGTERM)
 
-    return shown(tell)
+    return lambda _: contextlib.nullcontext(tell)
 
 
 # ---- resumed -------------------------------------------------------------------------------------
 @pytest.mark.parametrize("unit", BLOCKS)
 def test_a_resumed_file_plays_only_what_is_missing(tmp_path, played, unit):
-    def entries(data):
-        return sorted(timeless(json.loads(line))["entry"].items() for line in data.splitlines()[1:])
-
     first, second, third = BLOCKS[unit]
     whole = evaluate(*ARGUMENTS, unit=unit, save=tmp_path / "whole")
     assert played == BLOCKS[unit]
@@ -119,29 +111,201 @@ def test_a_resumed_file_plays_only_what_is_missing(tmp_path, played, unit):
     ],
 )
 def test_a_block_that_nobody_played_is_refused(block, wrong):
-    if block is Block:
-        made = Block(0, 1, *(np.zeros((2, 2), np.int64),) * 2, np.zeros(2, np.int64))
-    else:
-        made = MatchBlock(0, 1, *(np.zeros((1, 2)),) * 3)
-    record = json.loads(json.dumps(made.to_json()))
+    made = {
+        Block: lambda: Block(0, 1, *(np.zeros((2, 2), np.int64),) * 2, np.zeros(2, np.int64)),
+        MatchBlock: lambda: MatchBlock(0, 1, *(np.zeros((1, 2)),) * 3),
+    }
+    record = json.loads(json.dumps(made[block]().to_json()))
     assert block.of(record, 2).to_json() == record
-    with pytest.raises(ValueError):  # noqa: PT011 (NumPy's own, some of them)
+    with pytest.raises(ValueError):
         block.of(record | wrong, 2)
 
 
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Results of both units."""
+    folder = tmp_path_factory.mktemp("files")
+    evaluate("standard", "easy", "micro", 2, 5, save=folder / "deal")
+    evaluate("standard", "easy", "micro", 2, 5, unit="match", totals=(3, 0), save=folder / "match")
+    return folder
+
+
 @pytest.mark.parametrize(
-    ("change", "word"),
+    ("unit", "change", "word"),
     [
-        ({"agent": "pro"}, "agents"),
-        ({"agent": "standard?worlds=3"}, "agent"),
-        ({"opponents": ["easy", "random"]}, "agents"),
-        ({"rules": "mini"}, "rules"),
-        ({"deals": 3}, "about"),
-        ({"seed": 6}, "seed"),
-        ({"isolate": True}, "isolate"),
-        ({"unit": "match"}, "unit"),
-        ({"unit": "match", "totals": (3, 0)}, "unit"),
+        ("deal", {"agent": "pro"}, "name"),
+        ("deal", {"opponents": "random"}, "name"),
+        ("deal", {"opponents": ["easy", "random"]}, "agents"),
+        ("deal", {"rules": "mini"}, "rules"),
+        ("deal", {"deals": 3}, "deals"),
+        ("deal", {"seed": 6}, "seed"),
+        ("deal", {"isolate": True}, "isolate"),
+        ("match", {"deals": 3}, "deals"),
+        ("match", {"totals": (0, 3)}, "totals"),
+        ("match", {"unit": "deal", "totals": None}, "unit"),
     ],
 )
-def test_a_file_of_other_settings_is_refused(tmp_path, change, word):
-    pass
+def test_a_file_of_other_settings_is_refused(files, unit, change, word):
+    settings = {"agent": "standard", "opponents": "easy", "rules": "micro", "deals": 2, "seed": 5}
+    if unit == "match":
+        settings |= {"unit": unit, "totals": (3, 0)}
+    evaluate(**settings, resume=files / unit)
+    with refused(HeartsError, "resume", word):
+        evaluate(**settings | change, resume=files / unit)
+
+
+def test_a_file_of_other_work_or_another_version_is_refused(files, monkeypatch):
+    with refused(HeartsError, "resume", "work"):
+        tournament(["standard", "easy"], "micro", 2, 5, resume=files / "deal")
+    monkeypatch.setattr(store, "__version__", "99.0")
+    for resume in (
+        lambda: evaluate("standard", "easy", "micro", 2, 5, resume=files / "deal"),
+        lambda: read_saved(files / "deal"),
+    ):
+        with refused(HeartsError, "resume", "99.0", __version__):
+            resume()
+
+
+@pytest.mark.parametrize("unit", BLOCKS)
+def test_agents_of_code_and_of_a_program(tmp_path, unit):
+    code, file, other = (tmp_path / name for name in ("mine.py", "code", "program"))
+    code.write_text(CODE.format(0))
+    arguments = (f"{code}:Mine", "easy", "micro", 4)
+    whole = evaluate(*arguments, unit=unit, save=file)
+    mistake(run("evaluate", "--resume", file), "resume", "--allow-code")
+    assert json.loads(run("evaluate", "--resume", file, "--allow-code", "--json").stdout)
+    code.write_text(CODE.format(-1))
+    with refused(HeartsError, "resume", "digest"):
+        evaluate(*arguments, unit=unit, resume=file)
+    mistake(run("evaluate", "--resume", file, "--allow-code"), "resume", "digest")
+    evaluate(First(), *arguments[1:], unit=unit, save=other)
+    again = evaluate(First(), *arguments[1:], unit=unit, resume=other)
+    assert getattr(again, "ahead", again.won) == getattr(whole, "ahead", whole.won)
+    mistake(run("evaluate", "--resume", other), "resume", "program")
+
+
+def digest(agent):
+    return Contender(agent, 0).digest
+
+
+def test_a_digest_changes_with_all_that_an_agent_is_made_of(tmp_path, monkeypatch):
+    code, weights = tmp_path / "mine.py", tmp_path / "weights.bin"
+    text = CODE.format(0) + "    def __init__(self, weights='', seed=None):\n        pass\n"
+    code.write_text(text)
+    weights.write_bytes(b"1")
+    specs = (f"{code}:Mine?weights={weights}", f"pimc_belief?model={code}:Mine")
+    before = [digest(spec) for spec in specs]
+    assert [AgentSpec.parse(spec).digest() for spec in specs] == before  # not made here
+    weights.write_bytes(b"2")
+    code.write_text(text + "# changed\n")
+    after = [digest(spec) for spec in specs]
+    assert before[0] != digest(f"{code}:Mine") != after[0] != before[0]
+    assert None not in before
+    assert before[1] != after[1]
+    rules = Rules.preset("micro")
+    size = int(np.prod(make_encoder("flat").space(rules).shape))
+    zero, same, one = (
+        snapshot([(np.full((rules.num_actions, size), w), np.zeros(rules.num_actions))], rules)
+        for w in (0.0, 0.0, 1.0)
+    )
+    assert None is not digest(zero) == digest(same) != digest(one)
+    assert digest(PimcBelief(model=zero)) != digest(PimcBelief(model=one))
+    solved, champion = digest("equilibrium"), digest("champion")
+    others = digest("champion?small=true"), digest("champion?search=8")
+    monkeypatch.setattr("hearts_agents.models.solved.shipped_file", lambda name: weights)
+    monkeypatch.setattr(champions, "weights_of", lambda name, kind: weights)
+    assert len({None, solved, digest("equilibrium")}) == 3
+    assert len({None, champion, *others, digest("champion")}) == 5
+    assert digest("pro") is None
+
+
+def test_each_agent_is_made_once(monkeypatch):
+    made, make = [], AgentSpec.make
+    monkeypatch.setattr(
+        "hearts_agents.spec.AgentSpec.make",
+        lambda spec, seed: made.append(spec.text) or make(spec, seed),
+    )
+    contest = Contest(["pro", "easy", "standard"], "micro", 0)
+    assert len(list(contest.evaluations(20, silent))) == 2
+    assert made == ["pro", "easy", "standard"]
+
+
+# ---- stopped and killed --------------------------------------------------------------------------
+@pytest.mark.parametrize("unit", BLOCKS)
+def test_an_evaluation_that_is_stopped_keeps_its_blocks_and_is_continued(tmp_path, played, unit):
+    file, kept = tmp_path / "results.jsonl", sum(BLOCKS[unit][:2])
+    with interruptible():
+        stopped = evaluate(*ARGUMENTS, unit=unit, show=stop_after(kept), save=file)
+    assert stopped.interrupted
+    assert stopped.to_json()["pairs" if unit == "match" else "deals"] == kept
+    played.clear()
+    whole = evaluate(*ARGUMENTS, unit=unit, resume=file)
+    assert played == BLOCKS[unit][2:]
+    assert timeless(whole.to_json()) == timeless(evaluate(*ARGUMENTS, unit=unit).to_json())
+    with pytest.raises(Interrupted), interruptible():  # before anything stands
+        evaluate(*ARGUMENTS, unit=unit, show=stop_after(-1))
+
+
+STOPPED = """
+import os, signal
+from hearts_train.measure.contest import Duel, MatchDuel
+
+played = []
+
+def stop_in_the_fifth_block(self, first, deals, progress, play):
+    def tell(done):
+        if len(played) == 4 and done >= deals / 2:
+            os.kill(os.getpid(), signal.{name})
+        progress(done)
+    block = play(self, first, deals, tell)
+    played.append(deals)
+    return block
+
+for duel in (Duel, MatchDuel):
+    duel.play = lambda *given, play=duel.play: stop_in_the_fifth_block(*given, play)
+"""
+TOURNAMENT = ("tournament", "easy", "standard", "random")  # three pairings side by side
+MATCHES = ("evaluate", "standard", "--opponents", "easy,random", "--unit", "match")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "name", "status"),
+    [
+        (TOURNAMENT, "SIGKILL", -9),
+        (TOURNAMENT, "SIGTERM", 143),
+        (MATCHES, "SIGKILL", -9),
+        (MATCHES, "SIGHUP", 129),
+    ],
+)
+def test_a_command_that_is_stopped_is_continued_to_the_same_result(tmp_path, words, name, status):
+    file = tmp_path / "results.jsonl"
+    words = (*words, "--rules", "micro", "--deals", 70, "--seed", 5)
+    process = command(*words, "--save", file, before=STOPPED.format(name=name))
+    out, err = process.communicate(timeout=HANG)
+    assert process.returncode == status, err
+    assert len(file.read_bytes().splitlines()) == 1 + 4
+    if name != "SIGKILL":
+        assert "stopped" in out
+        assert f"hearts {words[0]} --resume {file}" in err
+    resumed = json.loads(run(words[0], "--resume", file, "--json").stdout)
+    assert timeless(resumed) == timeless(json.loads(run(*words, "--json").stdout))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", BLOCKS)
+def test_resume_takes_everything_from_the_file(tmp_path, unit):
+    file = tmp_path / "results.jsonl"
+    words = ("evaluate", "standard", "--opponents", "easy,random", "--deals", 40, "--rules", "mini")
+    words = (*words, "--unit", unit, *(("--totals", "30,40") if unit == "match" else ()))
+    whole = json.loads(run(*words, "--seed", 3, "--save", file, "--json").stdout)
+    resumed = json.loads(run("evaluate", "--resume", file, "--json").stdout)
+    assert timeless(resumed) == timeless(whole)
+    for more in (("--deals", 50), ("--totals", "1,2"), ("--unit", "match")):
+        mistake(run("evaluate", "--resume", file, *more), more[0], "--resume")
+    mistake(run("evaluate", "pro", "--resume", file), "agent", "--resume")
+    mistake(run("tournament", "--resume", file), "resume", "--resume")
+    mistake(run("evaluate", "--resume", tmp_path / "nothing"), str(tmp_path / "nothing"))
+    mistake(run("evaluate"), "agent")
+    if unit == "match":
+        mistake(run("evaluate", "--resume", file, "--plot", "x.png"), "--plot")

@@ -179,9 +179,11 @@ class Commands(typer.core.TyperGroup):
             raise _Stopped from error
 
 
-def _note_warning(message: Warning | str, kind: type[Warning], *where: Any) -> None:
+def _note_warning(
+    message: Warning | str, category: type[Warning], *_where: Any, **_more: Any
+) -> None:
     """Show a warning of the package as a note; those of libraries are for whoever debugs."""
-    if kind is UserWarning:
+    if category is UserWarning:
         note(f"warning: {message}")
 
 

@@ -242,7 +242,7 @@ def saving(
     with held(lock_beside(path), f"results: {str(path)!r}"):
         if resume is not None:
             store = Store.open(path, kind, is_exact=True)
-            _check_settings(store, _plain(settings))
+            _check_settings(str(path), store.settings, _plain(settings))
         else:
             try:
                 store = Store.create(path, kind, settings)
@@ -276,23 +276,25 @@ def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def _check_settings(store: Store, settings: dict[str, Any]) -> None:
+def _check_settings(path: str, there: dict[str, Any], settings: dict[str, Any]) -> None:
     """Refuse a file of other settings, naming what differs."""
-    name = repr(str(store.path))
+    name = repr(path)
     for field, value in settings.items():
-        there = store.settings.get(field)
-        if field == "agents" and isinstance(there, list) and len(there) == len(value):
-            for old, new in zip(there, value, strict=True):
+        old = there.get(field)
+        if field == "agents" and isinstance(old, list) and len(old) == len(value):
+            for before, new in zip(old, value, strict=True):
                 for what in new:
-                    if isinstance(old, dict) and old.get(what) != new[what]:
+                    if isinstance(before, dict) and before.get(what) != new[what]:
                         raise HeartsError(
                             f"resume: agents: {new['name']!r} has the {what} {_short(new[what])}, "
-                            f"in {name} it is {_short(old.get(what))}; give the same agent, or "
+                            f"in {name} it is {_short(before.get(what))}; give the same agent, or "
                             "begin another file"
                         )
-        if there != value:
+        if isinstance(old, dict) and isinstance(value, dict) and old.keys() == value.keys():
+            _check_settings(path, old, value)
+        elif old != value:
             raise HeartsError(
-                f"resume: {field} of {name} is {_short(there)}, here it is {_short(value)}; give "
+                f"resume: {field} of {name} is {_short(old)}, here it is {_short(value)}; give "
                 "the same, or begin another file"
             )
 

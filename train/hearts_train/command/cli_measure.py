@@ -84,15 +84,15 @@ def evaluate(
     everybody: Any
     played: Rules | None
     settings: dict[str, Any]
-    is_match = unit == "match"
+    check_plot(plot)
+    check_apart(save=save or resume, plot=plot, json=as_json)
+    saved = None if resume is None else reports.resumed(context, resume, "evaluate")
+    is_match = (unit if saved is None else saved.unit) == "match"
     if is_match:
         refuse_other(context, ("plot",), "is not for matches; omit it, or --unit match")
     else:
         refuse_other(context, ("totals",), "is for matches; add --unit match, or omit it")
-    check_plot(plot)
-    check_apart(save=save or resume, plot=plot, json=as_json)
-    if resume is not None:
-        saved = reports.resumed(context, resume, "evaluate")
+    if saved is not None:
         everybody, played = saved.agents, saved.rules
         deals, settings = saved.about["deals"], saved.settings
     else:

@@ -20,7 +20,6 @@ from hearts_train.command.options import (
     app,
     check_apart,
     check_new,
-    check_output,
     check_plot,
     names_in,
 )
@@ -68,7 +67,6 @@ def solve_deck(
     from hearts_train.command.reports import say_written, with_origin
 
     check_plot(plot)
-    check_output(save, "--save")
     check_new(policy, "--policy")
     check_apart(save=save or resume, policy=policy, plot=plot, json=as_json)
     if policy is not None and policy.suffix != ".safetensors":

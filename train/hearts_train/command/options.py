@@ -130,12 +130,22 @@ AllowCode = Annotated[
     ),
 ]
 """What it says holds from when it is read: for this process and those that it starts."""
+
+
+def _save_target(path: Path | None) -> Path | None:
+    """A file that can be written, before anything is computed."""
+    check_output(path, "--save")
+    return path
+
+
 Save = Annotated[
     Path | None,
-    typer.Option("--save", metavar="FILE", help="Keep what is finished here, to go on."),
+    typer.Option(
+        "--save", metavar="FILE", callback=_save_target, help="Save what is finished here."
+    ),
 ]
 Resume = Annotated[
-    Path | None, typer.Option("--resume", metavar="FILE", help="Go on with what --save has kept.")
+    Path | None, typer.Option("--resume", metavar="FILE", help="Continue from a --save file.")
 ]
 Html = Annotated[
     Path | None,
