@@ -21,9 +21,9 @@ from hearts_env import __version__
 from hearts_env.support.files import write_json
 from hearts_env.support.progress import no_progress
 from hearts_train import console
+from hearts_train.data.folder import make_dataset
+from hearts_train.data.options import DatasetOptions
 from hearts_train.measure.evaluation import platform_versions
-from hearts_train.offline.folder import make_dataset
-from hearts_train.offline.options import DatasetOptions
 
 FORMS: dict[str, dict[str, Any]] = {
     "Parquet, without exact values": {"formats": ["parquet"], "exact": False},

@@ -9,8 +9,8 @@ import shlex
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from hearts_train.offline import tables
-from hearts_train.offline.options import DatasetOptions, knows_mean_values
+from hearts_train.data import tables
+from hearts_train.data.options import DatasetOptions, knows_mean_values
 
 LICENSE = "MIT"
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**6, "100K<n<1M"))
