@@ -163,21 +163,24 @@ API = {
             *(f"hearts_agents.{name}" for name in ("Agent", "Player", "make_agent")),
             *(f"hearts_agents.{name}" for name in ("register_agent", "agent_names", "as_agent")),
             "hearts_agents.models.network.load_agent",
-            "hearts_agents.improver.Improver",
-            "hearts_agents.resolving.Resolver",
+            "hearts_agents.search_agent.SearchAgent",
+            "hearts_agents.endgame_agent.EndgameAgent",
         ),
     ),
     "exact": Part(
         "Exact answers",
         "Double dummy, beliefs, equilibria, endgames, exploitability.",
         (
-            *(f"hearts_env.solve.{name}" for name in ("solve", "Solution", "Table")),
+            *(
+                f"hearts_env.solve.{name}"
+                for name in ("solve_double_dummy", "Solution", "TranspositionTable")
+            ),
             *(f"hearts_env.solve.{name}" for name in ("solve_worlds", "solve_batch")),
             *(f"hearts_env.solve.beliefs.{name}" for name in ("belief", "Belief")),
             *(f"hearts_env.solve.best_response.{n}" for n in ("exploit", "Exploitability")),
             *(f"hearts_env.solve.equilibrium.{n}" for n in ("solve", "load", "Equilibrium")),
             "hearts_env.solve.endgame.Endgame",
-            "hearts_env.solve.resolving.SafeSolver",
+            "hearts_env.solve.endgame.SafeSolver",
             "hearts_env.solve.match_equity.MatchEquity",
         ),
     ),
