@@ -162,6 +162,7 @@ API = {
         (
             *(f"hearts_agents.{name}" for name in ("Agent", "Player", "make_agent")),
             *(f"hearts_agents.{name}" for name in ("register_agent", "agent_names", "as_agent")),
+            "hearts_agents.allow_code",
             "hearts_agents.models.network.load_agent",
             "hearts_agents.search_agent.SearchAgent",
             "hearts_agents.endgame_agent.EndgameAgent",
