@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from hearts_agents.models.tensors import DIGEST, digest_of, read_tensors, write_tensors
+from hearts_agents.models.checkpoint import DIGEST, digest_of, read_tensors, write_tensors
 from hearts_agents.spec import AgentSpec
 from hearts_env import BatchGame, CheckpointError, HeartsError
 from hearts_env import kernel as k
