@@ -46,8 +46,13 @@ from bench.complexity import rows as size_rows
 from hearts_agents.attackers import METHODS
 from hearts_env import Rules, hearts_v0, kernel
 from hearts_env.cards import DIRECTIONS, MAX_ROTATION, CardPoints
-from hearts_env.encoders import ENCODERS, HistoryEncoder
-from hearts_env.encoders.base import BlockEncoder
+from hearts_env.encoders import (
+    ENCODERS,
+    BeliefEncoder,
+    FlatEncoder,
+    HistoryEncoder,
+    PlanesEncoder,
+)
 from hearts_env.rules import rules as rules_module
 from hearts_env.rules.explain import match_rules, meaning_of
 from hearts_env.rules.presets import PRESETS
@@ -278,7 +283,7 @@ def encoder(name: str, preset: str) -> str:
     text = f"`{preset}`: shape `{space.shape}`, `{space.dtype}`.\n\n"
     if isinstance(made, HistoryEncoder):
         return text + history(made, rules)
-    assert isinstance(made, BlockEncoder)
+    assert isinstance(made, FlatEncoder | PlanesEncoder | BeliefEncoder)
     rows, start = [], 0
     for block in made.blocks(rules):
         rows.append([f"`{block.name}`", start, block.size, block.meaning])
