@@ -24,9 +24,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from hearts_agents.models.checkpoint import read_checkpoint, read_tensors
+from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_env import Rules
 from hearts_env.solve.equilibrium import Solver
+from hearts_env.support.tensors import read_tensors
 from hearts_train.data.folder import UNFINISHED, is_unfinished
 from hearts_train.learn import runs
 from hearts_train.measure.league import add

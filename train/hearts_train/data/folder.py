@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 
-from hearts_agents.models.checkpoint import DIGEST, digest_of, read_tensors, write_tensors
 from hearts_agents.spec import AgentSpec
 from hearts_env import BatchGame, CheckpointError, HeartsError
 from hearts_env import kernel as k
@@ -30,6 +29,7 @@ from hearts_env.support.arrays import Array
 from hearts_env.support.files import kind_of, remove_leftovers, write_json, write_whole
 from hearts_env.support.interrupts import held_interrupt
 from hearts_env.support.progress import Progress, Show, silent
+from hearts_env.support.tensors import DIGEST, digest_of, read_tensors, write_tensors
 from hearts_train.data import tables
 from hearts_train.data.datasheet import command_of, datasheet
 from hearts_train.data.episodes import Episodes, minari_writer

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hearts_agents.guard import NO_ACTION, Fault
 from hearts_agents.search import Memory, mean_rows, working_memory
 from hearts_env import BatchGame, Rules
 from hearts_env import kernel as k
@@ -29,7 +30,6 @@ from hearts_env.support.jit import jit
 from hearts_env.views.hidden import worlds_of_two
 from hearts_train.data.options import DatasetOptions, knows_mean_values
 from hearts_train.measure.contenders import Contender, Entrant, Seat, check_same, rounds
-from hearts_train.measure.guard import NO_ACTION, Fault
 
 BLOCK = 64
 """Games that are played at once; the random numbers of a block's players are its own."""
