@@ -35,6 +35,7 @@ from hearts_train.measure.league_file import read_folder
 from hearts_train.measure.league_table import tables
 from hearts_train.store import unsealed
 from tests.training_runs import history, recipe
+from tests.verification import section, write_page
 from tests.waiting import timeless
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -309,28 +310,22 @@ def end_by_two(command: Command, path: Path, count: Count) -> str:
     return outputs[0]
 
 
-def section(rows: dict[str, Count]) -> str:
+def section_of(rows: dict[str, Count]) -> str:
     """The part of tests/data/verification.md that tells of the kills."""
-    lines = [
-        "## kills",
-        "",
+    says = (
         "`make kills`: processes hit at random moments and resumed, in the end by two at once, one "
         "of which must be refused. Every run ended as the one that nothing had hit, to the last "
         "bit: weights, optimiser, games, random numbers, log and evaluations of `hearts train`; "
         "policies and value of `hearts solve`; all figures of `hearts tournament`; all files of "
-        "`hearts dataset`. Files are those that were read after a kill; none was torn.",
-        "",
-        "| command | kills | runs, all the same | files, none torn | second processes refused "
-        "| seconds |",
-        "|---|---:|---:|---:|---:|---:|",
-    ]
+        "`hearts dataset`. Files are those that were read after a kill; none was torn."
+    )
+    columns = ["command", "kills", "runs, all the same", "files, none torn"]
+    table = []
     for name, row in rows.items():
         hits = ", ".join(f"{number} {word}" for word, number in sorted(row.by_signal.items()))
-        lines.append(
-            f"| `hearts {name}` | {row.kills} ({hits}) | {row.runs} | {row.files} | {row.refused} "
-            f"| {row.seconds:,.0f} |"
-        )
-    return "\n".join(lines) + "\n"
+        kills = f"{row.kills} ({hits})"
+        table.append([f"`hearts {name}`", kills, row.runs, row.files, row.refused, row.seconds])
+    return section("kills", says, [*columns, "second processes refused", "seconds"], table)
 
 
 def main() -> None:
@@ -341,11 +336,9 @@ def main() -> None:
     parser.add_argument("--only", choices=COMMANDS, action="append", help="a command; repeatable")
     arguments = parser.parse_args()
     names = arguments.only or list(COMMANDS)
-    text = section({name: kill(name, arguments.kills, arguments.seed) for name in names})
+    text = section_of({name: kill(name, arguments.kills, arguments.seed) for name in names})
     print(text)
     if arguments.kills >= 30 and not arguments.only:
-        from tests.verify import write_page
-
         write_page({"kills": text})
 
 

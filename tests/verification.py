@@ -1,4 +1,4 @@
-"""tests/data/verification.md: what the long checks found when they were last run, section by section."""
+"""tests/data/verification.md: what the long checks found when they were last run."""
 
 from __future__ import annotations
 
@@ -42,11 +42,8 @@ def section(
 
 
 def _line(cells: Sequence[object]) -> str:
-    shown = (
-        f"{cell:,}" if isinstance(cell, int) else f"{cell:,.0f}" if isinstance(cell, float) else cell
-        for cell in cells
-    )
-    return "| " + " | ".join(map(str, shown)) + " |"
+    forms = {int: ",", float: ",.0f"}
+    return "| " + " | ".join(format(cell, forms.get(type(cell), "")) for cell in cells) + " |"
 
 
 def sections() -> dict[str, str]:
@@ -56,7 +53,7 @@ def sections() -> dict[str, str]:
 
 
 def table_rows(name: str) -> list[list[str]]:
-    """The cells of the table in a section of the page, its heads first; empty where there is none."""
+    """The cells of the table in a section of the page, its heads first; empty without one."""
     lines = [line for line in sections().get(name, "").splitlines() if line[:1] == "|"]
     return [line.strip("| ").split(" | ") for line in [*lines[:1], *lines[2:]]]
 
