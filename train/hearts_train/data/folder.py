@@ -13,6 +13,7 @@ import contextlib
 import hashlib
 import json
 import os
+import shlex
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ from hearts_env.support.interrupts import held_interrupt
 from hearts_env.support.progress import Progress, Show, silent
 from hearts_env.support.tensors import DIGEST, digest_of, read_tensors, write_tensors
 from hearts_train.data import tables
-from hearts_train.data.datasheet import command_of, datasheet
+from hearts_train.data.datasheet import datasheet
 from hearts_train.data.episodes import Episodes, minari_writer
 from hearts_train.data.options import DatasetOptions, check_libraries, versions
 from hearts_train.data.playing import BLOCK, Seating, Worth
@@ -381,7 +382,7 @@ def _facts(blocks: _Blocks, files: dict[str, Any]) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": VERSION,
-        "command": command_of(options),
+        "command": shlex.join(options.command()),
         "options": options.to_json(),
         "players": blocks.store.settings["players"],
         "rules_digest": hashlib.sha256(rules.encode()).hexdigest(),
