@@ -19,8 +19,7 @@ from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.tournament import tournament
 from tests.crew_work import Work, raise_unsendable
 from tests.refusals import mistake, refused
-from tests.tournament_kills import timeless
-from tests.waiting import is_running, wait_until
+from tests.waiting import is_running, timeless, wait_until
 
 SQUARES = [number**2 for number in range(12)]
 

@@ -29,8 +29,7 @@ from hearts_train.measure.match_duel import MatchBlock
 from hearts_train.measure.tournament import tournament
 from tests.refusals import mistake, refused
 from tests.test_cli import command, run
-from tests.tournament_kills import timeless
-from tests.waiting import HANG
+from tests.waiting import HANG, timeless
 
 ARGUMENTS = ("standard", "easy", "micro", 70, 5)
 BLOCKS = {"deal": [16, 32, 22], "match": [32, 32, 6]}
@@ -136,13 +135,13 @@ def files(tmp_path_factory):
         ("deal", {"agent": "pro"}, "name"),
         ("deal", {"opponents": "random"}, "name"),
         ("deal", {"opponents": ["easy", "random"]}, "agents"),
-        ("deal", {"rules": "mini"}, "rules"),
-        ("deal", {"deals": 3}, "deals"),
-        ("deal", {"seed": 6}, "seed"),
-        ("deal", {"isolate": True}, "isolate"),
-        ("match", {"deals": 3}, "deals"),
-        ("match", {"totals": (0, 3)}, "totals"),
-        ("match", {"unit": "deal", "totals": None}, "unit"),
+        ("deal", {"rules": "mini"}, "rules of"),
+        ("deal", {"deals": 3}, "deals of"),
+        ("deal", {"seed": 6}, "seed of"),
+        ("deal", {"isolate": True}, "isolate of"),
+        ("match", {"deals": 3}, "deals of"),
+        ("match", {"totals": (0, 3)}, "totals of"),
+        ("match", {"unit": "deal", "totals": None}, "unit of"),
     ],
 )
 def test_a_file_of_other_settings_is_refused(files, unit, change, word):
