@@ -455,7 +455,7 @@ def test_a_signal_in_the_last_evaluation_leaves_the_record_of_the_run(
     def interrupted(*_: Any, **__: Any) -> Any:
         os.kill(os.getpid(), signal.SIGTERM)
 
-    monkeypatch.setattr(train_command, "evaluate_against", interrupted)
+    monkeypatch.setattr(train_command, "evaluate", interrupted)
     folder = shutil.copytree(whole, tmp_path / "run")
     result = CliRunner().invoke(app, ["train", "--resume", str(folder), "--json"])
     assert result.exit_code == 143, result.stderr
