@@ -110,8 +110,8 @@ def calibrate(
         str, typer.Option("--model", metavar="AGENT,...", help="How it is taken to play.")
     ] = "standard,pro",
     deals: Annotated[int, typer.Option("--deals", help="Deals to play.")] = 100,
-    noise: Annotated[
-        float, typer.Option("--noise", help="Chance that it is taken to play at random.")
+    epsilon: Annotated[
+        float, typer.Option("--epsilon", help="Chance that it is taken to play at random.")
     ] = 0.1,
     rules: RulesName = None,
     seed: Seed = 0,
@@ -131,7 +131,7 @@ def calibrate(
             models,
             rules_of(rules, None) or "two_player",
             deals=deals,
-            noise=noise,
+            epsilon=epsilon,
             seed=seed,
             progress=tell,
         )

@@ -80,7 +80,7 @@ def calibrate(
     rules: Rules | str = "two_player",
     *,
     deals: int = 100,
-    noise: float = 0.1,
+    epsilon: float = 0.1,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> list[Calibration]:
@@ -93,7 +93,7 @@ def calibrate(
         models: how it is assumed to play, by name; equally likely worlds are always measured too.
         rules: of two players.
         deals: 2 to 1,000,000.
-        noise: see ``hearts_env.solve.beliefs.belief``.
+        epsilon: see ``hearts_env.solve.beliefs.belief``.
         seed: what the deals follow from.
         progress: called with the deals done and all deals.
 
@@ -136,7 +136,7 @@ def calibrate(
                     real = int(game.vector[k.HANDS + k.SEAT * (1 - view.player)])
                     for row, mind in enumerate(minds):
                         policy = None if mind is None else mind.action_probs
-                        weight = belief(view, policy, noise=noise).weight_of(real)
+                        weight = belief(view, policy, epsilon=epsilon).weight_of(real)
                         ruled_out[row, deal] += weight == 0.0
                         sums[row, deal, trick] -= math.log2(max(weight, 1e-6))
                 game.play(player.act(view))

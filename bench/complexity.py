@@ -29,7 +29,11 @@ from hearts_env import kernel as k
 from hearts_env.rules.presets import PRESETS
 from hearts_env.seeds import derived_seed, secret_seed
 from hearts_env.solve.beliefs import has_exact_worlds
-from hearts_env.solve.tree_size import DEFAULT_MEMORY, TreeSize, measure
+from hearts_env.solve.tree import (
+    DEFAULT_MEMORY,
+    TreeSize,
+    measure,
+)
 from hearts_env.support.arguments import check_number, check_seed
 from hearts_env.support.arrays import Floats, Ints
 from hearts_env.support.progress import Progress

@@ -34,10 +34,15 @@ import numpy as np
 from hearts_env import BatchGame, HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView
-from hearts_env.solve.beliefs import check_two_players, hidden_hands
-from hearts_env.solve.dd.states import card_values
-from hearts_env.solve.double_dummy import Table, solve_batch
-from hearts_env.solve.policies import Policy, begin_past, check_policy
+from hearts_env.solve.beliefs import (
+    Policy,
+    begin_past,
+    check_policy,
+    check_two_players,
+    hidden_hands,
+)
+from hearts_env.solve.dd.search import card_values
+from hearts_env.solve.double_dummy import TranspositionTable, solve_batch
 from hearts_env.support.arrays import Array, Floats, Ints
 from hearts_env.support.jit import jit
 from hearts_env.views.view import PlayerView
@@ -91,7 +96,11 @@ class _Kept(Duel):
 
 
 def cards_luck(
-    rules: Rules, states: k.Vector, seat: int, policy: Policy, table: Table | None = None
+    rules: Rules,
+    states: k.Vector,
+    seat: int,
+    policy: Policy,
+    table: TranspositionTable | None = None,
 ) -> Floats:
     """What the hidden cards did for the player in `seat`, in points of its margin.
 
@@ -109,12 +118,16 @@ def cards_luck(
         HeartsError: the rules are not for this, or the policy is not a policy.
     """
     _check(rules, states)
-    table = table or Table(rules)
+    table = table or TranspositionTable(rules)
     return np.array([_cards_luck(rules, state, seat, policy, table) for state in states])
 
 
 def draws_luck(
-    rules: Rules, states: k.Vector, seat: int, policy: Policy, table: Table | None = None
+    rules: Rules,
+    states: k.Vector,
+    seat: int,
+    policy: Policy,
+    table: TranspositionTable | None = None,
 ) -> Floats:
     """What its own random choices did for the player in `seat`, in points of its margin.
 
@@ -132,7 +145,7 @@ def draws_luck(
         HeartsError: the rules are not for this, or the policy is not a policy.
     """
     _check(rules, states)
-    table = table or Table(rules)
+    table = table or TranspositionTable(rules)
     n, cards = len(states), 2 * rules.hand_size
     vectors = np.empty((n * cards, rules.state_size), np.int64)
     found, scratch = np.empty((n * cards, 2), np.int64), np.empty(rules.state_size, np.int64)
@@ -212,7 +225,9 @@ def _check(rules: Rules, states: k.Vector) -> None:
 
 
 # ---- one game ------------------------------------------------------------------------------------
-def _cards_luck(rules: Rules, state: k.Vector, seat: int, policy: Policy, table: Table) -> float:
+def _cards_luck(
+    rules: Rules, state: k.Vector, seat: int, policy: Policy, table: TranspositionTable
+) -> float:
     r, other = rules.vector, 1 - seat
     hands = [int(k.hand_at_start(state, p)) for p in range(2)]
     worlds = _worlds(rules, state, hands, seat)

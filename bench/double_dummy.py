@@ -17,9 +17,9 @@ import numpy as np
 
 from hearts_env import Game, Rules, kernel
 from hearts_env.cards import list_of
-from hearts_env.solve import Table, solve_batch
+from hearts_env.solve import TranspositionTable, solve_batch
 from hearts_env.solve import double_dummy as dd
-from hearts_env.solve.dd import layout
+from hearts_env.solve.dd import position
 from hearts_env.views.hidden import worlds_of_two
 
 
@@ -41,9 +41,9 @@ def measure(
     all_cards: bool = False,
 ) -> tuple[list[int], list[int], list[int]]:
     """Solve the deals of `seeds`; returns nanoseconds, nodes and values of each."""
-    table = Table(rules, endgames=endgames)
+    table = TranspositionTable(rules, endgames=endgames)
     memory = table.vector
-    memory[layout.H_OPTIONS] = options
+    memory[position.H_OPTIONS] = options
     r, out = rules.vector, np.empty(kernel.MAX_CARDS, np.int64)
     times, nodes, values = [], [], []
     for seed in (seeds[0], *seeds):  # the first one twice: compiled, loaded, pages touched
@@ -57,14 +57,14 @@ def measure(
         else:
             value = dd.position_value(r, s, other, memory)
         times.append(time.process_time_ns() - start)
-        nodes.append(int(memory[layout.H_NODES]))
+        nodes.append(int(memory[position.H_NODES]))
         values.append(max(out[c] for c in list_of(int(legal))) if all_cards else int(value))
     return times[1:], nodes[1:], values[1:]
 
 
 def measure_worlds(rules: Rules, seeds: range, endgames: int) -> tuple[list[int], list[int]]:
     """All cards in all worlds at the lead of trick 2, random first trick: nanoseconds, worlds."""
-    table = Table(rules, endgames=endgames)
+    table = TranspositionTable(rules, endgames=endgames)
     scratch = np.zeros(256, np.int64)
     times, counts = [], []
     for seed in (seeds[0], *seeds):
@@ -89,12 +89,12 @@ GAINS = [
     ("endgame table of 6 cards", 0, 6),
     ("endgame table of 7 cards", 0, 7),
     ("no endgame table", 0, 0),
-    ("no endgame table, no sure tricks", layout.NO_SURE, 0),
-    ("no endgame table, no bounds at all", layout.NO_SURE | layout.NO_BOUNDS, 0),
-    ("no endgame table, no runs", layout.NO_RUNS, 0),
-    ("no endgame table, no order", layout.NO_ORDER, 0),
-    ("no endgame table, no runs, bounds, order", 31 & ~layout.NO_TABLE, 0),
-    ("no endgame table, no transposition table", layout.NO_TABLE, 0),
+    ("no endgame table, no sure tricks", position.NO_SURE, 0),
+    ("no endgame table, no bounds at all", position.NO_SURE | position.NO_BOUNDS, 0),
+    ("no endgame table, no runs", position.NO_RUNS, 0),
+    ("no endgame table, no order", position.NO_ORDER, 0),
+    ("no endgame table, no runs, bounds, order", 31 & ~position.NO_TABLE, 0),
+    ("no endgame table, no transposition table", position.NO_TABLE, 0),
 ]
 
 
@@ -151,7 +151,7 @@ def main() -> None:
     print(f"\n{len(part):,} of them, techniques left out\n\n| {head}")
     first = None
     for name, options, endgames in GAINS:
-        shown = part[: max(1, len(part) // 10)] if options & layout.NO_TABLE else part
+        shown = part[: max(1, len(part) // 10)] if options & position.NO_TABLE else part
         times, nodes, values = measure(rules, shown, options=options, endgames=endgames)
         first = first or values
         assert values == first[: len(values)], name

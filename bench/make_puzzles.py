@@ -23,7 +23,7 @@ from hearts_env.solve import solve_worlds
 from hearts_env.solve.beliefs import belief
 from hearts_env.support.files import write_whole
 from hearts_train.console import note, progress
-from hearts_train.web.moments import NOISE, endgame_of
+from hearts_train.web.moments import EPSILON, endgame_of
 from hearts_train.web.puzzles import FILE, RULES, Judge, Puzzle, Verdict
 
 PLAYERS = ("champion", "pro", "standard", "pimc", "standard_trump", "easy")
@@ -58,7 +58,7 @@ class Search:
     def is_sound(self, view: PlayerView, verdict: Verdict) -> bool:
         """Whether the solution holds against a champion, and in the equilibrium of the end."""
         champion = self._players["champion"]
-        weights = belief(view, champion.action_probs, noise=NOISE).weights
+        weights = belief(view, champion.action_probs, epsilon=EPSILON).weights
         _, margins = solve_worlds(view)
         means = weights @ margins
         names = [view.rules.deck[action] for action in view.legal_actions()]

@@ -23,8 +23,8 @@ import numpy as np
 from hearts_agents import make_agent
 from hearts_env import Game, __version__, openspiel
 from hearts_env.batch.views import BatchView
+from hearts_env.solve.beliefs import Policy
 from hearts_env.solve.best_response import exploitability, policy_of
-from hearts_env.solve.policies import Policy
 from hearts_env.solve.tree import Tree
 from hearts_env.support.files import write_json
 from hearts_env.views.view import PlayerView

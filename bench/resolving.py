@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from hearts_agents.champion import weights_of
+from hearts_agents.endgame_agent import EPSILON, ITERATIONS, EndgameAgent
 from hearts_agents.models.network import load_agent
-from hearts_agents.resolving import ITERATIONS, NOISE, Resolver
 from hearts_env import __version__
 from hearts_env.solve.best_response import exploit
 from hearts_env.solve.tree import Tree
@@ -24,8 +24,8 @@ from hearts_train import console
 from hearts_train.measure.evaluation import platform_versions
 
 GAME = "mini"
-WAYS = ((0.0, NOISE), (0.5, NOISE), (0.75, NOISE), (0.9, NOISE), (1.0, NOISE), (1.0, 0.3))
-"""The weight of the guessed range, 1 being unsafe, and the noise in both players' ranges."""
+WAYS = ((0.0, EPSILON), (0.5, EPSILON), (0.75, EPSILON), (0.9, EPSILON), (1.0, EPSILON), (1.0, 0.3))
+"""Weights of the guessed range (1 is unsafe), and the chance of a random card in both ranges."""
 
 
 def main() -> None:
@@ -37,15 +37,15 @@ def main() -> None:
     network = load_agent(weights_of(GAME), greedy=False)
     tree = Tree(GAME)
     rows: list[dict[str, Any]] = [{"exploitability": exploit(network, tree).exploitability}]
-    for guessed, noise in WAYS:
-        console.progress(f"range {guessed:.0%}, noise {noise:.0%}")
+    for guessed, epsilon in WAYS:
+        console.progress(f"range {guessed:.0%}, epsilon {epsilon:.0%}")
         begin = time.process_time()
-        player = Resolver(network, given.tricks, guessed=guessed, noise=noise)
+        player = EndgameAgent(network, given.tricks, guessed=guessed, epsilon=epsilon)
         found = exploit(player, tree).exploitability
         seconds = time.process_time() - begin
-        rows.append({"guessed": guessed, "noise": noise, "exploitability": found})
+        rows.append({"guessed": guessed, "noise": epsilon, "exploitability": found})
         rows[-1]["processor_seconds"] = seconds
-        console.note(f"range {guessed:4.0%}, noise {noise:4.0%}: {found:.4f}")
+        console.note(f"range {guessed:4.0%}, epsilon {epsilon:4.0%}: {found:.4f}")
     record = {
         "version": __version__,
         "platform": platform_versions(),

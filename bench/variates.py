@@ -27,8 +27,8 @@ from bench.control_variates import (
 from hearts_agents import make_agent
 from hearts_env import Rules, __version__
 from hearts_env import kernel as k
-from hearts_env.solve import Table
-from hearts_env.solve.policies import Policy
+from hearts_env.solve import TranspositionTable
+from hearts_env.solve.beliefs import Policy
 from hearts_env.support.arrays import Floats
 from hearts_env.support.files import write_json
 from hearts_train.measure.evaluation import evaluate, platform_versions
@@ -62,10 +62,12 @@ def timed(work: Callable[[], Floats], deals: int) -> tuple[Floats, float]:
     return found, 1000 * (time.process_time() - begin) / deals
 
 
-Luck = Callable[[Rules, k.Vector, int, Policy, Table], Floats]
+Luck = Callable[[Rules, k.Vector, int, Policy, TranspositionTable], Floats]
 
 
-def over_seats(find: Luck, plays: Plays, place: int, policy: Policy, table: Table) -> Floats:
+def over_seats(
+    find: Luck, plays: Plays, place: int, policy: Policy, table: TranspositionTable
+) -> Floats:
     """Luck of the agent (place 0) or of its opponent, from the agent's side, in each pair."""
     sign = 1 if place == 0 else -1
     found = [
@@ -81,7 +83,7 @@ def measure(agent: str, other: str, rules: str, deals: int, seed: int) -> dict[s
     begin = time.process_time()
     plays = play_pairs(agent, other, rules, deals, seed)
     cost = 1000 * (time.process_time() - begin) / deals
-    margins, table = plays.margins, Table(plays.rules)
+    margins, table = plays.margins, TranspositionTable(plays.rules)
     policies = [make_agent(name, seed=0).action_probs for name in (agent, other)]
 
     works: dict[str, Callable[[], Floats]] = {

@@ -74,7 +74,9 @@ _ATTACKS = {
 }
 
 COMMANDS = {
-    "exploit-champion": ["exploit champion champion?greedy=true champion?endings=4 --rules mini"],
+    "exploit-champion": [
+        "exploit champion champion?greedy=true champion?endgame_tricks=4 --rules mini"
+    ],
     "exploit": ["exploit random standard pro pimc equilibrium --rules micro,mini"],
     "calibrate": ["bench calibrate pro --model pro,standard --deals 200"],
     "complexity": ["bench complexity"],

@@ -11,7 +11,7 @@ import numpy as np
 
 from hearts_env import Game, HeartsError, Rules, kernel
 from hearts_env.cards import ALL_CARDS
-from hearts_env.solve import Table
+from hearts_env.solve import TranspositionTable
 from hearts_env.support.bits import lowest
 
 HEARTS = {card: 1 for card in ALL_CARDS if card[1] == "H"}
@@ -133,13 +133,13 @@ def one_may_shoot(game: Game) -> bool:
     return has_taken[0] != has_taken[1]
 
 
-def positions(seed: int, count: int, most: int = 6) -> Iterator[tuple[Game, Table]]:
+def positions(seed: int, count: int, most: int = 6) -> Iterator[tuple[Game, TranspositionTable]]:
     """Random positions, a few of each rule set, with a table that is kept for these."""
     rng = random.Random(f"double dummy {seed}")
     drawn = 0
     while drawn < count:
         rules = random_rules(rng)
-        table = Table(rules, log2_bytes=15, endgames=rng.choice([0, 2, 4]))
+        table = TranspositionTable(rules, log2_bytes=15, endgames=rng.choice([0, 2, 4]))
         for _ in range(5):
             game = random_position(rng, rules, most)
             if game is not None and drawn < count:

@@ -24,7 +24,7 @@ from hearts_agents import HeartsEnv, HeartsVectorEnv, make_agent
 from hearts_env import BatchGame, Game, Rules, hearts_v0
 from hearts_env.encoders import ENCODERS, encode
 from hearts_env.rules.presets import PRESETS
-from hearts_env.solve.double_dummy import solve
+from hearts_env.solve.double_dummy import solve_double_dummy
 from hearts_env.support.files import write_json
 from hearts_train.measure.evaluation import evaluate
 from tests.learners import plain
@@ -164,7 +164,7 @@ def solutions(_: int) -> Iterator[Any]:
     for seed in range(6):
         for place, game in enumerate(played(Rules.preset("two_player"), seed)):
             if place in (6, 13):
-                found = solve(game)
+                found = solve_double_dummy(game)
                 yield found.value, sorted(found.values.items())
 
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules
-from hearts_env.solve import solve
+from hearts_env.solve import solve_double_dummy
 from hearts_train.command.cli import app
 from hearts_train.command.page import DARK, LIGHT
 from hearts_train.measure.analysis import analyse, pick, rows, summary
@@ -44,7 +44,7 @@ def test_values_are_those_of_the_solver_and_of_pimc() -> None:
     pimc, replay = make_agent("pimc", seed=0), game.start()
     for action, moment in zip(game.actions, analyse(game).moments, strict=True):
         view = replay.view(replay.player)
-        values = solve(replay).values
+        values = solve_double_dummy(replay).values
         names = [game.rules.deck[a] for a in view.legal_actions()]
         assert moment.values == {game.rules.deck[a]: v for a, v in values.items()}
         assert moment.means == dict(zip(names, pimc.margins(view), strict=True))
@@ -58,7 +58,7 @@ def test_values_are_those_of_the_solver_and_of_pimc() -> None:
 def test_perfect_play_loses_nothing() -> None:
     game = Game.deal("two_player", 2)
     while not game.is_over:
-        game.play(solve(game).best[0])
+        game.play(solve_double_dummy(game).best[0])
     found = analyse(game, worlds=False)
     assert [found.lost(p) for p in range(2)] == [0, 0]
     assert not any(row[6] for row in rows(found))

@@ -21,11 +21,10 @@ from hearts_agents.base import Agent
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView
-from hearts_env.solve import tracking
-from hearts_env.solve.beliefs import belief
+from hearts_env.solve import beliefs
+from hearts_env.solve.beliefs import Tracker, belief
 from hearts_env.solve.best_response import best_response, exploit
 from hearts_env.solve.response import ALL, Responses, _thinned, whole_game
-from hearts_env.solve.tracking import Tracker
 from hearts_env.solve.tree import Tree
 from hearts_train.command.attack_command import show
 from hearts_train.command.cli import app
@@ -156,16 +155,16 @@ def test_endings_are_the_best_of_a_plain_search(text):
     assert compared > 2
 
 
-@pytest.mark.parametrize(("name", "noise"), [("standard", 0.0), ("easy", 0.0), ("standard", 0.2)])
-def test_tracked_beliefs_are_those_of_the_whole_past(name, noise):
+@pytest.mark.parametrize(("name", "epsilon"), [("standard", 0.0), ("easy", 0.0), ("standard", 0.2)])
+def test_tracked_beliefs_are_those_of_the_whole_past(name, epsilon):
     agent = make_agent(name, seed=0)
     batch = BatchGame("two_player", 6, seed=4, autodeal=False)
-    tracker, most = Tracker(agent.action_probs, noise), 0
+    tracker, most = Tracker(agent.action_probs, epsilon), 0
     for _ in range(22):
         views = batch.views()
         fan = tracker.fan(views)
         for row, view in enumerate(views):
-            expected = belief(view, agent.action_probs, noise=noise)
+            expected = belief(view, agent.action_probs, epsilon=epsilon)
             own = slice(fan.starts[row], fan.starts[row + 1])
             live = expected.weights > 0
             hands = fan.states[own, k.HANDS + k.SEAT * (1 - view.player)]
@@ -176,7 +175,7 @@ def test_tracked_beliefs_are_those_of_the_whole_past(name, noise):
         chosen = agent.act_batch(views)
         chosen[games % 3 == 0] = batch.random_actions()[games % 3 == 0]
         batch.play(chosen)
-    assert most > 50 or noise or name == "easy"
+    assert most > 50 or epsilon or name == "easy"
 
 
 def test_the_worlds_of_a_fan_are_whole_states():
@@ -363,7 +362,7 @@ def test_who_can_be_attacked_and_by_whom():
     for options, said in [
         ({"method": "x"}, "method"),
         ({"tricks": -1}, "tricks"),
-        ({"noise": 2}, "noise"),
+        ({"epsilon": 2}, "epsilon"),
         ({"most_worlds": 0}, "most_worlds"),
     ]:
         with refused(HeartsError, said):
@@ -386,10 +385,10 @@ class Drawing(Agent):
         return int(self.rng.choice(view.legal_actions()))
 
 
-@pytest.mark.parametrize("most", [7, tracking._MOST_KEPT])
+@pytest.mark.parametrize("most", [7, beliefs._MOST_KEPT])
 def test_a_block_is_the_same_whatever_was_played_before(most, monkeypatch):
-    monkeypatch.setattr(tracking, "_MOST_KEPT", most)
-    attacker = Attacker(Drawing(), "belief", noise=0.1)
+    monkeypatch.setattr(beliefs, "_MOST_KEPT", most)
+    attacker = Attacker(Drawing(), "belief", epsilon=0.1)
 
     def played(*firsts):
         contest = Contest([Drawing(), attacker], "mini", 3, pairings=[(1, 0)])
@@ -401,7 +400,7 @@ def test_a_block_is_the_same_whatever_was_played_before(most, monkeypatch):
 
 
 def test_no_block_has_more_decisions_than_are_remembered():
-    assert evaluation._LARGEST_BLOCK * k.MAX_CARDS // 2 <= tracking._MOST_KEPT
+    assert evaluation._LARGEST_BLOCK * k.MAX_CARDS // 2 <= beliefs._MOST_KEPT
 
 
 def test_a_reseeded_attacker_remembers_nothing():
@@ -409,7 +408,7 @@ def test_a_reseeded_attacker_remembers_nothing():
     for _ in range(4):
         batch.play(batch.random_actions())
     views = batch.views()
-    attacker = Attacker(Drawing(), "belief", noise=0.1)
+    attacker = Attacker(Drawing(), "belief", epsilon=0.1)
     chosen = attacker.act_batch(views).tolist()
     assert attacker._tracker._kept
     attacker.reseed(0)
@@ -491,7 +490,7 @@ def test_the_command_shows_the_truth_beside_what_was_found():
 
 
 def test_a_search_for_a_time_is_not_attacked():
-    for name in ("champion?search=5ms", "champion?search=1s&endings=2"):
+    for name in ("champion?search=5ms", "champion?search=1s&endgame_tricks=2"):
         with refused(HeartsError, "agent", "search=16"):
             Assault(name, ["belief"])
 

@@ -38,7 +38,7 @@ def random_policy(rules: Rules) -> NetworkAgent:
     return NetworkAgent(Network(tensors), rules, greedy=False, seed=1)
 
 
-def plain_posterior(view, agent, noise):
+def plain_posterior(view, agent, epsilon):
     """Bayes' rule with ``Game`` alone: every world dealt and replayed, card by card."""
     rules, other = view.rules, 1 - view.player
     weights = []
@@ -56,7 +56,7 @@ def plain_posterior(view, agent, noise):
                 views = BatchView.of([game.view(other)])
                 chances = agent.action_probs(views)[0]
                 uniform = 1.0 / len(game.legal_actions())
-                weight *= (1 - noise) * chances[rules.index[card]] + noise * uniform
+                weight *= (1 - epsilon) * chances[rules.index[card]] + epsilon * uniform
             game.play(card)
         weights.append(weight)
     return np.array(weights) / sum(weights)
@@ -70,7 +70,7 @@ def test_the_posterior_is_bayes_rule(name: str) -> None:
         game = random_game(rules, seed, 2 + seed)
         for player in range(2):
             view = game.view(player)
-            found = belief(view, agent.action_probs, noise=0.1)
+            found = belief(view, agent.action_probs, epsilon=0.1)
             expected = plain_posterior(view, agent, 0.1)
             # float32 sums differ with the number of views at once
             assert np.allclose(found.weights, expected, rtol=1e-4)
@@ -147,8 +147,8 @@ def test_policies_that_are_none(chances: list[list[float]], words: str) -> None:
 def test_other_games_are_refused() -> None:
     with refused(HeartsError, "rules", 4):
         belief(Game.deal("no_pass", 1).view(0))
-    with refused(HeartsError, "noise", value=2.0):
-        belief(Game.deal("micro", 1).view(0), noise=2.0)
+    with refused(HeartsError, "epsilon", value=2.0):
+        belief(Game.deal("micro", 1).view(0), epsilon=2.0)
 
 
 def test_what_is_no_belief_is_refused() -> None:
@@ -161,7 +161,7 @@ def test_what_is_no_belief_is_refused() -> None:
         (lambda: belief(view, lambda views: "a"), "policy"),
         (lambda: belief(view, lambda views: [[1.0], [0.5, 0.5]]), "policy"),
         (lambda: belief(view, lambda views: np.ones((len(views), 12)) * 1j), "policy"),
-        (lambda: belief(view, None, noise="a"), "noise"),
+        (lambda: belief(view, None, epsilon="a"), "epsilon"),
     ]
     for call, field in wrong:
         with refused(HeartsError, field):

@@ -10,12 +10,12 @@ import pytest
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.game.notation import Record
-from hearts_env.solve import solve, solve_worlds
+from hearts_env.solve import solve_double_dummy, solve_worlds
 from hearts_env.solve.beliefs import belief
 from hearts_env.solve.endgame import Endgame
-from hearts_env.solve.equilibrium import solve as solve_equilibrium
+from hearts_env.solve.equilibrium import solve
 from hearts_train.measure.analysis import Moment, analyse
-from hearts_train.web.moments import NOISE, endgame_of
+from hearts_train.web.moments import EPSILON, endgame_of
 from hearts_train.web.offline import board_page
 from hearts_train.web.review import kept, position, read_deal, replayed, review
 from tests.refusals import refused
@@ -101,20 +101,20 @@ def test_the_other_hands_are_the_worlds_of_the_view(record: Record, told: dict) 
             assert values == margins[:, place].tolist()
         assert np.isclose(sum(others["chances"]), 1, atol=1e-3)
         model = make_agent(others["model"], seed=0)
-        weights = belief(view, model.action_probs, noise=NOISE).weights
+        weights = belief(view, model.action_probs, epsilon=EPSILON).weights
         assert np.allclose(others["chances"], weights, atol=1e-5)
 
 
 def test_luck_is_the_worth_of_the_cards_before_the_first(record: Record, told: dict) -> None:
     start = record.game.start()
     sign = 1 if start.player == 0 else -1
-    value = solve(start).value * sign
+    value = solve_double_dummy(start).value * sign
     assert told["luck"]["dealt"] == [value, -value]
     for seat in range(2):
         worths = []
         for world in start.view(seat).worlds():
             game = Game(start.rules, world[:2], world[2], dealer=start.dealer)
-            worths.append(solve(game).value * (1 if game.player == seat else -1))
+            worths.append(solve_double_dummy(game).value * (1 if game.player == seat else -1))
         assert len(worths) in (91, 105)  # who leads, has the lowest card
         assert told["luck"]["hand"][seat] == pytest.approx(np.mean(worths))
     # The cards, less what one gave away, and what the other did: that is the result.
@@ -163,7 +163,7 @@ def test_a_branch_is_measured_like_the_deal(record: Record, told: dict) -> None:
     game.play(card)
     assert found["moment"]["seat"] == game.player
     assert found["moment"]["values"] == {
-        game.rules.deck[a]: v for a, v in solve(game).values.items()
+        game.rules.deck[a]: v for a, v in solve_double_dummy(game).values.items()
     }
     end = position(record, names)
     assert end["moment"] is None
@@ -177,8 +177,8 @@ def test_endgames_are_solved_for_the_player_to_act(record: Record, told: dict) -
     moment = solved[0]
     view = at(record.game, moment["number"]).view(moment["seat"])
     policy = make_agent(moment["endgame"]["model"], seed=0).action_probs
-    tree = Endgame(view, (policy, policy), noise=NOISE)
-    found = solve_equilibrium(tree, target=0.01)
+    tree = Endgame(view, (policy, policy), epsilon=EPSILON)
+    found = solve(tree, target=0.01)
     assert moment["endgame"]["hands"] == len(tree.deals)
     assert sum(moment["endgame"]["chances"].values()) == pytest.approx(1, abs=1e-3)
     assert set(moment["endgame"]["chances"]) == set(moment["values"])

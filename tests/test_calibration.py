@@ -40,7 +40,9 @@ def test_equally_likely_worlds_lose_the_logarithm_of_their_number() -> None:
 
 
 def test_the_true_model_tells_most() -> None:
-    alike, right, wrong = calibrate("standard", ["standard", "easy"], "mini", deals=40, noise=0.05)
+    alike, right, wrong = calibrate(
+        "standard", ["standard", "easy"], "mini", deals=40, epsilon=0.05
+    )
     assert right.log_loss < alike.log_loss - 0.2
     assert math.isclose(wrong.log_loss, alike.log_loss, rel_tol=0.2)
     assert right.impossible == alike.impossible == 0

@@ -13,19 +13,18 @@ import pytest
 
 from hearts_agents import make_agent
 from hearts_agents.champion import OTHERS, SHIPPED, strongest, weights_of
-from hearts_agents.improver import Budget, Improver, _means, _places, _shared
+from hearts_agents.endgame_agent import EndgameAgent
 from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_agents.models.network import Network, NetworkAgent, load_agent
-from hearts_agents.resolving import Resolver
+from hearts_agents.search_agent import Budget, SearchAgent, _means, _places, _shared
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.encoders import make_encoder
-from hearts_env.solve.beliefs import belief
+from hearts_env.solve.beliefs import Tracker, belief
 from hearts_env.solve.best_response import exploit
 from hearts_env.solve.deal_results import shipped_results
 from hearts_env.solve.match_equity import MatchEquity
 from hearts_env.solve.response import Responses
-from hearts_env.solve.tracking import Tracker
 from hearts_train.learn.run_report import format_card
 from hearts_train.measure.evaluation import evaluate
 from tests.refusals import refused
@@ -101,7 +100,7 @@ def test_draws_follow_from_the_seed():
         ("champion", "party players=5", "rules two_player"),
         ("champion", "two_player moon_points=10", "rules two_player"),
         ("champion?search=50ms", "classic", "search classic 4"),
-        ("champion?endings=3", "classic", "endings classic 4"),
+        ("champion?endgame_tricks=3", "classic", "endgame_tricks classic 4"),
     ],
 )
 def test_other_games_are_refused(name, rules, words):
@@ -192,12 +191,12 @@ def chance_of(view, scores):
     return (chance - even) / max((ahead - behind) / (2 * half), 1e-3)
 
 
-def scores_by_hand(agent, view, tau, noise, worth=margin_of, models=()):
+def scores_by_hand(agent, view, tau, epsilon, worth=margin_of, models=()):
     """What a search weighs the legal cards by: one world, one card and one deal at a time."""
     legal = view.legal_actions()
     values, total = np.zeros(len(legal)), 0.0
     for model in (agent, *models):
-        found = belief(view, model.with_greedy(False).action_probs, noise=noise)
+        found = belief(view, model.with_greedy(False).action_probs, epsilon=epsilon)
         for world, weight in zip(view.worlds(), np.exp(found.log_likelihoods), strict=True):
             total += weight
             for place, action in enumerate(legal):
@@ -213,7 +212,7 @@ def scores_by_hand(agent, view, tau, noise, worth=margin_of, models=()):
 
 def test_the_card_is_the_one_that_counting_world_by_world_finds():
     agent, different = policy(), 0
-    searching = Improver(agent, tau=0.7, noise=0.1)
+    searching = SearchAgent(agent, tau=0.7, epsilon=0.1)
     for seed in range(25):
         game = Game.deal("mini", seed)
         for _ in range(seed % 4):
@@ -230,8 +229,8 @@ def test_the_card_is_the_one_that_counting_world_by_world_finds():
 @pytest.mark.slow
 def test_other_ways_to_play_are_as_likely_as_the_cards_make_them():
     agent, models = policy(), [policy(seed=3), policy(seed=4)]
-    searching = Improver(agent, models=models, tau=0.3, noise=0.05)
-    alone, different = Improver(agent, tau=0.3, noise=0.05), 0
+    searching = SearchAgent(agent, models=models, tau=0.3, epsilon=0.05)
+    alone, different = SearchAgent(agent, tau=0.3, epsilon=0.05), 0
     for seed in range(25):
         game = Game.deal("mini", seed)
         for _ in range(seed % 6):
@@ -270,7 +269,7 @@ def test_each_way_to_play_has_its_turns_and_counts_as_much_as_it_is_likely():
 
 @few("model", ["pimc", "pro", "equilibrium"], ["pimc", "pro"])
 def test_any_agent_that_tells_its_chances_is_a_model(model):
-    agent = Improver(policy(), "all", models=[make_agent(model, seed=1)])
+    agent = SearchAgent(policy(), "all", models=[make_agent(model, seed=1)])
     views = BatchGame("mini", 4, seed=3).views()
     together = agent.act_batch(views).tolist()
     for twin in (copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
@@ -293,14 +292,16 @@ def test_asking_for_a_player_leaves_the_agent_as_it_was():
     assert agent.act(game.view(game.player)) in game.legal_actions()
 
 
-@pytest.mark.parametrize("name", ["champion", "champion?search=2", "champion?endings=2", "pimc"])
+@pytest.mark.parametrize(
+    "name", ["champion", "champion?search=2", "champion?endgame_tricks=2", "pimc"]
+)
 def test_who_is_not_to_move_gets_no_card(name):
     game = Game.deal("two_player", 4)
     with refused(HeartsError, "view"):
         make_agent(name).act(game.view(1 - game.player))
 
 
-@pytest.mark.parametrize("name", ["champion", "champion?search=2", "champion?endings=2"])
+@pytest.mark.parametrize("name", ["champion", "champion?search=2", "champion?endgame_tricks=2"])
 def test_of_no_views_there_are_no_cards(name):
     views = BatchGame("mini", 3, seed=1).views(games=np.empty(0, np.int64))
     assert make_agent(name).act_batch(views).shape == (0,)
@@ -320,7 +321,7 @@ def test_a_short_time_is_nearly_kept(clock, monkeypatch):
         game.play(game.legal_actions()[0])
     for milliseconds in (1, 5, 20, 50):
         clock.time = 0.0
-        Improver(policy("two_player"), f"{milliseconds}ms").act(game.view(game.player))
+        SearchAgent(policy("two_player"), f"{milliseconds}ms").act(game.view(game.player))
         assert 0.4 * milliseconds <= 1000 * clock.time <= max(2, milliseconds)
 
 
@@ -330,13 +331,13 @@ def test_a_short_time_is_nearly_kept(clock, monkeypatch):
         (lambda: make_agent("champion", greedy="no"), "greedy no"),
         (lambda: load_agent(weights_of("mini"), greedy=None), "greedy"),
         (lambda: load_agent(5), "checkpoint 5"),
-        (lambda: Improver("champion"), "policy champion load_agent"),
-        (lambda: Improver(make_agent("champion")), "policy load_agent"),
-        (lambda: Improver(policy(), tau="a"), "tau a"),
-        (lambda: Improver(policy(), tau=0.0), "tau 0.0"),
-        (lambda: Resolver("champion"), "policy champion load_agent"),
+        (lambda: SearchAgent("champion"), "policy champion load_agent"),
+        (lambda: SearchAgent(make_agent("champion")), "policy load_agent"),
+        (lambda: SearchAgent(policy(), tau="a"), "tau a"),
+        (lambda: SearchAgent(policy(), tau=0.0), "tau 0.0"),
+        (lambda: EndgameAgent("champion"), "policy champion load_agent"),
         (
-            lambda: Resolver(policy(), early="pimc"),
+            lambda: EndgameAgent(policy(), early="pimc"),
             "early pimc make_agent",
         ),
     ],
@@ -349,9 +350,9 @@ def test_arguments_of_another_kind_are_refused(make, words):
 def test_models_that_cannot_be_asked_are_refused():
     for models in (policy(), ["pimc"], 3):
         with refused(HeartsError, "models"):
-            Improver(policy(), models=models)
+            SearchAgent(policy(), models=models)
     with refused(HeartsError, "rules"):
-        Improver(policy(), models=[policy("two_player")]).check_rules(Rules.preset("mini"))
+        SearchAgent(policy(), models=[policy("two_player")]).check_rules(Rules.preset("mini"))
 
 
 def test_where_no_way_to_play_is_possible_all_are_alike():
@@ -372,7 +373,9 @@ def test_a_champion_that_searches_takes_others_for_players_like_pimc_too():
 @pytest.mark.slow
 def test_for_the_match_the_chance_to_win_it_counts():
     agent, different = policy(), 0
-    searching, plain = (Improver(agent, tau=0.3, noise=0.1, match=match) for match in (True, False))
+    searching, plain = (
+        SearchAgent(agent, tau=0.3, epsilon=0.1, match=match) for match in (True, False)
+    )
     for seed in range(25):
         game = Game.deal("mini", seed, totals=[[95, 70], [60, 96], [98, 98]][seed % 3])
         for _ in range(seed % 4):
@@ -402,18 +405,18 @@ def test_a_champion_that_plays_for_the_match_has_to_search():
 @pytest.mark.slow
 def test_a_search_is_better_than_its_policy():
     weak = policy()
-    better = Improver(weak, tau=0.2)
+    better = SearchAgent(weak, tau=0.2)
     assert evaluate(better, weak, "mini", 200, seed=1).margin > 0.5
 
 
 def test_the_result_does_not_depend_on_what_was_asked_before_or_beside():
-    agent = Improver(policy("two_player"), 16)
+    agent = SearchAgent(policy("two_player"), 16)
     batch = BatchGame("two_player", 12, seed=3)
     for _ in range(9):
         batch.play(batch.random_actions())
     views = batch.views()
     together = agent.act_batch(views).tolist()
-    fresh = [Improver(policy("two_player"), 16).act(view) for view in views]
+    fresh = [SearchAgent(policy("two_player"), 16).act(view) for view in views]
     assert together == fresh
     for twin in (copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
         assert twin.act_batch(views).tolist() == together
@@ -421,7 +424,7 @@ def test_the_result_does_not_depend_on_what_was_asked_before_or_beside():
 
 @pytest.mark.slow
 def test_parts_of_the_worlds_add_up_to_all_of_them(monkeypatch):
-    from hearts_agents import improver
+    from hearts_agents import search_agent
 
     batch = BatchGame("two_player", 20, seed=5)
     for _ in range(6):
@@ -429,18 +432,18 @@ def test_parts_of_the_worlds_add_up_to_all_of_them(monkeypatch):
     views = batch.views()
     chosen = []
     for size in (3, 1000):
-        monkeypatch.setattr(improver, "_AT_ONCE", size)
-        chosen.append(Improver(policy("two_player"), "all").act_batch(views).tolist())
+        monkeypatch.setattr(search_agent, "_AT_ONCE", size)
+        chosen.append(SearchAgent(policy("two_player"), "all").act_batch(views).tolist())
     assert chosen[0] == chosen[1]
 
 
 def test_only_games_of_two_are_searched():
     with refused(HeartsError, "rules"):
-        Improver(policy(), "all").check_rules(Rules.preset("classic"))
+        SearchAgent(policy(), "all").check_rules(Rules.preset("classic"))
     with refused(HeartsError, "tau", value=0.0):
-        Improver(policy(), tau=0.0)
-    with refused(HeartsError, "noise", value=2.0):
-        Improver(policy(), noise=2.0)
+        SearchAgent(policy(), tau=0.0)
+    with refused(HeartsError, "epsilon", value=2.0):
+        SearchAgent(policy(), epsilon=2.0)
 
 
 # ---- where people meet it ------------------------------------------------------------------------

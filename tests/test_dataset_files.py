@@ -13,7 +13,7 @@ import pytest
 
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.game.notation import parse_records
-from hearts_env.solve import solve
+from hearts_env.solve import solve_double_dummy
 from tests.test_cli import run, write_player
 
 pytest.importorskip("pyarrow")
@@ -87,7 +87,7 @@ def test_decisions_show_what_was_seen_and_what_each_card_was_worth(made):
         assert row["card"] == game.rules.deck[row["action"]]
         assert row["margin"] == games[number]["margins"][row["seat"]]
         if row["step"] > 6:
-            assert row["seen_values"] == [*solve(game).values.values()]
+            assert row["seen_values"] == [*solve_double_dummy(game).values.values()]
             assert row["worlds"] == len(list(view.worlds()))
             assert len(row["mean_values"]) == len(legal)
         game.play(row["action"])

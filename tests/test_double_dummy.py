@@ -10,8 +10,9 @@ import pytest
 from numba import types
 
 from hearts_env import BatchGame, Game, HeartsError, Rules, kernel
-from hearts_env.solve import Table, dd, solve, solve_batch, solve_worlds
-from hearts_env.solve.dd import layout
+from hearts_env.solve import TranspositionTable, solve_batch, solve_worlds
+from hearts_env.solve import solve_double_dummy as solve
+from hearts_env.solve.dd import memory, position, search
 from tests.brute_force import brute_values, one_may_shoot, positions
 from tests.deals import make_game, play
 from tests.naive import NaiveGame
@@ -61,7 +62,7 @@ def test_equal_to_brute_force():
     for game, table in positions(seed=1, count=500):
         assert solve(game, table=table).values == brute_values(game), game.to_text()
         shooting += one_may_shoot(game)
-        wide += int(table.vector[layout.H_WIDE])
+        wide += int(table.vector[position.H_WIDE])
     assert shooting > 50
     assert wide > 50
 
@@ -84,12 +85,12 @@ def test_whole_deals_equal_to_brute_force(preset):
 
 def test_full_deals_agree_with_a_search_without_its_means():
     rules = Rules.preset("two_player")
-    plain = Table(rules, endgames=0)
-    plain.vector[layout.H_OPTIONS] = (
-        layout.NO_RUNS | layout.NO_BOUNDS | layout.NO_SURE | layout.NO_ORDER
+    plain = TranspositionTable(rules, endgames=0)
+    plain.vector[position.H_OPTIONS] = (
+        position.NO_RUNS | position.NO_BOUNDS | position.NO_SURE | position.NO_ORDER
     )
-    bare = Table(rules, endgames=0)
-    bare.vector[layout.H_OPTIONS] = layout.NO_TABLE
+    bare = TranspositionTable(rules, endgames=0)
+    bare.vector[position.H_OPTIONS] = position.NO_TABLE
     for seed in range(60):
         game = Game.deal(rules, seed)
         value = solve(game).value
@@ -102,7 +103,7 @@ def test_full_deals_agree_with_a_search_without_its_means():
 @pytest.mark.parametrize("endgames", [0, 1, 3, 6])
 def test_endgame_tables_change_no_value(endgames):
     rules = Rules.preset("two_player")
-    table = Table(rules, endgames=endgames)
+    table = TranspositionTable(rules, endgames=endgames)
     for seed in range(30):
         game = Game.deal(rules, seed)
         assert solve(game, table=table).values == solve(game).values
@@ -111,10 +112,12 @@ def test_endgame_tables_change_no_value(endgames):
 @pytest.mark.slow
 def test_what_a_table_has_learnt_changes_no_value():
     rules = Rules.preset("two_player")
-    small = Table(rules, log2_bytes=14)
+    small = TranspositionTable(rules, log2_bytes=14)
     for seed in range(40):
         game = Game.deal(rules, seed)
-        assert solve(game, table=small).values == solve(game, table=Table(rules)).values
+        assert (
+            solve(game, table=small).values == solve(game, table=TranspositionTable(rules)).values
+        )
 
 
 @pytest.mark.parametrize("wide", [False, True])
@@ -122,15 +125,15 @@ def test_a_table_cleared_until_its_generations_begin_anew_changes_no_value(wide)
     rules = Rules.preset("two_player")
     if wide:
         rules = rules.replace(card_points={"QS": 13, "JD": -10, "AH": 3, "KH": 2})
-    table = Table(rules)
-    assert table.vector[layout.H_WIDE] == wide
+    table = TranspositionTable(rules)
+    assert table.vector[position.H_WIDE] == wide
     games = [Game.deal(rules, seed) for seed in range(10)]
     expected = [solve(game, table=table).values for game in games]
-    table.vector[layout.H_GENERATION] = 127 if wide else (1 << 19) - 1
+    table.vector[position.H_GENERATION] = 127 if wide else (1 << 19) - 1
     for game, values in zip(games, expected, strict=True):
         table.clear()
         assert solve(game, table=table).values == values
-    assert table.vector[layout.H_GENERATION] == len(games)
+    assert table.vector[position.H_GENERATION] == len(games)
 
 
 # ---- by hand ------------------------------------------------------------------------------------
@@ -241,9 +244,9 @@ def test_worlds_and_single_solves_agree():
             single = Game(game.rules, start, world[2])
             for action in game.actions:
                 single.play(action)
-            assert list(solve(single, table=Table(game.rules, endgames=2)).values.values()) == (
-                row.tolist()
-            )
+            assert list(
+                solve(single, table=TranspositionTable(game.rules, endgames=2)).values.values()
+            ) == (row.tolist())
             if seed:
                 break
         some, again = solve_worlds(view, worlds[3:5])
@@ -289,7 +292,7 @@ def impossible_states() -> np.ndarray:
 BAD: list[Any] = [
     ("players 4", lambda: solve(Game.deal("classic", 0))),
     ("players", lambda: solve_worlds(Game.deal("classic", 0).view(0))),
-    ("players", lambda: Table("classic")),
+    ("players", lambda: TranspositionTable("classic")),
     ("phase", lambda: solve(Game.deal(exchange_rules(), 0))),
     ("phase 0", lambda: solve_batch([Game.deal(exchange_rules(), 0)])),
     ("view pass", lambda: solve_worlds(Game.deal(exchange_rules(), 0).view(0))),
@@ -297,7 +300,7 @@ BAD: list[Any] = [
         "view 1",
         lambda: solve_worlds(Game("micro", [["QC", "QD", "QS"], ["AC", "AD", "AS"]]).view(1)),
     ),
-    ("table mini", lambda: solve(Game.deal("micro", 0), table=Table("mini"))),
+    ("table mini", lambda: solve(Game.deal("micro", 0), table=TranspositionTable("mini"))),
     ("max_nodes 3", lambda: solve(Game.deal("two_player", 91_001), max_nodes=3)),
     (
         "max_nodes 3",
@@ -305,8 +308,8 @@ BAD: list[Any] = [
     ),
     ("max_nodes 0", lambda: solve(Game.deal("micro", 0), max_nodes=0)),
     ("num_threads 0", lambda: solve_batch([Game.deal("micro", 0)], num_threads=0)),
-    ("log2_bytes 99", lambda: Table("micro", log2_bytes=99)),
-    ("endgames 8", lambda: Table("micro", endgames=8)),
+    ("log2_bytes 99", lambda: TranspositionTable("micro", log2_bytes=99)),
+    ("endgames 8", lambda: TranspositionTable("micro", endgames=8)),
     ("rules", lambda: solve_batch(impossible_states())),
     ("states 1", lambda: solve_batch(impossible_states(), "two_player")),
     ("states", lambda: solve_batch(np.zeros((2, 5), np.int64), "two_player")),
@@ -358,8 +361,8 @@ def test_what_is_no_position_is_refused() -> None:
         (lambda: solve_batch(batch, num_threads=1.5), "num_threads"),
         (lambda: solve_batch(nowhere, "mini"), "states 1"),
         (lambda: solve_batch(long, "mini"), "states 2"),
-        (lambda: Table("mini", endgames="a"), "endgames"),
-        (lambda: Table("mini", log2_bytes=20.5), "log2_bytes"),
+        (lambda: TranspositionTable("mini", endgames="a"), "endgames"),
+        (lambda: TranspositionTable("mini", log2_bytes=20.5), "log2_bytes"),
     ]
     for call, words in wrong:
         with refused(HeartsError, *words.split()):
@@ -372,10 +375,10 @@ def test_the_solver_is_compiled_for_no_literals():
     game = Game.deal("two_player", 3)
     solve(game)
     solve_batch([game])
-    if not hasattr(getattr(dd.search.search, "_cache", None), "_cache_file"):
+    if not hasattr(getattr(search.search, "_cache", None), "_cache_file"):
         pytest.skip("compiling is switched off, or nothing compiled is kept")
     seen = 0
-    for room in (dd.bounds, dd.endgames, layout, dd.position, dd.search, dd.states, dd.table):
+    for room in (position, memory, search):
         for function in filter(lambda f: hasattr(f, "py_func"), vars(room).values()):
             for signature, *_ in function._cache._cache_file._load_index():
                 seen += 1

@@ -70,9 +70,9 @@ def test_ranges_are_bayes_rule(name: str) -> None:
     late = 5 if name == "mini" else 19
     for seed in range(5):
         game = played(name, seed, late, "standard")
-        end = Endgame(game, (pimc.action_probs, pimc.action_probs), noise=0.2)
+        end = Endgame(game, (pimc.action_probs, pimc.action_probs), epsilon=0.2)
         view = game.view(0)
-        found = belief(view, pimc.action_probs, noise=0.2)
+        found = belief(view, pimc.action_probs, epsilon=0.2)
         rows = end.deals[:, 0] == mask(game, 0)
         hands = end.deals[rows, 1]
         weights = end.sides[1].reach[np.searchsorted(end.sides[1].hands, hands)]
@@ -87,7 +87,7 @@ def test_the_linear_program_and_regrets_agree() -> None:
     standard = make_agent("standard", seed=0)
     for seed in range(6):
         game = played("mini", seed, 3, "standard")
-        end = Endgame(game, (standard.action_probs, None), noise=0.1)
+        end = Endgame(game, (standard.action_probs, None), epsilon=0.1)
         exact = solve_linear(end)
         assert exact.exploitability < 1e-7
         found = solve(end, target=1e-6)
@@ -126,7 +126,7 @@ def test_four_tricks_of_the_full_game() -> None:
     pro = make_agent("pro", seed=0)
     for seed in range(3):
         game = played("two_player", seed, 18, "pro")
-        end = Endgame(game, (pro.action_probs, pro.action_probs), noise=0.1)
+        end = Endgame(game, (pro.action_probs, pro.action_probs), epsilon=0.1)
         assert end.tricks_left == 4
         found = solve(end, target=0.01)
         assert found.exploitability < 0.01
@@ -165,7 +165,7 @@ def test_mistakes_are_named(tmp_path) -> None:
         (Game.deal("no_pass", 1), {}, "players"),
         (Game.deal("two_player", 1), {}, "position"),
         (played("micro", 1, 6), {}, "position"),
-        (game, {"noise": 2.0}, "noise"),
+        (game, {"epsilon": 2.0}, "epsilon"),
         (game, {"policies": (None,)}, "policies"),
         (game, {"policies": (wrong, None)}, "policy"),
         (game, {"max_memory": 1e-9}, "max_memory"),
@@ -201,7 +201,7 @@ def test_play_that_the_model_would_not_choose_is_told_in_options(tmp_path) -> No
     file = tmp_path / "deal.txt"
     file.write_text(played("mini", 0, 10).to_text(), encoding="utf-8")
     arguments = ["endgame", str(file), "--tricks", "2", "--agent", "easy", "--model", "standard"]
-    result = CliRunner().invoke(app, [*arguments, "--noise", "0"])
+    result = CliRunner().invoke(app, [*arguments, "--epsilon", "0"])
     assert result.exit_code == 2
-    mistake(result, "--model", "deal 1", "--noise")
+    mistake(result, "--model", "deal 1", "--epsilon")
     assert CliRunner().invoke(app, arguments).exit_code == 0

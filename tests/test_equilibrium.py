@@ -17,8 +17,13 @@ from hearts_env import BatchGame, CheckpointError, Game, HeartsError, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.solve import equilibrium, regret, solved_files, tree
 from hearts_env.solve.best_response import exploit, exploitability
-from hearts_env.solve.equilibrium import ALGORITHMS, Solver, load, solve
+from hearts_env.solve.equilibrium import (
+    Solver,
+    load,
+    solve,
+)
 from hearts_env.solve.linear import solve_linear
+from hearts_env.solve.regret import ALGORITHMS
 from hearts_env.solve.tree import Tree, TreeSize, estimate, measure
 from hearts_train.command import solve_command
 from hearts_train.command.cli import app

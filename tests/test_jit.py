@@ -17,7 +17,7 @@ import pytest
 import hearts_agents
 import hearts_env
 import hearts_train
-from hearts_env.solve import solve
+from hearts_env.solve import solve_double_dummy
 from hearts_env.solve.dd.position import drop
 from hearts_env.support.jit import _digest, compiles
 
@@ -135,5 +135,5 @@ def test_only_files_that_take_part_in_compiled_code_change_the_digest(tmp_path: 
 
 def test_an_inner_function_runs_as_it_is_written_when_called_from_python() -> None:
     # Compiled without an entry from Python it would crash.
-    solve(hearts_env.Game.deal("micro", 1))
+    solve_double_dummy(hearts_env.Game.deal("micro", 1))
     assert drop(0b10110, -0b100) == 0b01010

@@ -12,7 +12,7 @@ from hearts_agents.models.network import Network
 from hearts_agents.search import mean_rows, working_memory
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env.encoders import encode, make_encoder
-from hearts_env.solve import Table
+from hearts_env.solve import TranspositionTable
 from hearts_train.learn import runs
 from hearts_train.learn.algorithms import OF_VALUES
 from hearts_train.learn.config import ConfigError, TrainConfig
@@ -45,7 +45,7 @@ def recipe(**changes):
 def test_the_teacher_says_what_pimc_thinks(preset):
     rules = Rules.make(preset)
     batch, pimc = BatchGame(rules, 6, 4, autodeal=False), make_agent("pimc")
-    memory = working_memory(Table(rules).vector)
+    memory = working_memory(TranspositionTable(rules).vector)
     for _ in range(5):
         batch.play(batch.random_actions())
         views = batch.views()

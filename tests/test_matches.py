@@ -14,7 +14,7 @@ from hearts_agents.match_player import points_in_play
 from hearts_env import Game, HeartsError, Match, Rules
 from hearts_env.game.scoreboard import Scoreboard
 from hearts_env.seeds import derived_seed
-from hearts_env.solve import solve
+from hearts_env.solve import solve_double_dummy
 from hearts_env.solve.deal_results import DealResults, shipped_results
 from hearts_env.solve.match_equity import MatchEquity
 from hearts_train.command.cli import app
@@ -49,7 +49,7 @@ def played_out(view, world) -> list[list[int]]:
         after = game.clone()
         after.play(action)
         while not after.is_over:
-            values = solve(after).values
+            values = solve_double_dummy(after).values
             after.play(max(after.legal_actions(), key=lambda card: values[card]))
         scores.append([after.scores()[view.player], after.scores()[1 - view.player]])
     return scores

@@ -219,7 +219,7 @@ def test_players_need_neither_torch_nor_stable_baselines3():
     [
         ("a.py:B", True),
         ("a.b:B?c=1", True),
-        ("pimc_belief?model=a.py:B&noise=0.2", True),
+        ("pimc_belief?model=a.py:B&epsilon=0.2", True),
         ("pimc_belief?model=pimc_belief?model=a.py:B", True),
         ("theirs?worlds=3", True),
         ("pimc_belief?model=theirs", True),
@@ -244,8 +244,8 @@ def test_specs_that_import_code_from_outside_are_known(spec, outside, monkeypatc
 def test_options_follow_a_question_mark():
     pro: Any = make_agent("pro?worlds=7")
     assert pro.worlds == 7
-    belief: Any = make_agent("pimc_belief?model=pimc&noise=0.25&worlds=9")
-    assert (belief.model.name, belief.noise, belief.worlds) == ("pimc", 0.25, 9)
+    belief: Any = make_agent("pimc_belief?model=pimc&epsilon=0.25&worlds=9")
+    assert (belief.model.name, belief.epsilon, belief.worlds) == ("pimc", 0.25, 9)
     timed: Any = make_agent("pro?milliseconds=2.5&worlds=none")
     assert (timed.milliseconds, timed.samples) == (2.5, None)
     both: Any = make_agent("pro?worlds=7", milliseconds=3)

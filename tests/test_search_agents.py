@@ -7,7 +7,7 @@ import pytest
 
 from hearts_agents import agent_names, make_agent, register_agent
 from hearts_env import BatchGame, Game, HeartsError, Rules
-from hearts_env.solve import solve
+from hearts_env.solve import solve_double_dummy
 from hearts_env.solve.beliefs import belief
 from hearts_train.measure.evaluation import evaluate
 from tests.refusals import refused
@@ -39,7 +39,7 @@ def plain_margins(view, weights=None):
         )
         for _, card in view.history:
             game.play(card)
-        values = solve(game).values
+        values = solve_double_dummy(game).values
         totals += weight * np.array([values[action] for action in view.legal_actions()])
     return totals / weights.sum()
 
@@ -57,11 +57,11 @@ def test_pimc_weighs_all_worlds_alike(name: str) -> None:
 @pytest.mark.parametrize("name", TWO)
 def test_pimc_belief_weighs_them_by_its_model(name: str) -> None:
     standard = make_agent("standard", seed=0)
-    player = make_agent("pimc_belief", seed=0, model="standard", noise=0.2)
+    player = make_agent("pimc_belief", seed=0, model="standard", epsilon=0.2)
     differ = 0
     number, late = (8, 14) if name == "two_player" else (60, 2)
     for _, view in some_views(name, number, late):
-        weights = belief(view, standard.action_probs, noise=0.2).weights
+        weights = belief(view, standard.action_probs, epsilon=0.2).weights
         expected = plain_margins(view, weights)
         assert np.allclose(player.margins(view), expected)
         differ += np.ptp(weights) > 0 and not np.allclose(expected, plain_margins(view))
@@ -85,7 +85,7 @@ def test_a_hand_that_is_known_is_played_perfectly() -> None:
     for game, view in some_views("micro", 200, late=4):
         if view.num_worlds == 1:
             found += 1
-            assert pimc.act(view) in solve(game).best
+            assert pimc.act(view) in solve_double_dummy(game).best
     assert found > 10
 
 
@@ -146,9 +146,9 @@ def test_names_options_and_games_that_cannot_be() -> None:
         ("pimc", {"worlds": 0}),
         ("pimc", {"worlds": 1.5}),
         ("pimc", {"worlds": True}),
-        ("pimc_belief", {"noise": 0}),
-        ("pimc_belief", {"noise": "much"}),
-        ("pimc_belief", {"noise": 1.5}),
+        ("pimc_belief", {"epsilon": 0}),
+        ("pimc_belief", {"epsilon": "much"}),
+        ("pimc_belief", {"epsilon": 1.5}),
         ("pimc_belief", {"model": "pimc_belief"}),
         ("pimc_belief", {"model": "nobody"}),
     ]:

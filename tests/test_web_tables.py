@@ -415,7 +415,7 @@ def test_odds_by_a_model_are_its_belief():
     game = played("two_player", 8, 11)
     view = game.view(0)
     told = helping.odds_by(players().listed["standard"], view)
-    found = belief(view, make_agent("standard", seed=0).action_probs, noise=0.1)
+    found = belief(view, make_agent("standard", seed=0).action_probs, epsilon=0.1)
     for card in view.unseen:
         bit = 1 << view.rules.index[card]
         chance = found.weights[(found.hands & bit) != 0].sum()

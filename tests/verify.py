@@ -37,7 +37,7 @@ from hearts_env import Game, Rules
 from hearts_env.encoders import ENCODERS, encode
 from hearts_env.render import render_ansi, render_rgb, render_svg
 from hearts_env.render.picture import picture_of
-from hearts_env.solve import solve
+from hearts_env.solve import solve_double_dummy
 from tests.brute_force import brute_values, one_may_shoot, positions
 from tests.learners import WAYS, assert_nothing_hidden_shows, decisions
 from tests.lockstep import (
@@ -338,7 +338,7 @@ def double_dummy_tasks(scale: float) -> Iterator[Task]:
 def double_dummy_work(seed: int, number: int) -> Counts:
     counts = {"positions": number, "cards": 0, "one may shoot": 0}
     for game, table in positions(seed, number):
-        solution = solve(game, table=table)
+        solution = solve_double_dummy(game, table=table)
         expected = brute_values(game)
         assert solution.values == expected, f"{solution.values}, not {expected}\n{game.to_text()}"
         assert solution.value == max(expected.values()), game.to_text()

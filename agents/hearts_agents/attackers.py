@@ -22,10 +22,8 @@ from hearts_env import HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.kernel import write_views
 from hearts_env.batch.views import BatchView
-from hearts_env.solve.beliefs import check_two_players
-from hearts_env.solve.policies import Policy, check_policy
-from hearts_env.solve.response import ALL, Fan, Responses
-from hearts_env.solve.tracking import Tracker
+from hearts_env.solve.beliefs import Fan, Policy, Tracker, check_policy, check_two_players
+from hearts_env.solve.response import ALL, Responses
 from hearts_env.support.arguments import check_chance, check_number
 from hearts_env.support.arrays import Ints
 from hearts_env.support.errors import did_you_mean
@@ -71,7 +69,7 @@ class Attacker(CachingAgent):
         method: str = "lbr_endings",
         *,
         tricks: int = TRICKS,
-        noise: float = 0.0,
+        epsilon: float = 0.0,
         most_worlds: int = 512,
         base: Agent | None = None,
     ) -> None:
@@ -81,7 +79,7 @@ class Attacker(CachingAgent):
             model: the attacked agent, or its name; ``action_probs`` must tell what it does.
             method: one of `METHODS`.
             tricks: with a method that has endings: how many last tricks are answered exactly.
-            noise: with this chance the model is taken to have played at random: for one that does
+            epsilon: with this chance the model is taken to have played at random: for one that does
                 not always do what its ``action_probs`` says.
             most_worlds: where the model mixes its cards, worlds branch in the play to the end after
                 a card; of more than this many an even selection is kept.
@@ -99,7 +97,7 @@ class Attacker(CachingAgent):
         self.method = method
         self.model = make_agent(model, seed=0) if isinstance(model, str) else model
         self.tricks = check_number("tricks", tricks, 0, k.MAX_CARDS)
-        self.noise = check_chance("noise", noise)
+        self.epsilon = check_chance("epsilon", epsilon)
         self.most_worlds = check_number("most_worlds", most_worlds, 1, 1_000_000)
         self.base = base
         self.name = method
@@ -107,7 +105,7 @@ class Attacker(CachingAgent):
 
     def _forget(self, policy: Policy | None = None) -> None:
         self._policy = asked(self.model) if policy is None else policy
-        self._tracker = Tracker(self._policy, self.noise)
+        self._tracker = Tracker(self._policy, self.epsilon)
         self._responses: Responses | None = None
 
     def check_rules(self, rules: Rules) -> None:

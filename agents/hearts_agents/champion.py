@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hearts_agents.base import Agent, ByRules
-from hearts_agents.improver import Budget, Improver
+from hearts_agents.endgame_agent import EndgameAgent, check_tricks
 from hearts_agents.models.network import load_agent
-from hearts_agents.resolving import Resolver, check_tricks
+from hearts_agents.search_agent import Budget, SearchAgent
 from hearts_env import HeartsError, Rules
 from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_env.support.arguments import check_flag
@@ -43,7 +43,7 @@ class Champion(ByRules):
         self,
         seed: int | None = None,
         search: str | int | None = None,
-        endings: int | None = None,
+        endgame_tricks: int | None = None,
         *,
         greedy: bool | None = None,
         small: bool = False,
@@ -55,20 +55,22 @@ class Champion(ByRules):
             seed: of its draws, where it is not greedy.
             search: look at what the cards lead to: a time for each card (``50ms``), a number of
                 worlds (``32``) or ``all``; None: the network alone.
-            endings: how many last tricks are solved as a game of their own (``Resolver``), and
-                their cards drawn from its equilibrium; None: none.
+            endgame_tricks: how many last tricks are solved as a game of their own
+                (``EndgameAgent``), and their cards drawn from its equilibrium; None: none.
             greedy: take the preferred action; False: draw from the policy's probabilities; None:
                 as ``SHIPPED`` has it. A search plays the best card that it finds.
             small: the network of a seventeenth of the weights, where there is one.
             match: with `search`, play for the match: the chance to win it counts, not the margin;
-                but in last tricks that `endings` solves.
+                but in last tricks that `endgame_tricks` solves.
 
         Raises:
             HeartsError: if an option has an unusable value; it is named.
         """
         super().__init__(seed)
         self.search = None if search is None else Budget(search).text
-        self.endings = None if endings is None else check_tricks("endings", endings)
+        self.endgame_tricks = (
+            None if endgame_tricks is None else check_tricks("endgame_tricks", endgame_tricks)
+        )
         self.greedy = None if greedy is None else check_flag("greedy", greedy)
         self.small = check_flag("small", small)
         self.match = check_flag("match", match)
@@ -108,8 +110,10 @@ class Champion(ByRules):
                 f"{rules.name!r} is another game: take pro, or train a player of yours with "
                 "hearts train"
             )
-        if (self.search is not None or self.endings is not None) and not has_exact_worlds(rules):
-            option = "endings" if self.search is None else "search"
+        if (self.search is not None or self.endgame_tricks is not None) and not has_exact_worlds(
+            rules
+        ):
+            option = "endgame_tricks" if self.search is None else "search"
             raise HeartsError(
                 f"{option}: champion looks ahead in games of two; {rules.name!r} has "
                 f"{rules.players} players: let it play without, as champion"
@@ -120,10 +124,10 @@ class Champion(ByRules):
         early: Agent = network
         if self.search is not None:
             models = [load_agent(file) for file in others]
-            early = Improver(network, self.search, models=models, match=self.match)
-        if self.endings is None:
+            early = SearchAgent(network, self.search, models=models, match=self.match)
+        if self.endgame_tricks is None:
             return early
-        return Resolver(network, self.endings, early=early)
+        return EndgameAgent(network, self.endgame_tricks, early=early)
 
 
 def strongest(rules: Rules) -> str:

@@ -16,6 +16,9 @@ from hearts_env.support.errors import did_you_mean
 Factory = Callable[..., Any]
 """``factory(seed=None, **options)`` -> an object with ``act(view)``."""
 
+RENAMED = {"endings": "endgame_tricks", "noise": "epsilon"}
+"""Options of this package's players that had another name."""
+
 _WORDS = {"true": True, "false": False}
 
 
@@ -26,6 +29,8 @@ def check_options(name: str, factory: Factory, options: Mapping[str, Any]) -> bo
     for option in () if takes_all else options:
         if option not in known:
             fix = did_you_mean(option, known) if known else "its only option is seed"
+            if RENAMED.get(option) in known:
+                fix = f"it is called {RENAMED[option]} now"
             raise HeartsError(f"{option}: the agent {name!r} has no such option; {fix}")
     return takes_all or "seed" in parameters
 

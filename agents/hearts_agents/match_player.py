@@ -18,7 +18,7 @@ from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
 from hearts_env.solve.beliefs import check_view
 from hearts_env.solve.deal_results import check_same_deals, load_results, shipped_results
-from hearts_env.solve.match_worth import MatchTable
+from hearts_env.solve.match_equity import MatchTable
 from hearts_env.support.arrays import Floats, Ints
 
 _TIE = 1e-9

@@ -30,7 +30,7 @@ from hearts_agents.baselines import seed_number
 from hearts_agents.spec import AgentSpec
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
-from hearts_env.solve import Table
+from hearts_env.solve import TranspositionTable
 from hearts_env.solve.beliefs import (
     belief,
     check_two_players,
@@ -38,7 +38,7 @@ from hearts_env.solve.beliefs import (
     hidden_hands,
     num_first_worlds,
 )
-from hearts_env.solve.dd.states import card_values, world_values
+from hearts_env.solve.dd.search import card_values, world_values
 from hearts_env.support.arguments import check_chance, check_number
 from hearts_env.support.arrays import Floats, Ints
 from hearts_env.support.bits import lowest
@@ -59,7 +59,7 @@ class Memory(NamedTuple):
     """What ``pimc_rows`` works in; written before it is read in each decision."""
 
     table: k.Vector
-    """The double-dummy solver's transposition table, see ``double_dummy.Table``."""
+    """The double-dummy solver's transposition table, see ``double_dummy.TranspositionTable``."""
     hands: k.Vector
     """``(MAX_HANDS,)``: the other player's possible hands."""
     scratch: k.Vector
@@ -71,7 +71,7 @@ class Memory(NamedTuple):
 
 
 def working_memory(table: k.Vector) -> Memory:
-    """Memory around the vector of a ``double_dummy.Table``."""
+    """Memory around the vector of a ``double_dummy.TranspositionTable``."""
     sizes = (MAX_HANDS, SCRATCH_SIZE, k.MAX_CARDS, k.MAX_CARDS)
     return Memory(table, *(np.empty(size, np.int64) for size in sizes))
 
@@ -97,7 +97,7 @@ class Pimc(DrawingAgent):
         """
         super().__init__(seed_number(seed))
         self.worlds = None if worlds is None else check_number("worlds", worlds, 1, 1_000_000)
-        self._table: Table | None = None
+        self._table: TranspositionTable | None = None
 
     def check_rules(self, rules: Rules) -> None:
         """Refuse games of other than two players, with an exchange, or with too many worlds.
@@ -221,7 +221,7 @@ class Pimc(DrawingAgent):
 
     def _memory(self, rules: Rules) -> k.Vector:
         if self._table is None or self._table.rules != rules:
-            self._table = Table(rules)
+            self._table = TranspositionTable(rules)
         return self._table.vector
 
 
@@ -241,7 +241,7 @@ class PimcBelief(Pimc):
         seed: int | None = None,
         worlds: int | None = None,
         model: str | Agent = "pro",
-        noise: float = 0.1,
+        epsilon: float = 0.1,
     ) -> None:
         """A player of two-player games.
 
@@ -249,7 +249,7 @@ class PimcBelief(Pimc):
             seed: of the random numbers, which only sampled worlds need.
             worlds: at most this many worlds a decision, drawn without repetition; None: all.
             model: how the other player is assumed to play: an agent, or its name.
-            noise: the probability, in (0, 1], that it is assumed to play at random instead.
+            epsilon: the probability, in (0, 1], that it is assumed to play at random instead.
 
         Raises:
             HeartsError: if an option has an unusable value; it is named.
@@ -263,10 +263,10 @@ class PimcBelief(Pimc):
         spec = AgentSpec.parse(model)
         self.model = spec.make(0 if isinstance(model, str) else None)
         self._of_model = replace(spec, agent=None)
-        self.noise = check_chance("noise", noise)
-        if not self.noise:
+        self.epsilon = check_chance("epsilon", epsilon)
+        if not self.epsilon:
             raise HeartsError(
-                "noise: must be in (0, 1], got 0; with 0 a single card can rule out every world"
+                "epsilon: must be in (0, 1], got 0; with 0 a single card can rule out every world"
             )
 
     def digest_parts(self, rules: Rules | None = None) -> Iterator[bytes]:
@@ -283,7 +283,7 @@ class PimcBelief(Pimc):
         self.model.close()
 
     def _weighed(self, view: PlayerView) -> tuple[NDArray[np.int64], Floats]:
-        posterior = belief(view, self.model.action_probs, noise=self.noise)
+        posterior = belief(view, self.model.action_probs, epsilon=self.epsilon)
         return posterior.hands, posterior.weights
 
 

@@ -2,7 +2,7 @@
 
 A name stands wherever an agent can be given: one of ``agent_names()``, a path, code as
 ``FILE.py:NAME`` or ``MODULE:NAME``, or a program as ``exec:COMMAND``; options may follow as
-``?worlds=50&noise=0.2``.
+``?worlds=50&epsilon=0.2``.
 """
 
 from __future__ import annotations

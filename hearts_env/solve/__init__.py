@@ -1,5 +1,11 @@
 """Exact answers about small games: the double-dummy value of positions, cards and worlds."""
 
-from hearts_env.solve.double_dummy import Solution, Table, solve, solve_batch, solve_worlds
+from hearts_env.solve.double_dummy import (
+    Solution,
+    TranspositionTable,
+    solve_batch,
+    solve_double_dummy,
+    solve_worlds,
+)
 
-__all__ = ["Solution", "Table", "solve", "solve_batch", "solve_worlds"]
+__all__ = ["Solution", "TranspositionTable", "solve_batch", "solve_double_dummy", "solve_worlds"]

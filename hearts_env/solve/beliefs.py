@@ -3,35 +3,188 @@
 A view of two-player Hearts allows at most a few hundred hidden worlds. Bayes' rule weighs them
 exactly: a world is as likely as the product of the chances with which the other player would, with
 that hand, have played each card it did play. Cards are dealt uniformly, so nothing else counts.
+``belief`` works out one view from the first card on; a ``Tracker`` keeps what it has concluded, for
+many games at once.
+
+A policy is given from outside (an agent's ``action_probs``), so what it says is checked here before
+anything is counted with it.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from hearts_env import kernel as k
+from hearts_env.batch.views import BatchView
 from hearts_env.rules.rules import Rules
-from hearts_env.solve.policies import Policy, check_policy, log_likelihoods
 from hearts_env.support.arguments import check_chance, check_is
-from hearts_env.support.arrays import Floats, Ints
+from hearts_env.support.arrays import Array, Bools, Floats, Ints
 from hearts_env.support.errors import HeartsError
+from hearts_env.support.jit import jit
 from hearts_env.views.hidden import worlds_of_two
 from hearts_env.views.view import MAX_WORLDS, PlayerView
 
-__all__ = [
-    "Belief",
-    "Policy",
-    "belief",
-    "check_policy",
-    "check_two_players",
-    "check_view",
-    "dealt_hands",
-    "hidden_hands",
-    "log_likelihoods",
-]
+Policy = Callable[[BatchView], Array]
+"""The chance of each action in each of many views, ``(len(views), num_actions)``."""
+
+
+def check_policy(chances: Array, legal: Bools) -> Floats:
+    """Chances of actions as float64, each row summing to 1.
+
+    Raises:
+        HeartsError: of another shape, not finite, negative, on illegal actions or on none.
+    """
+    try:
+        weights = np.asarray(chances)
+        if weights.dtype.kind not in "biuf":
+            raise TypeError
+        weights = weights.astype(np.float64)
+    except (TypeError, ValueError):
+        raise HeartsError(
+            f"policy: gave {type(chances).__name__}, no array of numbers; needed is {legal.shape}"
+        ) from None
+    if weights.shape != legal.shape:
+        raise HeartsError(f"policy: shape {weights.shape}; needed is {legal.shape}")
+    if not np.isfinite(weights).all():
+        raise HeartsError("policy: some chances are not finite; correct it")
+    if (weights < 0).any():
+        raise HeartsError("policy: some chances are negative; give chances from 0 to 1")
+    if weights[~legal].any():
+        row, action = np.argwhere((weights > 0) & ~legal)[0]
+        raise HeartsError(
+            f"policy: action {action} in view {row} is illegal, yet has a chance; give it 0"
+        )
+    total = weights.sum(1, keepdims=True)
+    if (total == 0).any():
+        row = int(np.flatnonzero(total[:, 0] == 0)[0])
+        raise HeartsError(f"policy: no legal action of view {row} has a chance; give one to some")
+    if np.abs(total - 1.0).max(initial=0.0) > 1e-6:
+        row = int(np.abs(total[:, 0] - 1.0).argmax())
+        raise HeartsError(
+            f"policy: the chances of view {row} sum to {total[row, 0]:g}; "
+            "give chances that sum to 1"
+        )
+    result: Floats = weights / total
+    return result
+
+
+def log_likelihoods(
+    rules: Rules, seen: k.Vector, seat: int, deals: k.Vector, policy: Policy, epsilon: float
+) -> Floats:
+    """How likely `seat` is to have played as it did, with each of its hands.
+
+    Args:
+        rules: of two players, without an exchange.
+        seen: a state or view whose history counts.
+        seat: whose plays.
+        deals: ``(n, 2) int64``, the dealt hands of both seats. What a player sees of its own past
+            depends on its own alone.
+        policy: its chances of each action.
+        epsilon: with this chance it is taken to have played at random.
+
+    Returns:
+        ``(n,)`` natural logarithms, -inf where it would have played otherwise.
+
+    Raises:
+        HeartsError: if the policy gives no probabilities (see ``check_policy``).
+    """
+    vectors, actions = past_plays(rules, seen, seat, deals)
+    players = np.full(len(vectors), seat, np.int64)
+    logs = log_chances(BatchView(rules, vectors, players), actions, policy, epsilon)
+    total: Floats = logs.reshape(len(deals), -1).sum(1)
+    return total
+
+
+def past_plays(
+    rules: Rules, seen: k.Vector, seat: int, deals: k.Vector, skip: int = 0
+) -> tuple[k.Vector, k.Vector]:
+    """What `seat` saw at each of its plays, and what it played, with each of its hands.
+
+    Args:
+        rules: of two players, without an exchange.
+        seen: a state or view whose history counts.
+        seat: whose plays.
+        deals: ``(n, 2) int64``, the dealt hands of both seats.
+        skip: this many of its first plays are left out.
+
+    Returns:
+        Views ``(n * plays, rules.state_size)`` and actions ``(n * plays,)``, hand by hand.
+    """
+    codes = k.plays(rules.vector, seen, 0, int(seen[k.NUM_PLAYED]))
+    plays = max(sum(code >> 6 == seat for code in codes) - skip, 0)
+    vectors = np.empty((len(deals), plays, len(seen)), np.int64)
+    actions = np.empty((len(deals), plays), np.int64)
+    if plays:
+        state = np.empty(len(seen), np.int64)
+        _write_past_views(rules.vector, seen, seat, deals, skip, state, vectors, actions)
+    return vectors.reshape(-1, len(seen)), actions.reshape(-1)
+
+
+def log_chances(views: BatchView, actions: k.Vector, policy: Policy, epsilon: float) -> Floats:
+    """Natural logarithms of a policy's chances of one action in each view, ``(len(views),)``.
+
+    Raises:
+        HeartsError: if the policy gives no probabilities (see ``check_policy``).
+    """
+    if not len(views):
+        return np.zeros(0)
+    legal = views.legal_table
+    uniform = legal / legal.sum(1, keepdims=True)
+    chances = (1.0 - epsilon) * check_policy(policy(views), legal) + epsilon * uniform
+    with np.errstate(divide="ignore"):
+        logs: Floats = np.log(chances[np.arange(len(views)), actions])
+    return logs
+
+
+@jit
+def begin_past(r: k.Vector, seen: k.Vector, hand0: int, hand1: int, s: k.Vector) -> None:
+    """Make `s` the first position of the deal of `seen`, with these hands dealt, in place."""
+    k.copy_state(seen, s)
+    s[k.HANDS] = hand0
+    s[k.HANDS + k.SEAT] = hand1
+    s[k.KITTY] = r[k.R_DECK] & ~(hand0 | hand1)
+    k.start(r, s)
+
+
+@jit
+def _write_past_views(
+    r: k.Vector,
+    seen: k.Vector,
+    seat: int,
+    deals: k.Vector,
+    skip: int,
+    s: k.Vector,
+    vectors: k.Vector,
+    actions: k.Vector,
+) -> None:
+    """Write what `seat` saw at each of its plays, and what it played, in each deal.
+
+    Args:
+        r: rules of two players without an exchange.
+        seen: a state or view whose history counts.
+        seat: whose plays.
+        deals: (n, 2) the dealt hands.
+        skip: how many of its first plays are left out.
+        s: (rules.state_size,) memory for the replay.
+        vectors: (n, plays, rules.state_size) out.
+        actions: (n, plays) out.
+    """
+    for i in range(len(deals)):
+        begin_past(r, seen, deals[i, 0], deals[i, 1], s)
+        place = -skip
+        for t in range(seen[k.NUM_PLAYED]):
+            card = k.card_at(r, seen, t)
+            if s[k.PLAYER] == seat:
+                if place >= 0:
+                    k.write_view(r, s, seat, vectors[i, place])
+                    actions[i, place] = card
+                place += 1
+            k.play(r, s, card)
 
 
 @dataclass(frozen=True)
@@ -127,14 +280,14 @@ def check_two_players(rules: Rules) -> None:
         )
 
 
-def belief(view: PlayerView, policy: Policy | None = None, *, noise: float = 0.0) -> Belief:
+def belief(view: PlayerView, policy: Policy | None = None, *, epsilon: float = 0.0) -> Belief:
     """Weigh every world of `view` by how the other player would have played in it.
 
     Args:
         view: of a two-player game, at any time of the play.
         policy: the other player's chances of each action; an agent's ``action_probs``. None: play
             that tells nothing, all worlds alike.
-        noise: with this chance the other player is taken to play a random legal card instead, so
+        epsilon: with this chance the other player is taken to play a random legal card instead, so
             that a play which the policy would never have made does not rule out every world.
 
     Returns:
@@ -144,7 +297,7 @@ def belief(view: PlayerView, policy: Policy | None = None, *, noise: float = 0.0
         HeartsError: not a two-player view, or the policy gives no
             probabilities (see ``check_policy``).
     """
-    noise = check_chance("noise", noise)
+    epsilon = check_chance("epsilon", epsilon)
     if policy is not None and not callable(policy):
         raise HeartsError(
             f"policy: {policy!r} is not a function of views; give agent.action_probs", value=policy
@@ -153,7 +306,186 @@ def belief(view: PlayerView, policy: Policy | None = None, *, noise: float = 0.0
     logs = np.zeros(len(hands))
     if policy is not None and len(hands):
         deals = dealt_hands(view)
-        logs = log_likelihoods(view.rules, view.vector, 1 - view.player, deals, policy, noise)
+        logs = log_likelihoods(view.rules, view.vector, 1 - view.player, deals, policy, epsilon)
     best = logs.max(initial=-np.inf)
     weights = np.exp(logs - best) if np.isfinite(best) else np.ones(len(hands))
     return Belief(hands, weights / weights.sum(), logs)
+
+
+class Fan(NamedTuple):
+    """Information sets of a player, each with the worlds that are possible there.
+
+    The worlds of an information set lie side by side.
+    """
+
+    states: Ints
+    """``(worlds, rules.state_size)``: whole states, all hands known."""
+    weights: Floats
+    """``(worlds,)``: how likely each is; above 0. They need not add up to 1."""
+    starts: Ints
+    """``(sets + 1,)``: where the worlds of each information set begin, and behind them all."""
+    seats: Ints
+    """``(sets,)``: whose information sets they are."""
+
+    @property
+    def numbers(self) -> Ints:
+        """``(worlds,)``: the information set of each world."""
+        return np.repeat(np.arange(len(self.seats)), np.diff(self.starts))
+
+    @property
+    def totals(self) -> Floats:
+        """``(sets,)``: the weight of all worlds of each information set."""
+        found: Floats = np.add.reduceat(self.weights, self.starts[:-1])
+        return found
+
+    def subset(self, sets: Ints) -> Fan:
+        """Some of the information sets, ascending."""
+        sizes = np.diff(self.starts)[sets]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        rows = np.arange(starts[-1]) + np.repeat(self.starts[sets] - starts[:-1], sizes)
+        return Fan(self.states[rows], self.weights[rows], starts, self.seats[sets])
+
+
+_MOST_KEPT = 1 << 16
+"""Decisions that are remembered; then all are forgotten. No block of deals has as many."""
+_MOST_ASKED = 1 << 14
+"""Views that the policy is asked about at once."""
+
+_Key = tuple[int, int, tuple[int, ...]]
+"""Seat, dealt hand and cards played, seat by seat: all that a player has seen."""
+
+
+@dataclass
+class _Open:
+    """A view whose worlds are being weighed."""
+
+    view: PlayerView
+    key: _Key
+    hands: Ints
+    """The other's possible hands, as they are now."""
+    dealt: Ints
+    """The same as they were dealt."""
+    logs: Floats
+    """What was concluded before."""
+    vectors: Ints
+    actions: Ints
+
+
+class Tracker:
+    """Weighs the worlds of many views, and remembers what it found."""
+
+    def __init__(self, policy: Policy, epsilon: float = 0.0) -> None:
+        """Beliefs about a player.
+
+        Args:
+            policy: its chances of each action (an agent's ``action_probs``).
+            epsilon: with this chance it is taken to have played at random instead.
+
+        Raises:
+            HeartsError: `epsilon` is not a chance.
+        """
+        self.policy = policy
+        self.epsilon = check_chance("epsilon", epsilon)
+        self._kept: dict[_Key, tuple[Ints, Floats, int]] = {}
+
+    def fan(self, views: BatchView) -> Fan:
+        """The worlds of each view, as likely as they are; weights add up to 1 in each.
+
+        Worlds in which the other would not have played so are left out; where that leaves none,
+        all weigh the same.
+
+        Raises:
+            HeartsError: not of two players, or the policy gives no probabilities.
+        """
+        return self.judged(views)[0]
+
+    def judged(self, views: BatchView) -> tuple[Fan, Floats]:
+        """The worlds, and how well the policy explains what the other player has played.
+
+        Returns:
+            What ``fan`` gives; and ``(len(views),)`` natural logarithms of the chance of its plays,
+            the mean over the worlds that are possible now, -inf where it is 0. In one view they
+            compare policies; between views they say nothing.
+
+        Raises:
+            HeartsError: as ``fan``.
+        """
+        check_two_players(views.rules)
+        seats = views.players.astype(np.int64)
+        opened = [self._open(views[row]) for row in range(len(views))]
+        self._ask(views.rules, opened)
+        states, weights, sizes = [], [], []
+        chances = np.empty(len(opened))
+        for row, one in enumerate(opened):
+            likely, chances[row] = self._close(one)
+            live = np.flatnonzero(likely)
+            states.append(_worlds(views.rules, one.view, one.hands[live]))
+            weights.append(likely[live])
+            sizes.append(len(live))
+        starts = np.concatenate([[0], np.cumsum(np.array(sizes, np.int64))])
+        if not opened:
+            none = np.empty((0, views.rules.state_size), np.int64)
+            return Fan(none, np.empty(0), starts, seats), chances
+        return Fan(np.concatenate(states), np.concatenate(weights), starts, seats), chances
+
+    def _open(self, view: PlayerView) -> _Open:
+        """Begin with what was concluded at the player's last decision."""
+        v, player = view.vector, view.player
+        hands = hidden_hands(view)
+        deals = dealt_hands(view)
+        dealt, mine = deals[:, 1 - player], int(k.hand_at_start(v, player))
+        codes = tuple(k.plays(view.rules.vector, v, 0, int(v[k.NUM_PLAYED])))
+        last = max((t for t, code in enumerate(codes) if code >> 6 == player), default=-1)
+        logs, skip = np.zeros(len(hands)), 0
+        if last >= 0 and (found := self._kept.pop((player, mine, codes[:last]), None)):
+            before, was, plays = found
+            places = np.minimum(np.searchsorted(before, dealt), len(before) - 1)
+            if (before[places] == dealt).all():
+                logs, skip = was[places], plays
+        vectors, actions = past_plays(view.rules, v, 1 - player, deals, skip)
+        return _Open(view, (player, mine, codes), hands, dealt, logs, vectors, actions)
+
+    def _ask(self, rules: Rules, opened: list[_Open]) -> None:
+        """Add what the other player's new plays tell."""
+        asked = [one for one in opened if len(one.actions)]
+        if not asked:
+            return
+        vectors = np.concatenate([one.vectors for one in asked])
+        actions = np.concatenate([one.actions for one in asked])
+        players = np.repeat(
+            [1 - one.view.player for one in asked], [len(one.actions) for one in asked]
+        )
+        logs = np.empty(len(actions))
+        for begin in range(0, len(actions), _MOST_ASKED):
+            some = slice(begin, begin + _MOST_ASKED)
+            views = BatchView(rules, vectors[some], players[some])
+            logs[some] = log_chances(views, actions[some], self.policy, self.epsilon)
+        begin = 0
+        for one in asked:
+            end = begin + len(one.actions)
+            one.logs = one.logs + logs[begin:end].reshape(len(one.hands), -1).sum(1)
+            begin = end
+
+    def _close(self, one: _Open) -> tuple[Floats, float]:
+        """Remember what was found; returns the weights, and the logarithm of their mean before."""
+        order = np.argsort(one.dealt)
+        plays = sum(code >> 6 != one.view.player for code in one.key[2])
+        if len(self._kept) >= _MOST_KEPT:
+            self._kept.clear()
+        self._kept[one.key] = one.dealt[order], one.logs[order], plays
+        best = one.logs.max(initial=-np.inf)
+        likely = np.exp(one.logs - best) if np.isfinite(best) else np.ones(len(one.hands))
+        weights: Floats = likely / likely.sum()
+        return weights, float(best + np.log(likely.mean()))
+
+
+def _worlds(rules: Rules, view: PlayerView, hands: Ints) -> Ints:
+    """The whole state in each world, ``(len(hands), rules.state_size)``."""
+    other = 1 - view.player
+    states = np.repeat(view.vector[None], len(hands), axis=0)
+    states[:, k.HANDS + k.SEAT * other] = hands
+    if view.vector[k.KITTY_TAKER] < 0:
+        everything = states[:, k.HANDS] | states[:, k.HANDS + k.SEAT]
+        everything |= states[:, k.PLAYED] | states[:, k.PLAYED + k.SEAT]
+        states[:, k.KITTY] = rules.vector[k.R_DECK] & ~everything
+    return states

@@ -22,10 +22,9 @@ import numpy as np
 
 from hearts_env.batch.views import BatchView
 from hearts_env.rules.rules import Rules
-from hearts_env.solve.policies import Policy, check_policy
+from hearts_env.solve.beliefs import Policy, check_policy
 from hearts_env.solve.side import backward_best
-from hearts_env.solve.tree import Tree
-from hearts_env.solve.tree_size import DEFAULT_MEMORY
+from hearts_env.solve.tree import DEFAULT_MEMORY, Tree
 from hearts_env.support.arguments import check_player
 from hearts_env.support.arrays import Array, Floats, Ints, Ints32
 from hearts_env.support.errors import HeartsError

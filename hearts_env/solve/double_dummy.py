@@ -20,16 +20,21 @@ from hearts_env.batch.batch import BatchGame
 from hearts_env.cards import list_of, mask_of
 from hearts_env.game.game import Game
 from hearts_env.rules.rules import Rules
-from hearts_env.solve.dd.layout import DEFAULT_NODES, H_LIMIT, H_NODES, H_STOPPED, MAX_ENDGAME
-from hearts_env.solve.dd.memory import make_memory
-from hearts_env.solve.dd.states import (
+from hearts_env.solve.dd.memory import forget, make_memory
+from hearts_env.solve.dd.position import (
+    DEFAULT_NODES,
+    H_LIMIT,
+    H_NODES,
+    H_STOPPED,
+    MAX_ENDGAME,
+)
+from hearts_env.solve.dd.search import (
     card_values,
     first_wrong,
     position_value,
     position_values,
     world_values,
 )
-from hearts_env.solve.dd.table import forget
 from hearts_env.support.arguments import check_is, check_number
 from hearts_env.support.arrays import Ints
 from hearts_env.support.errors import HeartsError
@@ -39,11 +44,11 @@ from hearts_env.views.view import PlayerView, World
 
 __all__ = [
     "Solution",
-    "Table",
+    "TranspositionTable",
     "card_values",
     "position_value",
-    "solve",
     "solve_batch",
+    "solve_double_dummy",
     "solve_worlds",
     "world_values",
 ]
@@ -69,7 +74,7 @@ class Solution:
     nodes: int = 0
 
 
-class Table:
+class TranspositionTable:
     """The memory of the solver for one rule set: found bounds, kept from call to call.
 
     Positions are stored by what matters of them alone, so that what one deal taught serves the
@@ -99,10 +104,12 @@ class Table:
         forget(self.vector)
 
     def __repr__(self) -> str:
-        return f"<Table of {self.rules.name}: {self.vector.nbytes / 2**20:.1f} MiB>"
+        return f"<TranspositionTable of {self.rules.name}: {self.vector.nbytes / 2**20:.1f} MiB>"
 
 
-def solve(game: Game, *, table: Table | None = None, max_nodes: int = DEFAULT_NODES) -> Solution:
+def solve_double_dummy(
+    game: Game, *, table: TranspositionTable | None = None, max_nodes: int = DEFAULT_NODES
+) -> Solution:
     """The value of a position and of each legal action, both hands seen and both played perfectly.
 
     Args:
@@ -146,7 +153,7 @@ def solve_worlds(
     view: PlayerView,
     worlds: Sequence[World] | None = None,
     *,
-    table: Table | None = None,
+    table: TranspositionTable | None = None,
     max_nodes: int = DEFAULT_NODES,
 ) -> tuple[list[World], Ints]:
     """The margin of each legal action in each world that a player thinks possible.
@@ -233,14 +240,14 @@ def solve_batch(
 
 
 _lock = threading.Lock()
-_free: dict[Rules, list[Table]] = {}
+_free: dict[Rules, list[TranspositionTable]] = {}
 
 
 @contextlib.contextmanager
-def borrowed(rules: Rules, table: Table | None = None) -> Iterator[k.Vector]:
+def borrowed(rules: Rules, table: TranspositionTable | None = None) -> Iterator[k.Vector]:
     """The vector of `table`, checked, or of a kept one that nobody else uses now."""
     if table is not None:
-        check_is("table", table, Table, "give a Table(rules), or None")
+        check_is("table", table, TranspositionTable, "give a TranspositionTable(rules), or None")
         if table.rules != rules:
             raise HeartsError(
                 f"table: it is for {table.rules.name}, not for {rules.name}; make another"
@@ -253,7 +260,7 @@ def borrowed(rules: Rules, table: Table | None = None) -> Iterator[k.Vector]:
         _free[rules] = kept  # the rules last used come last
         while len(_free) > _MAX_KEPT:
             del _free[next(iter(_free))]
-    mine = mine or Table(rules)
+    mine = mine or TranspositionTable(rules)
     mine.vector[H_LIMIT] = DEFAULT_NODES
     try:
         yield mine.vector

@@ -11,13 +11,28 @@ Solved so, an endgame is right for the ranges it was given. To play a whole deal
 again is *unsafe* in theory: whoever knows that it will be done may steer into endgames whose ranges
 are wrong (Burch, Johanson, Bowling 2014: *Solving imperfect information games using decomposition*;
 Brown, Sandholm 2017: *Safe and nested subgame solving*).
+
+``SafeSolver`` solves one player's part so that no hand of the other gains by it. The player's own
+range is known: it has played by its own policy. That of the other one is a guess. So the other
+player is given a choice at the root (Burch et al. 2014): with each hand it may leave, and take what
+a best response to the player's policy, unsolved, would have won with that hand. A solution that
+leaves every hand no more than this cannot be exploited more than the policy alone, wherever the
+other one comes from.
+
+Of solutions that are safe so, some are better than others. So the other player's hands get two
+weights, added up: one by the guess, without a choice, and one by the choice. The first pulls
+towards what is right against the range; the second holds the hands for which it would cost, no
+longer strictly, but as far as that is worth it. How much of either is best is measured in
+docs/equilibrium.md.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -26,17 +41,25 @@ from hearts_env.batch.views import BatchView
 from hearts_env.cards import cards_of
 from hearts_env.game.game import Game
 from hearts_env.rules.rules import Rules
-from hearts_env.solve.policies import Policy, begin_past, log_likelihoods
-from hearts_env.solve.tree import Tree
-from hearts_env.solve.tree_size import (
+from hearts_env.solve.beliefs import (
+    Policy,
+    begin_past,
+    log_likelihoods,
+)
+from hearts_env.solve.best_response import best_response
+from hearts_env.solve.equilibrium import Solver
+from hearts_env.solve.regret import DEFAULT_ALGORITHM, update_of
+from hearts_env.solve.side import follow
+from hearts_env.solve.tree import (
     DEFAULT_MEMORY,
+    Tree,
     check_memory,
     check_rules,
     count_tree,
     refuse_size,
 )
 from hearts_env.solve.walk import Walk
-from hearts_env.support.arguments import check_chance
+from hearts_env.support.arguments import check_chance, check_player
 from hearts_env.support.arrays import Floats, Ints
 from hearts_env.support.errors import HeartsError
 from hearts_env.support.jit import jit
@@ -46,6 +69,8 @@ MAX_PAIRS = 500_000
 """Pairs of hands of an endgame at most."""
 _MOST_TRIED = 20 * MAX_PAIRS
 """Pairs of hands that are looked through for those."""
+GUESSED = 0.9
+"""The weight of the range, in which the likeliest hand has 1; the choice has the rest."""
 
 
 class Endgame(Tree):
@@ -65,7 +90,7 @@ class Endgame(Tree):
         position: Game | PlayerView,
         policies: Sequence[Policy | None] = (None, None),
         *,
-        noise: float = 0.0,
+        epsilon: float = 0.0,
         max_memory: float = DEFAULT_MEMORY,
     ) -> None:
         """Build the tree.
@@ -74,7 +99,7 @@ class Endgame(Tree):
             position: in the play of a game of two; only what both players know of it counts.
             policies: how seat 0 and seat 1 are taken to have played so far: their chances of each
                 action (an agent's ``action_probs``); None: all hands alike.
-            noise: with this chance they are taken to have played at random instead.
+            epsilon: with this chance they are taken to have played at random instead.
             max_memory: gigabytes that tree and solver may take.
 
         Raises:
@@ -93,7 +118,7 @@ class Endgame(Tree):
             )
         if len(policies) != 2:
             raise HeartsError(f"policies: {len(policies)} given; give one for each of two seats")
-        noise = check_chance("noise", noise)
+        epsilon = check_chance("epsilon", epsilon)
         self.rules = rules
         root = _public(position)
         self.tricks_left = rules.hand_size - int(root[k.TRICK_NUM])
@@ -102,10 +127,10 @@ class Endgame(Tree):
         walk = Walk(rules, self.deals, root)
         size = count_tree(walk)
         refuse_size(size, check_memory(max_memory))
-        self._build(walk, size, [_range(root, p, walk, policies[p], noise) for p in range(2)])
+        self._build(walk, size, [_range(root, p, walk, policies[p], epsilon) for p in range(2)])
         if not self.num_deals:
             raise HeartsError(
-                "policies: no pair of hands explains the play of both seats; give noise, or None"
+                "policies: no pair of hands explains the play of both seats; give epsilon, or None"
             )
 
     def _roles(self, views: BatchView) -> Ints:
@@ -225,7 +250,7 @@ def agrees(r: k.Vector, root: k.Vector, hand0: int, hand1: int, s: k.Vector) -> 
     return s[k.KITTY_TAKER] < 0 or s[k.KITTY] == root[k.KITTY]
 
 
-def _range(root: k.Vector, p: int, walk: Walk, policy: Policy | None, noise: float) -> Floats:
+def _range(root: k.Vector, p: int, walk: Walk, policy: Policy | None, epsilon: float) -> Floats:
     """How likely seat `p` is to have played as it did with each of its hands, the likeliest 1.
 
     Raises:
@@ -236,10 +261,82 @@ def _range(root: k.Vector, p: int, walk: Walk, policy: Policy | None, noise: flo
         return np.ones(len(hands))
     # One pair for each hand: what a player sees of its own past does not depend on the other's.
     _, pairs = np.unique(walk.ids[p], return_index=True)
-    logs = log_likelihoods(walk.rules, root, p, walk.deals[pairs], policy, noise)
+    logs = log_likelihoods(walk.rules, root, p, walk.deals[pairs], policy, epsilon)
     if not np.isfinite(logs).any():
         raise HeartsError(
-            f"policies: with no hand would that of seat {p} have played so; give noise, or None"
+            f"policies: with no hand would that of seat {p} have played so; give epsilon, or None"
         )
     likely: Floats = np.exp(logs - logs.max())
     return likely
+
+
+# ---- safe solving --------------------------------------------------------------------------------
+class SafeSolver(Solver):
+    """Regret minimisation of one player's part of an endgame.
+
+    Attributes:
+        player: Whose part it is. Only its chances are of use; the other's come from a game in which
+            it could have left.
+    """
+
+    def __init__(
+        self, tree: Tree, player: int, policy: Floats, *, guessed: float = GUESSED
+    ) -> None:
+        """Begin with uniform play.
+
+        Args:
+            tree: the endgame; ``tree.sides[p].reach`` are the ranges.
+            player: whose part is solved.
+            policy: what it would play unsolved: its chances, one a sequence.
+            guessed: the weight of the other's range, in which the likeliest hand has 1; its choice
+                has the rest of 1. 0: strictly safe; 1: unsafe.
+
+        Raises:
+            HeartsError: `policy` is not a policy, or another argument is out of range.
+        """
+        super().__init__(tree, DEFAULT_ALGORITHM, num_threads=1)
+        self.player = check_player(player, 2)
+        self.guessed = check_chance("guessed", guessed)
+        self._left = best_response(tree, 1 - player, policy).hand_values  # by leaving
+        hands = len(self._left)
+        self._hand_regrets = np.zeros((2, hands))
+        self._enter(np.full(hands, 0.5))
+
+    def step(self) -> None:
+        """One iteration: the player's turn, the other's, and the choice of its hands."""
+        begin = time.perf_counter()
+        self.iteration += 1
+        update = update_of(self.algorithm, self.iteration)
+        player, other = self.player, 1 - self.player
+        self._turn(player, update)
+        hands = len(self._left)
+        self._values[other][:hands] = 0.0
+        self._turn(other, update)
+        earned = self._values[other][:hands]
+        earned += self.tree.gradient(other, self._plans[player], hands)
+        gain = earned - self._left
+        # Regrets of staying and of leaving: each what it wins more than both on average.
+        self._hand_regrets[0] += (1.0 - self._stay) * gain
+        self._hand_regrets[1] -= self._stay * gain
+        np.maximum(self._hand_regrets, 0.0, out=self._hand_regrets)
+        total = self._hand_regrets.sum(0)
+        self._enter(np.where(total > 0.0, self._hand_regrets[0] / np.maximum(total, 1e-300), 0.5))
+        self.seconds += time.perf_counter() - begin
+
+    def save(self, path: str | Path) -> None:
+        """Not for endgames solved for one player: what is left at the root is not in such a file.
+
+        Raises:
+            HeartsError: always.
+        """
+        raise HeartsError(
+            f"{path}: an endgame solved for one player cannot be saved; solve it for both"
+        )
+
+    def _enter(self, stay: Floats) -> None:
+        """Set how often the other player goes on with each of its hands."""
+        other = self.tree.sides[1 - self.player]
+        plan = self._plans[1 - self.player]
+        self._stay = stay
+        plan[: len(stay)] = self.guessed * other.reach + (1.0 - self.guessed) * stay
+        follow(other.parent, other.first, self._chances[1 - self.player], plan)

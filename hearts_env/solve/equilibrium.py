@@ -21,7 +21,6 @@ from hearts_env.rules.rules import Rules
 from hearts_env.solve.archive import check_folder, opened
 from hearts_env.solve.best_response import Profile, exploitability
 from hearts_env.solve.regret import (
-    ALGORITHMS,
     DEFAULT_ALGORITHM,
     Arrays,
     Memory,
@@ -40,29 +39,19 @@ from hearts_env.solve.solved_files import (
     write_policy,
     write_state,
 )
-from hearts_env.solve.tree import GROUPS, Tree
-from hearts_env.solve.tree_size import DEFAULT_MEMORY, check_memory, check_rules
+from hearts_env.solve.tree import (
+    DEFAULT_MEMORY,
+    GROUPS,
+    Tree,
+    check_memory,
+    check_rules,
+)
 from hearts_env.support import clock
 from hearts_env.support.arguments import check_positive
 from hearts_env.support.arrays import Floats
 from hearts_env.support.errors import CheckpointError, HeartsError
 from hearts_env.support.interrupts import held_interrupt, noted_interrupt
 from hearts_env.support.workers import Workers
-
-__all__ = [
-    "ALGORITHMS",
-    "DEFAULT_ALGORITHM",
-    "DEFAULT_TARGET",
-    "SHIPPED",
-    "Checkpoint",
-    "Equilibrium",
-    "HandValue",
-    "Solver",
-    "check_algorithm",
-    "load",
-    "shipped_file",
-    "solve",
-]
 
 SHIPPED = ("micro", "mini")
 """Decks whose policies come with the package, for ``load``."""

@@ -25,8 +25,7 @@ from hearts_env.rules.rules import Rules
 from hearts_env.solve.best_response import Profile, exploitability
 from hearts_env.solve.equilibrium import Checkpoint, Equilibrium
 from hearts_env.solve.side import Side
-from hearts_env.solve.tree import Tree
-from hearts_env.solve.tree_size import DEFAULT_MEMORY
+from hearts_env.solve.tree import DEFAULT_MEMORY, Tree
 from hearts_env.support.arrays import Floats
 from hearts_env.support.errors import HeartsError, needs
 

@@ -1,7 +1,7 @@
 """Responses: what cards earn against an opponent whose policy is known, world by world.
 
 Whoever knows how the other player of two chooses in every view faces a game against chance: each
-possible world is as likely as Bayes' rule says (``hearts_env.solve.tracking``), in each world the
+possible world is as likely as Bayes' rule says (``hearts_env.solve.beliefs``), in each world the
 policy says what the other player will do, and what it then does tells the worlds apart again. So
 everything that may follow can be listed, and the best of it is exact: nothing is guessed but what a
 player may not know.
@@ -27,9 +27,9 @@ from hearts_env import kernel as k
 from hearts_env.batch.kernel import write_legal, write_views
 from hearts_env.batch.views import BatchView
 from hearts_env.rules.rules import Rules
-from hearts_env.solve.dd.states import card_values
+from hearts_env.solve.beliefs import Fan, Policy, check_policy
+from hearts_env.solve.dd.search import card_values
 from hearts_env.solve.double_dummy import borrowed
-from hearts_env.solve.policies import Policy, check_policy
 from hearts_env.solve.walk import Walk, start_deal
 from hearts_env.support.arrays import Array, Floats, Ints
 from hearts_env.support.bits import highest, lowest
@@ -47,40 +47,6 @@ _MOST_ASKED = 1 << 14
 """Views that a policy is asked about at once."""
 _ACTIONS = 64
 """More than there are; to number the pairs of an information set and an action."""
-
-
-class Fan(NamedTuple):
-    """Information sets of a player, each with the worlds that are possible there.
-
-    The worlds of an information set lie side by side.
-    """
-
-    states: Ints
-    """``(worlds, rules.state_size)``: whole states, all hands known."""
-    weights: Floats
-    """``(worlds,)``: how likely each is; above 0. They need not add up to 1."""
-    starts: Ints
-    """``(sets + 1,)``: where the worlds of each information set begin, and behind them all."""
-    seats: Ints
-    """``(sets,)``: whose information sets they are."""
-
-    @property
-    def numbers(self) -> Ints:
-        """``(worlds,)``: the information set of each world."""
-        return np.repeat(np.arange(len(self.seats)), np.diff(self.starts))
-
-    @property
-    def totals(self) -> Floats:
-        """``(sets,)``: the weight of all worlds of each information set."""
-        found: Floats = np.add.reduceat(self.weights, self.starts[:-1])
-        return found
-
-    def subset(self, sets: Ints) -> Fan:
-        """Some of the information sets, ascending."""
-        sizes = np.diff(self.starts)[sets]
-        starts = np.concatenate([[0], np.cumsum(sizes)])
-        rows = np.arange(starts[-1]) + np.repeat(self.starts[sets] - starts[:-1], sizes)
-        return Fan(self.states[rows], self.weights[rows], starts, self.seats[sets])
 
 
 def whole_game(rules: Rules, seat: int) -> Fan:

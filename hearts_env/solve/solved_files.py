@@ -19,8 +19,7 @@ from hearts_env.solve.archive import FORMAT, VERSION, Archive, write_archive
 from hearts_env.solve.best_response import Profile
 from hearts_env.solve.regret import ALGORITHMS
 from hearts_env.solve.side import Side
-from hearts_env.solve.tree import Tree
-from hearts_env.solve.tree_size import check_rules, estimate
+from hearts_env.solve.tree import Tree, check_rules, estimate
 from hearts_env.support.arrays import Array, Floats
 from hearts_env.support.errors import CheckpointError, HeartsError, quoted
 

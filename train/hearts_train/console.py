@@ -74,6 +74,7 @@ MOVED = {
     "--trust": "--allow-code",
     "train --out": "--run",
     "play --against": "--opponent",
+    "endgame --noise": "--epsilon",
 }
 """Commands and options of before, and what they are now; an option may be of one command."""
 

@@ -1,4 +1,20 @@
-"""The vector `mem` for given rules."""
+"""What is known of a position without a search, and the vector `mem` for given rules.
+
+- Bounds follow from the points at stake and from trumps that surely take a trick.
+- The *transposition table* keeps bounds of positions already searched. A line of it is 64 bytes,
+  what the processor fetches at once. In rules whose positions fit into one word an entry is two
+  words, four to a line; else, in *wide* rules, four words, two to a line:
+
+  | | word 0 | word 1 | word 2 | word 3 |
+  |---|---|---|---|---|
+  | narrow | key | bounds, key2 | | |
+  | wide | key | key2 | marks | bounds, generation |
+
+  A new entry goes to the front of its line, the others move on a place, and the last falls out.
+- The *endgame table* has the exact value of every position of a few cards, hearts broken, a byte
+  each. Cards of equal suit lengths are numbered by the choice of the leader's cards; the table is
+  filled from one card each upwards, each number of cards from the one before.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +26,14 @@ import numpy as np
 from hearts_env import kernel as k
 from hearts_env.cards import SPADES, SUITS
 from hearts_env.rules.rules import Rules
-from hearts_env.solve.dd.bounds import write_sure_tricks
-from hearts_env.solve.dd.endgames import write_endgames, write_ranks
-from hearts_env.solve.dd.layout import (
+from hearts_env.solve.dd.position import (
+    BROKEN,
     DEFAULT_NODES,
     H_ALIKE,
     H_BREAK_ON,
     H_CHOICES,
     H_COMPANY,
+    H_COUNT,
     H_ENDGAMES,
     H_FAR,
     H_GENERATION,
@@ -30,6 +46,7 @@ from hearts_env.solve.dd.layout import (
     H_MARKED_LANE,
     H_MOON,
     H_NO_TRICK,
+    H_OPTIONS,
     H_ORDINAL,
     H_PLAIN,
     H_POINTS,
@@ -37,9 +54,11 @@ from hearts_env.solve.dd.layout import (
     H_QUEEN_ANY,
     H_QUEEN_BREAKS,
     H_QUEEN_MODE,
+    H_RANK,
     H_SHIFT,
     H_SLACK,
     H_START,
+    H_SURE,
     H_TABLE,
     H_TABLE_MASK,
     H_TRUMP,
@@ -47,13 +66,372 @@ from hearts_env.solve.dd.layout import (
     H_TRUMP_POINTS,
     H_WIDE,
     HEADER_SIZE,
+    INFINITE,
+    KITTY,
     MANY,
     MARKS,
     MAX_ENDGAME,
+    MOON_F,
+    MOON_L,
     MOON_SHOT,
+    MOONS,
+    NO_BOUNDS,
+    NO_SURE,
     PLAIN,
+    TRICK_F,
+    TRICK_L,
+    Position,
+    after,
+    at_end,
+    lane_of,
+    legal_replies,
+    likely_lead,
+    likely_reply,
+    runs,
+    suit_of,
 )
+from hearts_env.support.bits import lowest, popcount
+from hearts_env.support.jit import inner, jit
 
+
+# ---- bounds --------------------------------------------------------------------------------------
+@jit
+def write_sure_tricks(mem: k.Vector, length: int) -> None:
+    """Write for every holding of up to `length` trumps how many tricks they surely take.
+
+    A trump that does not take its trick was beaten by a higher one, each by another: what cannot
+    be matched with a higher trump of the other side will take a trick, however it is played. The
+    element of the holding ``own`` of ``n`` trumps is ``own + 2**n``: own tricks, and the other
+    side's times 256.
+    """
+    for n in range(length + 1):
+        for own in range(1 << n):
+            sure = 0
+            for side in range(2):
+                higher = 0
+                tricks = 0
+                for place in range(n - 1, -1, -1):
+                    if own >> place & 1 == side:
+                        higher += 1
+                    elif higher > 0:
+                        higher -= 1
+                    else:
+                        tricks += 1
+                sure |= tricks << 8 * side
+            mem[H_SURE + own + (1 << n)] = sure
+
+
+@inner
+def sure_tricks(mem: k.Vector, a: int, b: int) -> int:
+    """The tricks that trumps surely take: the leader's, and the follower's times 256."""
+    lane = mem[H_LANE + mem[H_TRUMP]]
+    own = a & lane
+    return mem[H_SURE + ((own + (own | b & lane)) >> (mem[H_TRUMP] << mem[H_SHIFT])) + 1]
+
+
+@inner
+def moons_after_sure(sure: int, flags: int) -> int:
+    """The flags, given the tricks that trumps with points surely take.
+
+    Whoever takes penalty cards keeps the other from shooting the moon.
+    """
+    if sure & 255:
+        flags &= ~MOON_F
+    if sure >> 8:
+        flags &= ~MOON_L
+    return flags
+
+
+@inner
+def bounds(mem: k.Vector, p: Position) -> tuple[int, int, int]:
+    """A lower and an upper bound of the value, and the flags without moons that cannot be."""
+    flags = p.flags
+    if p.a == 0:
+        value = at_end(mem, flags)
+        return value, value, flags
+    left = p.left
+    slack = mem[H_SLACK]
+    low = -left - slack
+    high = left + slack
+    if mem[H_TRUMP_POINTS] and mem[H_OPTIONS] & NO_SURE == 0:
+        sure = sure_tricks(mem, p.a, p.b)
+        flags = moons_after_sure(sure, flags)
+        high -= 2 * (sure & 255) * mem[H_TRUMP_POINTS]
+        low += 2 * (sure >> 8) * mem[H_TRUMP_POINTS]
+    if left == 0 and flags & MOON_L and flags & MOON_F:
+        flags &= ~MOONS
+    if flags & MOON_L:
+        high = max(high, mem[H_MOON] - left + slack)
+    if flags & MOON_F:
+        low = min(low, left - mem[H_MOON] - slack)
+    if mem[H_OPTIONS] & NO_BOUNDS:
+        return -mem[H_FAR], mem[H_FAR], flags
+    return low, high, flags
+
+
+# ---- the transposition table ---------------------------------------------------------------------
+NARROW_ZERO, WIDE_ZERO = 1 << 15, 1 << 27
+"""Added to a bound, which then is not a negative number of 16 or 28 bits."""
+
+
+@inner
+def _line_of(mem: k.Vector, mixed: np.uint64) -> int:
+    """Where the line begins to which these bits belong."""
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    return mem[H_TABLE] + ((np.int64(mixed >> np.uint64(34)) & mem[H_TABLE_MASK]) << 3)
+
+
+@inner
+def key_of(mem: k.Vector, p: Position) -> tuple[int, int, int]:
+    """What tells a position from others (in wide rules, beside its marks), and its line's place."""
+    flags = p.flags
+    if mem[H_WIDE]:
+        key = p.a | (flags & 1) << 13 | (flags & 6) << 28
+        key2 = p.b | (flags & 8) << 10 | (flags & 48) << 25
+        mixed = (
+            np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+            ^ np.uint64(key2) * np.uint64(0xC2B2AE3D27D4EB4F)
+            ^ np.uint64(p.marks) * np.uint64(0xD6E8FEB86659FD93)
+        )
+        return key, key2, _line_of(mem, mixed ^ mixed >> np.uint64(29))
+    mark = lowest(p.marks) & 7 if p.marks else 7
+    key = (
+        p.a
+        | p.b << 32
+        | (flags & 1) << 7
+        | (flags & 2) << 14
+        | (flags & 4) << 21
+        | (mark & 1) << 31
+        | (mark & 2) << 38
+        | (mark & 4) << 45
+    )
+    key2 = flags >> 3
+    mixed = np.uint64(key + key2) * np.uint64(0x9E3779B97F4A7C15)
+    place = _line_of(mem, mixed ^ mixed >> np.uint64(32))
+    return key, key2 | mem[H_GENERATION] << 3, place
+
+
+@inner
+def probe(
+    mem: k.Vector, key: int, key2: int, marks: int, place: int, low: int, high: int
+) -> tuple[int, int, int]:
+    """Where in the line at `place` a position is, 0 for nowhere; and narrower bounds of it."""
+    if mem[H_WIDE]:
+        for i in range(place, place + 8, 4):
+            if (
+                mem[i] == key
+                and mem[i + 1] == key2
+                and mem[i + 2] == marks
+                and mem[i + 3] >> 56 == mem[H_GENERATION]
+            ):
+                word = mem[i + 3]
+                low = max(low, (word & 0xFFFFFFF) - WIDE_ZERO)
+                return i, low, min(high, (word >> 28 & 0xFFFFFFF) - WIDE_ZERO)
+        return 0, low, high
+    for i in range(place, place + 8, 2):
+        if mem[i] == key and mem[i + 1] >> 32 == key2:
+            word = mem[i + 1]
+            low = max(low, (word & 0xFFFF) - NARROW_ZERO)
+            return i, low, min(high, (word >> 16 & 0xFFFF) - NARROW_ZERO)
+    return 0, low, high
+
+
+@inner
+def store(
+    mem: k.Vector, key: int, key2: int, marks: int, place: int, entry: int, low: int, high: int
+) -> None:
+    """Keep the bounds of a position, in its old `entry` if it is still there."""
+    if mem[H_WIDE]:
+        if entry == 0:
+            entry = place
+            for i in range(4):
+                mem[place + 4 + i] = mem[place + i]
+        mem[entry] = key
+        mem[entry + 1] = key2
+        mem[entry + 2] = marks
+        mem[entry + 3] = low + WIDE_ZERO | high + WIDE_ZERO << 28 | mem[H_GENERATION] << 56
+    else:
+        if entry == 0 or mem[entry] != key:
+            entry = place
+            for i in range(place + 7, place + 1, -1):
+                mem[i] = mem[i - 2]
+        mem[entry] = key
+        mem[entry + 1] = low + NARROW_ZERO | high + NARROW_ZERO << 16 | key2 << 32
+
+
+MOST_GENERATIONS = (1 << 19) - 1, 127
+"""For which an entry has room: in narrow and in wide rules."""
+
+
+@jit
+def forget(mem: k.Vector) -> None:
+    """Make the table empty, in place; the endgame table after it stays."""
+    mem[H_GENERATION] += 1
+    if mem[H_GENERATION] > MOST_GENERATIONS[mem[H_WIDE]]:
+        mem[H_GENERATION] = 1
+        for i in range(mem[H_TABLE], mem[H_TABLE] + ((mem[H_TABLE_MASK] + 1) << 3)):
+            mem[i] = 0
+
+
+# ---- the endgame table ---------------------------------------------------------------------------
+@jit
+def write_ranks(mem: k.Vector, bits: int) -> None:
+    """Write for every mask of up to `bits` bits how many smaller ones have as many bits set."""
+    for n in range(bits + 1):
+        mem[H_COUNT + n] = 0
+    for mask in range(1 << bits):
+        n = popcount(mask)
+        by = (mask & 3) << 4
+        mem[H_RANK + (mask >> 2)] |= mem[H_COUNT + n] << by
+        mem[H_COUNT + n] += 1
+
+
+@inner
+def _place_of(mem: k.Vector, n: int, p: Position) -> int:
+    """The place of a position of `n` cards each, hearts broken, in the endgame table.
+
+    By the lengths of the suits, who may shoot, where the marked card is, and the rank of the
+    leader's cards among all choices of n from the 2n cards.
+    """
+    a = p.a
+    every = a | p.b
+    if mem[H_ALIKE] and every & 0x7F < every >> 8 & 0x7F:
+        # Clubs and diamonds count alike: the longer one is put first.
+        a = a & ~0x7F7F | (a & 0x7F) << 8 | a >> 8 & 0x7F
+        every = every & ~0x7F7F | (every & 0x7F) << 8 | every >> 8 & 0x7F
+    end_1 = popcount(every & 0x7F)
+    end_2 = popcount(every & 0x7F7F)
+    end_3 = popcount(every & 0x7F7F7F)
+    own = a & 0x7F | (a >> 8 & 0x7F) << end_1 | (a >> 16 & 0x7F) << end_2 | a >> 24 << end_3
+    rank = mem[H_RANK + (own >> 2)] >> ((own & 3) << 4) & 0xFFFF
+    lengths = end_1 | (end_2 - end_1) << 3 | (end_3 - end_2) << 6
+    start = mem[H_START + (n << 9) + lengths]
+    mark = 0
+    where = 1
+    if mem[H_MARKED_LANE]:
+        where += popcount(every & mem[H_MARKED_LANE])
+        if p.marks:
+            mark = (lowest(p.marks) & 7) + 1
+    moon = (p.flags & MOONS) >> 1
+    return start + (moon * where + mark) * mem[H_CHOICES + n] + rank
+
+
+@inner
+def has_endgame(mem: k.Vector, n: int, flags: int) -> bool:
+    """Whether the table has the positions of `n` cards each with these flags."""
+    moons = flags & MOONS
+    return (
+        n <= mem[H_ENDGAMES]
+        and flags & (BROKEN | KITTY) == BROKEN
+        and (moons == 0 or mem[H_ORDINAL] != 0)
+        and moons != MOONS
+    )
+
+
+@inner
+def endgame_value(mem: k.Vector, n: int, p: Position) -> int:
+    """The value of a position of `n` cards each in the endgame table."""
+    place = _place_of(mem, n, p)
+    value = (mem[place >> 3] >> ((place & 7) << 3) & 255) - 128
+    if value == MOON_SHOT:
+        return mem[H_MOON] - p.left
+    if value == -MOON_SHOT:
+        return p.left - mem[H_MOON]
+    return value
+
+
+@jit
+def _value_from_smaller(mem: k.Vector, n: int, p: Position) -> int:
+    """The value of a position of `n` cards each, hearts broken, from those of n - 1."""
+    best = -INFINITE
+    leads = runs(mem, p.a, p.marks)
+    candidates = runs(mem, p.b, p.marks)
+    while leads:
+        x = likely_lead(mem, p.b, leads)
+        leads &= ~x
+        lane = lane_of(mem, x)
+        replies = candidates & legal_replies(mem, p, lane)
+        worst = INFINITE
+        while replies and worst > best:
+            y = likely_reply(mem, p, x, lane, replies)
+            replies &= ~y
+            q, points, followed = after(mem, p, x, y)
+            if n == 1:
+                value = at_end(mem, q.flags)
+            else:
+                flags = q.flags
+                if flags & MOONS and mem[H_TRUMP_POINTS]:
+                    flags = moons_after_sure(sure_tricks(mem, q.a, q.b), flags)
+                value = endgame_value(mem, n - 1, Position(q.a, q.b, q.marks, q.left, flags))
+            worst = min(worst, points - value if followed else value - points)
+        best = max(best, worst)
+    return best
+
+
+@inner
+def _store_value(mem: k.Vector, n: int, p: Position, value: int) -> None:
+    """Write the value of a position of `n` cards each into the endgame table."""
+    if 2 * value > mem[H_MOON] and mem[H_ORDINAL]:
+        value = MOON_SHOT
+    elif -2 * value > mem[H_MOON] and mem[H_ORDINAL]:
+        value = -MOON_SHOT
+    place = _place_of(mem, n, p)
+    by = (place & 7) << 3
+    mem[place >> 3] = mem[place >> 3] & ~(255 << by) | value + 128 << by
+
+
+@jit
+def write_endgames(mem: k.Vector, n: int, lengths: int) -> None:
+    """Write the values of all positions of `n` cards each, hearts broken, from those of n - 1.
+
+    Args:
+        mem: The vector.
+        n: How many cards each hand has.
+        lengths: How many cards of the first three suits the two hands have: 3 bits each, from the
+            lowest on; the other cards are of the last suit.
+    """
+    end_1 = lengths & 7
+    end_2 = end_1 + (lengths >> 3 & 7)
+    end_3 = end_2 + (lengths >> 6)
+    every = _in_lanes((1 << 2 * n) - 1, end_1, end_2, end_3)
+    left = 0
+    for suit in range(4):
+        left += popcount(every & mem[H_LANE + suit]) * mem[H_PLAIN + suit]
+    lane = mem[H_MARKED_LANE]
+    places = popcount(every & lane)
+    marked = mem[H_MARKED + suit_of(mem, lane)] - mem[H_PLAIN + suit_of(mem, lane)] if lane else 0
+    own = (1 << n) - 1
+    while own < 1 << 2 * n:
+        a = _in_lanes(own, end_1, end_2, end_3)
+        b = every & ~a
+        sure = sure_tricks(mem, a, b) if mem[H_TRUMP_POINTS] else 0
+        for moon in range(3 if mem[H_ORDINAL] else 1):
+            # Nobody looks up a moon that cannot be.
+            if (moon == 1 and sure >> 8) or (moon == 2 and sure & 255):
+                continue
+            flags = BROKEN | moon << 1 | TRICK_L | TRICK_F
+            for mark in range(places + 1):
+                marks = (lane & -lane) << mark >> 1 & lane  # none, then each place in turn
+                p = Position(a, b, marks, left + marked if mark else left, flags)
+                _store_value(mem, n, p, _value_from_smaller(mem, n, p))
+        # the next choice of n cards (Gosper)
+        low = own & -own
+        ripple = own + low
+        own = ripple | (own ^ ripple) // low >> 2
+
+
+@inner
+def _in_lanes(cards: int, end_1: int, end_2: int, end_3: int) -> int:
+    """Cards numbered without gaps, of which the first suits end where told, each in its lane."""
+    return (
+        cards & ((1 << end_1) - 1)
+        | (cards >> end_1 & ((1 << end_2 - end_1) - 1)) << 8
+        | (cards >> end_2 & ((1 << end_3 - end_2) - 1)) << 16
+        | cards >> end_3 << 24
+    )
+
+
+# ---- the vector ----------------------------------------------------------------------------------
 Kind = tuple[int, int, int]
 """How a suit's points are kept: PLAIN, MARKS or MANY; points of plain and of marked cards."""
 

@@ -1,4 +1,4 @@
-"""Positions between two tricks, and the rules of play there.
+"""Positions between two tricks, the rules of play there, and the vector `mem` that all is in.
 
 A position is two hands and what they alone do not say. The leader's cards and the follower's are
 bit masks of four lanes, one a suit, in which a bit is the rank *among the cards that are left*:
@@ -6,58 +6,129 @@ whoever holds the highest diamond left, holds the highest bit of ``a | b`` in th
 between which nobody holds any are neighbours, a trick is taken off by shifting bits together, and
 positions that differ only in cards already gone are one.
 
+The rules of play stand here a second time: the kernel plays single cards on whole states, the
+search tricks on two masks, which is many times as fast. A new rule option must be added here and in
+`memory` too; tests hold both to each other.
+
 Cards are named by their bits here: `x` is the lead of a trick, `y` the reply.
+
+The caller owns all memory: one int64 vector with the rules as the search reads them, its stack, the
+transposition table and the endgame table. Functions that are given `mem` and do not say that they
+return something from it change it; nothing compiled allocates or raises.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from hearts_env import kernel as k
 from hearts_env.cards import HEARTS, SPADES
-from hearts_env.solve.dd.layout import (
-    BROKEN,
-    H_BREAK_ON,
-    H_COMPANY,
-    H_KIND,
-    H_KITTY_PENALTY,
-    H_KITTY_POINTS,
-    H_KITTY_TO,
-    H_LANE,
-    H_MANY,
-    H_MARKED,
-    H_MOON,
-    H_NO_TRICK,
-    H_PLAIN,
-    H_POINTS,
-    H_QUEEN,
-    H_QUEEN_ANY,
-    H_QUEEN_BREAKS,
-    H_QUEEN_MODE,
-    H_SHIFT,
-    H_TRUMP,
-    H_TRUMP_LANE,
-    KITTY,
-    MANY,
-    MARKS,
-    MOON_F,
-    MOON_L,
-    MOONS,
-    PLAIN,
-    TRICK_F,
-    TRICK_L,
-    lane_of,
-    suit_of,
-)
 from hearts_env.support.bits import highest, lowest, popcount
 from hearts_env.support.jit import inner, jit
+
+
+class _Places:
+    """Hands out places, each behind the last one."""
+
+    def __init__(self) -> None:
+        self.end = 0
+
+    def __call__(self, size: int = 1) -> int:
+        """The first of the next `size` places."""
+        first = self.end
+        self.end += size
+        return first
+
+
+# ---- the header: the rules, the root, lookup arrays ---------------------------------------------
+_place = _Places()
+H_SHIFT = _place()  # 3: lanes of 8 bits, for suits of up to 7 cards; 4: of 16
+H_WIDE = _place()  # positions do not fit into one word
+H_GENERATION = _place()  # entries of another one are forgotten
+H_TABLE = _place()  # where the transposition table begins
+H_TABLE_MASK = _place()  # number of its lines less 1
+H_NODES = _place()  # positions whose cards were tried
+H_LIMIT = _place()  # how many may be
+H_STOPPED = _place()  # they were too many
+H_MOON = _place()  # what a moon adds in the end: see `memory.make_memory`
+H_ORDINAL = _place()  # a moon beats everything else: `H_MOON` is a symbol, not a number of points
+H_NO_TRICK = _place()  # points for whoever takes no trick
+H_BREAK_ON = _place()  # these three as the kernel's `R_` numbers have them
+H_COMPANY = _place()
+H_KITTY_TO = _place()
+H_KITTY_POINTS = _place()  # what the kitty is worth ...
+H_KITTY_PENALTY = _place()  # ... and what of it counts towards a moon
+H_QUEEN_ANY = _place()  # the queen of spades may be played on any lead
+H_QUEEN_BREAKS = _place()  # the queen of spades breaks hearts
+H_QUEEN_MODE = _place()  # kind of the queen's suit if a rule names her ...
+H_QUEEN = _place()  # ... and her place there
+H_SLACK = _place()  # by how much points at stake, bonuses apart, can be wrong
+H_TRUMP = _place()  # the suit of trumps, as the kernel numbers it
+H_TRUMP_LANE = _place()  # the bits of trumps; 0: no trump
+H_TRUMP_POINTS = _place()  # of each of them; 0 where they differ, or there are none
+H_MANY = _place()  # the lanes of suits of kind MANY
+H_MARKED_LANE = _place()  # the suit that has marked cards, where there is a table of endgames
+H_ALIKE = _place()  # there clubs and diamonds may be exchanged
+H_ENDGAMES = _place()  # that table has positions of up to this many cards each
+H_FAR = _place()  # beyond every value
+H_OPTIONS = _place()  # techniques switched off
+H_LANE = _place(4)  # the bits of each suit
+H_PLAIN = _place(4)  # points of its cards ...
+H_MARKED = _place(4)  # ... and of its marked ones
+H_KIND = _place(4)  # PLAIN, MARKS or MANY
+H_ROOT = _place(5)  # a, b, marks, points at stake, flags
+H_CHOICES = _place(8)  # how many choices of n cards out of 2n there are
+H_COUNT = _place(16)  # for `memory.write_ranks`
+H_POINTS = _place(4 * 16)  # points of the cards of a suit of kind MANY
+H_OUT = _place(k.MAX_CARDS)  # what `search.card_values` writes for `world_values`
+H_START = _place(8 * 512)  # where positions of n cards in suits of three lengths begin, in bytes
+H_RANK = _place(1 << 12)  # 2**14 numbers of 16 bits: see `memory.write_ranks`
+H_SURE = _place(1 << 14)  # see `memory.write_sure_tricks`
+H_STACK = _place(0)  # the frames; behind them the two tables
+
+PLAIN, MARKS, MANY = range(3)  # all cards of a suit worth the same, two worths, more
+
+FRAME = 20  # numbers of a frame of the search's stack, see `search`
+HEADER_SIZE = H_STACK + 32 * FRAME
+
+# ---- flags of a position ------------------------------------------------------------------------
+# Hearts are broken; the leader, the follower may yet shoot the moon; the leader, the follower has
+# taken a trick (or it does not matter); the kitty is still to be awarded.
+BROKEN, MOON_L, MOON_F, TRICK_L, TRICK_F, KITTY = (1 << bit for bit in range(6))
+MOONS = MOON_L | MOON_F
+
+# ---- numbers ------------------------------------------------------------------------------------
+# These two are no literals: numba compiles a function once more for every literal it is given.
+ALL: Any = np.int64(-1)  # no restriction of leads or replies
+ZERO: Any = np.int64(0)
+INFINITE = 1 << 60
+MOON_SHOT = 127  # in the endgame table: the leader shoots the moon; negative: the follower does
+MAX_ENDGAME = 7
+DEFAULT_NODES = 100_000_000  # `H_LIMIT` where nothing else is said
+# Techniques that can be switched off, to measure them
+NO_TABLE, NO_RUNS, NO_BOUNDS, NO_ORDER, NO_SURE = (1 << bit for bit in range(5))
+
+
+# ---- accessors ----------------------------------------------------------------------------------
+@inner
+def suit_of(mem: k.Vector, bit: int) -> int:
+    """The suit of the lane that `bit` is in."""
+    return lowest(bit) >> mem[H_SHIFT]
+
+
+@inner
+def lane_of(mem: k.Vector, bit: int) -> int:
+    """All bits of the lane that `bit` is in."""
+    return mem[H_LANE + (lowest(bit) >> mem[H_SHIFT])]
 
 
 class Position(NamedTuple):
     """A position between two tricks; its value is the margin that the leader makes from here on.
 
     That is the follower's points less the leader's; while a player may still shoot the moon, the
-    last trick adds its worth (`layout.H_MOON`).
+    last trick adds its worth (`H_MOON`).
     """
 
     a: int
@@ -70,7 +141,7 @@ class Position(NamedTuple):
     left: int
     """Penalty points still to be taken."""
     flags: int
-    """See `layout`."""
+    """Of `BROKEN` and the others above."""
 
 
 # ---- cards of a position ------------------------------------------------------------------------

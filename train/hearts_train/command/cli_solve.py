@@ -118,8 +118,8 @@ def endgame(
         str | None,
         typer.Option("--model", metavar="AGENT", help="Model of how both have played so far."),
     ] = None,
-    noise: Annotated[
-        float, typer.Option("--noise", help="Probability that the model plays a random card.")
+    epsilon: Annotated[
+        float, typer.Option("--epsilon", help="Probability that the model plays a random card.")
     ] = 0.1,
     target: Annotated[float, typer.Option("--target", help="Exploitability to reach.")] = 0.01,
     max_memory: MaxMemory = 4.0,
@@ -150,7 +150,7 @@ def endgame(
                     tricks,
                     agents,
                     mind,
-                    noise=noise,
+                    epsilon=epsilon,
                     target=target,
                     max_memory=max_memory,
                 )

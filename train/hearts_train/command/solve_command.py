@@ -18,15 +18,17 @@ from hearts_env import HeartsError, Rules
 from hearts_env.solve.archive import check_folder
 from hearts_env.solve.best_response import Exploitability, exploit, exploitability
 from hearts_env.solve.equilibrium import (
-    ALGORITHMS,
-    DEFAULT_ALGORITHM,
     Checkpoint,
     Equilibrium,
     Solver,
-    check_algorithm,
     solve,
 )
 from hearts_env.solve.linear import solve_linear
+from hearts_env.solve.regret import (
+    ALGORITHMS,
+    DEFAULT_ALGORITHM,
+    check_algorithm,
+)
 from hearts_env.solve.tree import Tree
 from hearts_env.support import clock
 from hearts_env.support.arguments import check_positive

@@ -19,7 +19,7 @@ from hearts_agents.search import Memory, Pimc, mean_rows, working_memory
 from hearts_env import BatchGame, Rules
 from hearts_env.encoders import Encoder, make_encoder
 from hearts_env.seeds import derived_seed
-from hearts_env.solve import Table
+from hearts_env.solve import TranspositionTable
 from hearts_env.support.arrays import Array, Floats
 from hearts_train.learn.replay import seen
 from hearts_train.measure.crew import spread
@@ -79,7 +79,7 @@ class Teaching:
 
     @cached_property
     def _memory(self) -> Memory:
-        return working_memory(Table(self.rules).vector)
+        return working_memory(TranspositionTable(self.rules).vector)
 
     def __call__(self, number: int) -> Lessons:
         """The lessons of a block of deals."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hearts_env.encoders import Encoder
 from hearts_env.rules.rules import Rules
-from hearts_env.solve.tree_size import DEFAULT_MEMORY, format_gigabytes
+from hearts_env.solve.tree import DEFAULT_MEMORY, format_gigabytes
 from hearts_env.support.arguments import check_array
 from hearts_env.support.arrays import Array
 from hearts_env.support.errors import HeartsError

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from hearts_agents.search import Pimc
 from hearts_env import Game, HeartsError
-from hearts_env.solve import Table, solve
+from hearts_env.solve import TranspositionTable, solve_double_dummy
 from hearts_env.solve.beliefs import check_two_players
 from hearts_env.support.progress import Progress
 from hearts_train.measure.shown import Shown
@@ -153,7 +153,7 @@ def analyse(
         HeartsError: if there is another number of players, or an exchange.
     """
     check_two_players(game.rules)
-    table, pimc, replay = Table(game.rules), Pimc(seed=0), game.start()
+    table, pimc, replay = TranspositionTable(game.rules), Pimc(seed=0), game.start()
     plays = [action for action in game.actions if action >= 0]  # a revoke ends the deal
     moments: list[Moment] = []
     before = _value_of_seat_0(replay, table)
@@ -173,7 +173,7 @@ def analyse(
 
 
 def measure(
-    game: Game, table: Table, pimc: Pimc, *, worlds: bool = True
+    game: Game, table: TranspositionTable, pimc: Pimc, *, worlds: bool = True
 ) -> tuple[dict[str, int], dict[str, float], int]:
     """What each legal card of a position in the play is worth, for the player to act.
 
@@ -182,15 +182,15 @@ def measure(
     """
     assert game.player is not None
     cards = [game.rules.action_name(action) for action in game.legal_actions()]
-    values = dict(zip(cards, solve(game, table=table).values.values(), strict=True))
+    values = dict(zip(cards, solve_double_dummy(game, table=table).values.values(), strict=True))
     if not worlds:
         return values, {}, 0
     view = game.view(game.player)
     return values, dict(zip(cards, pimc.margins(view), strict=True)), view.num_worlds
 
 
-def _value_of_seat_0(game: Game, table: Table) -> int:
-    value = solve(game, table=table).value
+def _value_of_seat_0(game: Game, table: TranspositionTable) -> int:
+    value = solve_double_dummy(game, table=table).value
     return value if game.is_over or game.player == 0 else -value
 
 

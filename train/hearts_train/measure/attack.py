@@ -213,8 +213,8 @@ class Assault:
             contender.check_rules(self.rules)
             if getattr(self.agent, "is_timed", False):
                 raise HeartsError(
-                    f"agent: {self.name} searches for a time, so nobody can know what it will "
-                    "play; give a number of worlds, as in champion?search=16"
+                    f"agent: {self.name} has a time budget, so its policy is not reproducible; "
+                    "give a number of worlds, as in champion?search=16"
                 )
             self.is_small = is_small(self.rules)
             play = play_of(self.agent, self.rules, self.name)
@@ -238,7 +238,7 @@ class Assault:
             player.name = TRAINED
             return player
         if isinstance(attacker, str) and attacker in METHODS:
-            return Attacker(self.agent, attacker, tricks=self.tricks, noise=self.noise)
+            return Attacker(self.agent, attacker, tricks=self.tricks, epsilon=self.noise)
         try:
             with contextlib.closing(Contender(attacker, self.seed)) as contender:
                 contender.check_rules(self.rules)

@@ -59,7 +59,7 @@ def solve_endgame(
     agents: Mapping[str, Agent],
     model: Agent | None,
     *,
-    noise: float,
+    epsilon: float,
     target: float,
     max_memory: float,
 ) -> Solved:
@@ -86,13 +86,13 @@ def solve_endgame(
     policy = None if model is None else model.action_probs
     begin = time.perf_counter()
     try:
-        end = Endgame(replay, (policy, policy), noise=noise, max_memory=max_memory)
+        end = Endgame(replay, (policy, policy), epsilon=epsilon, max_memory=max_memory)
     except HeartsError as error:
         if error.argument != "policies":
             raise
         raise HeartsError(
             f"--model: it would not have played deal {deal} so with any hand; "
-            "give --noise above 0, or omit --model"
+            "give --epsilon above 0, or omit --model"
         ) from None
     built = time.perf_counter()
     solution = solve(end, target=target)

@@ -42,12 +42,17 @@ from hearts_agents.programs.subprocesses import (
 from hearts_env import BatchGame, Game, HeartsError, Rules, hearts_v0
 from hearts_env.encoders import ENCODERS
 from hearts_env.rules.presets import PRESETS
-from hearts_env.solve import Table, solve, solve_batch, solve_worlds
+from hearts_env.solve import (
+    TranspositionTable,
+    solve_batch,
+    solve_double_dummy,
+    solve_worlds,
+)
 from hearts_env.solve.beliefs import belief
 from hearts_env.solve.best_response import exploit
 from hearts_env.solve.endgame import Endgame
-from hearts_env.solve.equilibrium import ALGORITHMS
-from hearts_env.solve.equilibrium import solve as solve_tree
+from hearts_env.solve.equilibrium import solve
+from hearts_env.solve.regret import ALGORITHMS
 from hearts_env.solve.response import whole_game
 from hearts_env.support.arguments import check_number
 from hearts_env.support.jit import cache_folder
@@ -302,12 +307,12 @@ def _train() -> None:
 
 
 def _fill_table() -> None:
-    Table("two_player")
+    TranspositionTable("two_player")
 
 
 def _solve() -> None:
     game = _begun()
-    solve(game)
+    solve_double_dummy(game)
     solve_worlds(game.view(game.player or 0))
     solve_batch([game])
 
@@ -322,7 +327,7 @@ def _begun(tricks: int = 1) -> Game:
 
 def _solve_trees() -> None:
     for name in ALGORITHMS:
-        found = solve_tree("micro", name, iterations=2)
+        found = solve("micro", name, iterations=2)
         found.hand_values()
         found.tree.find(BatchGame("micro", 2).views())
     agent = make_agent("easy", seed=0)

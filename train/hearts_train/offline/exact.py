@@ -12,8 +12,8 @@ from hearts_agents.search import Memory, mean_rows, working_memory
 from hearts_env import Rules
 from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView
-from hearts_env.solve import Table
-from hearts_env.solve.dd.states import card_values
+from hearts_env.solve import TranspositionTable
+from hearts_env.solve.dd.search import card_values
 from hearts_env.support.arrays import Floats, Ints
 from hearts_env.support.bits import lowest
 from hearts_env.support.jit import jit
@@ -46,7 +46,7 @@ class Worth:
 
     @cached_property
     def _memory(self) -> Memory:
-        return working_memory(Table(self.rules).vector)
+        return working_memory(TranspositionTable(self.rules).vector)
 
     def of(self, views: BatchView, others: Ints) -> Values:
         """The values of all legal cards in many views; `others` are the other players' hands."""

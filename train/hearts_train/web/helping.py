@@ -16,7 +16,7 @@ from hearts_env.solve.beliefs import belief, check_two_players, has_exact_worlds
 from hearts_env.views.worlds import Worlds
 from hearts_train.measure.hints import Hint, hint, values
 from hearts_train.web.messages import Refusal
-from hearts_train.web.moments import NOISE
+from hearts_train.web.moments import EPSILON
 from hearts_train.web.players import Listed, Players, Workers, in_parts
 
 EXACT, SAMPLED = "pimc", "pro"
@@ -157,7 +157,7 @@ def odds_by(agent: Listed, view: PlayerView) -> dict[str, Any]:
         )
     blames = blamed(f"model: {agent.name} gives no odds", "take another model")
     with agent.lent() as player, blames:
-        found = belief(view, in_parts(player.action_probs), noise=NOISE)
+        found = belief(view, in_parts(player.action_probs), epsilon=EPSILON)
     cards = np.arange(len(view.rules.deck))
     other = found.weights @ (found.hands[:, None] >> cards & 1)
     rows = np.stack([other, 1 - other])  # what the other does not hold is dead

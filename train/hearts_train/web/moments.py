@@ -18,10 +18,10 @@ from hearts_agents.search import Pimc
 from hearts_env import Game, HeartsError, PlayerView, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.cards import cards_of
-from hearts_env.solve import Table, solve
+from hearts_env.solve import TranspositionTable, solve_double_dummy
 from hearts_env.solve.beliefs import belief, num_first_worlds
 from hearts_env.solve.endgame import Endgame
-from hearts_env.solve.equilibrium import solve as solve_equilibrium
+from hearts_env.solve.equilibrium import solve
 from hearts_env.solve.side import backward_mean
 from hearts_env.support.arrays import Floats
 from hearts_train.web.players import in_parts
@@ -29,7 +29,7 @@ from hearts_train.web.players import in_parts
 Json = dict[str, Any]
 Step = list[Any]
 
-NOISE = 0.1
+EPSILON = 0.1
 """The model of a player is taken to play a random card so often, in odds, beliefs and endgames; so
 `python -m bench calibrate` measures it."""
 ENDGAME_TRICKS = 4
@@ -47,7 +47,7 @@ class Tools:
 
     def __init__(self, rules: Rules) -> None:
         """Tools for two players without an exchange."""
-        self.table = Table(rules)
+        self.table = TranspositionTable(rules)
         self.pimc = Pimc(seed=0)
         self.model: Agent = make_agent(_model_of(rules), seed=0)
 
@@ -71,16 +71,16 @@ def play_step(game: Game, action: int) -> Step:
     return [seat, name, game.trick_takers[-1], game.points()]
 
 
-def best_line(game: Game, first: int, table: Table) -> list[Step]:
+def best_line(game: Game, first: int, table: TranspositionTable) -> list[Step]:
     """A card and best play by both after it, all cards seen, to the end of the tricks."""
     replay = game.clone()
     steps = [play_step(replay, first)]
     while replay.phase == "play":
-        steps.append(play_step(replay, solve(replay, table=table).best[0]))
+        steps.append(play_step(replay, solve_double_dummy(replay, table=table).best[0]))
     return steps
 
 
-def lines_of(game: Game, table: Table) -> dict[str, list[Step]]:
+def lines_of(game: Game, table: TranspositionTable) -> dict[str, list[Step]]:
     """Best play by both after each legal card of a position."""
     name = game.rules.action_name
     return {name(action): best_line(game, action, table) for action in game.legal_actions()}
@@ -94,7 +94,7 @@ def others_of(game: Game, view: PlayerView, tools: Tools) -> Json:
     """
     rules, seat = view.rules, view.player
     hands, _, margins = tools.pimc.examined(view)
-    chances = belief(view, in_parts(tools.model.action_probs), noise=NOISE).weights
+    chances = belief(view, in_parts(tools.model.action_probs), epsilon=EPSILON).weights
     unseen = set(view.unseen)
     held = [{rules.deck[card] for card in cards_of(int(hand))} for hand in hands]
     is_dead = bool(held) and 2 * len(held[0]) > len(unseen)
@@ -123,11 +123,11 @@ def endgame_of(view: PlayerView, model: Agent) -> Json | None:
         return None
     try:
         tree = Endgame(
-            view, (model.action_probs, model.action_probs), noise=NOISE, max_memory=_MAX_MEMORY
+            view, (model.action_probs, model.action_probs), epsilon=EPSILON, max_memory=_MAX_MEMORY
         )
     except HeartsError:  # too many hands, or too large a tree
         return None
-    found = solve_equilibrium(tree, target=_TARGET)
+    found = solve(tree, target=_TARGET)
     side = tree.sides[view.player]
     _, (infoset,) = tree.find(BatchView.of([view]))
     first = int(side.first[infoset])

@@ -23,7 +23,7 @@ from hearts_agents.registry import agent_names, describe_agent
 from hearts_env import Game, HeartsError, PlayerView, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.rules.presets import PRESETS
-from hearts_env.solve.policies import Policy
+from hearts_env.solve.beliefs import Policy
 from hearts_env.support.errors import quoted
 from hearts_train.measure.contenders import Contender
 from hearts_train.measure.guard import CRASHED, ILLEGAL, LATE, RAISED, TAMPERED, Fault, ask_one

@@ -31,11 +31,10 @@ from hearts_agents.models.encoder_agent import EncoderAgent, check_network
 from hearts_env import HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView
-from hearts_env.solve.beliefs import check_two_players
+from hearts_env.solve.beliefs import Fan, Tracker, check_two_players
 from hearts_env.solve.deal_results import shipped_results
-from hearts_env.solve.match_worth import MatchWorth
-from hearts_env.solve.response import Fan, Responses, Worth
-from hearts_env.solve.tracking import Tracker
+from hearts_env.solve.match_equity import MatchWorth
+from hearts_env.solve.response import Responses, Worth
 from hearts_env.support import clock
 from hearts_env.support.arguments import check_chance, check_flag, check_positive
 from hearts_env.support.arrays import Bools, Floats, Ints
@@ -43,7 +42,7 @@ from hearts_env.support.errors import quoted
 
 TAU = 0.2
 """In points: how much better a card must be for the policy to be overruled e to 1."""
-NOISE = 0.02
+EPSILON = 0.02
 """With this chance the other player is taken to have played at random."""
 _GOLDEN = 0.6180339887498949
 """Its multiples, less their whole parts, lie evenly between 0 and 1: an order without a pattern."""
@@ -107,19 +106,19 @@ class Weighed(NamedTuple):
 class _Way:
     """A way in which the other player may play: what it tells of the worlds, and what it plays."""
 
-    def __init__(self, agent: Agent, noise: float) -> None:
+    def __init__(self, agent: Agent, epsilon: float) -> None:
         preferred, drawn = agent, agent
         if isinstance(agent, EncoderAgent):
             preferred, drawn = agent.with_greedy(True), agent.with_greedy(False)
         self.preferred, self.chances = preferred, asked(drawn)
-        self.tracker = Tracker(self.chances, noise)
+        self.tracker = Tracker(self.chances, epsilon)
 
     def responses(self, own: Agent, rules: Rules, worth: Worth | None) -> Responses:
         """What cards earn against it, for a player who goes on by a policy of its own."""
         return Responses(rules, asked(self.preferred), played_by(rules, own), worth=worth)
 
 
-class Improver(CachingAgent):
+class SearchAgent(CachingAgent):
     """Plays better than a policy by looking at what its cards lead to, in games of two.
 
     It draws no random numbers.
@@ -134,7 +133,7 @@ class Improver(CachingAgent):
         *,
         models: Sequence[Agent] = (),
         tau: float = TAU,
-        noise: float = NOISE,
+        epsilon: float = EPSILON,
         match: bool = False,
     ) -> None:
         """An improved `policy`.
@@ -147,9 +146,9 @@ class Improver(CachingAgent):
             models: how else the other player may play: agents with ``action_probs``. Before the
                 first card all ways to play are equally likely.
             tau: in points: the smaller, the more a card's value counts against the policy.
-            noise: the chance, in [0, 1], that the other player is taken to have played at random.
+            epsilon: the chance, in [0, 1], that the other player is taken to have played at random.
             match: play for the match instead of the deal: the chance to win it counts, by the
-                totals in the view (``hearts_env.solve.match_worth``).
+                totals in the view (``hearts_env.solve.match_equity``).
 
         Raises:
             HeartsError: if an option has an unusable value; it is named.
@@ -158,7 +157,7 @@ class Improver(CachingAgent):
         self.models = _checked(models)
         self.budget = Budget(search)
         self.tau = check_positive("tau", tau)
-        self.noise = check_chance("noise", noise)
+        self.epsilon = check_chance("epsilon", epsilon)
         self.match = check_flag("match", match)
         aim = " for the match" if match else ""
         others = "".join(f", or {model.name} opposite" for model in self.models)
@@ -166,7 +165,7 @@ class Improver(CachingAgent):
         self._forget()
 
     def _forget(self) -> None:
-        self._ways = [_Way(agent, self.noise) for agent in (self.policy, *self.models)]
+        self._ways = [_Way(agent, self.epsilon) for agent in (self.policy, *self.models)]
         self._responses: list[Responses] = []
 
     def check_rules(self, rules: Rules) -> None:
@@ -230,7 +229,7 @@ class Improver(CachingAgent):
             self._responses = [way.responses(self.policy, rules, worth) for way in self._ways]
         return self._responses
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Improver:
+    def __deepcopy__(self, memo: dict[int, Any]) -> SearchAgent:
         """A player that remembers no view; the policy, which is never changed, is shared."""
         return copy.copy(self)
 

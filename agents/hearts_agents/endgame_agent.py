@@ -7,7 +7,7 @@ cards from the solution until the end. What is solved follows from what both pla
 from the player's own hand: so its chances in any view can be told, and who asks about many of them
 asks for one solution.
 
-The solution is held to what the policy itself would have lost (``hearts_env.solve.resolving``), so
+The solution is held to what the policy itself would have lost (``hearts_env.solve.endgame``), so
 that it gains the other player next to nothing to steer into endgames in which the ranges are wrong.
 The ranges are those of the policy drawing its cards: where the player before the last tricks is
 another one, greedy or searching, they are a guess about both.
@@ -27,11 +27,9 @@ from hearts_agents.models.encoder_agent import EncoderAgent, check_network
 from hearts_env import HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView
-from hearts_env.solve.beliefs import check_two_players, dealt_hands
+from hearts_env.solve.beliefs import check_two_players, dealt_hands, past_plays
 from hearts_env.solve.best_response import Profile, asked_chances
-from hearts_env.solve.endgame import Endgame, check_tricks_left
-from hearts_env.solve.policies import past_plays
-from hearts_env.solve.resolving import GUESSED, SafeSolver
+from hearts_env.solve.endgame import GUESSED, Endgame, SafeSolver, check_tricks_left
 from hearts_env.support.arguments import check_chance, check_number
 from hearts_env.support.arrays import Bools
 from hearts_env.support.errors import quoted
@@ -41,7 +39,7 @@ TRICKS = 3
 """So many last tricks are solved unless another number is asked for."""
 MOST_TRICKS = 4
 """With five an endgame of a whole deck takes gigabytes and minutes."""
-NOISE = 0.01
+EPSILON = 0.01
 """With this chance both players are taken to have played at random."""
 ITERATIONS = 200
 """Of the solver."""
@@ -52,7 +50,7 @@ _Key = tuple[int, ...]
 Solution = tuple[Endgame, Profile]
 
 
-class Resolver(DrawingAgent):
+class EndgameAgent(DrawingAgent):
     """Plays as a policy does, and the last tricks by an equilibrium of what is left of the deal.
 
     In games of two without an exchange. Not thread-safe: it remembers solutions, which saves time
@@ -67,7 +65,7 @@ class Resolver(DrawingAgent):
         tricks: int = TRICKS,
         *,
         early: Agent | None = None,
-        noise: float = NOISE,
+        epsilon: float = EPSILON,
         guessed: float = GUESSED,
         seed: int | None = None,
     ) -> None:
@@ -77,7 +75,7 @@ class Resolver(DrawingAgent):
             policy: what both are taken to have played by, drawing from its chances.
             tricks: how many last tricks are solved, 1 to `MOST_TRICKS`.
             early: who plays before them; None: `policy`, as it is.
-            noise: the chance, above 0, that both are taken to have played at random instead.
+            epsilon: the chance, above 0, that both are taken to have played at random instead.
             guessed: the weight of the other player's range, in [0, 1], against its choice to leave
                 (``SafeSolver``); 1: unsafe.
             seed: of its draws.
@@ -93,9 +91,9 @@ class Resolver(DrawingAgent):
             )
         self.early = copy.copy(policy if early is None else early)
         self.tricks = check_tricks("tricks", tricks)
-        self.noise = check_chance("noise", noise)
-        if not self.noise:  # or no hand might explain what another player has done
-            raise HeartsError("noise: 0 leaves hands without a chance; give more, like 0.01")
+        self.epsilon = check_chance("epsilon", epsilon)
+        if not self.epsilon:  # or no hand might explain what another player has done
+            raise HeartsError("epsilon: 0 leaves hands without a chance; give more, like 0.01")
         self.guessed = check_chance("guessed", guessed)
         self.name = f"{self.early.name} with the last {self.tricks} tricks solved"
         self._drawn = policy.with_greedy(False)
@@ -189,7 +187,7 @@ class Resolver(DrawingAgent):
 
     def _solve(self, root: PlayerView) -> Solution:
         model, mine = asked(self._drawn), root.player
-        end = Endgame(root, (model, model), noise=self.noise)
+        end = Endgame(root, (model, model), epsilon=self.epsilon)
         solver = SafeSolver(end, mine, asked_chances(end, mine, model), guessed=self.guessed)
         for _ in range(ITERATIONS):
             solver.step()
@@ -208,7 +206,7 @@ class Resolver(DrawingAgent):
         """All but the solutions."""
         return vars(self) | {"_solved": OrderedDict()}
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Resolver:
+    def __deepcopy__(self, memo: dict[int, Any]) -> EndgameAgent:
         """A player with draws of its own, which remembers no solution."""
         player = self.sharing_copy(memo)
         player.early = copy.deepcopy(self.early, memo)

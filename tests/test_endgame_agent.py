@@ -8,15 +8,14 @@ import pickle
 import numpy as np
 import pytest
 
-from hearts_agents import make_agent, resolving
+from hearts_agents import endgame_agent, make_agent
 from hearts_agents.champion import weights_of
+from hearts_agents.endgame_agent import EndgameAgent
 from hearts_agents.models.network import load_agent
-from hearts_agents.resolving import Resolver
 from hearts_env import BatchGame, BatchView, Game, HeartsError, Rules
 from hearts_env.solve.best_response import asked_chances, best_response, exploit
-from hearts_env.solve.endgame import Endgame
+from hearts_env.solve.endgame import Endgame, SafeSolver
 from hearts_env.solve.equilibrium import solve
-from hearts_env.solve.resolving import SafeSolver
 from tests.refusals import refused
 from tests.test_champion import policy
 
@@ -40,7 +39,7 @@ def test_no_hand_of_the_other_wins_more_than_it_would_have_won_by_leaving(player
     agent = policy("mini", seed=3)
     agent.greedy = False
     for seed in range(2):
-        end = Endgame(late(seed), (agent.action_probs, agent.action_probs), noise=0.01)
+        end = Endgame(late(seed), (agent.action_probs, agent.action_probs), epsilon=0.01)
         before = asked_chances(end, player, agent.action_probs)
         left = hand_values(end, 1 - player, before)
         solver = SafeSolver(end, player, before, guessed=0.0)
@@ -81,32 +80,32 @@ def test_a_wrong_range_costs_who_only_guesses() -> None:
 def test_a_network_that_solves_the_last_tricks_is_less_exploitable() -> None:
     agent = policy("micro", seed=1)
     agent.greedy = False
-    alone, solving = (exploit(a, "micro").exploitability for a in (agent, Resolver(agent, 2)))
+    alone, solving = (exploit(a, "micro").exploitability for a in (agent, EndgameAgent(agent, 2)))
     assert solving < 0.7 * alone
 
 
 def test_before_the_last_tricks_it_plays_as_its_policy() -> None:
     network = load_agent(weights_of("two_player"))
-    agent, early = Resolver(network, 2, seed=1), make_agent("easy", seed=4)
+    agent, early = EndgameAgent(network, 2, seed=1), make_agent("easy", seed=4)
     batch = BatchGame("two_player", 20, seed=3)
     for _ in range(16):
         batch.play(batch.random_actions())
     views = batch.views()
     assert (agent.act_batch(views) == network.act_batch(views)).all()
-    other = Resolver(network, 2, early=early, seed=1)
+    other = EndgameAgent(network, 2, early=early, seed=1)
     np.testing.assert_array_equal(other.action_probs(views), early.action_probs(views))
 
 
 @pytest.mark.slow
 def test_chances_do_not_depend_on_what_was_asked_before_or_beside() -> None:
-    agent = make_agent("champion?endings=3", seed=1)
+    agent = make_agent("champion?endgame_tricks=3", seed=1)
     batch = BatchGame("two_player", 12, seed=3)
     for step in range(25):
         views = batch.views()
         if step >= 20:
             together = agent.action_probs(views)
             assert np.allclose(together.sum(1), 1.0)
-            alone = make_agent("champion?endings=3", seed=2).action_probs(
+            alone = make_agent("champion?endgame_tricks=3", seed=2).action_probs(
                 views.subset(np.array([7]))
             )
             np.testing.assert_array_equal(alone[0], together[7])
@@ -115,7 +114,7 @@ def test_chances_do_not_depend_on_what_was_asked_before_or_beside() -> None:
 
 @pytest.mark.slow
 def test_copies_draw_the_same_and_remember_nothing() -> None:
-    agent = Resolver(load_agent(weights_of("mini"), greedy=False), 3, seed=1)
+    agent = EndgameAgent(load_agent(weights_of("mini"), greedy=False), 3, seed=1)
     views = BatchView.of([game.view(game.player) for game in (late(s, 2) for s in range(6))])
     agent.action_probs(views)
     assert agent._solved
@@ -128,7 +127,7 @@ def test_copies_draw_the_same_and_remember_nothing() -> None:
 
 def test_whole_deals_follow_from_the_seed() -> None:
     def played(seed: int) -> list[tuple[int, str]]:
-        player, cards = make_agent("champion?endings=3", seed=seed), []
+        player, cards = make_agent("champion?endgame_tricks=3", seed=seed), []
         for number in range(5):
             game = Game.deal("mini", number)
             while game.player is not None:
@@ -140,8 +139,8 @@ def test_whole_deals_follow_from_the_seed() -> None:
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resolving, "_MEMORY", 0.0)
-    agent = Resolver(load_agent(weights_of("mini"), greedy=False), 3, seed=1)
+    monkeypatch.setattr(endgame_agent, "_MEMORY", 0.0)
+    agent = EndgameAgent(load_agent(weights_of("mini"), greedy=False), 3, seed=1)
     for seed in range(3):
         agent.act(late(seed, 2).view(late(seed, 2).player))
     assert len(agent._solved) == 1
@@ -150,9 +149,9 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("champion?endings=0", "endings"),
-        ("champion?endings=5", "endings"),
-        ("champion?endings=two", "endings"),
+        ("champion?endgame_tricks=0", "endgame_tricks"),
+        ("champion?endgame_tricks=5", "endgame_tricks"),
+        ("champion?endgame_tricks=two", "endgame_tricks"),
     ],
 )
 def test_numbers_of_tricks_that_cannot_be_solved(name: str, words: str) -> None:
@@ -161,7 +160,7 @@ def test_numbers_of_tricks_that_cannot_be_solved(name: str, words: str) -> None:
 
 
 def test_the_last_tricks_may_be_all_of_them() -> None:
-    agent = Resolver(policy("micro", seed=1), 4, seed=1)
+    agent = EndgameAgent(policy("micro", seed=1), 4, seed=1)
     for seed in range(4):
         game = Game.deal("micro", seed)
         while game.player is not None:
@@ -170,7 +169,7 @@ def test_the_last_tricks_may_be_all_of_them() -> None:
 
 def test_deals_that_only_the_kitty_tells_apart_have_solutions_of_their_own() -> None:
     rules = Rules.preset("micro").replace(kitty_to="first_trick")
-    agent = Resolver(policy(rules, seed=1), 2, seed=1)
+    agent = EndgameAgent(policy(rules, seed=1), 2, seed=1)
     for seed in range(12):
         game = Game.deal(rules, seed)
         while game.player is not None:
@@ -178,7 +177,7 @@ def test_deals_that_only_the_kitty_tells_apart_have_solutions_of_their_own() -> 
 
 
 def test_it_solves_after_a_search() -> None:
-    agent = make_agent("champion?search=4&endings=2&match=true", seed=1)
+    agent = make_agent("champion?search=4&endgame_tricks=2&match=true", seed=1)
     game = Game.deal("two_player", 3)
     while game.player is not None:
         game.play(agent.act(game.view(game.player)))
@@ -186,10 +185,10 @@ def test_it_solves_after_a_search() -> None:
 
 def test_what_cannot_work_is_refused_before_the_deal() -> None:
     network = policy("mini")
-    with refused(HeartsError, "noise"):
-        Resolver(network, 2, noise=0.0)
+    with refused(HeartsError, "epsilon"):
+        EndgameAgent(network, 2, epsilon=0.0)
     large = Rules.preset("two_player").replace(removed=(), hand_size=13)
     with refused(HeartsError, "tricks", 3):
-        Resolver(network, 3).check_rules(large)
+        EndgameAgent(network, 3).check_rules(large)
     with refused(HeartsError, "x.npz"):
         SafeSolver(Endgame(late(1)), 0, Endgame(late(1)).sides[0].uniform()).save("x.npz")
