@@ -27,7 +27,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hearts_agents.programs.subprocesses import kill_child, start_child
+from hearts_agents.programs.process import kill_child, start_child
 from hearts_env.support.errors import did_you_mean
 from hearts_env.support.files import write_json
 from hearts_env.support.interrupts import exit_status, interruptible

@@ -24,10 +24,9 @@ from bench.complexity import Complexity
 from bench.complexity import rows as size_rows
 from hearts_agents.attackers import METHODS
 from hearts_env import Rules, hearts_v0, kernel
-from hearts_env.cards import CardPoints
+from hearts_env.cards import DIRECTIONS, MAX_ROTATION, CardPoints
 from hearts_env.encoders import ENCODERS, HistoryEncoder
 from hearts_env.encoders.base import BlockEncoder
-from hearts_env.options import DIRECTIONS, MAX_ROTATION
 from hearts_env.rules import rules as rules_module
 from hearts_env.rules.explain import match_rules, meaning_of
 from hearts_env.rules.presets import PRESETS

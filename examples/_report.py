@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import hearts_env
-from hearts_agents.models.encoder_agent import EncoderAgent
+from hearts_agents.models.network import EncoderAgent
 from hearts_env.support.files import write_json
 from hearts_train import evaluate
 

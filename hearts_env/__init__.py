@@ -9,7 +9,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from hearts_env.envs.registration import register_envs
+from hearts_env.envs import register_envs
 from hearts_env.support.errors import (
     CheckpointError,
     DealError,

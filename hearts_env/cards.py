@@ -1,8 +1,8 @@
-"""Cards, suits and ranks, and their text: the only place that knows the numbering.
+"""The words of the rules: cards, suits and ranks, and what options can be, with their numbers.
 
 A card is written rank then suit (``QS``). Within a rule set a card is a number, its place in the
 deck: clubs, diamonds, spades, hearts, each suit low to high. Sets of cards are bit masks over
-these numbers.
+these numbers. The number of an option's value is its place below.
 """
 
 from __future__ import annotations
@@ -18,6 +18,17 @@ SUITS = "CDSH"
 CLUBS, DIAMONDS, SPADES, HEARTS = range(4)
 SUIT_NAMES = ("clubs", "diamonds", "spades", "hearts")
 ALL_CARDS: tuple[str, ...] = tuple(rank + suit for suit in SUITS for rank in RANKS)
+
+# What options of the rules can be, in the order of the rule book's table.
+FIRST_LEADS = ("lowest_club", "any_club", "eldest_hand")
+BREAKS = ("heart", "void", None)
+UNBROKEN_LEADS = ("only_hearts", "spades_or_hearts", "queen_frees_hearts")
+MOONS = ("others_plus", "self_minus", "choose", "none")
+KITTIES = ("nobody", "first_trick", "last_trick", "first_heart", "first_penalty")
+SETTLEMENTS = ("points", "simple", "sweepstakes", "howell")
+DIRECTIONS = ("left", "right", "across", "hold")
+MAX_ROTATION = 16
+"""Directions of the exchange, at most."""
 
 _ORDER = {card: place for place, card in enumerate(ALL_CARDS)}
 

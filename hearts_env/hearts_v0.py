@@ -128,10 +128,8 @@ from pettingzoo.utils.env import AECIterable
 from pettingzoo.utils.env_logger import EnvLogger
 
 from hearts_env import kernel as k
-from hearts_env._turn import step_masked, write_mask
 from hearts_env.encoders import Encoder, step_of
 from hearts_env.envs.drawing import FPS, RENDER_MODES, Drawer
-from hearts_env.envs.form import DType, Form, Observation
 from hearts_env.envs.infos import (
     Deal,
     no_result,
@@ -141,8 +139,8 @@ from hearts_env.envs.infos import (
     with_deal,
     without_texts,
 )
-from hearts_env.envs.order_enforcing import InOrder, Turns
-from hearts_env.envs.parallel import ParallelHearts
+from hearts_env.envs.interfaces import InOrder, ParallelHearts, Turns
+from hearts_env.envs.observations import DType, Observation, ObservationFormat
 from hearts_env.envs.resets import begin, check_options
 from hearts_env.envs.rewards import Rewarder
 from hearts_env.game.game import Game
@@ -180,11 +178,25 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
     What PettingZoo's usual wrappers do (refusing actions outside the space, ending the episode at
     an illegal action) it does itself, many times quicker.
 
-    ``env.game`` is the `Game` being played and ``env.match`` the `Match` around it (None in deal
-    episodes): read them, clone them for search, but play only through ``step``.
-    ``env.episode_seed`` is the seed of this episode: ``Game.deal(rules, env.episode_seed)`` deals
-    the same cards. ``infos``, ``rewards``, ``terminations`` and ``truncations`` are current after
-    every ``reset`` and ``step``. Arrays once handed out are never written to again.
+    Arrays once handed out are never written to again.
+
+    Attributes:
+        rules: the rules.
+        match: the `Match` around the deal, ``game``; None in deal episodes. Read both, clone them
+            for search, but play only through ``step``.
+        episode_seed: the seed of this episode: ``Game.deal(rules, env.episode_seed)`` deals the
+            same cards. None before the first ``reset``.
+        encoder: what writes the array of an observation.
+        observation_format: the dtype of that array, and where the mask is.
+        episode: ``deal`` or ``match``.
+        illegal_action: what follows an illegal action.
+        max_deals: how many deals a match has at most; None: no limit.
+        text_infos: whether infos have texts.
+        possible_agents: the names of all seats; ``agents`` are those still in the episode.
+        agent_selection: whose turn it is.
+        infos: by agent, as ``rewards``, ``terminations`` and ``truncations``: current after every
+            ``reset`` and ``step``.
+        state_space: the space of ``state()``.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012  # as PettingZoo has it
@@ -246,13 +258,13 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self.illegal_action = check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS)
         self.drawer = Drawer(self.rules, render_mode, render_for, render_scale, render_names)
         self.max_deals = check_max_deals(max_deals, episode)
-        self.form = Form(self.rules, observation, dtype, action_mask)
+        self.observation_format = ObservationFormat(self.rules, observation, dtype, action_mask)
         self.text_infos = check_flag("text_infos", text_infos)
-        self.encoder = self.form.encoder
+        self.encoder = self.observation_format.encoder
         self.state_space = state_space(self.rules)
         self._num_actions = n = self.rules.num_actions
         self.action_spaces = {agent: spaces.Discrete(n) for agent in self.agents}
-        self.observation_spaces = {agent: self.form.space() for agent in self.agents}
+        self.observation_spaces = {agent: self.observation_format.space() for agent in self.agents}
         self.match: Match | None = None
         self.episode_seed: int | None = None
         self._rewarder = Rewarder(self.rules, reward, episode=episode)
@@ -269,13 +281,15 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
 
     def _make_scratch(self) -> None:
         """What copies do not share: what encoders are shown and have written, and the window."""
-        self._shape, self._dtype = self.form.box.shape, self.form.own_dtype
+        kept = set(self.__dict__)
+        own = self.observation_format
+        self._shape, self._dtype = own.box.shape, own.own_dtype
         r = self._r = self.rules.vector
         state, mask, out = np.empty(1, np.int64), np.empty(1, _INT8), np.empty(1, self._dtype)
         step = step_of(self.encoder)
         self._shows = step is not None  # whether a step writes the next observation too
         self._step: Callable[..., int] = (
-            entry_of(step_masked, r, state, 0, mask)
+            entry_of(k.step_masked, r, state, 0, mask)
             if step is None
             else entry_of(step, r, state, 0, mask, out)
         )
@@ -285,8 +299,9 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self._no_mask = read_only(np.zeros(self._num_actions, np.int8))
         # Copied into the info of whoever waits; who is to act gets a mask of its own.
         nothing = no_result(self.rules, is_match=self.episode == "match")
-        self._mask_in_info = self.form.mask_in_info
+        self._mask_in_info = own.mask_in_info
         self._no_result = self._with_no_mask(read_only_values(self._told(nothing)))
+        self._scratch = {*self.__dict__, "_scratch"} - kept  # the names of all that is set here
 
     # -- spaces -----------------------------------------------------------------------------------
     def observation_space(self, agent: str) -> spaces.Dict | spaces.Box:
@@ -331,12 +346,12 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         view.player = seat
         out = np.zeros(self._shape, self._dtype)
         self.encoder.write(view, out)
-        if not self.form.mask_in_observation:
-            return self.form.join(out, self._no_mask)
+        if not self.observation_format.mask_in_observation:
+            return self.observation_format.join(out, self._no_mask)
         mask = np.zeros(self._num_actions, _INT8)
         if seat == game.player and not self._is_stopped:
-            write_mask(game.legal_mask, mask)
-        return self.form.join(out, mask)
+            k.write_mask(game.legal_mask, mask)
+        return self.observation_format.join(out, mask)
 
     def agent_iter(self, max_iter: int = 2**63) -> AECIterable:
         """Whose turn it is, for a loop with a ``step`` each time, until nobody is left."""
@@ -477,7 +492,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         """Give the first turn of a deal."""
         assert game.player is not None
         mask = np.empty(self._num_actions, _INT8)
-        write_mask(game.legal_mask, mask)
+        k.write_mask(game.legal_mask, mask)
         self._give_turn(game.player, mask, None)
 
     def _give_turn(self, seat: int, mask: Mask, observation: NDArray[Any] | None) -> None:
@@ -492,7 +507,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         if observation is None:
             self._ready = None
         else:
-            self._ready = self.form.join(observation, mask)
+            self._ready = self.observation_format.join(observation, mask)
 
     def _clear_rewards(self) -> None:
         """Clear the rewards in place; PettingZoo's own would make them whole numbers."""
@@ -614,7 +629,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
 
     # -- copies -----------------------------------------------------------------------------------
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in _SCRATCH}
+        return {name: value for name, value in self.__dict__.items() if name not in self._scratch}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -632,21 +647,6 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         memo[id(self.rules)] = self.rules  # never changes
         other.__setstate__(copy.deepcopy(self.__getstate__(), memo))
         return other
-
-
-_SCRATCH = (
-    "_dtype",
-    "_mask_in_info",
-    "_no_mask",
-    "_no_result",
-    "_pays_tricks",
-    "_r",
-    "_ready",
-    "_shape",
-    "_shows",
-    "_step",
-    "_view",
-)
 
 
 class Arguments(TypedDict, total=False):

@@ -25,10 +25,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_env.cards import HEARTS, SPADES
-from hearts_env.options import MAX_ROTATION
+from hearts_env.cards import HEARTS, MAX_ROTATION, SPADES
 from hearts_env.support.bits import lowest, popcount, stack_words
-from hearts_env.support.jit import inlined, jit
+from hearts_env.support.jit import called, inlined, jit
 
 Vector = NDArray[np.int64]
 """A game's state, a view of one, or a rule set, as the kernel reads it."""
@@ -135,16 +134,16 @@ R_PLAYERS = _rule("R_PLAYERS", 1, "players")
 R_NUM_CARDS = _rule("R_NUM_CARDS", 1, "cards of the deck")
 R_HAND_SIZE = _rule("R_HAND_SIZE", 1, "cards dealt to each player")
 R_TRUMP = _rule("R_TRUMP", 1, "suit that beats the others; -1: none")
-R_FIRST_LEAD = _rule("R_FIRST_LEAD", 1, "place in `options.FIRST_LEADS`")
-R_BREAK_ON = _rule("R_BREAK_ON", 1, "place in `options.BREAKS`")
-R_UNBROKEN_LEAD = _rule("R_UNBROKEN_LEAD", 1, "place in `options.UNBROKEN_LEADS`")
+R_FIRST_LEAD = _rule("R_FIRST_LEAD", 1, "place in `cards.FIRST_LEADS`")
+R_BREAK_ON = _rule("R_BREAK_ON", 1, "place in `cards.BREAKS`")
+R_UNBROKEN_LEAD = _rule("R_UNBROKEN_LEAD", 1, "place in `cards.UNBROKEN_LEADS`")
 R_POINTS_FIRST = _rule("R_POINTS_FIRST", 1, "whether points may fall on the first trick")
 R_QUEEN_ANY_TIME = _rule("R_QUEEN_ANY_TIME", 1, "whether the queen may be played at any time")
 R_QUEEN_BREAKS = _rule("R_QUEEN_BREAKS", 1, "whether the queen breaks hearts")
-R_MOON = _rule("R_MOON", 1, "place in `options.MOONS`")
+R_MOON = _rule("R_MOON", 1, "place in `cards.MOONS`")
 R_MOON_POINTS = _rule("R_MOON_POINTS", 1, "what a moon is worth")
 R_NO_TRICK = _rule("R_NO_TRICK", 1, "points for taking no trick")
-R_KITTY_TO = _rule("R_KITTY_TO", 1, "place in `options.KITTIES`")
+R_KITTY_TO = _rule("R_KITTY_TO", 1, "place in `cards.KITTIES`")
 R_PASS_COUNT = _rule("R_PASS_COUNT", 1, "cards each player passes")
 R_ROTATION_LEN = _rule("R_ROTATION_LEN", 1, "directions of the exchange")
 R_DECK = _rule("R_DECK", 1, "all cards, as a mask")
@@ -154,7 +153,7 @@ R_KITTY_SIZE = _rule("R_KITTY_SIZE", 1, "cards not dealt")
 R_NUM_ACTIONS = _rule("R_NUM_ACTIONS", 1, "size of the action space")
 R_TOTAL_SCALE = _rule("R_TOTAL_SCALE", 1, "end score, or the sum of all stakes")
 R_POINT_CARDS = _rule("R_POINT_CARDS", 1, "cards with points other than 0, as a mask")
-R_SETTLEMENT = _rule("R_SETTLEMENT", 1, "place in `options.SETTLEMENTS`")
+R_SETTLEMENT = _rule("R_SETTLEMENT", 1, "place in `cards.SETTLEMENTS`")
 R_HISTORY = _rule("R_HISTORY", 1, "place of the history in a state")
 R_STATE_SIZE = _rule("R_STATE_SIZE", 1, "numbers of a state")
 R_SUIT_MASK = _rule("R_SUIT_MASK", 4, "cards of each suit, as masks")
@@ -164,7 +163,7 @@ R_SUIT_OF = _rule("R_SUIT_OF", MAX_CARDS, "suit of each card")
 R_RANK_OF = _rule("R_RANK_OF", MAX_CARDS, "rank of each card, 0 the two to 12 the ace")
 RULES_SIZE = sum(field.size for field in RULES)
 
-# Values of the options: places in the tuples of the same kind in `options`
+# Values of the options: places in the tuples of the same kind in `cards`
 LOWEST_CLUB, ANY_CLUB, ELDEST_HAND = range(3)
 BREAK_HEART, BREAK_VOID, BREAK_NONE = range(3)
 ONLY_HEARTS, SPADES_OR_HEARTS, QUEEN_FREES_HEARTS = range(3)
@@ -619,7 +618,7 @@ def play(r: Vector, s: Vector, action: int) -> None:
     play_inline(r, s, action)
 
 
-@jit
+@called
 def step(r: Vector, s: Vector, action: int) -> int:
     """Do `action` if it is legal, in place; returns the new ``status``, or -1: nothing changed."""
     if action < 0 or action >= MAX_ACTIONS or not legal_mask(r, s) >> action & 1:
@@ -698,7 +697,7 @@ def copy_state(s: Vector, out: Vector) -> None:
         out[i] = s[i]
 
 
-@jit
+@called
 def write_view(r: Vector, s: Vector, player: int, out: Vector) -> None:
     """Copy into `out` what `player` may know of the state, everything else empty."""
     copy_state(s, out)
@@ -715,3 +714,40 @@ def hide(r: Vector, s: Vector, player: int) -> None:
             s[RECEIVED + SEAT * p] = 0
     if s[KITTY_TAKER] < 0:
         s[KITTY] = 0
+
+
+# ---- one call a turn ----------------------------------------------------------------------------
+# For a game that is played from Python step by step, where the calls cost more than the play: with
+# ``step`` and ``write_view``, each does all that a turn needs. They keep the interpreter's lock: to
+# let go of it and to take it back costs a fifth of such a call.
+LEGAL = (1 << MAX_ACTIONS) - 1
+"""The bits of a ``status`` that are legal actions."""
+
+
+@called
+def step_masked(r: Vector, s: Vector, action: int, mask: NDArray[np.int8]) -> int:
+    """``step``, and what the next player may do over `mask`, in place."""
+    status = step(r, s, action)
+    if status >= 0:
+        spread_mask(status & LEGAL, mask)
+    return status
+
+
+@called
+def write_mask(legal: int, mask: NDArray[np.int8]) -> None:
+    """Write the bits of `legal` over `mask`, a zero or one each, in place."""
+    spread_mask(legal, mask)
+
+
+@inlined
+def spread_mask(legal: int, mask: NDArray[np.int8]) -> None:
+    """``write_mask`` for compiled code."""
+    for action in range(len(mask)):
+        mask[action] = legal >> action & 1
+
+
+@called
+def write_scores(r: Vector, s: Vector, out: Vector) -> None:
+    """Write ``score`` of every seat over `out`, in place."""
+    for p in range(len(out)):
+        out[p] = score(r, s, p)

@@ -15,7 +15,7 @@ import pytest
 from numba.core.dispatcher import Dispatcher
 
 from hearts_agents import registry
-from hearts_agents.trust import TRUST
+from hearts_agents.user_code import TRUST
 from hearts_env.support import clock as clock_module
 from hearts_train import screen
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from hearts_env import Game, Rules
 from hearts_env.cards import ALL_CARDS
+from tests.lockstep import naive_of
 
 HEARTS_AND_QUEEN = {**{card: 1 for card in ALL_CARDS if card[1] == "H"}, "QS": 13}
 
@@ -37,9 +38,18 @@ def make_game(
 
 
 def play(game: Game, plays: str) -> Game:
-    """Plays the cards named, and returns the game."""
+    """Plays the cards named, and returns the game; what is counted by hand holds naively too."""
     for card in plays.split():
         game.play(card)
+    naive = naive_of(game)
+    for action in game.actions:
+        naive.play(action)
+    assert (naive.phase, naive.player, naive.legal()) == (
+        game.phase,
+        game.player,
+        game.legal_actions(),
+    )
+    assert (naive.points(), naive.scores()) == (game.points(), game.scores())
     return game
 
 

@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from hearts_agents.programs.bot_process import BotError
+from hearts_agents.programs.process import ProgramError
 from hearts_env import CheckpointError, HeartsError, Rules, RulesError
 from hearts_env.support.arguments import check_number
 from hearts_env.support.errors import MOST_TOLD
@@ -19,9 +19,9 @@ from tests.refusals import refused
 
 ELSEWHERE = {
     "train/hearts_train/command/terminal.py",  # a player at the prompt knows what was typed
-    "agents/hearts_agents/programs/bot_process.py",  # what a program did: its name is put before it
+    "agents/hearts_agents/programs/process.py",  # what a program did: its name is put before it
     "agents/hearts_agents/programs/program_agent.py",
-    "agents/hearts_agents/blame.py",
+    "agents/hearts_agents/user_code.py",
 }
 """Modules whose messages need no argument, or get it from others."""
 PARTS = ("{} is in use", "{} names the agent", "{} (an agent of", "{}, lp", "had told")
@@ -61,7 +61,7 @@ def test_the_parts_survive_a_process(again, value):
         assert type(error) is made
         assert str(error) == "seed: wrong; right"
         assert (error.argument, error.value, error.hint) == ("seed", value, "another")
-    error = again(BotError("agent: wrong", "late"))
+    error = again(ProgramError("agent: wrong", "late"))
     assert (error.argument, error.kind) == ("agent", "late")
 
 

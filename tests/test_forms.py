@@ -16,7 +16,7 @@ from pettingzoo.test import api_test, seed_test
 from hearts_agents import HeartsEnv, HeartsVectorEnv
 from hearts_env import HeartsError, hearts_v0
 from hearts_env.encoders import ENCODERS
-from hearts_env.envs.form import DTYPES, MASKS
+from hearts_env.envs.observations import DTYPES, MASKS
 from tests.refusals import refused
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:pettingzoo")
@@ -42,7 +42,7 @@ def test_every_dtype_shows_the_same_numbers(observation: str, dtype: str | None)
     cast: Any = hearts_v0.raw_env("mini", observation=observation, dtype=dtype, action_mask="info")
     box = cast.observation_space("player_1")
     assert isinstance(box, Box)
-    assert box.dtype == cast.form.dtype == (dtype or own)
+    assert box.dtype == cast.observation_format.dtype == (dtype or own)
     for env in (plain, cast):
         env.reset(seed=3)
     for _ in range(5):
@@ -60,8 +60,9 @@ def test_every_dtype_shows_the_same_numbers(observation: str, dtype: str | None)
 
 def test_a_dtype_may_be_given_as_numpy_has_it() -> None:
     for dtype in (np.float32, np.dtype("float32"), "float32"):
-        assert hearts_v0.raw_env(dtype=dtype).form.dtype == np.float32
-    assert hearts_v0.raw_env(observation="text", dtype="uint8").form.dtype == np.uint8  # its own
+        assert hearts_v0.raw_env(dtype=dtype).observation_format.dtype == np.float32
+    text = hearts_v0.raw_env(observation="text", dtype="uint8")  # its own
+    assert text.observation_format.dtype == np.uint8
 
 
 def test_bounds_follow_the_dtype() -> None:
@@ -72,10 +73,10 @@ def test_bounds_follow_the_dtype() -> None:
         def write(self, view: Any, out: Any) -> None:
             out[:] = -7, 7
 
-    form = hearts_v0.raw_env(observation=Wide(), dtype="float32").form
+    form = hearts_v0.raw_env(observation=Wide(), dtype="float32").observation_format
     assert (form.box.low[0], form.box.high[0]) == (-(10**6), 10**6)
     env: Any = hearts_v0.raw_env(observation=Wide(), dtype="float16", action_mask="info")
-    assert np.isinf(env.form.box.high).all()  # more than float16 can hold
+    assert np.isinf(env.observation_format.box.high).all()  # more than float16 can hold
     env.reset(seed=1)
     assert env.last()[0].tolist() == [-7.0, 7.0]
 
@@ -241,13 +242,6 @@ def check_vector(envs: Any) -> None:
     observations, _ = envs.reset(seed=1)
     assert observations in envs.observation_space
     assert envs.single_observation_space == envs.get_attr("observation_space")[1]
-
-
-def test_learners_environments_list_the_choices_too() -> None:
-    for given in ({"dtype": "int16"}, {"action_mask": "mask"}):
-        for make in (HeartsEnv, lambda **o: HeartsVectorEnv(2, **o)):
-            with refused(HeartsError, *given, *given.values()):
-                make(**given)
 
 
 def test_stable_baselines3_learns_from_every_form() -> None:

@@ -11,7 +11,6 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 from hearts_agents import Agent, HeartsEnv, HeartsVectorEnv, make_agent
 from hearts_agents.envs.gym_env import ENV_ID, register_envs
@@ -212,6 +211,7 @@ def test_the_deal_of_a_final_info_is_written_when_it_is_read(
         copy.deepcopy,
         lambda info: info.copy(),
         lambda info: {**info},
+        lambda info: type(info)((key, info[key]) for key in info),
         lambda info: {} | info,
         lambda info: info | {},
         lambda info: dict(info.items()),
@@ -294,23 +294,6 @@ def test_gymnasiums_own_vector_environment_takes_every_info(
         steps // 14
     )  # thirteen cards a deal, and one step that only begins the next
     assert -1 in moons
-
-
-def test_gymnasiums_episode_statistics_take_the_vector_environment() -> None:
-    envs = RecordEpisodeStatistics(gymnasium.make_vec(ENV_ID, num_envs=8, opponent="easy"))
-    rng = np.random.default_rng(0)
-    _, infos = envs.reset(seed=1)
-    ended = 0
-    for _ in range(1000):
-        masks = infos["action_mask"]
-        *_, infos = envs.step((masks * rng.random(masks.shape)).argmax(1))
-        if "final_info" in infos:
-            mine, theirs = infos["final_info"]["episode"], infos["episode"]
-            assert mine["r"] == pytest.approx(theirs["r"])
-            assert set(mine["l"].tolist()) <= {0, 13}  # a learner's cards in a deal
-            assert (mine["l"] - theirs["l"]).max() <= 1  # Gymnasium 1.1 counts one less
-            ended += int(infos["_episode"].sum())
-    assert ended == envs.episode_count >= 8 * 76
 
 
 # ---- nothing hidden ------------------------------------------------------------------------------

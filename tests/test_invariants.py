@@ -63,23 +63,6 @@ def test_the_mask_is_empty_at_the_end_and_only_there(game: Game) -> None:
 
 
 @drawn(15, 100, games())
-def test_tricks_are_led_by_the_taker_of_the_last(game: Game) -> None:
-    players = game.rules.players
-    assert sum(game.tricks_taken()) == game.trick_number == len(game.tricks)
-    history = game.history
-    for number, trick in enumerate(game.tricks):
-        # Round the table, from its leader on.
-        leader = trick[0][0]
-        assert [seat for seat, _ in trick] == [(leader + i) % players for i in range(players)]
-        taker = next(p for p in range(players) if trick[0][1] in game.taken(p))
-        assert all(card in game.taken(taker) for _, card in trick)
-        after = (number + 1) * players
-        if after < len(history):
-            assert history[after][0] == taker
-    assert (game.phase == "over") or len(game.trick) < players
-
-
-@drawn(15, 100, games())
 def test_margins_add_up_to_nothing(game: Game) -> None:
     assert abs(sum(game.margins())) < 1e-9
     total = sum(game.scores())

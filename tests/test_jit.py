@@ -65,7 +65,7 @@ def test_a_read_only_install_without_a_home_plays_and_says_what_it_waits_for(
     assert shown.stdout.startswith("None [")
     assert told.count("compiling, once") == told.count("hearts warmup") == 1
     named = re.findall(r"^  (\S+) \.\.\. \d+\.\d s\r?$", told, re.MULTILINE)
-    assert named.count("kernel.deal") == named.count("_turn.step") == 1
+    assert named.count("kernel.deal") == named.count("kernel.step") == 1
     assert len(told.splitlines()) == 1 + len(named)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hearts_agents.trust import TRUST
+from hearts_agents.user_code import TRUST
 from hearts_env import HeartsError, Rules
 from hearts_env.rules.presets import PRESETS
 from hearts_train.command.league_page import league_page

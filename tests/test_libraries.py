@@ -18,7 +18,7 @@ import hearts_env
 from hearts_agents import HeartsEnv, HeartsVectorEnv
 from hearts_agents.envs.gym_env import ENV_ID
 from hearts_env import HeartsError, Rules, hearts_v0
-from hearts_env.envs.form import MASKS
+from hearts_env.envs.observations import MASKS
 
 HeartsSB3VecEnv = pytest.importorskip("hearts_agents.envs.sb3").HeartsSB3VecEnv
 

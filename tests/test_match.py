@@ -14,7 +14,7 @@ import pytest
 from hypothesis import strategies as st
 
 from hearts_env import DealError, Game, HeartsError, IllegalActionError, Match, Rules, settle
-from hearts_env.game.scoreboard import Scoreboard
+from hearts_env.game.match import Scoreboard
 from hearts_env.rules.explain import match_rules
 from hearts_env.rules.presets import PRESETS
 from tests.lockstep import naive_of
@@ -513,13 +513,6 @@ def test_a_bad_match_is_refused(arguments: dict[str, Any], words: list[str]) -> 
         assert word in str(caught.value)
 
 
-def test_matches_of_seeds() -> None:
-    one, two = Match("two_player", seed=2**63 - 1), Match("two_player", seed=2**63 - 1)
-    assert one == two
-    assert play_some(one, 70, seed=1) == play_some(two, 70, seed=1)
-    assert Match("two_player", seed=1).game.hand(0) != Match("two_player", seed=2).game.hand(0)
-
-
 def test_a_deal_can_be_replaced_before_it_is_begun() -> None:
     match = Match("micro", seed=1)
     game = Game("micro", ["QC QS QH", "AC AD AH"], "QD AS")
@@ -532,13 +525,6 @@ def test_a_deal_can_be_replaced_before_it_is_begun() -> None:
         match.replace_deal(game)
     with refused(HeartsError, "deal"):
         Match("mini", seed=1).replace_deal(game)
-
-
-def test_repr() -> None:
-    assert repr(board_after("hoyle players=3", [0, 0, 13])) == (
-        "<Scoreboard hoyle players=3: deals 1, totals 213/2, 213/2, 87>"
-    )
-    assert repr(Match("micro", seed=1)) == "<Match micro: deal 0, totals 0, 0>"
 
 
 def test_what_a_match_tells_of_its_score_is_not_its_own():

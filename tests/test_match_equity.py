@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from hearts_env import HeartsError, Rules
-from hearts_env.game.scoreboard import Scoreboard
+from hearts_env.game.match import Scoreboard
 from hearts_env.solve.deal_results import DealResults, load_results, shipped_results
 from hearts_env.solve.match_equity import MatchEquity
 from hearts_train.measure.equity import match_equity, measure_results, simulated_equity

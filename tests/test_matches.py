@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from hearts_agents import make_agent, register_agent
 from hearts_agents.match_player import points_in_play
 from hearts_env import Game, HeartsError, Match, Rules
-from hearts_env.game.scoreboard import Scoreboard
+from hearts_env.game.match import Scoreboard
 from hearts_env.seeds import derived_seed
 from hearts_env.solve import solve_double_dummy
 from hearts_env.solve.deal_results import DealResults, shipped_results

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hearts_agents import Agent, as_agent
-from hearts_agents.blame import describe
+from hearts_agents.user_code import describe
 from hearts_env import BatchGame, Game, HeartsError, IllegalActionError, Rules
 from hearts_env.seeds import derived_seed
 from hearts_env.support.interrupts import noted_interrupt

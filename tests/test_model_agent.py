@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from hearts_agents import HeartsSB3VecEnv, OpponentPool, make_agent
 from hearts_agents.spec import AgentSpec
-from hearts_agents.trust import TRUST
+from hearts_agents.user_code import TRUST
 from hearts_env import BatchGame, CheckpointError, Game, HeartsError, Rules
 from hearts_env.encoders import encode, make_encoder
 from hearts_train.command.cli import app

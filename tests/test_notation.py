@@ -15,10 +15,10 @@ from hearts_env.game.notation import (
     parse_games,
     parse_records,
 )
-from tests.deals import make_game, play
+from tests.deals import play
 from tests.refusals import refused
 from tests.slow import drawn
-from tests.strategies import games, played_on
+from tests.strategies import games
 
 MICRO = """\
 [Rules "micro"]
@@ -116,16 +116,6 @@ def test_a_history_of_an_exchange_and_of_a_moon_choice() -> None:
         assert Game.from_text(moon.to_text()).scores() == scores
 
 
-def test_a_history_may_stop_anywhere() -> None:
-    game = played_on(Rules.preset("classic"), seed=5, steps=200)
-    for steps in range(len(game.actions)):
-        part = played_on(Rules.preset("classic"), seed=5, steps=steps)
-        assert Game.from_text(part.to_text()) == part
-        part.revoke()
-        assert f"revoke {part.revoker}" in part.to_text()
-        assert Game.from_text(part.to_text()) == part
-
-
 def test_comments_blanks_and_left_out_fields() -> None:
     text = """
         # A deal that somebody typed.
@@ -138,13 +128,6 @@ def test_comments_blanks_and_left_out_fields() -> None:
     """
     game = Game.from_text(text)
     assert game == play(Game("micro", ["QC QS QH", "AC AD AH"]), "QC AC AD")
-
-
-def test_totals_of_a_match_are_kept() -> None:
-    game = make_game("2C 3H / 4C 5H")
-    with_totals = Game(game.rules, [game.hand(0), game.hand(1)], totals=[-3, 12])
-    assert '[Totals "-3 12"]' in with_totals.to_text()
-    assert Game.from_text(with_totals.to_text()) == with_totals
 
 
 # ---- faults --------------------------------------------------------------------------------------

@@ -536,17 +536,6 @@ def test_counterfactual_regret_goes_the_right_way(small: Any, tree: Tree) -> Non
     assert found == pytest.approx(theirs, abs=1e-9)
 
 
-@pytest.mark.slow
-def test_external_sampling_goes_the_right_way(small: Any, tree: Tree) -> None:
-    before = our_exploitability(tree, small, spiel("policy").UniformRandomPolicy(small))
-    np.random.seed(1)  # noqa: NPY002  # their solver draws from it
-    solver = spiel("algorithms.external_sampling_mccfr").ExternalSamplingSolver(small)
-    for _ in range(400):
-        solver.iteration()
-    assert our_exploitability(tree, small, solver.average_policy()) < before / 2
-    pyspiel.ExternalSamplingMCCFRSolver(small).run_iteration()  # the one in C++ too
-
-
 def test_information_set_search_plays_a_legal_game() -> None:
     game = openspiel.load("two_player")
     rng = np.random.RandomState(1)  # what their players take
@@ -590,31 +579,3 @@ def test_their_environment_runs(name: str) -> None:
             total += step.rewards
         assert total.tolist() == pytest.approx(environment.get_state.returns())
         assert total.any()
-
-
-@pytest.mark.parametrize("kind", ["dqn", "nfsp"])
-def test_their_learners_run(kind: str) -> None:
-    pytest.importorskip("tree")
-    pytest.importorskip("torch")
-    learners = spiel(f"pytorch.{kind}")
-    environment = spiel("rl_environment").Environment(openspiel.load("micro"))
-    inputs = environment.observation_spec()["info_state"][0]
-    actions = environment.action_spec()["num_actions"]
-    sizes = {"replay_buffer_capacity": 500, "batch_size": 8, "min_buffer_size_to_learn": 20}
-    made = [
-        learners.DQN(player, inputs, actions, [16], **sizes)
-        if kind == "dqn"
-        else learners.NFSP(player, inputs, actions, [16], 500, 0.5, **sizes)
-        for player in range(2)
-    ]
-    for _ in range(120):
-        step = environment.reset()
-        while not step.last():
-            player = step.observations["current_player"]
-            action = made[player].step(step).action
-            assert action in step.observations["legal_actions"][player]
-            step = environment.step([action])
-        for learner in made:
-            learner.step(step)
-    losses = np.array(made[0].loss, np.float64)
-    assert np.isfinite(losses).any()

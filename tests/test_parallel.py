@@ -11,12 +11,11 @@ import numpy as np
 import pettingzoo
 import pytest
 from pettingzoo.test import parallel_api_test, parallel_seed_test
-from pettingzoo.utils import aec_to_parallel, parallel_to_aec, turn_based_aec_to_parallel
+from pettingzoo.utils import aec_to_parallel, turn_based_aec_to_parallel
 
 from hearts_agents import HeartsEnv, HeartsVectorEnv
 from hearts_env import Game, HeartsError, IllegalActionError, hearts_v0
-from hearts_env.envs.form import MASKS
-from hearts_env.envs.parallel import ParallelHearts
+from hearts_env.envs.interfaces import ParallelHearts
 from tests.refusals import refused
 
 KINDS: list[dict[str, Any]] = [
@@ -142,12 +141,6 @@ def test_copies_play_on_and_render() -> None:
     env.close()
 
 
-def test_it_goes_back_into_turns() -> None:
-    env = parallel_to_aec(hearts_v0.parallel_env("micro", noop=True))
-    env.reset(seed=1)
-    assert [*env.agents] == ["player_0", "player_1"]
-
-
 # ---- whoever waits -------------------------------------------------------------------------------
 @pytest.mark.parametrize("noop", [False, True])
 def test_what_those_give_who_wait_is_left_aside(noop: bool) -> None:
@@ -217,26 +210,6 @@ def test_odd_actions_are_refused_in_words(actions: Any, message: str, noop: bool
     assert env.unwrapped.game == before
 
 
-def test_odd_arguments_and_agents_are_refused_in_words() -> None:
-    for given, message in (
-        ({"noop": 1}, "noop 1"),
-        ({"noop": "yes"}, "noop yes"),
-        ({"action_mask": "x"}, "action_mask x"),
-        ({"reward": "x"}, "reward x"),
-    ):
-        with refused(HeartsError, *message.split()):
-            hearts_v0.parallel_env(**given)  # type: ignore[arg-type]
-    env = hearts_v0.parallel_env(noop=True)
-    for ask in (env.action_space, env.observation_space):
-        for agent in ("player_2", 0, None, []):
-            with refused(HeartsError, "agent"):
-                ask(agent)
-    with refused(HeartsError, "seed", value=-1):
-        env.reset(seed=-1)
-    with refused(HeartsError, "options", value="x"):
-        env.reset(options={"x": 1})
-
-
 # ---- names ---------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ["hearts_env/hearts-v0", "hearts_env/Hearts-v0"])
 def test_both_spellings_are_known_to_both_libraries(name: str) -> None:
@@ -251,18 +224,6 @@ def test_both_spellings_are_known_to_both_libraries(name: str) -> None:
     together = pettingzoo.make("parallel", name, noop=True, rules="mini")
     assert isinstance(together, ParallelHearts)
     assert together.has_noop
-
-
-@pytest.mark.parametrize("mask", MASKS)
-def test_spaces_have_a_place_for_those_who_wait(mask: str) -> None:
-    env = hearts_v0.parallel_env("mini", noop=True, action_mask=mask)
-    n = env.unwrapped.rules.num_actions
-    assert env.action_space("player_0").n == n + 1
-    assert env.action_spaces["player_1"] is env.action_space("player_1")
-    assert env.observation_spaces["player_1"] is env.observation_space("player_1")
-    if mask != "info":
-        assert env.observation_space("player_0")["action_mask"].shape == (n + 1,)
-    assert env.metadata["is_parallelizable"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

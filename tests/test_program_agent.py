@@ -18,8 +18,8 @@ import pytest
 from typer.testing import CliRunner
 
 from hearts_agents import make_agent, register_agent
-from hearts_agents.programs import bot_process, program_agent
-from hearts_agents.programs.bot_process import BotError, BotProcess
+from hearts_agents.programs import process, program_agent
+from hearts_agents.programs.process import LineProcess, ProgramError
 from hearts_agents.programs.program_agent import ExternalAgent, program_files
 from hearts_agents.programs.view_lines import ViewLines
 from hearts_agents.spec import AgentSpec
@@ -56,7 +56,7 @@ def is_patient(monkeypatch, tmp_path):
         return passed[0] + time.perf_counter() / 60
 
     monkeypatch.setattr(clock, "now", now)
-    monkeypatch.setattr(bot_process, "_LAST_SECONDS", HANG)
+    monkeypatch.setattr(process, "_LAST_SECONDS", HANG)
 
 
 # Plays its lowest legal action, and goes wrong in the way that its argument says when it is asked
@@ -205,7 +205,7 @@ def test_the_schema_has_the_words_that_it_is_read_with():
 @pytest.mark.slow
 def test_every_message_is_as_the_schema_says(monkeypatch):
     said = []
-    send, answer, close = BotProcess.send, BotProcess.answer, BotProcess.close
+    send, answer, close = LineProcess.send, LineProcess.answer, LineProcess.close
 
     def send_and_note(self, lines, answers=1):
         said.extend(lines.splitlines())
@@ -219,9 +219,9 @@ def test_every_message_is_as_the_schema_says(monkeypatch):
         said.extend(lines.splitlines())
         close(self, lines)
 
-    monkeypatch.setattr(BotProcess, "send", send_and_note)
-    monkeypatch.setattr(BotProcess, "answer", answer_and_note)
-    monkeypatch.setattr(BotProcess, "close", close_and_note)
+    monkeypatch.setattr(LineProcess, "send", send_and_note)
+    monkeypatch.setattr(LineProcess, "answer", answer_and_note)
+    monkeypatch.setattr(LineProcess, "close", close_and_note)
     assert not any(verdict.is_fault for verdict in check_program(LOW, CHECKED, 3, seed=1))
     messages = [json.loads(line) for line in said]
     for message in messages:
@@ -381,7 +381,7 @@ def twins(tmp_path_factory):
     agents = [make_agent(command) for command in commands]
     yield agents
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bot_process, "_LAST_SECONDS", HANG)
+        patch.setattr(process, "_LAST_SECONDS", HANG)
         for agent in agents:
             agent.close()
             assert agent.left_by_itself
@@ -493,7 +493,7 @@ def test_a_failure_costs_the_games_of_one_message(bad, how):
     assert text in faults[0].text
     actions, faults = ask(agent, views.subset(np.arange(4)))  # it is started again
     assert not faults
-    with refused(BotError, "agent"):
+    with refused(ProgramError, "agent"):
         agent.act_batch(views)
     agent.close()
 
@@ -547,7 +547,7 @@ def test_an_evaluation_charges_the_program_and_goes_on(bad):
 
 def test_programs_end_with_their_seating(monkeypatch):
     running = most = 0
-    start, kill = BotProcess.__init__, BotProcess.kill
+    start, kill = LineProcess.__init__, LineProcess.kill
 
     def count_start(self, command):
         nonlocal running, most
@@ -560,8 +560,8 @@ def test_programs_end_with_their_seating(monkeypatch):
         running -= self._end.alive
         kill(self)
 
-    monkeypatch.setattr(BotProcess, "__init__", count_start)
-    monkeypatch.setattr(BotProcess, "kill", count_end)
+    monkeypatch.setattr(LineProcess, "__init__", count_start)
+    monkeypatch.setattr(LineProcess, "kill", count_end)
     result = evaluate("easy", LOW, "party players=3", deals=2)
     assert (result.faults, result.opponent_faults) == (0, 0)
     assert (running, most) == (0, 2)

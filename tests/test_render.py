@@ -18,9 +18,8 @@ from pettingzoo.test import render_test
 from hearts_agents import HeartsEnv, HeartsVectorEnv
 from hearts_env import Game, HeartsError, Rules, hearts_v0
 from hearts_env.envs import drawing
-from hearts_env.render import SeatPicture, TablePicture
-from hearts_env.render.picture import picture_of
 from hearts_env.rules.presets import PRESETS
+from hearts_env.views.picture import picture_of
 from tests.lockstep import QUICK, SAMPLE
 from tests.refusals import refused
 from tests.reshuffle import reshuffled
@@ -212,24 +211,6 @@ def test_render_test_of_pettingzoo(game: tuple[str, int]) -> None:
     render_test(make, {"svg": lambda drawn: ElementTree.fromstring(drawn).tag == f"{SVG}svg"})
 
 
-def test_modes_return_what_they_promise() -> None:
-    drawn = {}
-    for mode in drawing.RENDER_MODES:
-        env = hearts_v0.env(render_mode=mode)
-        env.reset(seed=7)
-        drawn[mode] = env.render()
-        env.close()
-        env.close()
-    assert isinstance(drawn["ansi"], str)
-    assert drawn["ansi"].isascii()
-    assert isinstance(drawn["svg"], str)
-    assert drawn["human"] is None
-    frame = drawn["rgb_array"]
-    assert isinstance(frame, np.ndarray)
-    assert (frame.ndim, frame.shape[2], frame.dtype) == (3, 3, np.uint8)
-    assert len(np.unique(frame.reshape(-1, 3), axis=0)) > 50
-
-
 def test_without_a_mode_render_warns() -> None:
     env = hearts_v0.env()
     env.reset(seed=1)
@@ -315,23 +296,6 @@ def test_sizes_and_names_that_cannot_be(options: dict[str, Any], told: str) -> N
             make(**options)
 
 
-@pytest.mark.slow
-def test_pixels_do_not_depend_on_hidden_cards() -> None:
-    env, other = (
-        hearts_v0.env(rules="kitty", players=3, render_mode="rgb_array", render_for="player_1")
-        for _ in range(2)
-    )
-    env.reset(seed=3, options={"deal_number": 0})
-    for step in range(40):
-        env.step(env.unwrapped.game.legal_actions()[-1])
-        if step % 9 == 0:
-            false = reshuffled(env.unwrapped.game, 1, step)
-            other.reset(seed=0, options={"deal": false})
-            for action in false.actions:
-                other.step(action)
-            assert np.array_equal(env.render(), other.render())
-
-
 def test_an_illegal_end_is_told() -> None:
     env = hearts_v0.env(rules="classic", render_mode="ansi", render_for="all")
     env.reset(seed=1)
@@ -374,9 +338,3 @@ def test_chips_are_shown_as_fractions() -> None:
         env.step(env.game.legal_actions()[0])
     text = env.render()
     assert all(str(total) in text for total in env.match.totals)
-
-
-def test_pictures_are_plain_data() -> None:
-    picture = picture_of(Game.deal("classic", 1), 2)
-    assert isinstance(picture, TablePicture)
-    assert all(isinstance(seat, SeatPicture) for seat in picture.seats)

@@ -392,12 +392,6 @@ def test_rules_cannot_be_changed_in_place() -> None:
     assert Rules.preset("two_player").card_points["QS"] == 13
 
 
-def test_card_points_copy_and_pickle() -> None:
-    points = Rules.preset("omnibus").card_points
-    for twin in (copy.deepcopy(points), pickle.loads(pickle.dumps(points))):
-        assert (twin, hash(twin), dict(twin)) == (points, hash(points), dict(points))
-
-
 @pytest.mark.parametrize(("name", "players"), GAMES)
 def test_the_largest_margin_of_each_preset(name: str, players: int) -> None:
     assert Rules.preset(name, players).max_margin == MAX_MARGINS[name]

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from hearts_agents.programs import subprocesses
-from hearts_agents.programs.subprocesses import (
+from hearts_agents.programs import process
+from hearts_agents.programs.process import (
     close_pipes,
     kill_child,
     python_environment,
@@ -22,10 +22,10 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no 
 # Starts two programs that start another each, ends one of them, says who they are, and is gone.
 STARTS = """
 import os, sys
-from hearts_agents.programs import subprocesses
-from hearts_agents.programs.subprocesses import kill_child, start_child
+from hearts_agents.programs import process
+from hearts_agents.programs.process import kill_child, start_child
 
-subprocesses._GUARD_SECONDS = 600.0
+process._GUARD_SECONDS = 600.0
 
 def start():
     child = start_child(["sh", "-c", "trap '' HUP INT TERM; sleep 36000 & echo $!; sleep 36000"])
@@ -54,7 +54,7 @@ def test_children_end_with_the_process_that_started_them_however_it_ends(end):
 # The finalizer is older than the guard, and so is run after it at exit.
 LATE = """
 import weakref
-from hearts_agents.programs.subprocesses import kill_child, start_child
+from hearts_agents.programs.process import kill_child, start_child
 
 class Owner:
     pass
@@ -83,18 +83,18 @@ def test_a_child_is_ended_with_what_it_started_and_is_not_known_any_more():
     child = start_child(["sh", "-c", "sleep 36000 & echo $!; wait"])
     assert child.stdout is not None
     other = int(child.stdout.readline())
-    assert child.pid in subprocesses._guard._known
+    assert child.pid in process._guard._known
     kill_child(child)
     close_pipes(child)
     assert child.returncode == -signal.SIGKILL
-    assert child.pid not in subprocesses._guard._known
+    assert child.pid not in process._guard._known
     wait_until(lambda: not is_running(other))
     kill_child(child)  # once more does no harm
 
 
 def test_children_are_started_without_a_guard_too(monkeypatch):
-    monkeypatch.setattr(subprocesses, "_GUARD", "exit 0")
-    monkeypatch.setattr(subprocesses, "_guard", subprocesses._Guard())
+    monkeypatch.setattr(process, "_GUARD", "exit 0")
+    monkeypatch.setattr(process, "_guard", process._Guard())
     for _ in range(2):
         child = start_child(["cat"])
         kill_child(child)

@@ -360,7 +360,7 @@ def test_maskable_ppo_learns_on_it(make_sb3):
 def test_stable_baselines3s_draws_its_first_environment(make_sb3):
     pytest.importorskip("PIL")
     from hearts_env.render import render_rgb
-    from hearts_env.render.picture import picture_of
+    from hearts_env.views.picture import picture_of
 
     for shown in ("current_player", "all", "player_1"):
         envs = make_sb3(3, seed=1, render_mode="rgb_array", render_for=shown)

@@ -22,7 +22,7 @@ from tests.deals import make_game, play
 from tests.lockstep import GAMES, QUICK, every_deal, every_line, naive_of
 from tests.naive import NaiveGame, naive_world_bound, naive_worlds
 from tests.refusals import refused
-from tests.reshuffle import game_of_world, reshuffled
+from tests.reshuffle import reshuffled
 from tests.slow import drawn, few, few_of
 from tests.strategies import games, rule_sets
 
@@ -217,12 +217,6 @@ def test_only_the_mover_has_legal_actions() -> None:
             assert game.view(player).legal_actions() == expected
 
 
-@pytest.mark.parametrize("player", [-1, 2, 7])
-def test_a_view_of_no_seat_is_refused(player: int) -> None:
-    with refused(HeartsError, "player", 1):
-        Game.deal("two_player", seed=1).view(player)
-
-
 # ---- worlds against brute force -----------------------------------------------------------------
 
 
@@ -291,17 +285,6 @@ def test_every_world_of_micro_looks_the_same_and_no_other_does() -> None:
     for key, worlds in alike.items():
         assert set(views[key].worlds()) == worlds, views[key].to_text()
     assert max(map(len, alike.values())) == 10  # C(5, 2): five cards unseen, two of them dead
-
-
-def test_a_game_of_any_world_looks_the_same() -> None:
-    for name, rules in HARD_RULES.items():
-        rng = random.Random(name)
-        for game in random_positions(rules, seed=6):
-            for player in range(rules.players):
-                view = game.view(player)
-                if view.num_worlds <= 30:
-                    for world in view.worlds():
-                        assert game_of_world(game, player, world, rng).view(player) == view
 
 
 # ---- worlds counted by hand ---------------------------------------------------------------------
@@ -500,17 +483,6 @@ def test_the_compiled_worlds_of_two_are_the_views_in_the_same_order(game: Game) 
         assume(view.num_worlds <= 4000)
         hands = [mask_of(game.rules.index[c] for c in w[1 - player]) for w in view.worlds()]
         assert worlds_of_two(view) == hands
-
-
-@pytest.mark.parametrize("name", ["two_player", "mini", "micro"])
-def test_the_compiled_worlds_of_two_in_the_presets(name: str) -> None:
-    for seed in range(10):
-        for game in random_positions(Rules.preset(name), seed):
-            for player in range(2):
-                view = game.view(player)
-                index = game.rules.index
-                hands = [mask_of(index[card] for card in w[1 - player]) for w in view.worlds()]
-                assert worlds_of_two(view, room=105) == hands
 
 
 @pytest.mark.parametrize("name", [name for name in HARD_RULES if HARD_RULES[name].players == 2])

@@ -36,8 +36,8 @@ from rich.progress import (
 from hearts_env import Game, Rules
 from hearts_env.encoders import ENCODERS, encode
 from hearts_env.render import render_ansi, render_rgb, render_svg
-from hearts_env.render.picture import picture_of
 from hearts_env.solve import solve_double_dummy
+from hearts_env.views.picture import picture_of
 from tests.brute_force import brute_values, one_may_shoot, positions
 from tests.learners import WAYS, assert_nothing_hidden_shows, decisions
 from tests.lockstep import (

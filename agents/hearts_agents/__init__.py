@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from hearts_agents.base import Agent, Player, as_agent
 from hearts_agents.registry import agent_names, register_agent
 from hearts_agents.spec import make_agent
+from hearts_agents.user_code import allow_code
 
 if TYPE_CHECKING:
     from hearts_agents.envs.gym_env import HeartsEnv
@@ -45,6 +46,7 @@ __all__ = [
     "OpponentPool",
     "Player",
     "agent_names",
+    "allow_code",
     "as_agent",
     "make_agent",
     "register_agent",

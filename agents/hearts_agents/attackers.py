@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hearts_agents.base import Actions, Agent, Chances, check_rules
-from hearts_agents.blame import blamed
-from hearts_agents.caching_agent import CachingAgent
+from hearts_agents.base import Actions, Agent, CachingAgent, Probs, check_rules
 from hearts_agents.spec import make_agent
+from hearts_agents.user_code import blamed
 from hearts_env import HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.kernel import write_views
@@ -189,7 +188,7 @@ def asked(agent: Agent, name: str = "") -> Policy:
     """
     who = name or agent.name or type(agent).__name__
 
-    def policy(views: BatchView) -> Chances:
+    def policy(views: BatchView) -> Probs:
         with blamed(
             f"agent: {who!r} cannot be asked how it plays",
             "it must answer any view, with a legal action or with the chances of all",

@@ -9,7 +9,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_agents.blame import blamed
+from hearts_agents.user_code import blamed
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView
@@ -18,7 +18,7 @@ from hearts_env.support.arguments import check_any_seed, check_is
 from hearts_env.support.errors import quoted
 
 Actions = NDArray[np.int64]
-Chances = NDArray[np.float64]
+Probs = NDArray[np.float64]
 RandomState = NDArray[np.uint64]
 WorldMargins = tuple[NDArray[np.float64], NDArray[np.float64], bool]
 """Margins ``(worlds, legal cards)``, weights ``(worlds,)``, and whether there are more worlds."""
@@ -61,7 +61,7 @@ class Agent:
         actions = (action_number(rules, self.act(views[row])) for row in rows)
         return np.fromiter(actions, np.int64, len(views))
 
-    def action_probs(self, views: BatchView) -> Chances:
+    def action_probs(self, views: BatchView) -> Probs:
         """The probability of each action in many games, ``(len(views), num_actions) float64``.
 
         This is the player's behaviour strategy. By default the choice of ``act_batch`` has
@@ -122,7 +122,7 @@ def check_views(views: BatchView) -> None:
     check_is("views", views, BatchView, "give batch.views(), or BatchView.of(list of views)")
 
 
-class DrawingAgent(Agent):
+class StochasticAgent(Agent):
     """An agent that draws from a stream of NumPy's, ``_rng``."""
 
     def __init__(self, seed: int | None = None) -> None:
@@ -141,20 +141,21 @@ class DrawingAgent(Agent):
         """Continue the draws from what ``random_state`` returned."""
         restore_generator(self._rng, state)
 
-    def draw(self, table: Chances) -> Actions:
-        """An action of each row of chances, ``(n, num_actions) -> (n,) int64``."""
+    def sample(self, table: Probs) -> Actions:
+        """An action drawn from each row of probabilities, ``(n, num_actions) -> (n,) int64``."""
         sums = np.cumsum(table, axis=1)
         actions: Actions = (sums > self._rng.random((len(table), 1)) * sums[:, -1:]).argmax(axis=1)
         return actions
 
     def sharing_copy(self, memo: dict[int, Any]) -> Self:
         """A copy with draws of its own; all else is shared, for classes that never change it."""
-        player = copy.copy(self)
+        player = object.__new__(type(self))
+        vars(player).update(vars(self))
         player._rng = copy.deepcopy(self._rng, memo)
         return player
 
 
-class ByRules(DrawingAgent):
+class PerGameAgent(StochasticAgent):
     """An agent that has a player for each of some games, and lets that one play."""
 
     def __init__(self, seed: int | None = None) -> None:
@@ -188,7 +189,7 @@ class ByRules(DrawingAgent):
         check_views(views)
         return self._of(views.rules).act_batch(views)
 
-    def action_probs(self, views: BatchView) -> Chances:
+    def action_probs(self, views: BatchView) -> Probs:
         """The probabilities of the actions in many views, ``(len(views), num_actions) float64``."""
         check_views(views)
         return self._of(views.rules).action_probs(views)
@@ -210,11 +211,41 @@ class ByRules(DrawingAgent):
 
     def _share(self, player: Agent) -> None:
         """One stream of draws, whatever the rules."""
-        if isinstance(player, DrawingAgent):
+        if isinstance(player, StochasticAgent):
             player._rng = self._rng
 
 
-class Adapted(Agent):
+class CachingAgent(Agent):
+    """An agent that remembers views, in attributes whose names begin with ``_``.
+
+    Not thread-safe. What it remembers saves time and decides nothing, so copies begin without it.
+    A subclass writes ``act_batch`` and ``_forget``.
+    """
+
+    def _forget(self) -> None:
+        """Set all attributes whose names begin with ``_``, as before the first view."""
+        raise NotImplementedError
+
+    def act(self, view: PlayerView) -> int:
+        """The action chosen by the player whose turn it is in `view`."""
+        check_turn(view)
+        return int(self.act_batch(BatchView.of([view]))[0])
+
+    def reseed(self, seed: int) -> None:
+        """Forget what earlier deals have told; it draws no random numbers itself."""
+        self._forget()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but what it remembers."""
+        return {name: value for name, value in vars(self).items() if name[0] != "_"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Go on from what pickle or copy has kept."""
+        vars(self).update(state)
+        self._forget()
+
+
+class AgentAdapter(Agent):
     """Makes an ``Agent`` of any player with ``act``; other attributes are passed through."""
 
     def __init__(self, player: Player, name: str = "") -> None:
@@ -231,10 +262,10 @@ class Adapted(Agent):
         actions: Actions = batch(views) if callable(batch) else super().act_batch(views)
         return actions
 
-    def action_probs(self, views: BatchView) -> Chances:
+    def action_probs(self, views: BatchView) -> Probs:
         """The player's own chances, if it has a method for them; else its choice is certain."""
         policy = getattr(self.player, "action_probs", None)
-        chances: Chances = policy(views) if callable(policy) else super().action_probs(views)
+        chances: Probs = policy(views) if callable(policy) else super().action_probs(views)
         return chances
 
     def check_rules(self, rules: Rules) -> None:
@@ -304,7 +335,7 @@ def as_agent(player: Any, name: str = "") -> Agent:
             f"agent: {name or quoted(player)} has no act(view); give an object with "
             "act(view) -> action, or a name for make_agent"
         )
-    return player if isinstance(player, Agent) else Adapted(player, name)
+    return player if isinstance(player, Agent) else AgentAdapter(player, name)
 
 
 def random_numbers(seed: int | None) -> np.random.Generator:

@@ -18,7 +18,7 @@ import numpy as np
 from hearts_agents.base import (
     Actions,
     Agent,
-    Chances,
+    Probs,
     RandomState,
     WorldMargins,
     check_turn,
@@ -217,11 +217,11 @@ class Easy(Baseline):
 
     policy = EASY
 
-    def action_probs(self, views: BatchView) -> Chances:
+    def action_probs(self, views: BatchView) -> Probs:
         """The same probability for every legal action."""
         check_views(views)
         legal = views.legal_table
-        chances: Chances = legal / legal.sum(1, keepdims=True)
+        chances: Probs = legal / legal.sum(1, keepdims=True)
         return chances
 
 

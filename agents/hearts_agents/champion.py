@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from hearts_agents.base import Agent, ByRules
+from hearts_agents.base import Agent, PerGameAgent
 from hearts_agents.endgame_agent import EndgameAgent, check_tricks
 from hearts_agents.models.network import load_agent
 from hearts_agents.search_agent import Budget, SearchAgent
@@ -33,7 +33,7 @@ in lessons which card ``pimc`` takes, and is the model that a search has of such
 _FOLDER = Path(__file__).parent / "data"
 
 
-class Champion(ByRules):
+class Champion(PerGameAgent):
     """``champion``: the network of the package that was trained for the rules; it may search."""
 
     name = "champion"

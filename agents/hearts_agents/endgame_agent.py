@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from hearts_agents.attackers import asked
-from hearts_agents.base import Actions, Agent, Chances, DrawingAgent, check_turn
-from hearts_agents.models.encoder_agent import EncoderAgent, check_network
+from hearts_agents.base import Actions, Agent, Probs, StochasticAgent, check_turn
+from hearts_agents.models.network import EncoderAgent, check_network
 from hearts_env import HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView
@@ -50,7 +50,7 @@ _Key = tuple[int, ...]
 Solution = tuple[Endgame, Profile]
 
 
-class EndgameAgent(DrawingAgent):
+class EndgameAgent(StochasticAgent):
     """Plays as a policy does, and the last tricks by an equilibrium of what is left of the deal.
 
     In games of two without an exchange. Not thread-safe: it remembers solutions, which saves time
@@ -122,16 +122,16 @@ class EndgameAgent(DrawingAgent):
         actions = np.empty(len(views), np.int64)
         if not late.all():
             rows = np.flatnonzero(~late)
-            if isinstance(self.early, DrawingAgent):
+            if isinstance(self.early, StochasticAgent):
                 self.early._rng = self._rng  # one stream for the whole deal
             actions[rows] = self.early.act_batch(views.subset(rows))
         if late.any():
             rows = np.flatnonzero(late)
             table = self._endings(views.subset(rows))
-            actions[rows] = self.draw(table)
+            actions[rows] = self.sample(table)
         return actions
 
-    def action_probs(self, views: BatchView) -> Chances:
+    def action_probs(self, views: BatchView) -> Probs:
         """The probabilities of the actions in many views, ``(len(views), num_actions) float64``."""
         self.check_rules(views.rules)
         late = self._late(views)
@@ -146,13 +146,13 @@ class EndgameAgent(DrawingAgent):
         late: Bools = (left <= self.tricks) & (views.vectors[:, k.PHASE] == k.PLAY)
         return late
 
-    def _endings(self, views: BatchView) -> Chances:
+    def _endings(self, views: BatchView) -> Probs:
         """The chances in views of the last tricks."""
         if self._rules is None or not self._rules.is_same_deal(views.rules):
             self._rules = views.rules
             self._solved.clear()
         legal = views.legal_masks
-        table: Chances = views.legal_table.astype(np.float64)
+        table: Probs = views.legal_table.astype(np.float64)
         rows_of: dict[_Key, list[int]] = {}
         roots: dict[_Key, PlayerView] = {}
         for row in np.flatnonzero(legal & (legal - 1) != 0).tolist():

@@ -1,17 +1,27 @@
-"""Players by name: our own, users' and installed packages'; ``spec`` reads what names them."""
+"""Players by name, ours, users' and installed packages', and the options that each takes.
+
+``spec`` reads what names them.
+"""
 
 from __future__ import annotations
 
+import inspect
+import math
 import os
 import re
+import types
+import typing
+from collections.abc import Callable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from hearts_agents.blame import blamed
-from hearts_agents.factories import Factory, options_of
+from hearts_agents.user_code import blamed
 from hearts_env import HeartsError
 from hearts_env.support.arguments import is_plain_name
-from hearts_env.support.errors import quoted
+from hearts_env.support.errors import did_you_mean, quoted
+
+Factory = Callable[..., Any]
+"""``factory(seed=None, **options)`` -> an object with ``act(view)``."""
 
 GROUP = "hearts_agents"
 """The entry-point group in which installed packages add players."""
@@ -20,9 +30,9 @@ CHECKPOINT_SUFFIX = ".safetensors"
 FILES = {
     CHECKPOINT_SUFFIX: "hearts_agents.models.network:load_agent",
     ".npz": "hearts_agents.models.solved:load_solved",  # of `hearts solve`
-    ".zip": "hearts_agents.models.sb3_agent:load_sb3",
-    ".pt": "hearts_agents.models.torch_agent:load_torchscript",
-    ".onnx": "hearts_agents.models.onnx_agent:load_onnx",
+    ".zip": "hearts_agents.models.libraries:load_sb3",
+    ".pt": "hearts_agents.models.libraries:load_torchscript",
+    ".onnx": "hearts_agents.models.libraries:load_onnx",
 }
 """Which factory makes players of a file with this suffix; other paths are of runs' folders."""
 WEIGHTS_ALONE = (
@@ -132,9 +142,9 @@ def maker_of_model(value: object) -> str | None:
         return None
     homes = {cls.__module__ for cls in type(value).__mro__}
     if {home.partition(".")[0] for home in homes} & {"stable_baselines3", "sb3_contrib"}:
-        return "hearts_agents.models.sb3_agent:agent_of_model" if hasattr(value, "policy") else None
+        return "hearts_agents.models.libraries:agent_of_model" if hasattr(value, "policy") else None
     if "torch.nn.modules.module" in homes:
-        return "hearts_agents.models.torch_agent:agent_of_module"
+        return "hearts_agents.models.libraries:agent_of_module"
     return None
 
 
@@ -200,3 +210,107 @@ def describe_agent(name: str) -> dict[str, Any]:
         "plays": getattr(factory, "plays", "every game"),
         "options": options_of(factory) if factory is not None else {},
     }
+
+
+RENAMED = {"endings": "endgame_tricks", "noise": "epsilon"}
+"""Options of this package's players that had another name."""
+
+_WORDS = {"true": True, "false": False}
+
+
+def check_options(name: str, factory: Factory, options: Mapping[str, Any]) -> bool:
+    """Refuse options that the factory does not take, by name; returns whether it takes a seed."""
+    parameters, takes_all = _parameters(factory)
+    known = [option for option in parameters if option != "seed"]
+    for option in () if takes_all else options:
+        if option not in known:
+            fix = did_you_mean(option, known) if known else "its only option is seed"
+            if RENAMED.get(option) in known:
+                fix = f"it is called {RENAMED[option]} now"
+            raise HeartsError(f"{option}: the agent {name!r} has no such option; {fix}")
+    return takes_all or "seed" in parameters
+
+
+def options_of(factory: Factory) -> dict[str, Any]:
+    """The options that a factory takes, with their defaults; None for one without."""
+    parameters = [p for p in _parameters(factory)[0].values() if p.name != "seed"]
+    return {p.name: None if p.default is p.empty else p.default for p in parameters}
+
+
+def parse_options(agent: str, factory: Factory, texts: Mapping[str, str]) -> dict[str, Any]:
+    """The values of options given as text, by the types of the factory's parameters.
+
+    Raises:
+        HeartsError: if a text is not of its parameter's type.
+    """
+    parameters, hints = _parameters(factory)[0], _hints(factory)
+    return {
+        name: _parse(agent, name, text, _kinds(hints.get(name), parameters.get(name)))
+        for name, text in texts.items()
+    }
+
+
+def _parameters(factory: Factory) -> tuple[dict[str, inspect.Parameter], bool]:
+    """Those that can be given by name; and whether it takes all, or has no signature."""
+    try:
+        parameters = inspect.signature(factory).parameters.values()
+    except (TypeError, ValueError):
+        return {}, True
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    takes_all = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
+    return {p.name: p for p in parameters if p.kind in kinds}, takes_all
+
+
+def _hints(factory: Factory) -> dict[str, Any]:
+    target: Any = factory.__init__ if isinstance(factory, type) else factory  # type: ignore[misc]
+    target = getattr(target, "__wrapped__", target)
+    hints = {}
+    for name, hint in getattr(target, "__annotations__", {}).items():
+        try:
+            names = getattr(target, "__globals__", {})
+            hints[name] = eval(hint, dict(names)) if isinstance(hint, str) else hint
+        except Exception:  # a name that only the type checker knows: take the plain types
+            parts = {part.strip() for part in hint.split("|")}
+            plain = {"str": str, "int": int, "float": float, "bool": bool, "None": type(None)}
+            hints[name] = tuple(plain[part] for part in parts if part in plain)
+    return hints
+
+
+def _kinds(hint: Any, parameter: inspect.Parameter | None) -> set[type] | None:
+    """The plain types that a parameter takes; None if nothing says."""
+    if isinstance(hint, tuple):
+        return set(hint) or None
+    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
+        return {kind for kind in typing.get_args(hint) if isinstance(kind, type)}
+    if hint in (int, float, bool, str):
+        return {hint}
+    default = None if parameter is None else parameter.default
+    if isinstance(default, bool | int | float | str):
+        return {type(default)}
+    return None
+
+
+def _parse(agent: str, name: str, text: str, kinds: set[type] | None) -> Any:
+    lower = text.lower()
+    if (kinds is None or type(None) in kinds) and lower == "none":
+        return None
+    if (kinds is None or bool in kinds) and lower in _WORDS:
+        return _WORDS[lower]
+    if (kinds is None or int in kinds) and re.fullmatch(r"[+-]?[0-9]{1,18}", text):
+        return int(text)
+    if kinds is None or float in kinds:
+        try:
+            number = float(text)
+        except ValueError:
+            pass
+        else:
+            if math.isfinite(number):
+                return number
+    if kinds is None or str in kinds or not kinds & {int, float, bool}:
+        return text
+    wanted = " or ".join(
+        words
+        for kind, words in ((bool, "true or false"), (int, "a whole number"), (float, "a number"))
+        if kind in kinds and not (kind is int and float in kinds)
+    )
+    raise HeartsError(f"{name}: {text!r} does not fit {agent!r}; give {wanted}", value=text)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from hearts_agents.base import (
     Actions,
     Agent,
-    DrawingAgent,
+    StochasticAgent,
     WorldMargins,
     check_rules,
     check_turn,
@@ -76,7 +76,7 @@ def working_memory(table: k.Vector) -> Memory:
     return Memory(table, *(np.empty(size, np.int64) for size in sizes))
 
 
-class Pimc(DrawingAgent):
+class Pimc(StochasticAgent):
     """``pimc``: the card that is best on average over all worlds, each solved double dummy.
 
     Not thread-safe: each one works in memory of its own.

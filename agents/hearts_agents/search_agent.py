@@ -25,9 +25,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hearts_agents.attackers import asked, played_by
-from hearts_agents.base import Actions, Agent, check_rules
-from hearts_agents.caching_agent import CachingAgent
-from hearts_agents.models.encoder_agent import EncoderAgent, check_network
+from hearts_agents.base import Actions, Agent, CachingAgent, check_rules
+from hearts_agents.models.network import EncoderAgent, check_network
 from hearts_env import HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView

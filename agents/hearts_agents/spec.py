@@ -18,9 +18,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self
 
-from hearts_agents.base import Adapted, Agent, as_agent
-from hearts_agents.blame import blamed
-from hearts_agents.factories import Factory, check_options, parse_options
+from hearts_agents.base import Agent, AgentAdapter, as_agent
 from hearts_agents.programs.program_agent import EXEC, external_factory, program_files
 from hearts_agents.registry import (
     CHECKPOINT_SUFFIX,
@@ -28,18 +26,20 @@ from hearts_agents.registry import (
     OWN,
     VERSIONS,
     WEIGHTS_ALONE,
+    Factory,
     agent_names,
+    check_options,
     find_factory,
     is_entry_point,
     is_registered,
     loaded_from,
     looks_like_path,
     maker_of_model,
+    parse_options,
     split_version,
     versioned,
 )
-from hearts_agents.trust import is_code_allowed
-from hearts_agents.user_code import code_file, declared_files, find_code
+from hearts_agents.user_code import blamed, code_file, declared_files, find_code, is_code_allowed
 from hearts_env import CheckpointError, HeartsError, Rules
 from hearts_env.support.errors import did_you_mean, quoted
 from hearts_env.support.files import kind_of
@@ -211,7 +211,7 @@ class AgentSpec:
             raise HeartsError(
                 f"{where} names the agent {quoted(self.text)}, which can run any code; if you "
                 "trust whoever wrote that file, add --allow-code, or in Python call "
-                "hearts_agents.trust.allow_code()"
+                "hearts_agents.allow_code()"
             )
 
     def _within(self) -> Iterator[AgentSpec]:
@@ -283,7 +283,7 @@ class AgentSpec:
         Raises:
             HeartsError: if it does not declare them as it should, or one is not there.
         """
-        player = agent.player if isinstance(agent, Adapted) else agent
+        player = agent.player if isinstance(agent, AgentAdapter) else agent
         return declared_files(player, self.factory if self.kind is Kind.CODE else None)
 
     def digest(

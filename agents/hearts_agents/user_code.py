@@ -1,24 +1,125 @@
-"""Agents that are the user's code, imported here: ``my_agent.py:MyAgent``, ``pkg.mod:Cls``."""
+"""Code that is not this package's: whether it may run, whose fault an error is, and its import.
+
+``allow_code`` gives permission to load what can run code. ``blamed`` turns whatever code from
+outside raises into an error of one line. ``find_code`` imports an agent that is a user's code,
+``my_agent.py:MyAgent`` or ``pkg.mod:Cls``.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import importlib.machinery
 import importlib.util
 import inspect
+import os
 import sys
+import sysconfig
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
-from hearts_agents.blame import describe
 from hearts_env import HeartsError
 from hearts_env.support.errors import did_you_mean, quoted
 from hearts_env.support.files import kind_of
 from hearts_env.support.interrupts import signals_apart
+
+TRUST = "HEARTS_ALLOW_CODE"
+"""The environment variable that is 1 where files that can run code may be loaded.
+
+It is one, so that the processes that a command starts load them too.
+"""
+
+
+def allow_code() -> None:
+    """Let this process, and those that it starts, load files that can run code."""
+    os.environ[TRUST] = "1"
+
+
+def is_code_allowed() -> bool:
+    """Whether files that can run code may be loaded."""
+    return os.environ.get(TRUST) == "1"
+
+
+def check_code_allowed(path: str | Path, why: str, *, allow_code: bool) -> None:
+    """Refuse to load a file that can run code, unless the user says that they trust it.
+
+    Args:
+        path: the file.
+        why: what loading it can do.
+        allow_code: whether the user said so here; the function ``allow_code`` says it for all.
+
+    Raises:
+        HeartsError: if they have not.
+    """
+    if not (allow_code or is_code_allowed()):
+        raise HeartsError(
+            f"allow_code: loading {quoted(str(path))} can run any code that is in it ({why}); if "
+            "you trust whoever made it, add --allow-code, or in Python "
+            "make_agent(path, allow_code=True)"
+        )
+
+
+_MOST_TEXT = 500
+_OURS = ("hearts_env", "hearts_agents", "hearts_train")
+_LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
+
+
+def describe(error: BaseException) -> str:
+    """An exception in one line, with its place in a user's code: ``..., line 3 of my.py``."""
+    try:
+        text = f"{type(error).__name__}: {error}"
+    except BaseException:  # of its own __str__
+        text = type(error).__name__
+    return " ".join(text.split())[:_MOST_TEXT] + _place(error)
+
+
+def _place(error: BaseException) -> str:
+    """Where in code that is neither ours nor a library's it was raised, as far in as that goes."""
+    if isinstance(error, SyntaxError):
+        return ""  # its message has it
+    place, trace = "", error.__traceback__
+    while trace is not None:
+        place, trace = _place_in(trace) or place, trace.tb_next
+    return place
+
+
+def _place_in(trace: TracebackType) -> str:
+    code, module = trace.tb_frame.f_code, str(trace.tb_frame.f_globals.get("__name__"))
+    file = code.co_filename
+    if module.partition(".")[0] in _OURS or file.startswith(("<", *_LIBRARIES)):
+        return ""
+    inside = "" if code.co_name == "<module>" else f", in {code.co_name}"
+    return f", line {trace.tb_lineno} of {Path(file).name}{inside}"
+
+
+@contextlib.contextmanager
+def blamed(what: str, fix: str) -> Iterator[None]:
+    """Run code from outside, whose exceptions become a ``HeartsError`` in one line.
+
+    A ``HeartsError`` passes through, and so does what a signal raises.
+
+    Args:
+        what: what failed, the beginning of the message: "agent: 'mine' could not be made".
+        fix: what to do about it.
+
+    Raises:
+        HeartsError: if the code raised anything else, ``SystemExit`` and the like included.
+    """
+    with signals_apart() as check_signals:
+        try:
+            yield
+        except HeartsError:
+            check_signals()
+            raise
+        except BaseException as error:
+            check_signals()
+            raise HeartsError(f"{what} ({describe(error)}); {fix}") from None
+        check_signals()
 
 
 def find_code(name: str) -> Callable[..., Any]:

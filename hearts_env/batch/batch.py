@@ -14,8 +14,7 @@ from hearts_env import kernel as k
 from hearts_env.batch import kernel as loops
 from hearts_env.batch.views import BatchView
 from hearts_env.encoders import Encoder, make_encoder, write_many
-from hearts_env.encoders.bits import BitsEncoder
-from hearts_env.encoders.flat import FlatEncoder
+from hearts_env.encoders.flat import BitsEncoder, FlatEncoder
 from hearts_env.game.game import Game
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import (
@@ -56,8 +55,20 @@ class BatchGame(_OnDevice):
     threads. With `autodeal` a finished game is followed by a new deal at once: ``done`` and
     ``scores()`` then describe the finished one, ``player`` and observations the new one.
 
-    ``legal``, ``(num_games,) int64``, has the legal actions of each game's player to act as a bit
-    mask over actions, 0 where a game is over; like ``states`` it is for reading alone.
+    Attributes:
+        rules: the rules.
+        num_games: how many games there are.
+        seed: from which all seeds of deals follow.
+        encoder: what writes observations.
+        space: the space of one observation.
+        autodeal: whether the next deal of a finished game begins at once.
+        num_threads: threads that share the work.
+        seeds: of the deals, ``(num_games,) int64``.
+        done: whether the last action ended a deal, ``(num_games,) bool``.
+        legal: the legal actions of each game's player to act as a bit mask over actions, 0 where
+            a game is over, ``(num_games,) int64``; for reading alone.
+        states: all that is hidden and known, ``(num_games, rules.state_size) int64``, each row as
+            ``Game.vector``; for reading alone.
     """
 
     def __init__(

@@ -18,8 +18,7 @@ from numba.cuda.cudadrv.devicearray import is_cuda_ndarray
 from hearts_env import kernel as k
 from hearts_env.batch import kernel as loops
 from hearts_env.encoders import Encoder, make_encoder
-from hearts_env.encoders.bits import BitsEncoder
-from hearts_env.encoders.flat import FlatEncoder, write_row
+from hearts_env.encoders.flat import BitsEncoder, FlatEncoder, write_row
 from hearts_env.rules.rules import Rules
 from hearts_env.support import arguments
 from hearts_env.support.errors import HeartsError, quoted

@@ -19,8 +19,12 @@ from hearts_env.views.view import PlayerView
 class BatchView:
     """What the player to act may know in each of many games, and nothing else.
 
-    ``vectors`` is ``(len, rules.state_size) int64``, states in which everything hidden is empty;
-    ``players`` is ``(len,) int64``, whose views they are. ``views[i]`` is a ``PlayerView``.
+    ``views[i]`` is a `PlayerView`.
+
+    Attributes:
+        rules: the rules of all games.
+        vectors: states in which everything hidden is empty, ``(len, rules.state_size) int64``.
+        players: whose views they are, ``(len,) int64``.
     """
 
     __slots__ = ("players", "rules", "vectors")

@@ -8,13 +8,10 @@ import numpy as np
 
 from hearts_env.encoders.base import BatchEncoder, Encoder
 from hearts_env.encoders.belief import BeliefEncoder
-from hearts_env.encoders.bits import BitsEncoder
-from hearts_env.encoders.flat import FlatEncoder, step_row
-from hearts_env.encoders.history import HistoryEncoder
+from hearts_env.encoders.flat import BitsEncoder, FlatEncoder, step_row
+from hearts_env.encoders.history import HistoryEncoder, TextEncoder
 from hearts_env.encoders.planes import PlanesEncoder
-from hearts_env.encoders.ranked import RankedEncoder
-from hearts_env.encoders.recall import RecallEncoder
-from hearts_env.encoders.text import TextEncoder
+from hearts_env.encoders.ranked import RankedEncoder, RecallEncoder
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import is_plain_name
 from hearts_env.support.arrays import Array

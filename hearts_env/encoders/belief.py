@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hearts_env import kernel as k
 from hearts_env.encoders.base import BlockEncoder, Stateless
-from hearts_env.encoders.features import Block, pack
+from hearts_env.encoders.features import Block, bit_at, pack
 from hearts_env.encoders.flat import FlatEncoder
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arrays import Array
@@ -99,7 +99,7 @@ def write_beliefs(
         me = players[i]
         pack(r, s, me, False, words)
         for at in range(start):
-            out[i, at] = words[at >> 6] >> np.uint64(at & 63) & np.uint64(1)
+            out[i, at] = bit_at(words, at)
         waiting = s[k.NUM_PLAYED] == 0 or r[k.R_FIRST_LEAD] == k.ANY_CLUB
         bound = r[k.R_FIRST_LEAD] != k.ELDEST_HAND and s[k.FIRST_LEADER] not in (-1, me)
         if not two or s[k.DODGED] >= 0 or (waiting and bound):

@@ -116,6 +116,12 @@ def put(
 
 
 @inlined
+def bit_at(words: NDArray[np.uint64], at: int) -> np.int8:
+    """Bit `at` of `words`."""
+    return np.int8(words[at >> 6] >> np.uint64(at & 63) & np.uint64(1))
+
+
+@inlined
 def seat_at(n: int, player: int, away: int) -> int:
     """The seat `away` further than `player`."""
     seat = player + away

@@ -1,4 +1,4 @@
-"""``flat``: one row of zeros and ones, for multilayer perceptrons."""
+"""``flat``: one row of zeros and ones, for multilayer perceptrons; ``bits``: eight in a byte."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
 from hearts_env import kernel as k
-from hearts_env._turn import LEGAL, spread_mask
 from hearts_env.encoders.base import BlockEncoder, Stateless
 from hearts_env.encoders.features import Block, observation_blocks, pack
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arrays import Array
 from hearts_env.support.bits import is_uint8, put_bits, put_word, stack_words
+from hearts_env.support.errors import HeartsError
 from hearts_env.support.jit import called, inlined, jit
 from hearts_env.views.view import PlayerView
 
@@ -66,6 +66,39 @@ class FlatEncoder(Stateless, BlockEncoder):
             facts[block.name] = sum(1 << int(j) for j in np.flatnonzero(bits))
             start += block.size
         return facts
+
+
+class BitsEncoder(FlatEncoder):
+    """The bits of ``flat`` as ``(ceil(size / 8),) uint8``, in the order of ``np.packbits``.
+
+    For buffers, and for memory that has far to go.
+    """
+
+    name = "bits"
+    _is_packed = True
+
+    def space(self, rules: Rules) -> spaces.Box:
+        """``(ceil(size / 8),) uint8``; the bits that the last byte has too many are 0."""
+        return spaces.Box(0, 255, (-(-self.size(rules) // 8),), np.uint8)
+
+    def unpack(self, rules: Rules, observations: Array) -> Array:
+        """The observations as ``flat`` has them: ``(..., bytes) uint8 -> (..., size) int8``.
+
+        Raises:
+            HeartsError: if they are not of uint8, or not as many bytes as these rules need.
+        """
+        size = self.size(rules)
+        given, needed = np.asarray(observations), -(-size // 8)
+        if given.dtype != np.uint8 or given.shape[-1:] != (needed,):
+            raise HeartsError(
+                f"observations: shape {given.shape} and dtype {given.dtype}; needed are {needed} "
+                "bytes each, dtype uint8"
+            )
+        return np.unpackbits(given, axis=-1, count=size).view(np.int8)
+
+    def decode(self, rules: Rules, observation: Array) -> dict[str, int]:
+        """Every block of an observation as a bit mask, by name."""
+        return super().decode(rules, self.unpack(rules, observation))
 
 
 @inlined
@@ -147,7 +180,7 @@ def step_row(
     """
     status = k.step(r, s, action)
     if status >= 0 and s[k.PHASE] != k.OVER:
-        spread_mask(status & LEGAL, mask)
+        k.spread_mask(status & k.LEGAL, mask)
         write_row(r, s, s[k.PLAYER], out)
     return status
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hearts_env import kernel as k
 from hearts_env.cards import SUITS, rank_of, suit_of
 from hearts_env.encoders.base import BlockEncoder, Stateless
-from hearts_env.encoders.features import Block, observation_blocks, pack
+from hearts_env.encoders.features import Block, bit_at, observation_blocks, pack
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arrays import Array
 from hearts_env.support.bits import stack_words
@@ -105,14 +105,8 @@ def write_planes(
             if channel < num_sets:
                 planes[channel] = 0
                 for card in range(len(cells)):
-                    planes[channel, cells[card]] = bit(words, at)
+                    planes[channel, cells[card]] = bit_at(words, at)
                     at += 1
             else:
-                planes[channel] = bit(words, at)
+                planes[channel] = bit_at(words, at)
                 at += 1
-
-
-@jit
-def bit(words: NDArray[np.uint64], at: int) -> np.int8:
-    """Bit `at` of `words`."""
-    return np.int8(words[at >> 6] >> np.uint64(at & 63) & np.uint64(1))

@@ -98,7 +98,7 @@ class Drawer:
             )
             return None
         from hearts_env import render
-        from hearts_env.render.picture import picture_of
+        from hearts_env.views.picture import picture_of
 
         shown: int | str = self._seats.get(self.shown_for, self.shown_for)
         picture = picture_of(

@@ -11,7 +11,7 @@ from fractions import Fraction
 from numbers import Rational
 
 from hearts_env import kernel as k
-from hearts_env.options import SETTLEMENTS
+from hearts_env.cards import SETTLEMENTS
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import check_choice
 from hearts_env.support.errors import HeartsError, quoted

@@ -11,11 +11,9 @@ from typing import Any
 import numpy as np
 
 from hearts_env import kernel as k
-from hearts_env._turn import LEGAL, step, write_scores, write_view
 from hearts_env.cards import list_of, parse_card
 from hearts_env.game.chips import chips_of, points_settled
 from hearts_env.game.grammar import Entry, Transcript, format_transcript, parse
-from hearts_env.position import Position
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import (
     check_count,
@@ -34,6 +32,7 @@ from hearts_env.support.errors import (
 )
 from hearts_env.support.jit import entry_of
 from hearts_env.views.deals import deal_masks
+from hearts_env.views.position import Position
 from hearts_env.views.view import PlayerView
 from hearts_env.views.worlds import state_in_world
 
@@ -41,22 +40,25 @@ _INT64 = np.dtype(np.int64)
 _SEATS: tuple[int | None, ...] = (None, *range(k.MAX_PLAYERS))
 _MAX_TOTAL = 2**53
 
-_step, _write_view = step, write_view
+_step, _write_view = k.step, k.write_view
 """As games call them: from the first game on without the look-up of types."""
 
 
 def _prepare(r: k.Vector, s: k.Vector) -> None:
     global _step, _write_view
-    _step = entry_of(step, r, s, 0)
-    _write_view = entry_of(write_view, r, s, 0, s)
+    _step = entry_of(k.step, r, s, 0)
+    _write_view = entry_of(k.write_view, r, s, 0, s)
 
 
 class Game(Position):
     """The play of one deal, everything known; knows nothing of reinforcement learning.
 
     Cards are strings, in deck order; actions are whole numbers (action i is ``rules.deck[i]``).
-    ``game.vector`` is the state as the compiled core has it: read it, but change it only by
-    ``play``, ``undo`` and ``revoke``.
+
+    Attributes:
+        rules: the rules.
+        vector: the state as the compiled core has it, ``(rules.state_size,) int64``: read it, but
+            change it only by ``play``, ``undo`` and ``revoke``.
     """
 
     __slots__ = ("_actions", "_start", "_status")
@@ -210,7 +212,7 @@ class Game(Position):
         self._start = vector.copy()
         self._actions: list[int] = []
         self._status = int(k.status(rules.vector, vector))
-        if _step is step:
+        if _step is k.step:
             _prepare(rules.vector, vector)
 
     @staticmethod
@@ -244,11 +246,11 @@ class Game(Position):
     @property
     def legal_mask(self) -> int:
         """What the player to act may do, as a bit mask over actions; 0 when the game is over."""
-        return self._status & LEGAL
+        return self._status & k.LEGAL
 
     def legal_actions(self) -> list[int]:
         """What the player to act may do, ascending; empty when the game is over."""
-        return list_of(self._status & LEGAL)
+        return list_of(self._status & k.LEGAL)
 
     def play(self, action: int | str) -> None:
         """Do an action: a number, or a card's name.
@@ -366,7 +368,7 @@ class Game(Position):
         Before the end as if the deal stopped now, without moon.
         """
         out = np.empty(self.rules.players, _INT64)
-        write_scores(self.rules.vector, self.vector, out)
+        k.write_scores(self.rules.vector, self.vector, out)
         scores: list[int] = out.tolist()
         return scores
 
@@ -498,7 +500,7 @@ class Game(Position):
         Whoever has a game may know everything; ``game.view(player)`` shows what one player sees.
         """
         from hearts_env.render import render_svg
-        from hearts_env.render.picture import picture_of
+        from hearts_env.views.picture import picture_of
 
         return render_svg(picture_of(self, "all"))
 

@@ -83,7 +83,7 @@ def spiel_policy(game: Any, policy: Policy) -> Any:
     Returns:
         An ``open_spiel.python.policy.Policy``.
     """
-    return _module("policies").ViewPolicy(_checked(game), policy)
+    return _module("game").ViewPolicy(_checked(game), policy)
 
 
 def action_probs(game: Any, policy: Any) -> Policy:
@@ -98,7 +98,7 @@ def action_probs(game: Any, policy: Any) -> Policy:
     Returns:
         The chances of actions in many views, as an agent's ``action_probs`` gives them.
     """
-    return _module("policies").chances_in_views(_checked(game), policy)
+    return _module("game").chances_in_views(_checked(game), policy)
 
 
 def _checked(game: Any) -> Any:

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hearts_env.render.ansi import render_ansi
-    from hearts_env.render.raster import render_rgb
+    from hearts_env.render.pixels import Window, render_rgb
     from hearts_env.render.scene import SeatPicture, TablePicture
     from hearts_env.render.svg import render_svg
-    from hearts_env.render.window import Window
 
 __all__ = [
     "SeatPicture",
@@ -28,9 +27,9 @@ __all__ = [
 _HOMES = {
     "SeatPicture": "scene",
     "TablePicture": "scene",
-    "Window": "window",
+    "Window": "pixels",
     "render_ansi": "ansi",
-    "render_rgb": "raster",
+    "render_rgb": "pixels",
     "render_svg": "svg",
 }
 

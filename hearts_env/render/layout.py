@@ -1,6 +1,6 @@
 """Where everything on the table goes: from a `TablePicture` to a `Drawing`.
 
-This is the only place that decides what a drawing of the table looks like; `svg` and `raster`
+This is the only place that decides what a drawing of the table looks like; `svg` and `pixels`
 draw the same list of shapes. The viewer sits at the bottom, the next seat to the left, and so on
 clockwise. Units are those of a picture 960 wide and 720 high.
 """
@@ -10,17 +10,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from hearts_env.render.card_art import (
-    CHIP_H,
-    CHIP_W,
-    GOLD,
-    HEIGHT,
-    SKY,
-    Look,
-    card_back,
-    card_chip,
-    card_face,
-)
 from hearts_env.render.scene import (
     SeatPicture,
     TablePicture,
@@ -29,12 +18,21 @@ from hearts_env.render.scene import (
     printable,
 )
 from hearts_env.render.shapes import (
+    CHIP_H,
+    CHIP_W,
+    GOLD,
+    HEIGHT,
+    SKY,
     Drawing,
     Group,
     Item,
+    Look,
     Path,
     Rect,
     Text,
+    card_back,
+    card_chip,
+    card_face,
     fitted,
     suit_path,
     text_width,

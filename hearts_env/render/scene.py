@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-RANKS = "23456789TJQKA"
-SUITS = "CDSH"
+from hearts_env.cards import ALL_CARDS, SUITS
 
 MIN_SEATS = 2
 MAX_SEATS = 7
@@ -192,10 +191,10 @@ def printable(text: str) -> str:
 
 def _check_cards(field: str, cards: tuple[str, ...]) -> None:
     for card in cards:
-        if len(card) != 2 or card[0] not in RANKS or card[1] not in SUITS:
+        if card not in ALL_CARDS:
             raise ValueError(f"{field}: {card!r} is not a card; write rank then suit, e.g. 'QS'")
 
 
 def _check_suit(field: str, suit: str) -> None:
-    if len(suit) != 1 or suit not in SUITS:
+    if suit not in tuple(SUITS):
         raise ValueError(f"{field}: {suit!r} is not a suit; the suits are C, D, S and H")

@@ -19,18 +19,16 @@ from numpy.typing import NDArray
 
 from hearts_env.cards import (
     ALL_CARDS,
-    HEARTS_AND_QUEEN,
-    SUITS,
-    rank_of,
-    suit_of,
-)
-from hearts_env.options import (
     BREAKS,
     FIRST_LEADS,
+    HEARTS_AND_QUEEN,
     KITTIES,
     MOONS,
     SETTLEMENTS,
+    SUITS,
     UNBROKEN_LEADS,
+    rank_of,
+    suit_of,
 )
 from hearts_env.rules.presets import PRESETS
 from hearts_env.rules.values import as_cards, as_points, as_rotation, one_of, read_value

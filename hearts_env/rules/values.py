@@ -6,8 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from hearts_env.cards import CardPoints, parse_card, sort_cards
-from hearts_env.options import DIRECTIONS, MAX_ROTATION
+from hearts_env.cards import DIRECTIONS, MAX_ROTATION, CardPoints, parse_card, sort_cards
 from hearts_env.support.arguments import check_number, is_word
 from hearts_env.support.errors import MOST_QUOTED, NotationError, RulesError, did_you_mean, quoted
 

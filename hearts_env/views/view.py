@@ -10,11 +10,11 @@ import numpy as np
 
 from hearts_env import kernel as k
 from hearts_env.cards import SUIT_NAMES, SUITS, list_of
-from hearts_env.position import Position
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import check_number, check_seed
 from hearts_env.support.errors import HeartsError
 from hearts_env.views.hidden import unseen_mask
+from hearts_env.views.position import Position
 from hearts_env.views.worlds import Worlds
 
 _TASKS = {"pass": "choose a card to pass", "play": "play a card", "moon": "choose"}
@@ -27,7 +27,11 @@ World = tuple[tuple[str, ...], ...]
 class PlayerView(Position):
     """All that one player may know of a game, and nothing else: what every agent receives.
 
-    ``vector`` is a state of the compiled core in which everything hidden is empty.
+    Attributes:
+        rules: the rules.
+        player: whose view it is: a seat. Whose turn it is says ``current_player``.
+        vector: a state of the compiled core in which everything hidden is empty,
+            ``(rules.state_size,) int64``.
     """
 
     __slots__ = ("player",)
@@ -233,7 +237,7 @@ class PlayerView(Position):
     def _repr_svg_(self) -> str:
         """The table as this player sees it: how notebooks show a view."""
         from hearts_env.render import render_svg
-        from hearts_env.render.picture import picture_of_view
+        from hearts_env.views.picture import picture_of_view
 
         return render_svg(picture_of_view(self, self.player))
 

@@ -18,13 +18,13 @@ from hearts_agents.envs.arena_kernel import NUMBERS, OPPONENT, SEAT, draw, draw_
 from hearts_agents.envs.options import EpisodeOptions, Options, documented
 from hearts_agents.envs.pool import Entry
 from hearts_env import HeartsError, IllegalActionError, Rules
-from hearts_env._turn import write_mask
+from hearts_env.envs import GYMNASIUM_ID, register_envs
 from hearts_env.envs.drawing import FPS, RENDER_MODES
-from hearts_env.envs.form import Observation
 from hearts_env.envs.infos import NOBODY, no_result, result_of, without_texts
-from hearts_env.envs.registration import GYMNASIUM_ID, register_envs
+from hearts_env.envs.observations import Observation
 from hearts_env.game.game import Game
 from hearts_env.hearts_v0 import ILLEGAL_REWARD, raw_env
+from hearts_env.kernel import write_mask
 from hearts_env.seeds import episode_seed, secret_seed
 
 ENV_ID = GYMNASIUM_ID

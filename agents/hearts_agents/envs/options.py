@@ -15,7 +15,7 @@ from typing import Any, TypedDict, TypeVar
 from hearts_agents.envs.pool import OpponentPool
 from hearts_env import Rules
 from hearts_env.encoders import Encoder
-from hearts_env.envs.form import DType, Form
+from hearts_env.envs.observations import DType, ObservationFormat
 from hearts_env.envs.rewards import Rewarder
 from hearts_env.hearts_v0 import EPISODES, ILLEGAL_ACTIONS
 from hearts_env.support.arguments import (
@@ -53,7 +53,7 @@ class EpisodeOptions:
     rules: Rules
     episode: str
     reward: str
-    form: Form
+    form: ObservationFormat
     text_infos: bool
     illegal_action: str
     pool: OpponentPool
@@ -120,7 +120,7 @@ class EpisodeOptions:
             rules,
             episode,
             Rewarder(rules, reward, episode=episode).kind,
-            Form(rules, observation, dtype, action_mask),
+            ObservationFormat(rules, observation, dtype, action_mask),
             check_flag("text_infos", text_infos),
             check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS),
             OpponentPool.of(opponent, rules),

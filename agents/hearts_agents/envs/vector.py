@@ -18,8 +18,8 @@ from hearts_agents.envs.options import EpisodeOptions, Options, documented
 from hearts_agents.envs.pool import OpponentPool
 from hearts_env import HeartsError, Rules
 from hearts_env.envs.drawing import Drawer
-from hearts_env.envs.form import Observation
 from hearts_env.envs.infos import DeferredDeal, read_only
+from hearts_env.envs.observations import Observation
 from hearts_env.support.arguments import check_number, is_word, whole
 from hearts_env.support.arrays import Array, Ints
 from hearts_env.support.errors import did_you_mean, quoted

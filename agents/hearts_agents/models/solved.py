@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hearts_agents.base import Actions, ByRules, Chances, DrawingAgent
+from hearts_agents.base import Actions, PerGameAgent, Probs, StochasticAgent
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.solve.equilibrium import SHIPPED, Equilibrium, load, shipped_file
 
 
-class SolvedAgent(DrawingAgent):
+class SolvedAgent(StochasticAgent):
     """Plays the policy of an equilibrium in either seat, drawing from its probabilities."""
 
     def __init__(self, solved: Equilibrium, seed: int | None = None) -> None:
@@ -39,7 +39,7 @@ class SolvedAgent(DrawingAgent):
                 f"{rules.name!r}; play its rules, or solve yours with hearts solve"
             )
 
-    def action_probs(self, views: BatchView) -> Chances:
+    def action_probs(self, views: BatchView) -> Probs:
         """The probabilities of the actions in many views, ``(len(views), num_actions) float64``."""
         tree = self.solved.tree
         self.check_rules(views.rules)
@@ -48,7 +48,7 @@ class SolvedAgent(DrawingAgent):
 
     def act_batch(self, views: BatchView) -> Actions:
         """The actions chosen in many views, ``(len(views),) int64``."""
-        return self.draw(self.action_probs(views))
+        return self.sample(self.action_probs(views))
 
     def act(self, view: PlayerView) -> int:
         """The action chosen by the player whose turn it is in `view`."""
@@ -63,7 +63,7 @@ class SolvedAgent(DrawingAgent):
         return self.sharing_copy(memo)
 
 
-class EquilibriumAgent(ByRules):
+class EquilibriumAgent(PerGameAgent):
     """Plays the exact equilibrium that comes with the package, of micro or of mini."""
 
     name = "equilibrium"
@@ -73,7 +73,7 @@ class EquilibriumAgent(ByRules):
         """All equilibria: the rules decide later which it plays."""
         return (shipped_file(name).read_bytes() for name in SHIPPED)
 
-    def player_of(self, rules: Rules) -> DrawingAgent:
+    def player_of(self, rules: Rules) -> StochasticAgent:
         """The player of the equilibrium of these rules.
 
         Raises:

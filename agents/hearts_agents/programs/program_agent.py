@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from hearts_agents.base import Actions, Agent
-from hearts_agents.programs.bot_process import ILLEGAL, REFUSED, BotError, BotProcess
+from hearts_agents.programs.process import ILLEGAL, REFUSED, LineProcess, ProgramError
 from hearts_agents.programs.view_lines import ViewLines, dump
 from hearts_env import HeartsError, PlayerView, Rules, __version__
 from hearts_env.batch.views import BatchView
@@ -40,7 +40,7 @@ _AHEAD, _ALONE = 2, 32
 as many at once."""
 
 Failure = tuple[int, str, str]
-"""A row of the views, `kind` of a ``BotError`` and what happened."""
+"""A row of the views, `kind` of a ``ProgramError`` and what happened."""
 
 
 class ExternalAgent(Agent):
@@ -81,7 +81,7 @@ class ExternalAgent(Agent):
             )
         self.batch = batch
         self._rules: Rules | None = None
-        self._process: BotProcess | None = None
+        self._process: LineProcess | None = None
         self._lines: ViewLines | None = None
         self.takes_many = False
         """Whether the program, once started, takes many views in one message."""
@@ -98,19 +98,19 @@ class ExternalAgent(Agent):
         """Start the program and tell it the rules, which it may refuse.
 
         Raises:
-            BotError: if it refuses them or does not start; its `kind` says which.
+            ProgramError: if it refuses them or does not start; its `kind` says which.
         """
         try:
             self.start(rules)
-        except BotError as error:
+        except ProgramError as error:
             message = f"agent: {self.name!r}: {error}; see hearts agents --check"
-            raise BotError(message, error.kind) from None
+            raise ProgramError(message, error.kind) from None
 
     def act(self, view: PlayerView) -> Any:
         """The program's answer, an action where it named one that the rules have.
 
         Raises:
-            BotError: if it fails.
+            ProgramError: if it fails.
         """
         return self.act_batch(BatchView.of([view]))[0]
 
@@ -118,12 +118,12 @@ class ExternalAgent(Agent):
         """The program's answers, ``(len(views),) int64``; a list where one is no action at all.
 
         Raises:
-            BotError: if it fails.
+            ProgramError: if it fails.
         """
         given, failures = self.answers(views)
         if failures:
             _, kind, text = failures[0]
-            raise BotError(f"agent: {self.name!r}: {text}", kind)
+            raise ProgramError(f"agent: {self.name!r}: {text}", kind)
         plain = all(a.__class__ is int and -1 <= a < views.rules.num_actions for a in given)
         return np.array(given, np.int64) if plain else given  # type: ignore[return-value]
 
@@ -189,7 +189,7 @@ class ExternalAgent(Agent):
                 given += self._answer(process, asked[0] - first)
                 asked.popleft()
                 self._failures = 0
-            except BotError as error:
+            except ProgramError as error:
                 self._process = None  # it has been ended
                 self._failures += 1
                 size = self.batch if self.takes_many else 1
@@ -209,7 +209,7 @@ class ExternalAgent(Agent):
         """Start the program, unless it runs and knows these rules.
 
         Raises:
-            BotError: if it refuses them or does not start; its `kind` says which.
+            ProgramError: if it refuses them or does not start; its `kind` says which.
         """
         self._started(rules)
 
@@ -231,17 +231,17 @@ class ExternalAgent(Agent):
     def _is_given_up(self) -> bool:
         return self._failures >= _MOST_FAILURES
 
-    def _started(self, rules: Rules) -> BotProcess:
+    def _started(self, rules: Rules) -> LineProcess:
         """The program, which knows the rules."""
         if self._process is not None:
             if self._rules is rules or self._rules == rules:
                 return self._process
             self.close()
         if self._is_given_up:
-            raise BotError(f"failed {self._failures} times in a row; it is not started again")
+            raise ProgramError(f"failed {self._failures} times in a row; it is not started again")
         self._rules, self._lines = rules, ViewLines(rules)
         self._is_due, self._is_said, self._news = True, False, b""
-        process = BotProcess(self._words)
+        process = LineProcess(self._words)
         hello = _line(
             "hello",
             protocol=PROTOCOL,
@@ -257,7 +257,7 @@ class ExternalAgent(Agent):
             process.close(_line("bye"))
             reason = " ".join(str(ready.get("reason", "it gave no reason")).split())
             shown = "".join(c if c.isprintable() else "?" for c in reason)[:300]
-            raise BotError(f"refuses {rules.name}: {shown}", REFUSED)
+            raise ProgramError(f"refuses {rules.name}: {shown}", REFUSED)
         if ready.get("type") != "ready":
             raise process.failed(f"answered hello with {_kind(ready)}; ready or refuse was due")
         if ready.get("protocol") != PROTOCOL:
@@ -269,7 +269,7 @@ class ExternalAgent(Agent):
         return process
 
     def _send(
-        self, process: BotProcess, views: BatchView, games: Sequence[int] | None, *, are_many: bool
+        self, process: LineProcess, views: BatchView, games: Sequence[int] | None, *, are_many: bool
     ) -> None:
         """Ask about some views, in one message or one by one, and do not wait."""
         assert self._lines is not None
@@ -286,7 +286,7 @@ class ExternalAgent(Agent):
         begin = self._beginning() if self._is_due else b""
         process.send(news + begin + text.encode(), messages)
 
-    def _answer(self, process: BotProcess, size: int) -> list[Any]:
+    def _answer(self, process: LineProcess, size: int) -> list[Any]:
         """The actions that answer the first message that is not answered, about `size` views."""
         assert self._lines is not None
         answer = _message(process, process.answer(self.seconds, _MOST_READY + _MOST_ACTION * size))
@@ -392,7 +392,7 @@ def _kind(message: dict[str, Any]) -> str:
     return f"a message of type {quoted(message.get('type'))}"
 
 
-def _message(process: BotProcess, line: bytes) -> dict[str, Any]:
+def _message(process: LineProcess, line: bytes) -> dict[str, Any]:
     """The object in a line of the program."""
     try:
         message = json.loads(line)

@@ -142,7 +142,7 @@ def _numbers(text: str | None) -> list[int] | None:
 
 def _check_known(rules: Rules | None, totals: list[int] | None, plot: Path | None) -> None:
     """Refuse what can be refused before any deal is played."""
-    from hearts_env.game.scoreboard import Scoreboard
+    from hearts_env.game.match import Scoreboard
 
     if rules is None:
         return

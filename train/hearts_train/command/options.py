@@ -115,7 +115,7 @@ Backend = Annotated[
 
 def _trust(given: bool) -> bool:
     if given:
-        from hearts_agents.trust import allow_code
+        from hearts_agents.user_code import allow_code
 
         allow_code()
     return given

@@ -211,7 +211,7 @@ def write_pictures(records: Sequence[Record], folder: Path) -> list[Path]:
 
 def pictures_of(record: Record) -> Iterator[TablePicture]:
     """The table at the start of a game and after every action, all cards open."""
-    from hearts_env.render.picture import picture_of
+    from hearts_env.views.picture import picture_of
 
     names = record.names() if record.tags else None
     replay = record.game.start()

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from hearts_agents import Agent, make_agent
 from hearts_agents.base import check_rules
-from hearts_agents.programs.bot_process import LAST_WORDS
+from hearts_agents.programs.process import LAST_WORDS
 from hearts_env import Game, HeartsError, Match, NotationError, Rules
 from hearts_env.cards import SUITS, parse_card
 from hearts_env.game.notation import Record, parse_games, parse_records

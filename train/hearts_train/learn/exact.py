@@ -32,7 +32,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from hearts_agents.models.tensors import Tensors
+from hearts_agents.models.checkpoint import Tensors
 from hearts_env.encoders import write_many
 from hearts_env.seeds import derived_seed
 from hearts_env.solve.best_response import best_response

@@ -16,8 +16,8 @@ from typing import Any
 import torch
 
 from hearts_agents.envs.pool import OpponentPool
+from hearts_agents.models.checkpoint import Tensors
 from hearts_agents.models.network import NetworkAgent
-from hearts_agents.models.tensors import Tensors
 from hearts_env.encoders import make_encoder
 from hearts_env.rules.rules import Rules
 from hearts_env.solve.tree import Tree

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from hearts_agents.base import ByRules
+from hearts_agents.base import PerGameAgent
 from hearts_agents.models.network import Network, NetworkAgent
 from hearts_agents.spec import make_agent
 from hearts_env.encoders import Encoder
@@ -38,7 +38,7 @@ def find_magnet(
 def _trained_player(name: str, rules: Rules, encoder: Encoder) -> NetworkAgent:
     try:
         agent = make_agent(name, seed=0)
-        agent = agent.player_of(rules) if isinstance(agent, ByRules) else agent
+        agent = agent.player_of(rules) if isinstance(agent, PerGameAgent) else agent
         if isinstance(agent, NetworkAgent):
             agent.check_rules(rules)
     except HeartsError as error:

@@ -17,7 +17,7 @@ from stable_baselines3.common.logger import Logger
 from hearts_agents.base import generator_state, restore_generator
 from hearts_agents.envs.pool import OpponentPool
 from hearts_agents.envs.sb3 import HeartsSB3VecEnv
-from hearts_agents.models.tensors import Tensors
+from hearts_agents.models.checkpoint import Tensors
 from hearts_env.seeds import derived_seed
 from hearts_env.support.arguments import check_array
 from hearts_train.learn import runs

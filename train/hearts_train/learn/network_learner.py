@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from hearts_agents.models.tensors import Tensors
+from hearts_agents.models.checkpoint import Tensors
 from hearts_env.encoders import Encoder
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import check_array

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from hearts_agents.models.tensors import Tensors
+from hearts_agents.models.checkpoint import Tensors
 from hearts_env.support.arrays import Floats32
 from hearts_train.learn import runs
 from hearts_train.learn import selfplay_kernel as sk

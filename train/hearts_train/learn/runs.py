@@ -30,11 +30,15 @@ from numpy.typing import NDArray
 
 from hearts_agents.models.checkpoint import (
     CHECKPOINT_NAME,
+    DIGEST,
     Checkpoint,
+    Tensors,
+    digest_of,
     read_checkpoint,
+    read_tensors,
     save_checkpoint,
+    write_tensors,
 )
-from hearts_agents.models.tensors import DIGEST, Tensors, digest_of, read_tensors, write_tensors
 from hearts_agents.spec import AgentSpec
 from hearts_env.support.errors import CheckpointError, quoted
 from hearts_env.support.files import held, is_held, remove_leftovers, write_whole

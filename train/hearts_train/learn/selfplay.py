@@ -25,7 +25,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from hearts_agents.models.tensors import Tensors
+from hearts_agents.models.checkpoint import Tensors
 from hearts_env.seeds import derived_seed
 from hearts_env.support.workers import Workers
 from hearts_train.learn import runs

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_agents.base import generator_state, restore_generator
-from hearts_agents.blame import describe
 from hearts_agents.envs.options import check_seat
 from hearts_agents.envs.pool import OpponentPool
+from hearts_agents.user_code import describe
 from hearts_env.batch.batch import BatchGame
 from hearts_env.encoders import Encoder
 from hearts_env.envs.rewards import Rewarder

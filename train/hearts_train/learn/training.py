@@ -76,7 +76,7 @@ def train(
         run_dir: folder of a new run; None: a new one, ``runs/NAME-1`` or a higher number.
         resume: folder of a run to go on with. A `config` then replaces the run's own (a larger
             budget, say), but not its rules, observation, network or seed. Code that the run's own
-            recipe names is not run unless ``hearts_agents.trust.allow_code`` was called.
+            recipe names is not run unless ``hearts_agents.allow_code`` was called.
         progress: show how it goes, on standard error.
 
     Raises:

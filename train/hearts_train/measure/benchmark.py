@@ -24,9 +24,9 @@ from typing import Any
 
 import numpy as np
 
-from hearts_agents.blame import blamed
 from hearts_agents.registry import versioned
 from hearts_agents.spec import AgentSpec
+from hearts_agents.user_code import blamed
 from hearts_env import HeartsError, Rules, __version__
 from hearts_env.seeds import secret_seed
 from hearts_env.solve.best_response import exploit

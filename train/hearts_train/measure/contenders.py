@@ -18,11 +18,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from hearts_agents import Agent, Player
-from hearts_agents.base import Adapted, check_rules
-from hearts_agents.blame import blamed
+from hearts_agents.base import AgentAdapter, check_rules
 from hearts_agents.models.checkpoint import Checkpoint
 from hearts_agents.programs.program_agent import ExternalAgent
 from hearts_agents.spec import AgentSpec, Kind
+from hearts_agents.user_code import blamed
 from hearts_env import BatchGame, HeartsError, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.support.arrays import Ints
@@ -278,7 +278,7 @@ class _InProcess:
         """End what it has started, like a program; once."""
         if self._is_open:
             self._is_open = False
-            own = self._player.player if isinstance(self._player, Adapted) else self._player
+            own = self._player.player if isinstance(self._player, AgentAdapter) else self._player
             _close(own, self._contender.name)
 
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol, TypeVar
 
-from hearts_agents.blame import describe
+from hearts_agents.user_code import describe
 from hearts_env import HeartsError
 from hearts_env.support.arguments import check_choice, check_number
 from hearts_env.support.errors import needs

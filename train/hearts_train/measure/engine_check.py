@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_agents import make_agent
-from hearts_agents.programs.bot_process import REFUSED, BotError
+from hearts_agents.programs.process import REFUSED, ProgramError
 from hearts_agents.programs.program_agent import EXEC, ExternalAgent
 from hearts_env import BatchGame, Rules
 from hearts_env import kernel as k
@@ -108,7 +108,7 @@ def _tried(
         begin = time.perf_counter()
         try:
             agent.start(rules)
-        except BotError as error:
+        except ProgramError as error:
             if error.kind != REFUSED:
                 yield Verdict("start", FAULT, str(error))
                 return

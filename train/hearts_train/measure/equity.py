@@ -17,7 +17,7 @@ import numpy as np
 
 from hearts_env import BatchGame, HeartsError, Rules, __version__
 from hearts_env import kernel as k
-from hearts_env.game.scoreboard import Scoreboard
+from hearts_env.game.match import Scoreboard
 from hearts_env.seeds import derived_seed
 from hearts_env.solve.deal_results import DealResults, check_same_deals, load_results
 from hearts_env.solve.match_equity import MatchEquity

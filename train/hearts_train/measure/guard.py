@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_agents import Agent
-from hearts_agents.base import Adapted
-from hearts_agents.blame import describe
+from hearts_agents.base import AgentAdapter
 from hearts_agents.models.network import NetworkAgent
 from hearts_agents.models.solved import SolvedAgent
 from hearts_agents.programs.program_agent import ExternalAgent
 from hearts_agents.registry import OWN, find_factory
+from hearts_agents.user_code import describe
 from hearts_env import IllegalActionError, PlayerView
 from hearts_env.batch.views import BatchView
 from hearts_env.game.game import action_number
@@ -103,7 +103,7 @@ def _ask_program(agent: ExternalAgent, views: BatchView, games: Ints | None) -> 
 
 
 def _ask_outside(agent: Agent, views: BatchView, check_signals: Callable[[], None]) -> Answer:
-    if isinstance(agent, Adapted) and not callable(getattr(agent.player, "act_batch", None)):
+    if isinstance(agent, AgentAdapter) and not callable(getattr(agent.player, "act_batch", None)):
         return _ask_each(agent.player.act, views, check_signals)
     if _asks_one_by_one(agent):
         return _ask_each(agent.act, views, check_signals)

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_agents import Agent, make_agent
-from hearts_agents.base import Adapted, check_rules
+from hearts_agents.base import AgentAdapter, check_rules
 from hearts_agents.baselines import Pro
-from hearts_agents.blame import blamed
 from hearts_agents.search import Pimc
+from hearts_agents.user_code import blamed
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env.batch.views import BatchView
 from hearts_train.measure.guard import ask_one, is_ours
@@ -119,7 +119,7 @@ def _hint(agent: Agent, view: PlayerView, name: str) -> Hint:
 
 def _has_chances(agent: Agent) -> bool:
     """Whether an agent gives probabilities of its own, not just its choice."""
-    player = agent.player if isinstance(agent, Adapted) else agent
+    player = agent.player if isinstance(agent, AgentAdapter) else agent
     own = getattr(type(player), "action_probs", None)
     return own is not None and own is not Agent.action_probs
 

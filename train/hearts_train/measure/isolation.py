@@ -40,14 +40,14 @@ from typing import IO, Any
 import numpy as np
 
 from hearts_agents import Agent
-from hearts_agents.blame import describe
-from hearts_agents.programs.subprocesses import (
+from hearts_agents.programs.process import (
     close_pipes,
     kill_child,
     python_environment,
     start_child,
 )
 from hearts_agents.spec import AgentSpec
+from hearts_agents.user_code import describe
 from hearts_env import HeartsError, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.support.arrays import Floats, Ints

@@ -18,7 +18,7 @@ import numpy as np
 
 from hearts_env import HeartsError, Match, Rules, __version__
 from hearts_env.batch.views import BatchView
-from hearts_env.game.scoreboard import Scoreboard
+from hearts_env.game.match import Scoreboard
 from hearts_env.seeds import derived_seed, secret_seed
 from hearts_env.support.arguments import check_seed
 from hearts_env.support.arrays import Floats

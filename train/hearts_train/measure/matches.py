@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_env import Rules, settle
-from hearts_env.game.scoreboard import Scoreboard
+from hearts_env.game.match import Scoreboard
 
 
 def string_matches(

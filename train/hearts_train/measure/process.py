@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from hearts_agents import Agent
-from hearts_agents.blame import describe
+from hearts_agents.user_code import describe
 from hearts_env import HeartsError, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.solve.best_response import policy_asker

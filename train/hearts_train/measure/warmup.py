@@ -33,7 +33,7 @@ from hearts_agents import make_agent
 from hearts_agents.attackers import Attacker
 from hearts_agents.baselines import NAMES
 from hearts_agents.envs.vector import HeartsVectorEnv
-from hearts_agents.programs.subprocesses import (
+from hearts_agents.programs.process import (
     close_pipes,
     kill_child,
     python_environment,

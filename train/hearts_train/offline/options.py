@@ -12,7 +12,7 @@ import numpy as np
 
 from hearts_env import HeartsError, Rules, __version__
 from hearts_env.encoders import ENCODERS, make_encoder
-from hearts_env.envs.form import MASKS, Form
+from hearts_env.envs.observations import MASKS, ObservationFormat
 from hearts_env.envs.rewards import Rewarder
 from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_env.support.arguments import (
@@ -111,7 +111,9 @@ class DatasetOptions:
             seed=check_seed(others.pop("seed", 0)),
             formats=formats,
             observation=observation,
-            dtype=None if dtype is None else Form(rules, observation, dtype, place).dtype.name,
+            dtype=None
+            if dtype is None
+            else ObservationFormat(rules, observation, dtype, place).dtype.name,
             action_mask=check_choice("action_mask", place, MASKS),
             reward=Rewarder(rules, others.pop("reward", "margin")).kind,
             exact=_exact(exact, rules, formats),
@@ -122,9 +124,9 @@ class DatasetOptions:
         )
 
     @property
-    def form(self) -> Form:
+    def form(self) -> ObservationFormat:
         """How the environments show what the episodes' observations are made of."""
-        return Form(self.rules, self.observation, self.dtype, self.action_mask)
+        return ObservationFormat(self.rules, self.observation, self.dtype, self.action_mask)
 
     def to_json(self) -> dict[str, Any]:
         """All of it, of types that JSON knows."""

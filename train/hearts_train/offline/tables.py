@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from hearts_agents.programs.view_lines import ViewLines
 from hearts_env import Game
 from hearts_env import kernel as k
-from hearts_env.position import PHASES
 from hearts_env.support.arrays import Ints
+from hearts_env.views.position import PHASES
 from hearts_train.offline.exact import Values
 from hearts_train.offline.options import DatasetOptions, library
 from hearts_train.offline.playing import Played

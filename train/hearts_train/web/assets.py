@@ -18,8 +18,7 @@ from typing import Any
 
 from hearts_env import HeartsError
 from hearts_env.cards import ALL_CARDS
-from hearts_env.render.card_art import HEIGHT, card_back, card_face, large_face
-from hearts_env.render.shapes import Group
+from hearts_env.render.shapes import HEIGHT, Group, card_back, card_face, large_face
 from hearts_env.render.svg import svg_lines
 
 STATIC = Path(__file__).parent / "static"

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hearts_agents.blame import blamed
+from hearts_agents.user_code import blamed
 from hearts_env import Game, HeartsError, PlayerView
 from hearts_env.solve.beliefs import belief, check_two_players, has_exact_worlds
 from hearts_env.views.worlds import Worlds

@@ -1,4 +1,4 @@
-"""The form in which environments hand out observations: their dtype, and where the mask is.
+"""How environments hand out observations: their dtype, and where the mask is.
 
 One home for all of them: PettingZoo's, Gymnasium's and stable-baselines3's, single and many.
 """
@@ -25,7 +25,7 @@ DType: TypeAlias = str | type[np.generic] | np.dtype[Any] | None
 """One of ``DTYPES`` by its name or as NumPy has it; None: the encoder's own."""
 
 
-class Form:
+class ObservationFormat:
     """What an environment makes of an encoder's array and of a mask.
 
     The dtype is the encoder's own (int8; of ``bits`` and ``text`` uint8, of ``belief`` float32)
@@ -36,7 +36,7 @@ class Form:
     def __init__(
         self, rules: Rules, observation: str | Encoder, dtype: DType, action_mask: str
     ) -> None:
-        """The form of the observations of one environment.
+        """The observations of one environment.
 
         Args:
             rules: what is played.

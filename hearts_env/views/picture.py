@@ -8,12 +8,11 @@ from fractions import Fraction
 import numpy as np
 
 from hearts_env import kernel as k
-from hearts_env._turn import write_scores, write_view
 from hearts_env.cards import SUITS, list_of
-from hearts_env.position import Position
 from hearts_env.render.scene import SeatPicture, TablePicture, count_text
 from hearts_env.support.arguments import check_player
 from hearts_env.support.errors import HeartsError, did_you_mean
+from hearts_env.views.position import Position
 
 MOVER, ALL = "current_player", "all"
 
@@ -133,7 +132,7 @@ def _seen(game: Position, seat: int) -> Position:
     seen = Position()
     seen.rules, seen.vector = game.rules, np.empty(len(game.vector), np.int64)
     seat = check_player(seat, game.rules.players)
-    write_view(game.rules.vector, game.vector, seat, seen.vector)
+    k.write_view(game.rules.vector, game.vector, seat, seen.vector)
     return seen
 
 
@@ -146,7 +145,7 @@ def _cards(position: Position, field: int, seat: int) -> tuple[str, ...]:
 def _scores(position: Position) -> list[int]:
     """The scores by seat, of a deal that is over."""
     scores = np.empty(position.rules.players, np.int64)
-    write_scores(position.rules.vector, position.vector, scores)
+    k.write_scores(position.rules.vector, position.vector, scores)
     return [int(score) for score in scores]
 
 

@@ -1,22 +1,144 @@
-"""A program that answers lines with lines: started, asked within limits, and ended with its group.
+"""Programs that this process starts, asks for lines within limits, and ends with all they started.
 
-Nothing here knows what the lines say; ``program_agent`` does.
+A child has a session of its own, so that Ctrl-C at the terminal does not reach it, and is ended
+with its whole group. If this process comes to a sudden end (SIGKILL, out of memory), a guard ends
+the groups that are left: a shell that reads from a pipe which group began and which was ended, and
+acts when the pipe is closed. Nothing here knows what the lines say.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 import weakref
+from collections.abc import Mapping, Sequence
+from typing import IO
 
-from hearts_agents.programs.subprocesses import close_pipes, kill_child, start_child
 from hearts_env import HeartsError
 from hearts_env.support import clock
+
+_GUARD = r"""
+trap '' HUP INT TERM
+groups=' '
+while read -r word group; do
+    case $word in
+        +) groups="$groups$group " ;;
+        -) groups="${groups%% $group *} ${groups#* $group }" ;;
+    esac
+done
+for group in $groups; do kill -9 "-$group"; done
+"""
+_GUARD_SECONDS = 2.0  # to end when this process ends
+
+
+def start_child(
+    command: Sequence[str],
+    *,
+    stderr: int | IO[bytes] | None = None,
+    environment: Mapping[str, str] | None = None,
+    bufsize: int = -1,
+) -> subprocess.Popen[bytes]:
+    """Start a program whose standard input and output are pipes; ``kill_child`` ends it.
+
+    Raises:
+        OSError, ValueError: if it cannot be started.
+    """
+    process = subprocess.Popen(
+        command,
+        bufsize=bufsize,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        env=environment,
+        start_new_session=True,
+    )
+    _guard.note("+", process.pid)
+    return process
+
+
+def python_environment() -> dict[str, str]:
+    """The environment for a Python that finds the modules that this one finds."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+
+
+def kill_child(process: subprocess.Popen[bytes]) -> None:
+    """End a child now, with all that it has started, and wait for it; not twice at once."""
+    if sys.platform == "win32":
+        process.kill()
+    else:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    _guard.note("-", process.pid)
+    process.wait()
+
+
+def close_pipes(process: subprocess.Popen[bytes]) -> None:
+    """Close the pipes to a child that was ended, when nobody reads or writes any more."""
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            with contextlib.suppress(OSError):  # what was written last cannot be sent
+                pipe.close()
+
+
+class _Guard:
+    """The shell that ends what is left when this process is gone."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()  # a child may be found unused, and ended, within `note`
+        self._owner = 0
+        self._process: subprocess.Popen[bytes] | None = None
+        self._known: set[int] = set()
+
+    def note(self, word: str, group: int) -> None:
+        """Tell it that a group began (``+``) or was ended (``-``); once for each."""
+        if sys.platform == "win32":
+            return
+        with self._lock:
+            if self._owner != os.getpid():  # none yet, or that of the process this is a fork of
+                self._owner, self._known = os.getpid(), set()
+                self._start()
+            if (word == "+") == (group in self._known):
+                return
+            self._known ^= {group}
+            if self._process is not None and self._process.stdin is not None:
+                # At exit the pipe may be closed before the last finalizer ends its child.
+                with contextlib.suppress(OSError, ValueError):
+                    os.write(self._process.stdin.fileno(), f"{word} {group}\n".encode())
+
+    def _start(self) -> None:
+        self._process = None
+        with contextlib.suppress(OSError):  # without it all else works
+            self._process = subprocess.Popen(
+                ["/bin/sh", "-c", _GUARD],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                start_new_session=True,
+            )
+            atexit.register(self._close, self._process, self._owner)
+
+    @staticmethod
+    def _close(process: subprocess.Popen[bytes], owner: int) -> None:
+        if owner != os.getpid() or process.stdin is None:
+            return
+        process.stdin.close()
+        try:
+            process.wait(_GUARD_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+_guard = _Guard()
+
 
 if sys.platform != "win32":
     import fcntl
@@ -36,7 +158,7 @@ _LOOK_MILLISECONDS = 50  # how often it is looked at whether it still runs
 _LAST_SECONDS = 1.0  # to end by itself: after `bye`, and to be asked for its exit status
 
 
-class BotError(HeartsError):
+class ProgramError(HeartsError):
     """A program that crashed, was late or answered with nonsense.
 
     Attributes:
@@ -48,22 +170,22 @@ class BotError(HeartsError):
         self.kind = kind
 
 
-class BotProcess:
+class LineProcess:
     """A program that was started."""
 
     def __init__(self, command: list[str]) -> None:
         """Start it, without waiting for it.
 
         Raises:
-            BotError: if it cannot be started.
+            ProgramError: if it cannot be started.
         """
         if sys.platform == "win32":
-            raise BotError("programs are asked through pipes that Windows has not; use Linux")
+            raise ProgramError("programs are asked through pipes that Windows has not; use Linux")
         try:
             process = start_child(command, stderr=subprocess.PIPE, bufsize=0)
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
-            raise BotError(
+            raise ProgramError(
                 f"it cannot be started ({reason}); make it executable, or name its interpreter "
                 "too, as in exec:python3 bot.py"
             ) from None
@@ -100,7 +222,7 @@ class BotProcess:
         """Send lines that this many lines are to answer; what the pipe does not take is sent later.
 
         Raises:
-            BotError: if it has written a line that nobody asked for. It is ended.
+            ProgramError: if it has written a line that nobody asked for. It is ended.
         """
         try:
             if not self._due:
@@ -110,7 +232,7 @@ class BotProcess:
             self._due += answers
             self._unsent += lines
             self._push()
-        except BotError:
+        except ProgramError:
             raise
         except BaseException:  # Ctrl-C: half a message may have been sent
             self.kill()
@@ -124,11 +246,11 @@ class BotProcess:
             most: its bytes.
 
         Raises:
-            BotError: if it ends, is late, or writes a longer line. It is ended.
+            ProgramError: if it ends, is late, or writes a longer line. It is ended.
         """
         try:
             line = self._line(clock.now() + seconds, seconds, most)
-        except BotError:
+        except ProgramError:
             raise
         except BaseException:
             self.kill()
@@ -212,17 +334,17 @@ class BotProcess:
         except ValueError:
             return f"was ended by signal {-status}"
 
-    def failed(self, what: str) -> BotError:
+    def failed(self, what: str) -> ProgramError:
         """End it for an answer that makes no sense; returns the error to raise."""
         return self._failed(ILLEGAL, what)
 
-    def _failed(self, kind: str, what: str) -> BotError:
+    def _failed(self, kind: str, what: str) -> ProgramError:
         for _ in range(16):  # at most a megabyte, should it never stop
             if not self._listen():
                 break
         self.kill()
         words = self.last_words()
-        return BotError(what + (LAST_WORDS + words if words else ""), kind)
+        return ProgramError(what + (LAST_WORDS + words if words else ""), kind)
 
     def last_words(self) -> str:
         """The last lines of its standard error, in one line without control characters."""

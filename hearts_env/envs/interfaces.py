@@ -1,20 +1,27 @@
-"""The environment for libraries in which all agents act at once: PettingZoo's parallel interface.
+"""PettingZoo's interfaces around ``raw_env``: turns in order, and all agents at once.
 
-In Hearts one agent acts at a time. As by PettingZoo's ``turn_based_aec_to_parallel``, each step
-plays the action of the agent whose turn it is, and whatever the others give is left aside.
+The loop over turns and the wrapper that enforces the order of calls do what PettingZoo's do.
+Theirs ask for each attribute through ``__getattr__``, several times a turn.
+
+In Hearts one agent acts at a time. As by PettingZoo's ``turn_based_aec_to_parallel``, each step of
+the parallel form plays the action of the agent whose turn it is, and whatever the others give is
+left aside.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 from pettingzoo import AECEnv, ParallelEnv
+from pettingzoo.utils.env import AECIterable
+from pettingzoo.utils.wrappers import OrderEnforcingWrapper
+from pettingzoo.utils.wrappers.order_enforcing import AECOrderEnforcingIterable
 
-from hearts_env.envs.form import Observation
+from hearts_env.envs.observations import Observation
 from hearts_env.game.game import Game
 from hearts_env.game.match import Match
 from hearts_env.game.state import FloatArray
@@ -26,6 +33,78 @@ Infos = dict[str, dict[str, Any]]
 Step = tuple[
     dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Any]
 ]
+
+
+class Turns(AECIterable):  # type: ignore[misc]
+    """PettingZoo's loop over turns, written as a generator, which is quicker."""
+
+    def __iter__(self) -> Iterator[str]:
+        env, left = self.env, self.max_iter
+        while env.agents and left > 0:
+            left -= 1
+            yield env.agent_selection
+
+
+class _TurnsInOrder(AECOrderEnforcingIterable):  # type: ignore[misc]
+    """The same where every turn must have been played before the next."""
+
+    def __iter__(self) -> Iterator[str]:
+        wrapper, env, left = self.env, self.env.env, self.max_iter
+        while env.agents and left > 0:
+            left -= 1
+            agent = env.agent_selection
+            if not wrapper._has_updated:
+                raise AssertionError("need to call step() or reset() in a loop over `agent_iter`")
+            wrapper._has_updated = False
+            yield agent
+
+
+class InOrder(OrderEnforcingWrapper):  # type: ignore[misc]
+    """PettingZoo's wrapper, with short ways to what is asked for at every step.
+
+    Its own way is through ``__getattr__``, several times for each ``last()``. A property that
+    raises AttributeError hands over to just that, and so to its message.
+    """
+
+    @property
+    def agents(self) -> list[str]:
+        """Who is still in the episode."""
+        if not self._has_reset:
+            raise AttributeError
+        return self.env.agents
+
+    @property
+    def agent_selection(self) -> str:
+        """Whose turn it is."""
+        if not self._has_reset:
+            raise AttributeError
+        return self.env.agent_selection
+
+    def agent_iter(self, max_iter: int = 2**63) -> AECOrderEnforcingIterable:
+        """Whose turn it is, for a loop with a ``step`` each time, until nobody is left."""
+        if not self._has_reset:
+            return super().agent_iter(max_iter)
+        return _TurnsInOrder(self, max_iter)
+
+    def last(
+        self,
+        observe: bool = True,  # noqa: FBT001, FBT002  # as PettingZoo has it
+    ) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Observation, reward since the last turn, termination, truncation and info."""
+        if not self._has_reset:
+            return super().last(observe)
+        return self.env.last(observe)
+
+    def __str__(self) -> str:
+        return str(self.env)
+
+    def step(self, action: int | None) -> None:
+        """Do the action of the agent whose turn it is."""
+        if self._has_reset and self.env.agents:
+            self._has_updated = True
+            self.env.step(action)
+        else:
+            super().step(action)
 
 
 class ParallelHearts(ParallelEnv):  # type: ignore[misc]
@@ -55,7 +134,8 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
         self._n = table.rules.num_actions
         n = self._n + self.has_noop
         self._action_spaces = {agent: spaces.Discrete(n) for agent in self.agents}
-        self._observation_spaces = {agent: table.form.space(n) for agent in self.agents}
+        space = table.observation_format.space(n)
+        self._observation_spaces = dict.fromkeys(self.agents, space)
 
     @property
     def rules(self) -> Rules:
@@ -206,7 +286,7 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
             info = infos[agent] = table.infos[agent].copy()
             if table.text_infos:
                 info["active_agent"] = "" if is_over else table.agent_selection
-            if self.has_noop and table.form.mask_in_info:
+            if self.has_noop and table.observation_format.mask_in_info:
                 info["action_mask"] = _with_noop(info["action_mask"])
         return infos
 
