@@ -446,11 +446,11 @@ SIZED = ("two_player", "mini", "micro", "classic", "party players=3", "party pla
 
 
 @part
-def game_sizes() -> str:
+def game_sizes(*names: str) -> str:
     """How large some games are."""
     (record,) = results("complexity")
     found = [Complexity.of(row) for row in record["commands"][0]["results"]]
-    rows = [[f"`{row[0]}`", *row[1:]] for row in size_rows(found) if row[0] in SIZED]
+    rows = [[f"`{row[0]}`", *row[1:]] for row in size_rows(found) if row[0] in (names or SIZED)]
     return table(SIZE_COLUMNS, rows)
 
 
@@ -522,13 +522,13 @@ def benchmark_deals() -> str:
 
 
 @part
-def benchmark_field(track: str, split: str) -> str:
-    """The margins of a track's players over each other."""
+def benchmark_field(track: str, split: str, *of: str) -> str:
+    """The margins of a track's players, or of some, over each other."""
     names = TRACKS[track].field
     played = {(p["agent"], p["opponent"]): p for p in read_field()[f"{track} {split}"]["pairings"]}
     rows = [
         [f"`{one}`", *("" if one == other else interval(played[one, other]) for other in names)]
-        for one in names
+        for one in of or names
     ]
     return table(["margin of", *(f"over `{name}`" for name in names)], rows)
 
