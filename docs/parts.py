@@ -26,7 +26,6 @@ from hearts_agents.attackers import METHODS
 from hearts_env import Rules, hearts_v0, kernel
 from hearts_env.cards import DIRECTIONS, MAX_ROTATION, CardPoints
 from hearts_env.encoders import ENCODERS, HistoryEncoder
-from hearts_env.encoders.base import BlockEncoder
 from hearts_env.rules import rules as rules_module
 from hearts_env.rules.explain import match_rules, meaning_of
 from hearts_env.rules.presets import PRESETS
@@ -239,7 +238,8 @@ def encoder(name: str, preset: str) -> str:
         plays = "a card played, in order; zeros where none has been played yet"
         kinds.append((f"{len(kinds)} to {space.shape[0] - 1}", "`play`", plays))
         text += table(["row", "kind", "meaning"], kinds) + "\n"
-    elif isinstance(made, BlockEncoder):
+    else:
+        assert hasattr(made, "blocks"), f"{name} has no places"
         places = [(block.name, block.size, block.meaning) for block in made.blocks(rules)]
     starts = np.cumsum([0, *(size for _, size, _ in places)])
     assert starts[-1] == space.shape[-1], f"{name} of {preset} has no such table"

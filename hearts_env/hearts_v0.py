@@ -131,7 +131,7 @@ from hearts_env import kernel as k
 from hearts_env.encoders import Encoder, step_of
 from hearts_env.envs.drawing import FPS, RENDER_MODES, Drawer
 from hearts_env.envs.infos import (
-    Deal,
+    DealText,
     no_result,
     read_only,
     read_only_values,
@@ -300,7 +300,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         # Copied into the info of whoever waits; who is to act gets a mask of its own.
         nothing = no_result(self.rules, is_match=self.episode == "match")
         self._mask_in_info = own.mask_in_info
-        self._no_result = self._with_no_mask(read_only_values(self._told(nothing)))
+        self._no_result = self._with_no_mask(read_only_values(self._wanted(nothing)))
         self._scratch = {*self.__dict__, "_scratch"} - kept  # the names of all that is set here
 
     # -- spaces -----------------------------------------------------------------------------------
@@ -364,7 +364,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         """Observation, reward since the last turn, termination, truncation and info.
 
         Raises:
-            HeartsError: if nobody is left in the episode, or it has not begun.
+            HeartsError: if nobody is left in the episode, or there was no reset.
         """
         if self._game is None or not self.agents:
             raise HeartsError("last: nobody is to act; call reset() to begin an episode")
@@ -562,14 +562,14 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
     def _give_result(self, game: Game) -> None:
         """Clear everybody's mask, and write the deal's result to everybody's info."""
         offender = None if self._offender is None else self._seats[self._offender]
-        result = read_only_values(self._told(result_of(game, self.match, offender=offender)))
-        facts, deal = self._with_no_mask(result), Deal(game) if self.text_infos else None
+        result = read_only_values(self._wanted(result_of(game, self.match, offender=offender)))
+        facts, deal = self._with_no_mask(result), DealText(game) if self.text_infos else None
         self._ready = None
         for agent in self.possible_agents:
             self.infos[agent] = facts.copy() if deal is None else with_deal(facts, deal)
 
-    def _told(self, info: dict[str, Any]) -> dict[str, Any]:
-        """An info as it is told: without its texts, if none are wanted."""
+    def _wanted(self, info: dict[str, Any]) -> dict[str, Any]:
+        """`info`; without its texts, if none are wanted."""
         return info if self.text_infos else without_texts(info)
 
     def _with_no_mask(self, info: dict[str, Any]) -> dict[str, Any]:
@@ -637,7 +637,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             masks = {key: info[key] for key in ("action_mask",) if key in info}
             self.infos[agent] = read_only_values(info) | masks
         match = self.match
-        if match is not None:  # whose deal it is; one that is cut off has begun the next already
+        if match is not None:  # whose deal it is; where it was cut off, the next is dealt already
             self._game = match.game if self._game == match.game else match.last_game
         self._make_scratch()
 

@@ -21,9 +21,9 @@ import uvicorn
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from hearts_env import Game
+from hearts_train.session.folders import ServerFolder
 from hearts_train.web.app import create_app
 from hearts_train.web.players import Players
-from hearts_train.web.store import Store
 from tests.web import LIMIT, wait_until
 
 expect.set_options(timeout=1000 * LIMIT)
@@ -55,7 +55,7 @@ _IN_SIGHT = """(node) => {
 
 def make_server(folder: Path, runs: Sequence[Path] = ()) -> uvicorn.Server:
     """The real application."""
-    app = create_app(Store(folder), Players(), runs=runs)
+    app = create_app(ServerFolder(folder), Players(), runs=runs)
     return uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1))
 
 

@@ -22,8 +22,8 @@ from hearts_env import kernel as k
 from hearts_env.seeds import derived_seed, secret_seed
 from hearts_env.support.interrupts import SIGNALS
 from hearts_env.support.progress import silent
-from hearts_train.command.opening import open_table
 from hearts_train.command.reports import prepare
+from hearts_train.command.terminal import open_table
 from hearts_train.measure.contenders import Contender
 from hearts_train.measure.evaluation import Contest, evaluate
 from hearts_train.measure.guard import KINDS, NO_ACTION, Fault
@@ -395,7 +395,7 @@ def test_a_time_limit_needs_isolation():
 def at_the_table(agent, seed):
     table = open_table(Rules.preset("micro"), [agent], seed, 0, is_match=False)
     while not table.game.is_over:
-        if table.play.player == 0:
+        if table.table.turn == 0:
             table._do(table.game.legal_actions()[0])
         else:
             table._let_act()

@@ -60,7 +60,7 @@ ALONE = {
 ROOMS = {
     "hearts_env": "support cards kernel seeds rules render views game encoders batch envs "
     "hearts_v0 solve openspiel",
-    "train/hearts_train": "screen store measure offline learn web console command",
+    "train/hearts_train": "screen store session measure offline learn web console command",
 }
 """The rooms of a package, each of which may import only those before it."""
 

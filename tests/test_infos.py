@@ -11,12 +11,14 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.vector import AutoresetMode
 
 from hearts_agents import Agent, HeartsEnv, HeartsVectorEnv, make_agent
 from hearts_agents.envs.gym_env import ENV_ID, register_envs
 from hearts_env import Game, HeartsError, Match, Rules, hearts_v0
 from hearts_env import kernel as k
 from hearts_env.encoders import ENCODERS
+from hearts_env.envs.observations import MASKS
 from hearts_env.rules.presets import PRESETS
 from hearts_env.seeds import derived_seed, episode_seed, secret_seed, siphash
 from tests.learners import WAYS, assert_nothing_hidden_shows, decisions, plain
@@ -28,30 +30,76 @@ GAMES = [(name, n) for name, (numbers, _) in PRESETS.items() for n in numbers]
 RULES = [("two_player", 2), ("classic", 4), ("hoyle", 3)]
 
 
-def steps_of(env: Any, seed: int, episodes: int = 2) -> Iterator[tuple[dict[str, Any], bool]]:
-    """The infos of a single environment under random legal play, and whether one is of the end."""
+def infos_of(way: str, *args: Any, seed: int = 3, **options: Any) -> Iterator[tuple[str, Any]]:
+    """Every info of random legal play through an environment, each with the kind that it is of."""
     rng = np.random.default_rng(seed)
-    for number in range(episodes):
-        _, info = env.reset(seed=seed if number == 0 else None)
-        yield info, False
-        over = False
-        while not over:
-            _, _, terminated, truncated, info = env.step(
-                rng.choice(info["action_mask"].nonzero()[0])
-            )
-            over = terminated or truncated
-            yield info, over
+
+    def choose(mask: Any) -> Any:
+        """A legal action in each row; 0 where there is none."""
+        return (mask * rng.random(mask.shape)).argmax(-1)
+
+    if way in ("hearts_v0", "parallel"):
+        env: Any = getattr(hearts_v0, {"hearts_v0": "raw_env"}.get(way, "parallel_env"))(
+            *args, **options
+        )
+        table = env.unwrapped if way == "hearts_v0" else env.aec_env
+        for number in range(2):
+            result = env.reset(seed=seed + number)
+            while True:
+                for info in (env.infos if way == "hearts_v0" else result[-1]).values():
+                    assert way == "parallel" or (info.get("deal", "") != "") <= _has_ended(table)
+                    yield "step", info
+                if table._is_stopped:
+                    break
+                mask = np.array([table.game.legal_mask >> i & 1 for i in range(table._num_actions)])
+                action = int(choose(mask))
+                result = env.step({table.agent_selection: action} if way == "parallel" else action)
+    elif way == "gymnasium":
+        single = HeartsEnv(*args, **options)
+        for number in range(2):
+            _, info = single.reset(seed=seed if number == 0 else None)
+            over = False
+            while True:
+                yield "step", info
+                assert (info["seed"] == -1) == (not over)
+                assert info.get("deal", "") == "" or over
+                if over:
+                    break
+                _, _, ended, cut, info = single.step(choose(single.action_masks()))
+                over = ended or cut
+    elif way == "vector":
+        envs = HeartsVectorEnv(3, *args, **options)
+        _, infos = envs.reset(seed=seed)
+        for _ in range(40):
+            told = {key: infos.pop(key) for key in [*infos] if "final_" in key}
+            assert len(told) in (0, 4)  # these come as Gymnasium has them
+            yield "step", infos
+            if told:
+                over = told["_final_info"]
+                yield "end", {k: v for k, v in told["final_info"].items() if k[0] != "_"}
+                assert told["final_info"]["seed"][over].all()
+            *_, ended, cut, infos = envs.step(choose(envs.action_masks()))
+            over = ended | cut
+            if options.get("autoreset_mode") is AutoresetMode.DISABLED and over.any():
+                _, infos = envs.reset(options={"reset_mask": over})
+    else:
+        pytest.importorskip("stable_baselines3")
+        from hearts_agents.envs.sb3 import HeartsSB3VecEnv
+
+        many = HeartsSB3VecEnv(3, *args, seed=seed, **options)
+        many.reset()
+        yield from (("step", info) for info in many.reset_infos)
+        for _ in range(40):
+            _, _, dones, infos = many.step(choose(many.action_masks()))
+            for done, info in zip(dones, infos, strict=True):
+                last = info.keys() & {"episode", "terminal_observation"}  # as it wants them
+                assert len(last) == 2 * done
+                yield "step", {key: info[key] for key in info.keys() - last}
 
 
-def vector_steps(envs: Any, seed: int, steps: int) -> Iterator[dict[str, Any]]:
-    """The infos of a vector environment under random legal play."""
-    rng = np.random.default_rng(seed)
-    _, infos = envs.reset(seed=seed)
-    for _ in range(steps):
-        yield infos
-        masks = np.stack(infos["action_mask"])
-        *_, infos = envs.step((masks * rng.random(masks.shape)).argmax(1))
-    yield infos
+def _has_ended(table: Any) -> bool:
+    """Whether a deal has."""
+    return table._is_stopped or (table.match is not None and table.match.num_deals > 0)
 
 
 def shape_of(info: dict[str, Any]) -> dict[str, Any]:
@@ -77,51 +125,72 @@ def leaves(value: Any) -> Iterator[Any]:
 
 
 # ---- keys and types ------------------------------------------------------------------------------
-EVERYWHERE = {"action_mask", "scores", "points", "shooter", "offender"}
+EVERYWHERE = {"action_mask", "scores", "points", "shooter", "offender", "deal"}
+INSIDE = {"seat", "seed", "opponent"}
+"""What environments with opponents inside say too."""
+DOORS = ("hearts_v0", "parallel", "gymnasium", "vector", "stable-baselines3")
 
 
+@pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("episode", ["deal", "match"])
 @pytest.mark.parametrize(("rules", "players"), RULES)
-def test_infos_of_the_single_environment_have_the_same_keys_and_types_always(
-    rules: str, players: int, episode: str
+def test_infos_have_the_same_keys_and_types_always(
+    rules: str, players: int, episode: str, door: str
 ) -> None:
+    """No value is None or not a number; of single environments each info is a plain dictionary."""
     cut = {"max_deals": 2} if episode == "match" else {}
-    env = HeartsEnv(rules, players, episode=episode, opponent="easy", **cut)
-    first, ends = None, 0
-    for info, over in steps_of(env, 3):
-        assert type(info) is dict  # JAX's trees, and so Minari, know no other dictionaries
-        first = first or shape_of(info)
-        assert shape_of(info) == first
-        ends += over
-        assert (info["seed"] == -1) == (not over)
-        assert (info["deal"] == "") == (not over)
-        if not over:
-            assert not info["scores"].any()
-    assert ends == 2
-    assert first is not None
-    told = {"totals", "winner"} if episode == "match" else set()
-    assert first.keys() >= EVERYWHERE | {"seat", "seed", "opponent", "deal"} | told
-    assert first["scores"] == (np.ndarray, np.int64, (players,))
-    assert first["shooter"] == first["seed"] == (np.int64, np.int64, ())
+    first: dict[str, Any] = {}
+    for kind, info in infos_of(door, rules, players, episode=episode, **cut):
+        assert first.setdefault(kind, shape_of(info)) == shape_of(info)
+        # JAX's trees, and so Minari, know no other dictionaries.
+        assert door != "gymnasium" or type(info) is dict
+        for leaf in leaves(info):
+            assert leaf is not None
+            assert leaf == leaf
+    expected = EVERYWHERE | ({"totals", "winner"} if episode == "match" else set())
+    expected |= INSIDE if door not in ("hearts_v0", "parallel") else set()
+    assert first["step"].keys() >= expected
+    rows = (3,) if door == "vector" else ()
+    assert first["step"]["scores"] == (np.ndarray, np.int64, (*rows, players))
+    assert door == "vector" or first["step"]["shooter"] == (np.int64, np.int64, ())
+    if door == "vector":
+        own = {key for key in first["step"] if key[0] != "_"}
+        assert first["end"].keys() - own == {"episode"}
+        assert all(first["end"][key] == first["step"][key] for key in own)
 
 
-@pytest.mark.parametrize("episode", ["deal", "match"])
-@pytest.mark.parametrize(("rules", "players"), RULES)
-def test_infos_of_hearts_v0_have_the_same_keys_and_types_always(
-    rules: str, players: int, episode: str
+MASKED = [{"action_mask": mask} for mask in MASKS]
+MODES = [{"autoreset_mode": mode} for mode in AutoresetMode]
+
+
+@pytest.mark.parametrize(
+    ("door", "options"),
+    [
+        *((door, options) for door in DOORS for options in MASKED),
+        *(("vector", options) for options in MODES),
+        *((door, {"episode": "match", "reward": "win", "max_deals": 2}) for door in DOORS),
+        ("parallel", {"noop": True}),
+    ],
+    ids=str,
+)
+def test_infos_without_texts_are_numbers_and_have_all_else(
+    door: str, options: dict[str, Any]
 ) -> None:
-    cut = {"max_deals": 2} if episode == "match" else {}
-    env: Any = hearts_v0.raw_env(rules, players, episode=episode, **cut)
-    shapes = []
-    for seed in (1, 2):
-        env.reset(seed=seed)
-        shapes += [shape_of(info) for info in env.infos.values()]
-        while not env._is_stopped:
-            env.step(env.game.legal_actions()[-1])
-            shapes += [shape_of(info) for info in env.infos.values()]
-    assert all(shape == shapes[0] for shape in shapes)
-    told = {"totals", "winner"} if episode == "match" else set()
-    assert shapes[0].keys() >= EVERYWHERE | {"deal"} | told
+    """So everything can become a tensor: arrays by DLPack, as Gymnasium's ``NumpyToTorch`` does."""
+    both = [infos_of(door, "micro", text_infos=texts, **options) for texts in (True, False)]
+    texts = {"deal"} | ({"active_agent"} if door == "parallel" else set())
+    texts |= {"opponent"} if door not in ("hearts_v0", "parallel") else set()
+    for (_, full), (_, info) in zip(*both, strict=True):
+        assert {key.removeprefix("_") for key in full.keys() - info.keys()} == texts
+        for name, value in info.items():
+            if name == "episode":
+                continue
+            assert isinstance(value, np.ndarray | np.number | float | int | bool), name
+            np.testing.assert_array_equal(value, full[name])
+            if isinstance(value, np.ndarray):
+                np.from_dlpack(value.copy())
+    with refused(HeartsError, "text_infos", value="no"):
+        next(infos_of(door, text_infos="no"))
 
 
 @pytest.mark.parametrize("illegal_action", ["terminate", "revoke"])
@@ -141,48 +210,6 @@ def test_an_illegal_action_is_told_with_the_same_keys(illegal_action: str) -> No
     assert infos["offender"].tolist() == [-1, -1]
 
 
-@pytest.mark.parametrize(("rules", "players"), RULES)
-def test_infos_of_the_vector_environment_have_the_same_keys_and_types_always(
-    rules: str, players: int
-) -> None:
-    """And those of an episode's end the same again; the three others come as Gymnasium has them."""
-    envs = HeartsVectorEnv(3, rules, players, opponent=["easy", "standard"])
-    first: dict[str, Any] = {}
-    final: dict[str, Any] = {}
-    for infos in vector_steps(envs, 2, 40):
-        told = {key: infos.pop(key) for key in [*infos] if "final_" in key}
-        first = first or shape_of(infos)
-        assert shape_of(infos) == first
-        assert len(told) in (0, 4)
-        if told:
-            final = final or shape_of(told["final_info"])
-            assert shape_of(told["final_info"]) == final
-    assert "episode" not in first
-    assert final.items() >= first.items()
-    assert final.keys() - first.keys() == {"episode", "_episode"}
-
-
-def test_infos_of_stable_baselines3s_environment_have_the_same_keys_and_types() -> None:
-    """Beside the two that stable-baselines3 wants at the end and only then."""
-    pytest.importorskip("stable_baselines3")
-    from hearts_agents.envs.sb3 import HeartsSB3VecEnv
-
-    envs = HeartsSB3VecEnv(3, "hoyle", 3, episode="match", max_deals=1, seed=1)
-    envs.reset()
-    shapes, ends = [], 0
-    for _ in range(40):
-        _, _, dones, infos = envs.step(envs.action_masks().argmax(1))
-        for done, info in zip(dones, infos, strict=True):
-            shape = shape_of(info)
-            assert (shape.keys() >= {"episode", "terminal_observation"}) == done
-            shape.pop("episode", None)
-            shape.pop("terminal_observation", None)
-            shapes.append(shape)
-            ends += done
-    assert all(shape == shapes[0] for shape in shapes)
-    assert ends > 3
-
-
 def test_the_deal_of_a_final_info_is_written_when_it_is_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -194,8 +221,10 @@ def test_the_deal_of_a_final_info_is_written_when_it_is_read(
 
     def final() -> dict[str, Any]:
         written.clear()
-        *_, last = vector_steps(envs, 1, 3)
-        return last["final_info"]
+        _, infos = envs.reset(seed=1)
+        for _ in range(3):
+            *_, infos = envs.step(infos["action_mask"].argmax(1))
+        return infos["final_info"]
 
     info = final()
     copied = info.copy()
@@ -226,25 +255,6 @@ def test_the_deal_of_a_final_info_is_written_when_it_is_read(
     info = final()
     info["deal"] = "mine"
     assert (info["deal"], written) == ("mine", [])
-
-
-def test_infos_hold_no_none_and_no_nan() -> None:
-    def check(info: dict[str, Any]) -> None:
-        for leaf in leaves(info):
-            assert leaf is not None
-            assert leaf == leaf
-
-    for info, _ in steps_of(HeartsEnv("hoyle", 3, episode="match", max_deals=1), 1):
-        check(info)
-    for infos in vector_steps(HeartsVectorEnv(3, "classic"), 1, 40):
-        infos.pop("final_obs", None)  # None where nothing has ended: Gymnasium's way
-        check(infos)
-    env: Any = hearts_v0.raw_env("classic", episode="match", max_deals=2)
-    env.reset(seed=1)
-    while not env._is_stopped:
-        check(env.infos)
-        env.step(env.game.legal_actions()[0])
-    check(env.infos)
 
 
 def test_arrays_in_infos_belong_to_whoever_gets_them_or_cannot_be_written_to() -> None:
@@ -504,8 +514,9 @@ def test_a_window_shows_the_learners_cards_and_nobody_elses(
     seats = set()
     for seed in range(4):
         frames.clear()
-        for _ in steps_of(env, seed, episodes=1):
-            pass
+        env.reset(seed=seed)
+        while env.action_masks().any():
+            env.step(env.action_masks().argmax())
         seats.add(env.seat)
         assert len(frames) == 1 + len(env.game.actions)
         opened = set()

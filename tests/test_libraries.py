@@ -5,13 +5,12 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers import TimeAwareObservation
 
 import hearts_env
@@ -81,98 +80,6 @@ def test_the_unwrapped_parallel_environment_has_its_own_spaces(noop: bool, mask:
             assert inner.action_spaces[agent].n == env.rules.num_actions + noop
             assert inner.observation_space(agent) == env.observation_space(agent)
             assert observations[agent] in inner.observation_space(agent)
-
-
-# ---- numbers alone -------------------------------------------------------------------------------
-def leaves(value: Any) -> Iterator[Any]:
-    """What lies in nested dictionaries and lists, ends of episodes among them."""
-    if isinstance(value, Mapping):
-        for inner in value.values():
-            yield from leaves(inner)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from leaves(inner)
-    else:
-        yield value
-
-
-def check_numbers(value: Any, *, least: int) -> None:
-    """Everything can become a tensor: arrays by DLPack, as Gymnasium's ``NumpyToTorch`` does it."""
-    found = list(leaves(value))
-    assert len(found) >= least
-    for leaf in found:
-        assert isinstance(leaf, np.ndarray | np.number | float | int | bool), leaf
-        if isinstance(leaf, np.ndarray):
-            np.from_dlpack(leaf.copy())
-
-
-@pytest.mark.parametrize("mask", MASKS)
-@pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.name)
-def test_vector_infos_without_texts_are_numbers(mode: AutoresetMode, mask: str) -> None:
-    given: dict[str, Any] = {"rules": "micro", "action_mask": mask, "autoreset_mode": mode}
-    told, envs = (
-        gymnasium.make_vec(ENV_ID, num_envs=3, text_infos=texts, **given) for texts in (True, False)
-    )
-    both, infos = told.reset(seed=1)[1], envs.reset(seed=1)[1]
-    texts = {"opponent", "_opponent", "deal", "_deal"}
-    ends = 0
-    for _ in range(8):
-        check_numbers(infos, least=12)
-        assert both.keys() - infos.keys() == texts
-        for name in infos.keys() - {"final_obs", "final_info"}:
-            assert np.array_equal(infos[name], both[name])
-        if "final_info" in infos:
-            ends += 1
-            over = np.flatnonzero(infos["_final_obs"])
-            last, wanted = infos["final_obs"], both["final_obs"]
-            last = last if isinstance(last, dict) else {"": last}
-            for game in over:
-                one = wanted[game] if isinstance(wanted[game], dict) else {"": wanted[game]}
-                assert all(np.array_equal(last[name][game], one[name]) for name in one)
-            assert both["final_info"].keys() - infos["final_info"].keys() == texts
-            assert infos["final_info"]["seed"][over].all()
-        actions = told.unwrapped.action_masks().argmax(1)
-        *_, both = told.step(actions)
-        *_, terminated, _, infos = envs.step(actions)
-        if mode is AutoresetMode.DISABLED and terminated.any():
-            again = {"options": {"reset_mask": terminated}}
-            both, infos = told.reset(**again)[1], envs.reset(**again)[1]
-    assert ends or mode is not AutoresetMode.SAME_STEP
-
-
-@pytest.mark.parametrize("episode", ["deal", "match"])
-def test_single_infos_without_texts_are_numbers(episode: str) -> None:
-    given: dict[str, Any] = {"rules": "micro", "episode": episode, "reward": "win"}
-    told, plain = (HeartsEnv(text_infos=texts, **given) for texts in (True, False))
-    both, info = told.reset(seed=2)[1], plain.reset(seed=2)[1]
-    over = False
-    while True:
-        check_numbers(info, least=7)
-        assert both.keys() - info.keys() == {"opponent", "deal"}
-        assert all(np.array_equal(info[name], both[name]) for name in info)
-        if over:
-            break
-        action = int(info["action_mask"].argmax())
-        *_, both = told.step(action)
-        *_, over, _, info = plain.step(action)
-    assert info["seed"] >= 0
-
-
-def test_infos_of_stable_baselines3_without_texts_are_numbers() -> None:
-    told, envs = (HeartsSB3VecEnv(3, "micro", seed=1, text_infos=texts) for texts in (True, False))
-    told.reset()
-    envs.reset()
-    both, infos, ends = told.reset_infos, envs.reset_infos, 0
-    for _ in range(8):
-        check_numbers(infos, least=24)
-        for info, other in zip(infos, both, strict=True):
-            assert other.keys() - info.keys() == {"opponent", "deal"}
-            ends += "terminal_observation" in info
-        actions = envs.action_masks().argmax(1)
-        both, infos = told.step(actions)[-1], envs.step(actions)[-1]
-    assert ends
-    with pytest.raises(HeartsError, match=r"^text_infos: "):
-        HeartsSB3VecEnv(text_infos="no")
 
 
 # ---- the last mask -------------------------------------------------------------------------------

@@ -224,25 +224,3 @@ def test_both_spellings_are_known_to_both_libraries(name: str) -> None:
     together = pettingzoo.make("parallel", name, noop=True, rules="mini")
     assert isinstance(together, ParallelHearts)
     assert together.has_noop
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_infos_without_texts_have_all_else(kind: dict[str, Any]) -> None:
-    """At every step and at the end nothing of them is a text, and nothing else is missing."""
-    told, plain = (hearts_v0.parallel_env(**kind, text_infos=texts) for texts in (True, False))
-    rng = np.random.default_rng(1)
-    found = [env.reset(seed=3)[1] for env in (told, plain)]
-    while told.agents:
-        for agent, info in found[0].items():
-            assert info.keys() - found[1][agent].keys() == {"deal", "active_agent"}
-            for name, value in found[1][agent].items():
-                assert not isinstance(value, str)
-                np.testing.assert_array_equal(value, info[name])
-        actions = {
-            a: int(rng.choice(np.flatnonzero(m))) for a, m in masks_of(found[0]).items() if m.any()
-        }
-        found = [env.step(actions)[-1] for env in (told, plain)]
-    assert {type(v) for info in found[1].values() for v in info.values()} <= {np.ndarray, np.int64}
-    assert all(info["deal"] for info in found[0].values())
-    with refused(HeartsError, "text_infos", value="no"):
-        hearts_v0.env(text_infos="no")

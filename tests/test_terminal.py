@@ -14,13 +14,14 @@ import pytest
 from hearts_agents import make_agent, register_agent, registry
 from hearts_env import Game, HeartsError, Match, Rules
 from hearts_env.game.notation import parse_records
-from hearts_train.command import opening
+from hearts_train.command import terminal as at_terminal
 from hearts_train.command.announcer import Announcer
 from hearts_train.command.cardtext import CardText, wrap
-from hearts_train.command.opening import open_table, reopen_table
-from hearts_train.command.saved_tables import Keeper, TableState, data_folder, latest_table
-from hearts_train.command.terminal import Quit, Table
+from hearts_train.command.terminal import Quit, Terminal, open_table, reopened_table
 from hearts_train.measure.hints import best_hinter, hint
+from hearts_train.session.folders import Keeper, data_folder, latest_table
+from hearts_train.session.table import Seat, Table
+from hearts_train.store import sealed, unsealed
 from tests.deals import make_game, play
 from tests.refusals import mistake, refused
 from tests.slow import few, few_of
@@ -32,7 +33,7 @@ class Person:
     """Plays the lowest legal card, and answers the menu from a list; then the input ends."""
 
     def __init__(self, *menu: str, cards: int = 10_000) -> None:
-        self.table: Table | None = None
+        self.table: Terminal | None = None
         self.menu = list(menu)
         self.cards = cards
 
@@ -59,24 +60,23 @@ def sit(person: Person, rules="two_player", against=("standard",), seed=1, seat=
     return person.table
 
 
-def play_on(table: Table) -> str:
+def play_on(table: Terminal) -> str:
     """Plays until the person leaves; what the table says then."""
     with pytest.raises(Quit):
         table.run()
     return table.farewell()
 
 
-def resume(person: Person) -> Table:
+def resume(person: Person) -> Terminal:
     """Sits down again at the table left last."""
-    with latest_table() as (keeper, state):
-        person.table = reopen_table(keeper, state, ask=person)
-    return person.table
+    with reopened_table(person) as person.table:
+        return person.table
 
 
-def left_last() -> TableState:
+def left_last() -> Table:
     """The table that would be gone on with."""
-    with latest_table() as (_, state):
-        return state
+    with latest_table() as (_, table):
+        return table
 
 
 def kept_deals() -> list[Game]:
@@ -102,7 +102,7 @@ def test_play_to_the_end(rules, against, seed, seat, match, capsys):
     person = Person()
     table = sit(person, rules, against, seed, seat, match)
     told = play_on(table)
-    while table.play.player is not None:  # a match goes on with its next deal
+    while table.table.play.player is not None:  # a match goes on with its next deal
         person.menu = ["n"]
         told = play_on(table)
     out = capsys.readouterr().out
@@ -157,11 +157,11 @@ def test_a_table_left_anywhere_goes_on_as_if_never_left(match):
         for _ in range(30):  # sittings
             with pytest.raises(Quit):
                 table.run()
-            if len(table._deals) == len(menu) + 1:
+            if len(table.table.deals) == len(menu) + 1:
                 break
             table = resume(Person(*menu, cards=step))
-        deals = table._deals
-        for file in (data_folder() / "tables").glob("*.json"):
+        deals = table.table.deals
+        for file in (data_folder() / "tables").glob("*.jsonl"):
             file.unlink()
         return deals
 
@@ -176,12 +176,12 @@ def test_a_table_left_anywhere_goes_on_as_if_never_left(match):
 def test_what_was_decided_before_leaving_can_be_taken_back():
     play_on(sit(Person(cards=2)))
     table = resume(Person())
-    before = [len(past.actions) for past, _ in table._past]
+    before = [len(past.play.actions) for past in table.table._past]
     assert len(before) == 2
     assert table._undo()
-    assert table.game.player == table.seat
+    assert table.table.turn == table.seat
     assert len(table.game.actions) == before[-1]
-    assert left_last().deals == [table.game.to_text()]
+    assert left_last().game == table.game
 
 
 def test_undo_at_the_menu_takes_the_last_card_back():
@@ -210,13 +210,14 @@ def test_a_table_is_held_from_before_it_is_read(monkeypatch):
     play_on(sit(Person(cards=1), seed=1))
     seen = []
 
-    def reopen(keeper, state):
+    def seated(table, contenders, keeper, *more):
         with refused(HeartsError, "table"), keeper.holding():
             seen.append("two processes go on with one table")
-        seen.append(state.seed)
-        return reopen_table(keeper, state, ask=Person(cards=0))
+        seen.append(table.seed)
+        return original(table, contenders, keeper, *more)
 
-    monkeypatch.setattr(opening, "reopen_table", reopen)
+    original = at_terminal._seated
+    monkeypatch.setattr(at_terminal, "_seated", seated)
     run("play", "--resume")
     assert seen == [1]
 
@@ -228,19 +229,34 @@ def test_nothing_to_go_on_with_is_one_line():
     mistake(run("play", "--resume", "--seed", 3, "--match"), "--resume", "--seed", "--match")
 
 
+def headed(**changes):
+    """A change of a file's settings, or of its note, whose digest is right again."""
+
+    def apply(data: bytes) -> bytes:
+        head, *lines = data.splitlines(keepends=True)
+        entry = unsealed(head[:-1])
+        for name, value in changes.items():
+            (entry["settings"] if name in entry["settings"] else entry["settings"]["note"])[
+                name
+            ] = value
+        return sealed(entry) + b"".join(lines)
+
+    return apply
+
+
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda b: b"",
-        lambda b: b[: len(b) // 2],
-        lambda b: b"[1]",
-        lambda b: b"[" * 100_000,
-        lambda b: b.replace(b'"seat": 0', b'"seat": "0"'),
-        lambda b: b.replace(b'"deals": [', b'"deals": [3,'),
-        lambda b: b.replace(b'"version": 1', b'"version": 9'),
-        lambda b: b.replace(b"two_player", b"two_players"),
-        lambda b: b.replace(b'"against"', b'"againts"'),
-        lambda b: b.replace(b'"rules": "two_player"', b'"rules": "micro"'),
+        lambda data: b"",
+        lambda data: data[: len(data) // 4],
+        lambda data: b"[" * 100_000,
+        lambda data: data.replace(b'"do"', b'"undo"', 1),
+        headed(rules="two_players"),
+        headed(rules="micro"),
+        headed(against="standard"),
+        headed(against=["nobody"]),
+        headed(against=[]),
+        headed(record=3),
     ],
 )
 def test_a_damaged_table_is_one_line(damage):
@@ -248,6 +264,24 @@ def test_a_damaged_table_is_one_line(damage):
     play_on(table)
     table.keeper.table.write_bytes(damage(table.keeper.table.read_bytes()))
     mistake(run("play", "--resume"), "")
+
+
+def test_a_disk_that_is_full_for_a_while_loses_no_card(monkeypatch, capsys):
+    """Lines that could not be written are written with the next one."""
+    person, write, left = Person(cards=6), os.write, [0]
+
+    def full(handle: int, data: bytes) -> int:
+        left[0] += 1
+        if left[0] in (3, 4, 5):
+            raise OSError(28, "No space left on device")
+        return write(handle, data)
+
+    table = sit(person)
+    monkeypatch.setattr(os, "write", full)
+    play_on(table)
+    assert left[0] > 8
+    assert capsys.readouterr().err.count("warning") == 1
+    assert left_last().game == table.game
 
 
 def test_a_folder_that_cannot_be_written_is_one_warning(monkeypatch, tmp_path, capsys):
@@ -532,10 +566,12 @@ def test_an_agent_that_cannot_play_these_rules_is_refused_before_the_deal(rules,
 
 
 # ---- what is told --------------------------------------------------------------------------------
-def _table(game: Game, names=("you", "pro")) -> Table:
+def _table(game: Game, names=("you", "pro")) -> Terminal:
     agents = {p: make_agent("standard") for p in range(1, game.rules.players)}
-    announcer = Announcer(0, names, CardText(color=False, symbols=True))
-    return Table(game, 0, agents, ["standard"], announcer)
+    seats = [Seat(owner="terminal", name="You"), *[Seat(agent="standard") for _ in agents]]
+    table = Table("", game.rules, False, 0, 0, seats, is_free=True)
+    table.play = game
+    return Terminal(table, agents, Announcer(0, names, CardText(color=False, symbols=True)))
 
 
 def test_play_shows_the_award_of_the_kitty(capsys):

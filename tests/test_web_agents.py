@@ -13,10 +13,10 @@ from starlette.testclient import TestClient
 
 from hearts_agents import Agent, make_agent, register_agent
 from hearts_env import Game, HeartsError
+from hearts_train.session.folders import ServerFolder
 from hearts_train.web import helping, players
 from hearts_train.web.app import create_app
 from hearts_train.web.players import Players, Workers
-from hearts_train.web.store import Store
 from tests.web import LIMIT, wait_until
 from tests.web_browser import browsing, serving
 from tests.web_browser import client as client
@@ -127,7 +127,7 @@ def test_a_slow_agent_stalls_no_other_table(tmp_path, caplog):
 
     register_agent("slow", lambda seed=None: Slow())
     listed = Players(["slow"], patience=LIMIT)
-    app = create_app(Store(tmp_path), listed)
+    app = create_app(ServerFolder(tmp_path), listed)
     with contextlib.ExitStack() as stack:
         client = stack.enter_context(TestClient(app, base_url="http://localhost"))
         first, second = (stack.enter_context(browsing(client)) for _ in range(2))
@@ -194,7 +194,7 @@ def test_no_player_is_asked_by_two_threads_when_a_card_is_taken_back(tmp_path):
             self.closed += 1
 
     register_agent("slow", lambda seed=None: Slow())
-    app = create_app(Store(tmp_path), Players(["slow"], patience=LIMIT))
+    app = create_app(ServerFolder(tmp_path), Players(["slow"], patience=LIMIT))
     with TestClient(app, base_url="http://localhost") as client, browsing(client) as browser:
         made.clear()
         seed = next(s for s in range(99) if Game.deal("two_player", s).player == 0)

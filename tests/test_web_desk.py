@@ -15,8 +15,8 @@ from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.game.notation import Record
+from hearts_train.session.table import Refusal
 from hearts_train.web import helping, review_routes
-from hearts_train.web.messages import Refusal
 from hearts_train.web.players import Unwanted, Workers, check_wanted, in_parts
 from hearts_train.web.review import is_exact, review
 from hearts_train.web.review_routes import LINES, Desk

@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 from hearts_env import HeartsError, Rules, __version__
-from hearts_train.measure.records import entry_of, sealed_line
-from hearts_train.web import store
-from hearts_train.web.store import Store, digest_of
-from hearts_train.web.tables import Seat, Table
-from tests.web import Guest, ask, follow, hall
+from hearts_train.session import folders
+from hearts_train.session.folders import ServerFolder, digest_of
+from hearts_train.session.table import Seat, Table
+from hearts_train.store import sealed, unsealed
+from hearts_train.web.messages import told_entry
+from tests.web import Guest, ask, began, follow, hall, told
 from tests.web_browser import browsing, serving
 
 NAME = "5" * 16
@@ -31,9 +32,7 @@ def written(folder: Path, rules: str, steps: int, *, open_seat: bool = False) ->
     seats[0] = Seat(owner="a" * 32, name="Anna")
     if open_seat:
         seats[1] = Seat()
-    table = Table(NAME, plain, False, 9, 3, seats, "odds", Store(folder).journal(NAME))
-    table.journal.remove()
-    table.journal.create(table.head())
+    table = began(folder, NAME, plain, seats, seed=9, dealt_by=3)
     if open_seat:
         table.sit(1, "b" * 32, "Ben")
     for step in range(steps):
@@ -51,17 +50,16 @@ def written(folder: Path, rules: str, steps: int, *, open_seat: bool = False) ->
 
 def opened(folder: Path, data: bytes) -> Table | None:
     """The table that a file describes, told to everybody; None: it was refused."""
-    journal = Store(folder).journal(NAME)
-    journal.path.write_bytes(data)
+    path = ServerFolder(folder).path_of(NAME)
+    path.write_bytes(data)
     try:
-        table = Table.resume(journal)
+        table = Table.resume(path)
     except HeartsError:
         return None
-    seats = table.rules.players
-    for seat in (None, *range(seats)):
-        json.loads(table.told(seat, [True] * seats, [False] * seats))
+    for seat in (None, *range(table.rules.players)):
+        json.loads(told(table, seat))
         for entry in table.log:
-            json.loads(entry.told(table.id, seat))
+            json.loads(told_entry(entry, table.id, seat))
     return table
 
 
@@ -101,32 +99,34 @@ ODD: list[Any] = [None, True, -1, 0.5, 10**30, 2**63, [], [[]], {}]
 ODD += ["", "x" * 3000, "../x", "\ud800"]
 
 
-@pytest.mark.parametrize("field", ["format", "version", "table", "rules", "match", "seed", "help"])
-def test_a_first_line_with_an_odd_field_is_refused(field, tmp_path):
-    head, *rest = written(tmp_path, "micro", 5).splitlines(keepends=True)
-    good = entry_of(head.strip())
-    assert good is not None
+def headed(folder: Path) -> tuple[dict[str, Any], Callable[[dict[str, Any]], Table | None]]:
+    """The settings of a table, and what opens a file with other ones."""
+    head = unsealed(written(folder, "micro", 0).splitlines()[0])
+    assert head is not None
+    return head["settings"], lambda given: opened(folder, sealed({**head, "settings": given}))
+
+
+@pytest.mark.parametrize("field", ["table", "rules", "match", "seed", "help", "free", "note"])
+def test_a_head_with_an_odd_field_is_refused(field, tmp_path):
+    good, open_with = headed(tmp_path)
+    assert open_with(good) is not None
     for value in ODD:
-        if good[field] != value and not (field == "match" and value is True):
-            told = sealed_line({**good, field: value})
-            assert opened(tmp_path, b"".join([told, *rest])) is None, value
+        is_right = value == good[field] or (field in ("match", "free") and value is True)
+        if not is_right:
+            assert open_with({**good, field: value}) is None, value
     del good[field]
-    assert opened(tmp_path, sealed_line(good)) is None
+    assert open_with(good) is None
 
 
 def test_odd_seats_and_seeds_are_refused(tmp_path):
-    head = entry_of(written(tmp_path, "micro", 0).splitlines()[0])
-    assert head is not None
-    first, second = head["seats"]
+    good, open_with = headed(tmp_path)
+    first, second = good["seats"]
     odd = [[first], [first] * 3, [first, "x"], [first, {}, {}], [{**first, "x": 1}, {}]]
+    odd += [[{**first, name: value}, second] for name in first for value in (None, 5, [], {})]
     for seats in (*ODD, *odd):
-        assert opened(tmp_path, sealed_line({**head, "seats": seats})) is None, seats
-    for name in first:
-        for value in (None, 5, [], {}):
-            changed = {**head, "seats": [{**first, name: value}, second]}
-            assert opened(tmp_path, sealed_line(changed)) is None
+        assert open_with({**good, "seats": seats}) is None, seats
     for value in (-1, True, "5", 2**63, 0.5):
-        assert opened(tmp_path, sealed_line({**head, "dealt_by": value})) is None
+        assert open_with({**good, "dealt_by": value}) is None
 
 
 @pytest.mark.parametrize(
@@ -156,37 +156,37 @@ def test_a_line_too_many_is_read_and_told_or_refused(line, tmp_path):
     for rules, steps, open_seat in GAMES:
         lines = written(tmp_path, rules, steps, open_seat=open_seat).splitlines(keepends=True)
         for place in range(1, len(lines) + 1):
-            opened(tmp_path, b"".join([*lines[:place], sealed_line(line), *lines[place:]]))
+            opened(tmp_path, b"".join([*lines[:place], sealed(line), *lines[place:]]))
 
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"{}\n", b"[1]\n", b"\xff\xfe\n", b"[" * 100_000 + b"\n", b"\n\n", sealed_line({})],
+    [b"", b"{}\n", b"[1]\n", b"\xff\xfe\n", b"[" * 100_000 + b"\n", b"\n\n", sealed({})],
 )
-def test_what_is_no_journal_is_refused(data, tmp_path):
+def test_what_is_no_table_is_refused(data, tmp_path):
     assert opened(tmp_path, data) is None
 
 
-@pytest.mark.parametrize(("field", "value"), [("format", 1), ("version", "0.0.1")])
+@pytest.mark.parametrize(("field", "value"), [("version", 99), ("package", "0.0.1")])
 def test_another_format_or_version_is_refused_by_its_name(field, value, tmp_path):
     """Another version may deal other cards from the same seed."""
-    head = entry_of(written(tmp_path, "micro", 0).splitlines()[0])
+    head = unsealed(written(tmp_path, "micro", 0).splitlines()[0])
     assert head is not None
-    assert head["version"] == __version__
-    journal = Store(tmp_path).journal(NAME)
-    journal.path.write_bytes(sealed_line({**head, field: value}))
-    with pytest.raises(HeartsError) as refused:
-        Table.resume(journal)
-    assert field in str(refused.value)
-    assert repr(value) in str(refused.value)
+    assert head["package"] == __version__
+    path = ServerFolder(tmp_path).path_of(NAME)
+    path.write_bytes(sealed({**head, field: value}))
+    with pytest.raises(HeartsError, match=f"version .*{value}"):
+        Table.resume(path)
 
 
-def mended(change: Callable[[Lines], Lines]) -> Callable[[bytes], bytes]:
-    """A change of a journal's lines whose digests are right again."""
+def with_settings(**changes: Any) -> Callable[[bytes], bytes]:
+    """A change of a file's settings whose digest is right again."""
 
     def apply(data: bytes) -> bytes:
-        lines = [entry_of(line) or {} for line in data.splitlines()]
-        return b"".join(map(sealed_line, change(lines)))
+        head, *lines = data.splitlines(keepends=True)
+        entry = unsealed(head[:-1])
+        assert entry is not None
+        return sealed({**entry, "settings": {**entry["settings"], **changes}}) + b"".join(lines)
 
     return apply
 
@@ -194,10 +194,9 @@ def mended(change: Callable[[Lines], Lines]) -> Callable[[bytes], bytes]:
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda data: data + sealed_line({"do": [0]}),
-        mended(lambda lines: [{**lines[0], "help": "all"}, *lines[1:]]),
-        mended(lambda lines: [{**lines[0], "seats": lines[0]["seats"][:1]}, *lines[1:]]),
-        mended(lambda lines: [{**lines[0], "format": 99}, *lines[1:]]),
+        lambda data: data + sealed({"do": [0]}),
+        with_settings(help="all"),
+        with_settings(seats=[]),
         lambda data: data.replace(b'"seed":', b'"seed":Infinity,"old":'),
         lambda data: b"",
     ],
@@ -209,7 +208,7 @@ def test_who_has_one_damaged_table_keeps_the_others(damage, tmp_path, caplog):
         browser.events.clear()
         browser.state = browser.ask(type="watch", table=tables[1])
         browser.play_on()
-    path = Store(tmp_path).journal(tables[1]).path
+    path = ServerFolder(tmp_path).path_of(tables[1])
     path.write_bytes(damage(path.read_bytes()))
     with serving(tmp_path) as client:
         for _ in range(3):
@@ -242,10 +241,10 @@ def test_sitting_down_again_in_ones_own_seat_writes_nothing(tmp_path):
 
 
 def test_a_list_that_is_too_long_or_damaged_locks_nobody_out(tmp_path, monkeypatch):
-    at, tables = Store(tmp_path), [f"{number:016x}" for number in range(300)]
+    at, tables = ServerFolder(tmp_path), [f"{number:016x}" for number in range(300)]
     for table in tables:
         at.add_table("me", table)
-    monkeypatch.setattr(store, "_MOST_LISTED", 17 * 100)
+    monkeypatch.setattr(folders, "_MOST_LISTED", 17 * 100)
     assert at.tables_of("me") == tables[200:]
     at.remove_table("me", tables[299])
     assert at.tables_of("me") == tables[200:299]
@@ -278,44 +277,36 @@ def full(monkeypatch):
 
 
 @pytest.mark.parametrize("is_resumed", [False, True])
-def test_a_line_that_the_disk_refuses_leaves_the_file_as_it_was(is_resumed, tmp_path, full):
-    written(tmp_path, "micro", 7)
-    journal = Store(tmp_path).journal(NAME)
-    lines = Lines(map(entry_of, journal.path.read_bytes().splitlines()))[:-1]
-    journal.remove()
-    journal.create(lines[0])
-    for line in lines[1:]:
-        journal.append(line)
-    if is_resumed:
-        journal = Store(tmp_path).journal(NAME)
-        journal.resume()
+def test_a_line_that_the_disk_refuses_leaves_the_table_as_it_was(is_resumed, tmp_path, full):
+    written(tmp_path, "micro", 3)
+    path = ServerFolder(tmp_path).path_of(NAME)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))  # not closed
+    table = Table.resume(path)
+    if not is_resumed:
+        follow(table, table.game.legal_actions()[:1])
+    before, text = path.read_bytes(), told(table, 0)
     for _ in range(2):
         full(is_full=True)
         with pytest.raises(OSError, match="No space"):
-            journal.append({"undo": 1})
-        assert Store(tmp_path).journal(NAME).resume() == lines
+            table.close()
+        assert path.read_bytes() == before
+        assert told(Table.resume(path), 0) == told(table, 0) == text
         full(is_full=False)
-    journal.append({"close": 1})
-    assert Store(tmp_path).journal(NAME).resume() == [*lines, {"close": 1}]
+    table.close()
+    assert Table.resume(path).is_closed
 
 
-def test_a_table_that_the_disk_refuses_leaves_nothing_behind(tmp_path, full):
+def test_a_table_that_the_disk_refuses_leaves_nothing_behind(tmp_path, monkeypatch):
+    def refuse(*_args: Any) -> None:
+        raise OSError(28, "No space left on device")
+
     with serving(tmp_path) as client, browsing(client) as browser:
-        before = client.app.state.hall.store.num_tables
-        full(is_full=True)
-        assert browser.create("micro", "easy")["code"] == "internal"
-        full(is_full=False)
-        assert list((tmp_path / "tables").iterdir()) == []
-        append = store._append  # the first line finds room, the list of the person's tables not
-
-        def refuse(path: Path, data: bytes, flags: int = 0) -> None:
-            if path.parent.name == "people":
-                raise OSError(28, "No space left on device")
-            append(path, data, flags)
-
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(store, "_append", refuse)
-            assert browser.create("micro", "easy")["code"] == "internal"
-        assert list((tmp_path / "tables").iterdir()) == []
-        assert client.app.state.hall.store.num_tables == before
+        before = client.app.state.hall.folder.num_tables
+        # The table's own file, and where that finds room, the list of the person's tables.
+        for where, what in ((os, "fsync"), (folders, "write_whole")):
+            with monkeypatch.context() as patched:
+                patched.setattr(where, what, refuse)
+                assert browser.create("micro", "easy")["code"] == "internal"
+            assert list((tmp_path / "tables").iterdir()) == []
+        assert client.app.state.hall.folder.num_tables == before
         assert browser.create("micro", "easy")["type"] == "table"

@@ -25,9 +25,9 @@ from hearts_agents.programs.view_lines import ViewLines
 from hearts_env import Game, Match, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.seeds import secret_seed
+from hearts_train.session.folders import digest_of
 from hearts_train.web.hosting import Limits
 from hearts_train.web.messages import sight
-from hearts_train.web.store import digest_of
 from tests.web import Guest, ask, hall, settle
 
 

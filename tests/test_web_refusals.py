@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.websockets import WebSocketDisconnect
 
-from hearts_train.web import store
+from hearts_train.store import Store
 from hearts_train.web.app import Connection
 from hearts_train.web.gate import Bucket
 from hearts_train.web.hosting import Limits
@@ -370,7 +370,7 @@ def test_a_disk_that_cannot_be_written_plays_no_card(client, monkeypatch):
             raise OSError(28, "No space left on device")
 
         with monkeypatch.context() as patched:
-            patched.setattr(store.Journal, "append", fail)
+            patched.setattr(Store, "append", fail)
             told = browser.ask(**action)
             assert told["code"] == "internal"
             assert "saved" in told["text"]

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from hearts_train.session.folders import ServerFolder
 from hearts_train.web.app import create_app
 from hearts_train.web.players import Players
 from hearts_train.web.run_shelf import RunShelf
-from hearts_train.web.store import Store
 from tests.test_runs import evaluation, make, update
 
 DATA = Path(__file__).parents[1] / "agents" / "hearts_agents" / "data"
@@ -40,7 +40,7 @@ def runs(tmp_path):
 
 @pytest.fixture
 def client(runs, tmp_path):
-    store = Store(tmp_path / "data")
+    store = ServerFolder(tmp_path / "data")
     with (
         store.holding(),
         TestClient(create_app(store, Players(), runs=[runs]), "http://localhost") as client,
@@ -102,7 +102,7 @@ def test_a_table_with_a_run_goes_on_after_a_restart(client, runs, tmp_path):
         socket.send_json({"type": "create", "rules": "two_player", "seats": seats})
         while (message := socket.receive_json())["type"] != "table":
             pass
-    again = create_app(Store(tmp_path / "data"), Players(), runs=[runs])
+    again = create_app(ServerFolder(tmp_path / "data"), Players(), runs=[runs])
     with (
         TestClient(again, "http://localhost") as other,
         other.websocket_connect("ws://localhost/ws") as socket,

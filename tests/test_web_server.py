@@ -13,7 +13,8 @@ from starlette.routing import Route
 
 from hearts_env import Game
 from hearts_env.game.notation import parse_games
-from hearts_train.web import assets, helping, players, store
+from hearts_train.store import Store
+from hearts_train.web import assets, helping, players
 from tests.web_browser import browsing, serving, take_turns
 from tests.web_browser import client as client
 
@@ -147,7 +148,7 @@ def test_whoever_goes_is_not_waited_for_with_the_next_deal(is_full, client, monk
                 def fail(self: Any, line: Any) -> None:
                     raise OSError(28, "No space left on device")
 
-                monkeypatch.setattr(store.Journal, "append", fail)
+                monkeypatch.setattr(Store, "append", fail)
         told = anna.until("seat" if is_full else "deal")
         assert is_full or told["number"] == 1
         if is_full:

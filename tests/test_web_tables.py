@@ -16,12 +16,11 @@ from hearts_env.batch.views import BatchView
 from hearts_env.game.notation import parse_records
 from hearts_env.solve import solve_worlds
 from hearts_env.solve.beliefs import belief, has_exact_worlds
-from hearts_train.web import helping, messages, store
-from hearts_train.web.messages import Refusal
-from hearts_train.web.store import Store
-from hearts_train.web.tables import Seat, Table
+from hearts_train.session import table as session_table
+from hearts_train.session.table import Refusal, Seat, Table
+from hearts_train.web import helping, messages
 from tests.reshuffle import reshuffled
-from tests.web import follow, players, table_of
+from tests.web import began, follow, players, table_of, told
 
 RULES = (
     "two_player",
@@ -46,13 +45,13 @@ def everything(game: Game, seat: int | None, folder: Path, *, helps: bool) -> li
     """Every byte that a seat, or an onlooker, is sent until `game` is where it is."""
     table = table_of(game, folder, 0 if seat is None else seat)
     listed = players().listed
-    sent = [table.told(seat, [True] * 7, [False] * 7)]
+    sent = [told(table, seat)]
     for action in game.actions:
         follow(table, [action])
-        sent += [entry.told(table.id, seat) for entry in table.log]
+        sent += [messages.told_entry(entry, table.id, seat) for entry in table.log]
         if len(table.game.actions) % 4:
             continue
-        sent.append(table.told(seat, [True] * 7, [False] * 7))
+        sent.append(told(table, seat))
         if not helps or seat is None:
             continue
         view = table.game.view(seat)
@@ -134,34 +133,28 @@ def test_what_was_received_is_told_to_the_receiver_alone(tmp_path):
     follow(table, game.actions[:12])
     (entry,) = [entry for entry in table.log if entry.kind == "received"]
     for seat in range(4):
-        assert json.loads(entry.told("x", seat))["cards"] == list(game.received(seat))
-    assert "cards" not in json.loads(entry.told("x", None))
+        assert json.loads(messages.told_entry(entry, "x", seat))["cards"] == list(
+            game.received(seat)
+        )
+    assert "cards" not in json.loads(messages.told_entry(entry, "x", None))
 
 
 def test_the_cards_are_told_only_when_all_are_played(tmp_path):
     game = played("two_player", 2)
     table = table_of(game, tmp_path, 0)
     follow(table, game.actions[:-1])
-    assert json.loads(table.told(0, [True] * 2, [False] * 2))["over"] is None
+    assert json.loads(told(table, 0))["over"] is None
     with pytest.raises(HeartsError):
         table.result()
     follow(table, game.actions[-1:])
-    over = json.loads(table.told(1, [True] * 2, [False] * 2))["over"]
+    over = json.loads(told(table, 1))["over"]
     assert over["kitty"] == list(game.kitty)
 
 
 def test_a_table_plays_the_match_of_its_seed(tmp_path):
-    table = Table(
-        "1" * 16,
-        Rules.preset("two_player"),
-        True,
-        77,
-        5,
-        [Seat("easy"), Seat("", "b", "Bo")],
-        "off",
-        Store(tmp_path).journal("1" * 16),
-    )
-    table.journal.create(table.head())
+    seats = [Seat("easy"), Seat("", "b", "Bo")]
+    rules = Rules.preset("two_player")
+    table = began(tmp_path, "1" * 16, rules, seats, seed=77, dealt_by=5, is_match=True)
     match, agent = Match("two_player", 5), make_agent("easy", seed=1)
     while not match.is_over:
         deals = match.num_deals
@@ -177,8 +170,8 @@ def test_a_table_plays_the_match_of_its_seed(tmp_path):
     assert table.log[-1].kind == "match"
     assert table.log[-1].facts["winner"] == match.winner
     seq = table.seq
-    again = Table.resume(Store(tmp_path).journal("1" * 16))
-    assert again.told(1, [False] * 2, [False] * 2) == table.told(1, [False] * 2, [False] * 2)
+    again = Table.resume(table.journal.path)
+    assert told(again, 1, here=False) == told(table, 1, here=False)
     assert again.is_match_over
     assert [entry.seq for entry in again.next()] == [seq + 1]
     assert again.sheet == []
@@ -214,10 +207,10 @@ def test_nothing_is_taken_back_once_all_cards_are_shown_or_the_table_is_closed(t
     game = played("classic", 1)
     table = table_of(game, tmp_path, 1)
     follow(table, game.actions[:-1])
-    assert json.loads(table.told(1, [True] * 4, [False] * 4))["undo"]
+    assert json.loads(told(table, 1))["undo"]
     follow(table, game.actions[-1:])
     for _ in range(2):
-        assert not json.loads(table.told(1, [True] * 4, [False] * 4))["undo"]
+        assert not json.loads(told(table, 1))["undo"]
         with pytest.raises(Refusal) as refused:
             table.undo(table.seq)
         assert refused.value.code == "not_allowed"
@@ -294,11 +287,9 @@ def test_what_is_taken_back_is_forgotten(tmp_path):
 
 @pytest.mark.parametrize("turns", [False, True])
 def test_a_table_ends_while_its_journal_can_be_read_again(turns, tmp_path, monkeypatch):
-    monkeypatch.setattr(store, "_MOST_BYTES", 16_000)
-    at, rules = Store(tmp_path), Rules.preset("micro")
+    monkeypatch.setattr(session_table, "MOST_BYTES", 16_000)
     seats = [Seat(owner="a" * 32, name="Anna"), Seat(agent="easy")]
-    table = Table("4" * 16, rules, False, 1, None, seats, "odds", at.journal("4" * 16))
-    table.journal.create(table.head())
+    table = began(tmp_path, "4" * 16, Rules.preset("micro"), seats)
 
     def play_on() -> None:
         for _ in range(3_000):
@@ -315,19 +306,18 @@ def test_a_table_ends_while_its_journal_can_be_read_again(turns, tmp_path, monke
         follow(table, table.game.legal_actions()[:1])
     with pytest.raises(Refusal, match="room"):
         table.next()
-    assert Table.resume(at.journal("4" * 16)).seq == table.seq
+    assert Table.resume(table.journal.path).seq == table.seq
 
 
 @pytest.mark.parametrize("rules", ["two_player", "classic", "hoyle"])
 def test_a_journal_played_again_is_the_table_whatever_was_cut_off(rules, tmp_path):
-    store, game = Store(tmp_path), Game.deal(rules, 3)
+    game = Game.deal(rules, 3)
     seats = [Seat(agent="easy") for _ in range(game.rules.players)]
     seats[0] = Seat(owner="c" * 32, name="Cy")
-    table = Table("2" * 16, game.rules, False, 9, 3, seats, "odds", store.journal("2" * 16))
-    table.journal.create(table.head())
-    rng, told = random.Random(1), []
+    table = began(tmp_path, "2" * 16, game.rules, seats, seed=9, dealt_by=3)
+    rng, seen = random.Random(1), []
     for step in range(60):
-        told.append((table.journal.path.stat().st_size, table.told(0, [False] * 7, [False] * 7)))
+        seen.append((table.journal.path.stat().st_size, told(table, 0, here=False)))
         if table.ended is not None:
             table.next()
         elif step % 7 == 5 and table._past:
@@ -339,12 +329,12 @@ def test_a_journal_played_again_is_the_table_whatever_was_cut_off(rules, tmp_pat
             fault = "easy took too long" if step % 11 == 3 else None
             table.act_for_agent(rng.choice(table.game.legal_actions()), fault)
     data = table.journal.path.read_bytes()
-    for size, text in told[::4]:
+    for size, text in seen[::4]:
         for rest in (0, 1, 7):  # a line of which only a part was written
             table.journal.path.write_bytes(data[: size + rest])
-            again = Table.resume(store.journal("2" * 16))
-            assert again.told(0, [False] * 7, [False] * 7) == text
-            assert table.journal.path.stat().st_size == size
+            again = Table.resume(table.journal.path)
+            assert told(again, 0, here=False) == text
+            assert again.journal.size == size
 
 
 @pytest.mark.parametrize("turn", [0, 1])  # a person's, an agent's
@@ -354,7 +344,7 @@ def test_a_disk_that_refuses_a_line_leaves_the_table_as_it_was(turn, tmp_path, m
     while table.turn != turn or len(table.game.actions) < 4:
         follow(table, [game.actions[len(table.game.actions)]])
     count = len(table.game.actions)
-    before = table.told(0, [True] * 2, [False] * 2)
+    before = told(table, 0)
     size = table.journal.path.stat().st_size
 
     write, room = os.write, [3]
@@ -367,7 +357,7 @@ def test_a_disk_that_refuses_a_line_leaves_the_table_as_it_was(turn, tmp_path, m
     monkeypatch.setattr(os, "write", full)
     with pytest.raises(OSError, match="No space"):
         follow(table, game.actions[count : count + 1])
-    assert table.told(0, [True] * 2, [False] * 2) == before
+    assert told(table, 0) == before
     assert table.journal.path.stat().st_size == size
     monkeypatch.setattr(os, "write", write)
     follow(table, game.actions[count:])

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from hearts_env import Game, Match, Rules
+from hearts_train.session.folders import ServerFolder, digest_of
+from hearts_train.session.table import Seat, Table
 from hearts_train.web.hosting import Hall, Limits
-from hearts_train.web.messages import parse
+from hearts_train.web.messages import parse, told_table
 from hearts_train.web.players import Players
-from hearts_train.web.store import Store, digest_of
-from hearts_train.web.tables import Seat, Table
 
 LIMIT = 300.0
 """Seconds that only something that hangs takes, on a machine that is busy with other work too."""
@@ -29,7 +29,7 @@ def players(*more: str) -> Players:
 
 def hall(folder: Path, limits: Limits | None = None, *more: str) -> Hall:
     """The tables of a folder, as a server that has just begun has them."""
-    return Hall(Store(folder), players(*more), limits or Limits())
+    return Hall(ServerFolder(folder), players(*more), limits or Limits())
 
 
 class Guest:
@@ -82,20 +82,40 @@ async def ask(at: Hall, guest: Guest, **message: Any) -> list[dict[str, Any]]:
     return guest.take()
 
 
+def began(
+    folder: Path,
+    name: str,
+    rules: Rules,
+    seats: list[Seat],
+    *,
+    seed: int = 1,
+    dealt_by: int | None = None,
+    is_match: bool = False,
+) -> Table:
+    """A table whose file begins, in the place of an earlier one."""
+    path = ServerFolder(folder).path_of(name)
+    path.unlink(missing_ok=True)
+    table = Table(name, rules, is_match, seed, dealt_by, seats, "odds")
+    table.begin(path)
+    return table
+
+
 def table_of(game: Game, folder: Path, seat: int, *, is_match: bool = False) -> Table:
     """A table at which the deal of `game` begins, a person in one seat and agents in the others."""
     rules: Rules = game.rules
     seats = [Seat(agent="easy") for _ in range(rules.players)]
     seats[seat] = Seat(owner="a" * 32, name="Anna")
-    name = "0" * 16
-    table = Table(name, rules, is_match, 1, None, seats, "odds", Store(folder).journal(name))
-    table.journal.remove()
-    table.journal.create(table.head())
+    table = began(folder, "0" * 16, rules, seats, is_match=is_match)
     if isinstance(table.play, Match):
         table.play.replace_deal(game.start())
     else:
         table.play = game.start()
     return table
+
+
+def told(table: Table, seat: int | None, *, here: bool = True) -> str:
+    """The whole table as a seat is sent it."""
+    return told_table(table, seat, [here] * 7, [False] * 7)
 
 
 def follow(table: Table, actions: Sequence[int]) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from hearts_train.session.folders import ServerFolder
 from hearts_train.web.app import create_app
 from hearts_train.web.hosting import Limits
 from hearts_train.web.players import Players
-from hearts_train.web.store import Store
 from tests import web
 
 SOCKET = "ws://localhost/ws"
@@ -98,7 +98,7 @@ def serving(
     folder, *agents: str, limits: Limits | None = None, patience: float = web.LIMIT, **more: Any
 ) -> Iterator[TestClient]:
     listed = web.players() if not agents else Players(agents, patience=patience)
-    app = create_app(Store(folder), listed, limits=limits, **more)
+    app = create_app(ServerFolder(folder), listed, limits=limits, **more)
     with TestClient(app, base_url="http://localhost") as client:
         yield client
 

@@ -33,7 +33,7 @@ DeviceArray = Any
 
 
 # ---- kernels: one thread a game, which hands its own row to a compiled loop ----------------------
-# What CUDA compiles is the source of `batch_kernel` and of all that it calls: no rule and no
+# What CUDA compiles is the source of `batch.kernel` and of all that it calls: no rule and no
 # observation stands here.
 @_kernel
 def read_players(states: DeviceArray, out: DeviceArray) -> None:

@@ -224,7 +224,7 @@ def frozen_step(rules: Rules) -> Callable[..., None]:
     """``step`` without its first argument, compiled for these rules alone.
 
     Whatever the rules decide is decided when it is compiled: it takes about half the time. The
-    compiler's cache tells rule sets apart by what the function closes over, so that has to be the
+    compiler's cache distinguishes rule sets by what the function closes over, so that has to be the
     vector and nothing else.
     """
     r = rules.vector

@@ -10,7 +10,6 @@ import numpy as np
 from gymnasium import spaces
 
 from hearts_env import kernel as k
-from hearts_env.encoders.features import Block
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arrays import Array
 from hearts_env.support.errors import HeartsError, quoted
@@ -32,6 +31,7 @@ class BatchEncoder:
     """An encoder that writes many observations at once; the compiled ones override `write_many`.
 
     States may be passed instead of views: an encoder reads only what the observer may know.
+    Encoders of one class with the same fields are equal, so that copies of environments are too.
     """
 
     name = ""
@@ -67,6 +67,15 @@ class BatchEncoder:
             k.write_view(rules.vector, states[game], player, vector)
             self.write(PlayerView(rules, vector, player), out[row])
 
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__dict__ == other.__dict__
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
 
 _FIRST = np.zeros(1, np.int64)
 
@@ -89,24 +98,3 @@ def _kind_of(encoder: Hashable, rules: Rules) -> tuple[tuple[int, ...], Any]:
     """Shape and dtype of an observation."""
     space = cast(Encoder, encoder).space(rules)
     return space.shape, space.dtype
-
-
-class BlockEncoder(BatchEncoder):
-    """An encoder whose observations are a list of blocks of zeros and ones."""
-
-    def blocks(self, rules: Rules) -> list[Block]:
-        """The facts in an observation, in order."""
-        raise NotImplementedError
-
-
-class Stateless:
-    """Pickles and compares by class and fields, so that copies of environments are equal."""
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.__dict__ == other.__dict__
-
-    def __hash__(self) -> int:
-        return hash(type(self))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}()"

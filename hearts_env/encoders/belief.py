@@ -7,7 +7,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from hearts_env import kernel as k
-from hearts_env.encoders.base import BlockEncoder, Stateless
+from hearts_env.encoders.base import BatchEncoder
 from hearts_env.encoders.features import Block, bit_at, pack
 from hearts_env.encoders.flat import FlatEncoder
 from hearts_env.rules.rules import Rules
@@ -21,7 +21,7 @@ from hearts_env.views.worlds import Worlds
 _FLAT = FlatEncoder()
 
 
-class BeliefEncoder(Stateless, BlockEncoder):
+class BeliefEncoder(BatchEncoder):
     """``flat`` and a probability for each other seat and card, ``(size,) float32``.
 
     All worlds that play so far allows are taken as equally likely.

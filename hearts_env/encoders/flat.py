@@ -10,7 +10,7 @@ from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
 from hearts_env import kernel as k
-from hearts_env.encoders.base import BlockEncoder, Stateless
+from hearts_env.encoders.base import BatchEncoder
 from hearts_env.encoders.features import Block, observation_blocks, pack
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arrays import Array
@@ -22,7 +22,7 @@ from hearts_env.views.view import PlayerView
 _ONES, _BYTES = np.dtype(np.int8), np.dtype(np.uint8)
 
 
-class FlatEncoder(Stateless, BlockEncoder):
+class FlatEncoder(BatchEncoder):
     """What the observer knows, as ``(size,) int8`` of zeros and ones.
 
     Left out: the order of play, who took tricks without points, and who dealt.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hearts_env import kernel as k
 from hearts_env.encoders import features as f
-from hearts_env.encoders.base import BatchEncoder, Stateless, check_row
+from hearts_env.encoders.base import BatchEncoder, check_row
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arrays import Array
 from hearts_env.support.jit import jit
@@ -21,7 +21,7 @@ KINDS = ("play", "hand", "passed", "received", "kitty", "seat")
 _PLAY, _HAND, _PASSED, _RECEIVED, _KITTY, _SEAT = range(6)
 
 
-class HistoryEncoder(Stateless, BatchEncoder):
+class HistoryEncoder(BatchEncoder):
     """A padded sequence ``(rows, columns) int8`` of zeros and ones.
 
     Leading rows give the present (hand, exchange, kitty, one row a seat with voids and total);
@@ -87,7 +87,7 @@ class HistoryEncoder(Stateless, BatchEncoder):
         return rows
 
 
-class TextEncoder(Stateless, BatchEncoder):
+class TextEncoder(BatchEncoder):
     """``view.to_text()``, for language agents: UTF-8 in ``(length,) uint8``, padded with zeros."""
 
     name = "text"

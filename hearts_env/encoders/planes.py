@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hearts_env import kernel as k
 from hearts_env.cards import SUITS, rank_of, suit_of
-from hearts_env.encoders.base import BlockEncoder, Stateless
+from hearts_env.encoders.base import BatchEncoder
 from hearts_env.encoders.features import Block, bit_at, observation_blocks, pack
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arrays import Array
@@ -18,7 +18,7 @@ from hearts_env.support.bits import stack_words
 from hearts_env.support.jit import jit
 
 
-class PlanesEncoder(Stateless, BlockEncoder):
+class PlanesEncoder(BatchEncoder):
     """Planes ``(channels, 4, ranks) int8``: a card set fills the places of its cards.
 
     Rows are the suits CDSH, columns the ranks of the deck, low to high. Every bit of a fact that

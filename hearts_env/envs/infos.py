@@ -70,8 +70,8 @@ def without_texts(info: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in info.items() if not isinstance(value, str)}
 
 
-class Deal:
-    """A deal as it stands now, for the infos that tell it; its text is written once for them all.
+class DealText:
+    """The text of a deal as it stands now, for several infos; it is written once for them all.
 
     To write it takes longer than to play the deal, and most programs that learn never read it.
     """
@@ -86,7 +86,7 @@ class Deal:
         return self._game.to_text()
 
 
-def with_deal(facts: dict[str, Any], deal: Deal) -> DeferredDeal:
+def with_deal(facts: dict[str, Any], deal: DealText) -> DeferredDeal:
     """An info of its own with `facts`, whose ``deal`` is the text of `deal`."""
     info = DeferredDeal(facts)
     info.write, info.subject = _text, deal

@@ -2,7 +2,7 @@
 
 After ``register()`` they are there by name, ``pyspiel.load_game("hearts_env(rules=micro)")``;
 ``load("micro")`` does both. OpenSpiel is asked for only when one of these is called. The page
-docs/openspiel.md tells its parameters, and what was run with which version.
+docs/openspiel.md lists its parameters, and what was run with which version.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from hearts_env.game.game import Game
-from hearts_env.openspiel.setup import NAME, PARAMETERS, rules_of, rules_word
+from hearts_env.openspiel.setup import NAME, PARAMETERS, Setup, rules_of, rules_word
 from hearts_env.rules.rules import Rules
 from hearts_env.solve.beliefs import Policy
 from hearts_env.support.arguments import check_is
@@ -37,7 +37,7 @@ def register() -> None:
     Raises:
         HeartsError: if OpenSpiel cannot be imported; the message names what to install.
     """
-    _module("game")
+    _game_module()
 
 
 def load(rules: str | Rules = "two_player", players: int | None = None, **parameters: Any) -> Any:
@@ -55,7 +55,10 @@ def load(rules: str | Rules = "two_player", players: int | None = None, **parame
         HeartsError: if a parameter is unknown or cannot be used, or OpenSpiel is not installed.
     """
     made = rules_of(rules, players) if isinstance(rules, str) else Rules.make(rules, players)
-    return _module("game").load({"rules": rules_word(made), **parameters})
+    given = {"rules": rules_word(made), **parameters}
+    pyspiel = _game_module().pyspiel
+    Setup(given)  # OpenSpiel's own check comes first, and says less
+    return pyspiel.load_game(NAME, given)
 
 
 def state_of(game: Any, hearts: Game) -> Any:
@@ -68,7 +71,7 @@ def state_of(game: Any, hearts: Game) -> Any:
     Raises:
         HeartsError: if it was played under other rules, or ended by an illegal action.
     """
-    return _module("game").state_of(_checked(game), hearts)
+    return _game_module().state_of(_checked(game), hearts)
 
 
 def spiel_policy(game: Any, policy: Policy) -> Any:
@@ -83,7 +86,7 @@ def spiel_policy(game: Any, policy: Policy) -> Any:
     Returns:
         An ``open_spiel.python.policy.Policy``.
     """
-    return _module("game").ViewPolicy(_checked(game), policy)
+    return _game_module().ViewPolicy(_checked(game), policy)
 
 
 def action_probs(game: Any, policy: Any) -> Policy:
@@ -98,7 +101,7 @@ def action_probs(game: Any, policy: Any) -> Policy:
     Returns:
         The chances of actions in many views, as an agent's ``action_probs`` gives them.
     """
-    return _module("game").chances_in_views(_checked(game), policy)
+    return _game_module().chances_in_views(_checked(game), policy)
 
 
 def _checked(game: Any) -> Any:
@@ -107,14 +110,14 @@ def _checked(game: Any) -> Any:
     Raises:
         HeartsError: if it is another.
     """
-    check_is("game", game, _module("game").HeartsGame, "give hearts_env.openspiel.load(rules)")
+    check_is("game", game, _game_module().HeartsGame, "give hearts_env.openspiel.load(rules)")
     return game
 
 
-def _module(name: str) -> Any:
-    """A module of this package that imports OpenSpiel."""
+def _game_module() -> Any:
+    """The module of this package that imports OpenSpiel."""
     try:
-        return import_module(f"{__name__}.{name}")
+        return import_module(f"{__name__}.game")
     except ImportError as error:
         if (error.name or "").split(".")[0] not in ("pyspiel", "open_spiel"):
             raise

@@ -250,11 +250,7 @@ class HeartsState(pyspiel.State):  # type: ignore[misc]
 
 
 def state_of(game: Any, hearts: Game) -> HeartsState:
-    """The state of a deal in a game of OpenSpiel of the same rules, with the past that led to it.
-
-    Raises:
-        HeartsError: if the deal was played under other rules, or ended by an illegal action.
-    """
+    """``hearts_env.openspiel.state_of``, for games that are ours."""
     setup: Setup = game.setup
     state: HeartsState = game.new_initial_state()
     for action in [*setup.chance_actions(hearts), *hearts.actions]:
@@ -424,16 +420,6 @@ def chances_in_views(game: HeartsGame, policy: Any) -> Policy:
         return table
 
     return chances
-
-
-def load(parameters: Mapping[str, Any]) -> Any:
-    """A game of these parameters.
-
-    Raises:
-        HeartsError: if one cannot be used; the message names it and the fix.
-    """
-    Setup(parameters)  # OpenSpiel's own check comes first, and says less
-    return pyspiel.load_game(NAME, dict(parameters))
 
 
 pyspiel.register_game(_kind(None), HeartsGame)

@@ -1,8 +1,8 @@
 """The table as pixels: an array, drawn with Pillow, and a window that shows frames, with pygame.
 
 Everything is drawn several times too large and then averaged down, which smooths all edges alike.
-The empty table is kept per size, as it never changes. Both libraries, of
-the extra `render`, are imported when they are first needed.
+The empty table, which never changes, is cached by size. Both libraries, of the extra `render`, are
+imported when they are first needed.
 """
 
 from __future__ import annotations

@@ -48,8 +48,8 @@ def _shown(value: object) -> str:
 
 def explain(rules: Rules) -> list[str]:
     """The rules as sentences, in the order of play."""
-    told = [*_deal(rules), *_exchange(rules), *_play(rules), *_scoring(rules), *_settlement(rules)]
-    return [*told, *(rule.sentence for rule in match_rules(rules))]
+    deal = [*_deal(rules), *_exchange(rules), *_play(rules), *_scoring(rules), *_settlement(rules)]
+    return [*deal, *(rule.sentence for rule in match_rules(rules))]
 
 
 def players_of(name: str) -> str:
@@ -249,10 +249,10 @@ def _end_by_points(rules: Rules) -> Iterator[MatchRule]:
     if plays_on:
         after = map(operator.add, all_near, past)
         past_it = f"to {score} or more" if is_reached else f"above {score}"
-        told = [" and ".join(map(str, totals)) for totals in (all_near, after)]
+        shown = [" and ".join(map(str, totals)) for totals in (all_near, after)]
         yield MatchRule(
             f"If one deal takes every total {past_it}, another deal is played too, even if one "
-            f"total is lower: a match that goes from {told[0]} to {told[1]} is not over. It ends "
+            f"total is lower: a match that goes from {shown[0]} to {shown[1]} is not over. It ends "
             "after the next deal that leaves a lowest total which is not shared.",
             (
                 Example(all_near, (past,), None),

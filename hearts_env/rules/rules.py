@@ -315,7 +315,7 @@ class Rules:
     @functools.cached_property
     def vector(self) -> NDArray[np.int64]:
         """The rules as the compiled core reads them, int64, read-only; layout in ``kernel``."""
-        from hearts_env import kernel  # numba, below it, takes a while and tells no rules
+        from hearts_env import kernel  # numba, below it, is slow to import, and checks no rules
 
         r = np.zeros(kernel.RULES_SIZE, np.int64)
         deck = self.deck
@@ -540,7 +540,7 @@ class Rules:
         """Whether deals and observations are the same: all but what only says when a match ends.
 
         A player of one can play the other: ``end_score``, ``end_when``, ``tie``, ``max_deals`` and
-        ``target`` are not compared. Observations tell totals as shares of the end score.
+        ``target`` are not compared. Observations show totals as shares of the end score.
         """
         if self is other:
             return True
@@ -571,9 +571,9 @@ FIELDS = tuple(f.name for f in dataclasses.fields(Rules))
 FIELD_DOCS = _docstrings()
 """The documentation of each field: what it means, its values, its default."""
 if Rules.__doc__ and FIELD_DOCS:  # for `help(Rules)`
-    _told = "\n".join(f"{name}: {text}" for name, text in FIELD_DOCS.items())
+    _fields = "\n".join(f"{name}: {text}" for name, text in FIELD_DOCS.items())
     Rules.__doc__ = (
-        f"{inspect.cleandoc(Rules.__doc__)}\n\nFields:\n{textwrap.indent(_told, '    ')}"
+        f"{inspect.cleandoc(Rules.__doc__)}\n\nFields:\n{textwrap.indent(_fields, '    ')}"
     )
 
 

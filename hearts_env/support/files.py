@@ -300,7 +300,7 @@ def _is_at(handle: int, path: Path) -> bool:
 def is_held(path: Path) -> bool:
     """Whether some process holds the lock file `path` now (``held``); never waits, writes nothing.
 
-    False where that cannot be told: on Windows, or a file system without locks.
+    False where nobody can know: on Windows, or a file system without locks.
     """
     if sys.platform == "win32":
         return False

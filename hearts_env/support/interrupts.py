@@ -2,7 +2,7 @@
 
 ``interruptible`` makes the other two raise like Ctrl-C, so that work which keeps its results on
 KeyboardInterrupt keeps them on every signal. ``noted_interrupt`` holds a signal back from a block
-that must not be broken off, and lets it ask whether to stop. ``signals_apart`` tells what a signal
+that must not be broken off, and lets it ask whether to stop. ``signals_apart`` says what a signal
 raised from what somebody's code raised by itself.
 """
 

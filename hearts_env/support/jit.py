@@ -85,31 +85,31 @@ class _Announcer(event.Listener):
     """Says, where somebody looks on, what a first start waits for, and how long each part took."""
 
     def __init__(self) -> None:
-        self._begun: list[float] = []  # of ours: a function, one that it calls, and so on
+        self._started: list[float] = []  # of ours: a function, one that it calls, and so on
 
     def on_start(self, event: event.Event) -> None:
         package, _, place = event.data["dispatcher"].py_func.__module__.partition(".")
         if package not in _packages:
             return
-        if not self._begun:
+        if not self._started:
             if not _packages[package]:
                 _packages[package] = True
-                _tell(
+                _show(
                     f"{package}: compiling, once for this installation "
                     "(`hearts warmup` does all of it)\n"
                 )
             name = f"{place}.{event.data['dispatcher'].py_func.__name__}".lstrip(".")
-            _tell(f"  {name} ...")
-        self._begun.append(time.perf_counter())
+            _show(f"  {name} ...")
+        self._started.append(time.perf_counter())
 
     def on_end(self, event: event.Event) -> None:
         if event.data["dispatcher"].py_func.__module__.partition(".")[0] in _packages:
-            begun = self._begun.pop()
-            if not self._begun:
-                _tell(f" {time.perf_counter() - begun:.1f} s\n")
+            started = self._started.pop()
+            if not self._started:
+                _show(f" {time.perf_counter() - started:.1f} s\n")
 
 
-def _tell(text: str) -> None:
+def _show(text: str) -> None:
     """Write to a terminal on standard error, if there is one."""
     if sys.stderr is not None and sys.stderr.isatty():
         with contextlib.suppress(OSError):  # a terminal that has just been closed
@@ -155,7 +155,7 @@ class _Inner(CPUDispatcher):
 
 
 def called(function: F) -> F:
-    """The same with the GIL: for what Python calls once a step, and is done before one can tell."""
+    """The same with the GIL: for what Python calls once a step, and is done in no time."""
     return _compiled(function, nogil=False)
 
 

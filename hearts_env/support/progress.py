@@ -1,4 +1,4 @@
-"""How work that takes long tells how far it is: to whoever called it, who may show it."""
+"""How long work reports its progress to its caller, who may show it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Show = Callable[[str], AbstractContextManager[Progress]]
 
 
 def no_progress(_done: float, _total: float) -> None:
-    """Tell nobody."""
+    """Report to nobody."""
 
 
 def silent(_label: str) -> AbstractContextManager[Progress]:

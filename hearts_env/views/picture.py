@@ -176,8 +176,8 @@ def _news(game: Position, names: Sequence[str], viewer: int | str | None) -> lis
         winners = [names[seat] for seat in _winners(game)]
         shared = f"{', '.join(winners[:-1])} and {winners[-1]} share the lowest score"
         lines.append(shared if len(winners) > 1 else f"{winners[0]} wins")
-        told = zip(names, _scores(game), strict=True)
-        lines.append(", ".join(f"{name} {count_text(score, 'point')}" for name, score in told))
+        scores = zip(names, _scores(game), strict=True)
+        lines.append(", ".join(f"{name} {count_text(score, 'point')}" for name, score in scores))
     return lines
 
 

@@ -165,7 +165,7 @@ class PlayerView(Position):
         rules, v = self.rules, self.vector
         if v[k.NUM_PLAYED]:
             yield "played " + " ".join(f"{p}:{card}" for p, card in self.history)
-        if rules.queen_any_time:  # else what was played tells all of this
+        if rules.queen_any_time:  # else all of this follows from what was played
             if self.hearts_broken:
                 yield "broken"
             if any(shown := self.voids):

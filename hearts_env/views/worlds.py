@@ -31,7 +31,7 @@ class Seen(Protocol):
 class Worlds:
     """The possible owners of the cards that a player has not seen.
 
-    Bounded per owner by a set of cards it can have and one it must have (``kernel.hidden_cards``);
+    Bounded per owner by a set of cards it can have and one it must have (``hidden.hidden_cards``);
     the first lead makes a disjoint union of such families, one for each card that may have been
     the lowest of all hands, and a dodging queen takes one family from another. So all can be
     counted and drawn exactly, card by card (Rules of sum and of inclusion and exclusion).

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from hearts_env import Game, Match, PlayerView
 from hearts_train.command.cardtext import CardText
+from hearts_train.measure.hints import Hint, Worth
 
 CHOICES = {"moon:off": "have the points taken off", "moon:others": "let the others pay"}
 
@@ -188,3 +189,33 @@ def _listed(names: Sequence[str]) -> str:
     """Like ``A``, ``A and B`` or ``A, B and C``."""
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
+
+
+# ---- hints ---------------------------------------------------------------------------------------
+def describe(advice: Hint, view: PlayerView, cards: CardText) -> list[str]:
+    """A hint for a position as lines of text: what another player would do, and why."""
+
+    def named(action: int) -> str:
+        name = view.rules.action_name(action)
+        return CHOICES.get(name) or cards.card(name)
+
+    lines = [f"{advice.agent} would choose {named(advice.action)}."]
+    if advice.worths:
+        of = "sampled worlds" if advice.is_sample else "possible worlds, all of them"
+        lines.append(f"Mean margin of the deal over {advice.worlds} {of}:")
+        first = advice.worths[0]
+        parts = [f"{named(first.action)} {_figure(first, is_sample=advice.is_sample)}"]
+        for worth in advice.worths[1:]:
+            words = "within noise" if advice.is_sample else "as good"
+            near = f" ({words})" if worth.is_close else ""
+            figure = _figure(worth, is_sample=advice.is_sample)
+            parts.append(f"{named(worth.action)} {figure}{near}")
+        lines.append("  " + ", ".join(parts))
+    elif advice.chances:
+        likely = [f"{named(a)} {chance:.0%}" for a, chance in advice.chances if chance >= 0.005]
+        lines.append("Its probabilities: " + ", ".join(likely))
+    return lines
+
+
+def _figure(worth: Worth, *, is_sample: bool) -> str:
+    return f"{worth.margin:+.1f}" + (f" ± {worth.half:.1f}" if is_sample else "")

@@ -74,9 +74,8 @@ def play(
 
     from hearts_agents.champion import strongest
     from hearts_env import Rules
-    from hearts_train.command.opening import open_table, reopen_table
-    from hearts_train.command.saved_tables import Keeper, latest_table
-    from hearts_train.command.terminal import Quit
+    from hearts_train.command.terminal import Quit, open_table, reopened_table
+    from hearts_train.session.folders import Keeper
 
     if resume:
         given = {
@@ -92,11 +91,9 @@ def play(
             raise Mistake(f"--resume: the table goes on as it was; omit {', '.join(extra)}")
     with contextlib.ExitStack() as stack:
         if resume:
-            keeper, state = stack.enter_context(latest_table())
-            table = reopen_table(keeper, state)
+            table = stack.enter_context(reopened_table())
         else:
-            keeper = Keeper.begin(record)
-            game = rules_of(rules, players)
+            keeper, game = Keeper.begin(record), rules_of(rules, players)
             table = open_table(
                 game,
                 names_in(against or strongest(game or Rules.preset("two_player")), "--opponent"),

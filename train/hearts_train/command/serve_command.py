@@ -21,15 +21,14 @@ import uvicorn
 from hearts_env import Game
 from hearts_env.game.notation import Record
 from hearts_env.support.progress import Progress, no_progress
-from hearts_train.command.saved_tables import data_folder
 from hearts_train.console import Mistake, note, progress
+from hearts_train.session.folders import ServerFolder, data_folder
 from hearts_train.web.app import create_app
 from hearts_train.web.helping import Helper
 from hearts_train.web.hosting import Limits
 from hearts_train.web.players import Players
 from hearts_train.web.review import review
 from hearts_train.web.review_routes import Desk
-from hearts_train.web.store import Store
 
 _GRACE = 2  # seconds that browsers have when the server ends
 _WARNING = (
@@ -75,11 +74,11 @@ def serve_tables(options: Options) -> None:
             raise Mistake(f"--runs: there is no folder {place}; give one with training runs")
     folder = (options.data or data_folder() / "server").expanduser()
     with _listening(options) as listener:
-        players, store = Players(options.agents), _store(folder)
-        with store.holding():
+        players, kept = Players(options.agents), _kept(folder)
+        with kept.holding():
             _make_ready(players)
             limits = Limits()
-            app = create_app(store, players, limits=limits, hosts=options.names, runs=options.runs)
+            app = create_app(kept, players, limits=limits, hosts=options.names, runs=options.runs)
             config = uvicorn.Config(
                 app,
                 log_level="warning",
@@ -175,9 +174,9 @@ def _no_address(host: str) -> str:
     return f"--host: {host!r} is not an address of this machine; give 127.0.0.1, or 0.0.0.0 for all"
 
 
-def _store(folder: Path) -> Store:
+def _kept(folder: Path) -> ServerFolder:
     try:
-        return Store(folder)
+        return ServerFolder(folder)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         why = getattr(error, "strerror", None) or error
         raise Mistake(f"--data: {folder} cannot be used ({why}); give another folder") from None

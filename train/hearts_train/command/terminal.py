@@ -1,36 +1,41 @@
 """Hearts at the terminal: one person, agents in the other seats.
 
-Every deal is saved, and the table after every card, so that nothing is lost (``saved_tables``).
-What the person reads is in ``announcer``, what another player would do in ``hints``. An agent that
-misbehaves does not end the deal: a card is played for it.
+Every deal is saved, and the table after every card, so that nothing is lost (``session``). What the
+person reads is in ``announcer``. An agent that misbehaves does not end the deal: a card is played
+for it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import datetime
+import secrets
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from hearts_agents import Agent, make_agent
 from hearts_agents.base import check_rules
 from hearts_agents.programs.process import LAST_WORDS
 from hearts_env import Game, HeartsError, Match, NotationError, Rules
 from hearts_env.cards import SUITS, parse_card
-from hearts_env.game.notation import Record, parse_games, parse_records
+from hearts_env.game.notation import Record
 from hearts_env.rules.explain import explain
-from hearts_env.seeds import derived_seed, secret_seed
+from hearts_env.seeds import secret_seed
+from hearts_env.support.arguments import check_seed
 from hearts_env.support.files import write_whole
 from hearts_env.support.interrupts import Interrupted, held_interrupt
 from hearts_train.command import replay
-from hearts_train.command.announcer import CHOICES, Announcer
-from hearts_train.command.hints import describe
-from hearts_train.command.saved_tables import Keeper, TableState
+from hearts_train.command.announcer import Announcer, describe
+from hearts_train.command.cardtext import CardText
+from hearts_train.measure.contenders import Contender, rules_for
 from hearts_train.measure.guard import CRASHED, ILLEGAL, LATE, TAMPERED, Fault, ask_one
 from hearts_train.measure.hints import best_hinter, hint
+from hearts_train.session.folders import Keeper, latest_table
+from hearts_train.session.table import Line, Refusal, Seat, Table
 
 HELP = """\
 Play a card by its name: qs, QS, 10h, Q♠; or by rank or suit alone,
@@ -48,7 +53,6 @@ Commands may be shortened to two or more letters: un, hin, his."""
 _COMMANDS = ("hint", "undo", "history", "rules", "save", "save!", "quit", "help")
 _WITH_ARGUMENT = ("hint", "save", "save!")
 _MENU = ("analyse", "replay", "save", "save!", "undo", "next", "quit", "help")
-_PLAYS = 2**62  # seeds of the deals and matches that follow the first one count from here
 _PATIENCE = 10.0  # seconds until a line says that an agent is still thinking
 
 Ask = Callable[[str], "str | None"]
@@ -72,38 +76,30 @@ def ask_at_terminal(prompt: str) -> str | None:
 
 
 @dataclass
-class Table:
-    """A session: deals or matches with one person at the table.
+class Terminal:
+    """A table with one person at the terminal.
 
     Attributes:
-        play: The deal, or the match, that is played.
-        seed: The seed of all deals and of the agents' random numbers.
+        table: What is played, and who sits where.
         agents: The agent in each other seat.
-        against: The agents, as they were named.
         announcer: Says what happens.
         keeper: Saves deals and the table; None: nothing is saved.
         ask: Asks the person for a line.
+        earlier: The deals of the session before the present deal or match.
     """
 
-    play: Game | Match
-    seed: int
+    table: Table
     agents: dict[int, Agent]
-    against: Sequence[str]
     announcer: Announcer
     keeper: Keeper | None = None
     ask: Ask = ask_at_terminal
-    date: str = field(default_factory=lambda: datetime.date.today().isoformat())
-    number: int = 0
-    _earlier: list[Record] = field(default_factory=list)  # of the deals and matches before
-    _deals: list[Game] = field(default_factory=list)  # finished ones of this one
-    _past: list[tuple[Game | Match, int]] = field(default_factory=list)
-    _ended: Game | None = None  # the deal that has just ended
+    earlier: list[Record] = field(default_factory=list)
     _hinters: dict[str, Agent] = field(default_factory=dict)
 
     @property
     def game(self) -> Game:
-        """The deal in hand."""
-        return self.play.game if isinstance(self.play, Match) else self.play
+        """The deal on the table."""
+        return self.table.game
 
     @property
     def seat(self) -> int:
@@ -116,55 +112,52 @@ class Table:
         Raises:
             Quit: when the person leaves, or the input ends.
         """
-        if self._ended is None:
-            self.announcer.begin_deal(self.play)
-        self._keep()
+        if self.keeper is not None and self.table.journal is None:
+            self.keeper.keep(self.table)
+        if self.table.ended is None:
+            self.announcer.begin_deal(self.table.play)
         while True:
-            if self._ended is not None:
-                self._after_deal(self._ended)
-            elif self.play.player == self.seat:
+            if self.table.ended is not None:
+                self._after_deal(self.table.ended)
+            elif self.table.turn == self.seat:
                 self._own_turn()
             else:
                 self._let_act()
 
     def greeting(self) -> str:
         """The first line: what is played."""
-        is_resumed = bool(self._past or self._deals or self._earlier or self.game.actions)
-        again = ", resumed where you left off" if is_resumed else ""
-        return f"{self.play.rules.name}, seed {self.seed}{again}. 'help' lists what you can do."
+        again = ", resumed where you left off" if self.table.seq else ""
+        name, seed = self.table.rules.name, self.table.seed
+        return f"{name}, seed {seed}{again}. 'help' lists what you can do."
 
     def farewell(self) -> str:
         """The last line, when the person leaves."""
         if self.keeper is not None:
             self.keeper.write_record(self._text(unfinished=True))
-        if self.play.player is not None:
+        if self.table.play.player is not None:
             if self.keeper is None or not self.keeper.is_kept:
                 return "You have left the table."
             return "You have left the table; 'hearts play --resume' resumes it."
+        if self.keeper is not None:
+            self.keeper.end_table()
         if self.keeper is None or not self.keeper.games.is_file():
             return "Good-bye."
         return f"Your deals are saved in {self.keeper.games}."
 
     # -- actions -----------------------------------------------------------------------------------
     def _let_act(self) -> None:
-        """Let an agent act; its random numbers follow from the table's seed and the position alone.
-
-        The agent cannot compute the table's seed from the seed that it gets. If it misbehaves, the
-        first legal action is played for it.
-        """
-        seat = self.play.player
+        """Let an agent act; if it misbehaves, the first legal action is played for it."""
+        seat = self.table.turn
         assert seat is not None
-        game, name = self.game, self._name(seat)
-        place = 1000 * len(self._deals) + len(game.actions)
-        view, action = game.view(seat), 0
+        name = self.table.name_of(seat)
+        view, action = self.game.view(seat), 0
         fault: Fault | None = Fault(0, LATE, "was interrupted")
         with self._patience(name, "Ctrl-C plays a card for it"):
-            seed = secret_seed(self.seed, "act", self.number, place)
-            action, fault = ask_one(self.agents[seat], view, seed)
+            action, fault = ask_one(self.agents[seat], view, self.table.agent_seed())
         if fault is not None:
             action = view.legal_actions()[0]
             self.announcer.say(f"{name} {_misdeed(fault)}; its first legal card is played for it.")
-        self._do(action)
+        self._do(action, None if fault is None else fault.kind)
 
     @contextlib.contextmanager
     def _patience(self, name: str, way_out: str) -> Iterator[None]:
@@ -186,24 +179,20 @@ class Table:
         finally:
             timer.cancel()
 
-    def _do(self, action: int) -> None:
-        """Play an action, save the table, and announce what happened."""
-        game, before = self.game, self.game.clone()
+    def _do(self, action: int, fault: str | None = None) -> None:
+        """Play an action, save it, and announce what happened."""
+        table, before = self.table, self.game.clone()
         with held_interrupt():  # what has been played is saved
-            self.play.play(action)  # a match may then have begun its next deal
-            if game.is_over:
-                self._deals.append(game)
-                self._ended = game
-            self._keep()
-        self.announcer.action(before, game, action)
-        if game.is_over:
-            self.announcer.result(game)
-            if isinstance(self.play, Match):
-                self.announcer.totals(self.play)
-
-    def _decide(self, action: int) -> None:
-        self._past.append((self.play.clone(), len(self._deals)))
-        self._do(action)
+            if table.turn == self.seat:
+                table.act(self.seat, table.seq, (table.rules.action_name(action),))
+            else:
+                table.act_for_agent(action, fault)
+            self._keep_deals()
+        self.announcer.action(before, self.game, action)
+        if self.game.is_over:
+            self.announcer.result(self.game)
+            if isinstance(table.play, Match):
+                self.announcer.totals(table.play)
 
     def _own_turn(self) -> None:
         """Show the position and ask until an action is played or undone."""
@@ -216,7 +205,7 @@ class Table:
                 if len(legal) > 1:
                     self.announcer.say("Name a card, or 'help'.")
                     continue
-                self._decide(legal[0])
+                self._do(legal[0])
                 return
             try:
                 actions = self._read(line)
@@ -228,7 +217,7 @@ class Table:
                 self.announcer.say(str(error))
                 continue
             for action in actions:
-                self._decide(action)
+                self._do(action)
             return
 
     def _line(self, prompt: str) -> str:
@@ -319,13 +308,12 @@ class Table:
         return self._line("Leave the table? y or n").lower() in ("y", "yes", "q", "quit")
 
     def _undo(self) -> bool:
-        if not self._past:
-            self.announcer.say("There is nothing to undo.")
+        try:
+            self.table.undo(self.table.seq)
+        except Refusal as refusal:
+            is_empty = not self.table.can_undo
+            self.announcer.say("There is nothing to undo." if is_empty else refusal.text)
             return False
-        self.play, count = self._past.pop()
-        self._ended = None
-        del self._deals[count:]
-        self._keep()
         self.announcer.say(self.announcer.cards.dim("Undone."))
         return True
 
@@ -338,7 +326,7 @@ class Table:
                 self._hinters[name] = agent
             advice = hint(self._hinters[name], view)
         if advice is not None:
-            for line in describe(advice, view, self.announcer.cards, CHOICES):
+            for line in describe(advice, view, self.announcer.cards):
                 self.announcer.say(line)
 
     def _save(self, name: str, *, overwrites: bool) -> None:
@@ -367,7 +355,7 @@ class Table:
         """
         menu = "[a]nalyse [r]eplay [s]ave FILE [u]ndo [n]ext [q]uit"
         self.announcer.say(menu)
-        while self._ended is game:
+        while self.table.ended is game:
             line = self._line("Next")
             word, _, argument = line.partition(" ")
             match _menu_word(word):
@@ -380,7 +368,7 @@ class Table:
                 case "save" | "save!" as command:
                     self._save(argument.strip(), overwrites=command == "save!")
                 case "replay":
-                    record = Record(game, self._tags(game))
+                    record = record_of(self.table, game)
                     replay.show([record], self.announcer.cards, self.ask)
                 case "analyse":
                     self._analyse(game)
@@ -389,17 +377,14 @@ class Table:
 
     def _next(self) -> None:
         """Continue the match, or begin another deal or match."""
-        self._ended = None
-        if self.play.player is None:
-            self._earlier += self._records()
-            self._deals.clear()
-            self._past.clear()
-            self.number += 1
-            self.play = new_play(
-                self.play.rules, self.seed, self.number, is_match=isinstance(self.play, Match)
-            )
-        self._keep()
-        self.announcer.begin_deal(self.play)
+        earlier = records_of(self.table) if self.table.play.player is None else []
+        try:
+            self.table.next()
+        except Refusal as refusal:
+            self.announcer.say(refusal.text)
+            return
+        self.earlier += earlier
+        self.announcer.begin_deal(self.table.play)
 
     def _analyse(self, game: Game) -> None:
         # It loads the solver, which play itself does not need.
@@ -407,100 +392,44 @@ class Table:
         from hearts_train.console import print_table, progress
 
         with progress("analysing") as tell:
-            shown = told(analysed(Record(game, self._tags(game)), tell))
+            shown = told(analysed(record_of(self.table, game), tell))
         print_table("card by card", shown.columns, shown.rows)
         for line in shown.summary:
             self.announcer.say(line)
 
     # -- saving ------------------------------------------------------------------------------------
-    def _tags(self, game: Game) -> dict[str, str]:
-        """The tags of a deal's hand history; the seed only once the play is over."""
-        tags = {"Event": "hearts play", "Date": self.date}
-        if isinstance(self.play, Match):
-            tags["Event"] += f", match, deal {game.deal_number + 1}"
-        tags |= {f"Player {seat}": self._name(seat) for seat in range(game.rules.players)}
-        if self.play.player is None:
-            play = self.play
-            seed = play.deal_seed(game.deal_number) if isinstance(play, Match) else self._seed
-            tags["Seed"] = str(seed)
-        return tags
-
-    def _name(self, seat: int) -> str:
-        if seat == self.seat:
-            return "You"
-        others = sorted(self.agents)
-        return short_name(self.against[others.index(seat) % len(self.against)])
-
-    @property
-    def _seed(self) -> int:
-        """The seed of the deal or match being played."""
-        return _play_seed(self.seed, self.number)
-
-    def _records(self) -> list[Record]:
-        return [Record(game, self._tags(game)) for game in self._deals]
-
     def _text(self, *, unfinished: bool) -> str:
         """The hand histories of the session."""
-        records = [*self._earlier, *self._records()]
-        if unfinished and self._ended is None:
-            records.append(Record(self.game, self._tags(self.game)))
+        records = [*self.earlier, *records_of(self.table)]
+        if unfinished and self.table.ended is None:
+            records.append(record_of(self.table, self.game))
         return "\n".join(record.to_text() for record in records)
 
-    def _keep(self) -> None:
-        """Save what has been played so far, so that nothing is lost whatever ends the program."""
-        if self.keeper is None:
-            return
-        if self._ended is not None:
+    def _keep_deals(self) -> None:
+        """Save the deals when one has ended."""
+        if self.keeper is not None and self.table.ended is not None:
             self.keeper.keep_games(self._text(unfinished=False))
             self.keeper.write_record(self._text(unfinished=False))
-        if self.play.player is None:
-            self.keeper.keep_table(None)
-            return
-        record = self.keeper.record
-        playing = [*self._deals, self.game]
-        self.keeper.keep_table(
-            TableState(
-                rules=self.play.rules.name,
-                seed=self.seed,
-                number=self.number,
-                seat=self.seat,
-                against=list(self.against),
-                is_match=isinstance(self.play, Match),
-                date=self.date,
-                record=None if record is None else str(record),
-                finished=[finished.to_text() for finished in self._earlier],
-                deals=[game.to_text() for game in playing],
-            )
-        )
 
-    def restore(self, state: TableState) -> None:
-        """Continue from `state`; all its decisions can still be undone.
 
-        Raises:
-            HeartsError: if its deals do not fit its rules.
-        """
-        self.number, self.date = state.number, state.date
-        self._earlier = [record for text in state.finished for record in parse_records(text)]
-        games = [game for text in state.deals for game in parse_games(text)]
-        if any(game.rules != self.play.rules for game in games) or (
-            len(games) > 1 and not state.is_match
-        ):
-            raise HeartsError("table: the saved deals do not fit its rules; remove the file")
-        if state.is_match:
-            seed = _play_seed(self.seed, self.number)
-            self.play = Match(self.play.rules, seed, dealer=games[0].dealer)
+def records_of(table: Table) -> list[Record]:
+    """The finished deals of the present deal or match."""
+    return [record_of(table, game) for game in table.deals]
+
+
+def record_of(table: Table, game: Game) -> Record:
+    """A deal with the tags of its hand history; the seed only once the play is over."""
+    play = table.play
+    tags = {"Event": "hearts play", "Date": table.note["date"]}
+    if isinstance(play, Match):
+        tags["Event"] += f", match, deal {game.deal_number + 1}"
+    tags |= {f"Player {seat}": table.name_of(seat) for seat in range(game.rules.players)}
+    if play.player is None:
+        if isinstance(play, Match):
+            tags["Seed"] = str(play.deal_seed(game.deal_number))
         else:
-            self.play = games[0].start()
-        for game in games:
-            if isinstance(self.play, Match) and self.game != game.start():
-                self.play.replace_deal(game.start())
-            for action in game.actions:
-                if self.play.player == self.seat:
-                    self._past.append((self.play.clone(), len(self._deals)))
-                current = self.game
-                self.play.play(action)
-                if current.is_over:
-                    self._deals.append(current)
+            tags["Seed"] = str(table.play_seed)
+    return Record(game, tags)
 
 
 def _misdeed(fault: Fault) -> str:
@@ -528,16 +457,123 @@ def _menu_word(word: str) -> str | None:
     return next((name for name in _MENU if name.startswith(word.lower())), None)
 
 
-def _play_seed(seed: int, number: int) -> int:
-    return seed if number == 0 else derived_seed(seed, _PLAYS + number)
+# ---- opening a table -----------------------------------------------------------------------------
+def open_table(
+    rules: Rules | None,
+    against: Sequence[str],
+    seed: int | None,
+    seat: int,
+    *,
+    is_match: bool,
+    keeper: Keeper | None = None,
+    ask: Ask = ask_at_terminal,
+) -> Terminal:
+    """Deal, and seat the agents.
+
+    Args:
+        rules: the rules; None: those that an agent was trained for, else ``two_player``.
+        against: one agent for all other seats, or one for each, from seat 0 on.
+        seed: of the deals and of the agents' random numbers; None: a random one.
+        seat: the person's seat.
+        is_match: play deals to the end score.
+        keeper: saves deals and the table; None: nothing is saved.
+        ask: asks the person for a line.
+
+    Raises:
+        HeartsError: if an agent is unknown or cannot play these rules, there is no such seat, or
+            the number of agents fits neither one nor all other seats.
+    """
+    seed = secrets.randbelow(10**9) if seed is None else check_seed(seed)
+    contenders = [Contender(name, secret_seed(seed, "table", i)) for i, name in enumerate(against)]
+    rules = rules_for(contenders, rules)
+    n = rules.players
+    if not 0 <= seat < n:
+        raise HeartsError(f"seat: {seat} is out of range; give 0 to {n - 1}")
+    if len(contenders) not in (1, n - 1):
+        agents, places = _counted(len(contenders), "agent"), _counted(n - 1, "seat")
+        raise HeartsError(f"opponent: {agents} for {places}; give one for all, or one for each")
+    names = [Path(name).name or name for name in against]
+    seats = [Seat(agent=name) for name in (names * n)[: n - 1]]
+    seats.insert(seat, Seat(owner="terminal", name="You"))
+    note = {
+        "against": list(against),
+        "date": datetime.date.today().isoformat(),
+        "record": None if keeper is None or keeper.record is None else str(keeper.record),
+    }
+    table = Table(
+        id="" if keeper is None else keeper.table.stem,
+        rules=rules,
+        is_match=is_match,
+        seed=seed,
+        dealt_by=seed,
+        seats=seats,
+        is_free=True,
+        note=note,
+    )
+    return _seated(table, contenders, keeper, ask, [])
 
 
-def new_play(rules: Rules, seed: int, number: int, *, is_match: bool) -> Game | Match:
-    """The deal or match with this number in a session, from 0."""
-    seed = _play_seed(seed, number)
-    return Match(rules, seed) if is_match else Game.deal(rules, seed)
+@contextlib.contextmanager
+def reopened_table(ask: Ask = ask_at_terminal) -> Iterator[Terminal]:
+    """The table left last that no other terminal plays at, held in this block.
+
+    Raises:
+        HeartsError: if there is none, its file is damaged, or an agent no longer exists.
+    """
+    earlier: list[Record] = []
+
+    def before(table: Table, line: Line) -> None:
+        if "next" in line and table.play.player is None:
+            earlier.extend(records_of(table))
+
+    with latest_table(before) as (keeper, table):
+        against: Any = table.note.get("against")
+        date, record = table.note.get("date"), table.note.get("record")
+        is_whole = isinstance(against, list) and against and len(table.persons) == 1
+        if not is_whole or not all(
+            isinstance(word, str) for word in (*against, date, record or "")
+        ):
+            raise HeartsError(f"table: {str(keeper.table)!r} is damaged; remove it")
+        keeper.record = None if record is None else Path(record)
+        contenders = [
+            Contender(name, secret_seed(table.seed, "table", i)) for i, name in enumerate(against)
+        ]
+        yield _seated(table, contenders, keeper, ask, earlier)
 
 
-def short_name(name: str) -> str:
-    """An agent's short name: its name, or the last part of its path."""
-    return Path(name).name or name
+def _seated(
+    table: Table,
+    contenders: Sequence[Contender],
+    keeper: Keeper | None,
+    ask: Ask,
+    earlier: list[Record],
+) -> Terminal:
+    """A table with its agents, once they have been found to play its rules.
+
+    Raises:
+        HeartsError: if one cannot play them.
+    """
+    rules = table.rules
+    for contender in contenders:
+        try:
+            contender.check_rules(rules)
+        except HeartsError as error:
+            name = contender.name
+            raise HeartsError(f"opponent: {name} cannot play {rules.name}: {error}") from None
+    (seat,) = table.persons
+    names = [
+        table.name_of(p) if rules.players == 2 else f"{p}:{table.name_of(p)}"
+        for p in range(rules.players)
+    ]
+    names[seat] = "you"
+    others = [p for p in range(rules.players) if p != seat]
+    agents = {
+        p: contenders[place % len(contenders)].fresh(secret_seed(table.seed, "seat", p))
+        for place, p in enumerate(others)
+    }
+    announcer = Announcer(seat, names, CardText.of(sys.stdout))
+    return Terminal(table, agents, announcer, keeper, ask, earlier)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

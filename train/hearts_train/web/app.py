@@ -25,13 +25,14 @@ from hearts_env.rules.explain import explain
 from hearts_env.rules.presets import PRESETS
 from hearts_env.rules.rules import Rules
 from hearts_env.support.errors import HeartsError
+from hearts_train.session.folders import ServerFolder, digest_of
+from hearts_train.session.table import Refusal
 from hearts_train.web import assets, messages, review_routes, runs_routes
 from hearts_train.web.gate import Bucket, Gate, content_policy
 from hearts_train.web.hosting import Hall, Host, Limits
-from hearts_train.web.messages import Refusal, Request, answer
+from hearts_train.web.messages import Request, answer
 from hearts_train.web.players import Players
 from hearts_train.web.run_shelf import RunShelf
-from hearts_train.web.store import Store, digest_of
 
 log = logging.getLogger("hearts.serve")
 
@@ -49,7 +50,7 @@ _SWEEP = 30.0  # seconds between two looks for tables that nobody is at
 
 
 def create_app(
-    store: Store,
+    folder: ServerFolder,
     players: Players,
     *,
     limits: Limits | None = None,
@@ -60,7 +61,7 @@ def create_app(
     """The application.
 
     Args:
-        store: where tables are kept.
+        folder: where tables are kept.
         players: the agents that can be chosen.
         limits: what may be asked for; None: the usual.
         hosts: names by which browsers may reach the server, beside addresses and ``localhost``.
@@ -68,7 +69,7 @@ def create_app(
         more: further routes; None: those of `MORE`.
     """
     limits = limits or Limits()
-    hall = Hall(store, players, limits)
+    hall = Hall(folder, players, limits)
     lobby = Lobby(hall)
 
     @contextlib.asynccontextmanager

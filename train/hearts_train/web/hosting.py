@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from hearts_env import HeartsError, Rules
+from hearts_train.session.folders import ServerFolder
+from hearts_train.session.table import HELP, Entry, Refusal, Seat, Table
 from hearts_train.web import messages
 from hearts_train.web.helping import Helper
-from hearts_train.web.messages import Refusal, Request, answer
+from hearts_train.web.messages import Request, answer
 from hearts_train.web.players import MISDEEDS, Chair, Players
-from hearts_train.web.store import Store
-from hearts_train.web.tables import Entry, Seat, Table
 
 log = logging.getLogger("hearts.serve")
 
@@ -157,7 +157,7 @@ class Host:
         if table.seat_of(guest.owner) is None:
             self.hall.check_own(guest.owner)
             table.sit(request["seat"], guest.owner, request["name"])
-        self.hall.store.add_table(guest.owner, table.id)
+        self.hall.folder.add_table(guest.owner, table.id)
         for other in self.guests:  # further windows of the same person
             self.guests[other] = table.seat_of(other.owner)
         self._attach(guest)
@@ -208,7 +208,7 @@ class Host:
         if request["close"] and table.seat_of(guest.owner) is not None and not table.is_closed:
             if not table.others(guest.owner):
                 table.close()
-            self.hall.store.remove_table(guest.owner, table.id)
+            self.hall.folder.remove_table(guest.owner, table.id)
         self._detach(guest)
         return True
 
@@ -235,8 +235,7 @@ class Host:
     ) -> Any:
         """The view of a person who may have this help now."""
         table, seat = self.table, self._seat(guest)
-        levels = messages.HELP
-        if levels.index(table.help) < levels.index(level):
+        if HELP.index(table.help) < HELP.index(level):
             raise Refusal("not_allowed", f"{request.type}: this table allows no such help")
         if is_own_turn:
             table.check_turn(seat, request["seq"])
@@ -315,7 +314,7 @@ class Host:
     def _show(self, guest: Guest, request_id: str | int | None = None) -> None:
         """Send the whole table."""
         seat = self.table.seat_of(guest.owner)
-        guest.send(self.table.told(seat, *self._presence(), request_id=request_id))
+        guest.send(messages.told_table(self.table, seat, *self._presence(), request_id=request_id))
 
     def _tell(self, entries: Sequence[Entry]) -> None:
         """Send events to all, each as its seat may see it."""
@@ -324,17 +323,17 @@ class Host:
             for entry in entries:
                 key = (entry.seq, seat)
                 if key not in made:
-                    made[key] = entry.told(self.table.id, seat)
+                    made[key] = messages.told_entry(entry, self.table.id, seat)
                 guest.send(made[key])
 
     def _tell_one(self, guest: Guest, entries: Iterable[Entry]) -> None:
         seat = self.table.seat_of(guest.owner)
         for entry in entries:
-            guest.send(entry.told(self.table.id, seat))
+            guest.send(messages.told_entry(entry, self.table.id, seat))
 
     def _tell_seats(self, but: Guest | None = None) -> None:
         """Say who is here; that has no number of its own, since it is not part of the game."""
-        seats = self.table.told_seats(*self._presence())
+        seats = messages.told_seats(self.table, *self._presence())
         fields = {"table": self.table.id, "seq": self.table.seq, "kind": "seat", "seats": seats}
         text = messages.message("event", fields)
         for guest in self.guests:
@@ -392,8 +391,8 @@ class Host:
 class Hall:
     """All tables of a server."""
 
-    def __init__(self, store: Store, players: Players, limits: Limits) -> None:
-        self.store = store
+    def __init__(self, folder: ServerFolder, players: Players, limits: Limits) -> None:
+        self.folder = folder
         self.players = players
         self.limits = limits
         self.helper = Helper(players)
@@ -414,7 +413,7 @@ class Hall:
         """
         host = self._hosts.get(table)
         if host is None:
-            if not self.store.has(table):
+            if not self.folder.path_of(table).is_file():
                 raise Refusal("unknown_table", "table: no table has this name; see the link")
             self._make_room()
             host = self._hosts[table] = Host(self._read(table), self)
@@ -423,7 +422,7 @@ class Hall:
 
     def _read(self, name: str) -> Table:
         try:
-            table = Table.resume(self.store.journal(name))
+            table = Table.resume(self.folder.path_of(name))
         except (HeartsError, OSError) as error:
             if name not in self._unreadable:  # else each reload of a page would write it again
                 self._unreadable.add(name)
@@ -481,24 +480,23 @@ class Hall:
             dealt_by=request["seed"],
             seats=seats,
             help=request["help"] or ("odds" if alone else "off"),
-            journal=None,  # type: ignore[arg-type]  # follows, since its first line is the table
         )
-        table.journal = self.store.journal(table.id)
-        table.journal.create(table.head())
+        path = self.folder.path_of(table.id)
+        table.begin(path)
         try:
             if any(seat.owner for seat in seats):
-                self.store.add_table(guest.owner, table.id)
+                self.folder.add_table(guest.owner, table.id)
         except OSError:  # nobody would find it again
-            table.journal.remove()
+            path.unlink()
             raise
-        self.store.num_tables += 1
+        self.folder.num_tables += 1
         host = self._hosts[table.id] = Host(table, self)
         return host
 
     def told_tables(self, owner: str) -> list[dict[str, Any]]:
         """A person's tables, the latest last, as `welcome` lists them."""
         found = []
-        for name in self.store.tables_of(owner)[-3 * self.limits.own :]:
+        for name in self.folder.tables_of(owner)[-3 * self.limits.own :]:
             try:
                 table = self.find(name).table
             except Refusal:
@@ -560,7 +558,7 @@ class Hall:
     def _check_room(self, guest: Guest) -> None:
         """Refuse another table to a person, an address or everybody."""
         self.check_own(guest.owner)
-        if self.store.num_tables >= self.limits.stored:
+        if self.folder.num_tables >= self.limits.stored:
             raise Refusal("too_many_tables", "the server's disk has no room for more tables")
         now, times = time.monotonic(), self._created.setdefault(guest.address, deque())
         while times and times[0] < now - 3600:

@@ -10,41 +10,27 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
 from hearts_agents.programs.view_lines import ViewLines, dump
-from hearts_env import Game, Rules
+from hearts_env import Game, Match, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.rules.explain import SUMMARIES, explain
 from hearts_env.support.errors import quoted
+from hearts_train.session.table import HELP, TABLE_ID, Entry, Refusal, Table
 
 VERSION = 1
-HELP = ("off", "warn", "values", "odds")
-"""How much help a table allows, from none to all."""
-
 MOST_TEXT = 300
 """Characters of rules and names of agents in a message."""
 MOST_NAME = 24
 """Characters of a person's name."""
 
-TABLE_ID = re.compile(r"[0-9a-f]{16}")
 TOKEN = re.compile(r"[0-9a-f]{32}")
 _HIDDEN = ("hand", "legal", "passed", "received", "player")
 """The keys of a view that are its player's alone; all others, everybody knows."""
-
-
-class Refusal(Exception):
-    """A request that is not done: a code for programs, a sentence for people, and what it was."""
-
-    def __init__(self, code: str, text: str, request_id: str | int | None = None) -> None:
-        super().__init__(text)
-        self.code = code
-        self.text = text
-        self.id = request_id
 
 
 # ---- what comes in -------------------------------------------------------------------------------
@@ -266,11 +252,6 @@ def _given(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def plain_number(number: int | float | Fraction) -> int | float:
-    """Points or chips as JSON has them: whole where they are."""
-    return int(number) if number == int(number) else float(number)
-
-
 @functools.lru_cache(maxsize=64)
 def told_rules(rules: Rules) -> dict[str, Any]:
     """The rules of a table: name, every field, the deck, and sentences for people."""
@@ -296,3 +277,57 @@ def title_of(name: str) -> str:
 def summary_of(preset: str) -> str:
     """A line on a preset."""
     return SUMMARIES.get(preset, "")
+
+
+# ---- a table -------------------------------------------------------------------------------------
+def told_entry(entry: Entry, table: str, seat: int | None) -> str:
+    """An event of a table as a message to a seat; None: to an onlooker."""
+    head = {"table": table, "seq": entry.seq, "kind": entry.kind, **entry.facts}
+    received = entry.kind == "received"
+    return message("event", head, sight(entry.game, seat, received=received, turn=entry.is_last))
+
+
+def told_table(
+    table: Table,
+    seat: int | None,
+    connected: Sequence[bool],
+    ready: Sequence[bool],
+    *,
+    request_id: str | int | None = None,
+) -> str:
+    """A whole table as a message to a seat; None: to an onlooker."""
+    match = None
+    if isinstance(table.play, Match) and table.play.is_over:
+        match = {"winner": table.play.winner, "totals": table.totals()}
+    head = {
+        "table": table.id,
+        "seq": table.seq,
+        "rules": told_rules(table.rules),
+        "match": table.is_match,
+        "help": table.help,
+        "seats": told_seats(table, connected, ready),
+        "you": seat,
+        **table.score(),
+        "undo": seat is not None and table.can_undo,
+        "over": None if table.ended is None else table.result(),
+        "match_over": match,
+        "closed": table.is_closed,
+    }
+    return answer("table", head, request_id, sight(table.game, seat))
+
+
+def told_seats(
+    table: Table, connected: Sequence[bool], ready: Sequence[bool]
+) -> list[dict[str, Any]]:
+    """Who sits where."""
+    return [
+        {
+            "seat": p,
+            "name": table.name_of(p),
+            "kind": seat.kind,
+            "agent": seat.agent or None,
+            "connected": bool(seat.agent) or connected[p],
+            "ready": ready[p],
+        }
+        for p, seat in enumerate(table.seats)
+    ]

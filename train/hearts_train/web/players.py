@@ -27,7 +27,7 @@ from hearts_env.solve.beliefs import Policy
 from hearts_env.support.errors import quoted
 from hearts_train.measure.contenders import Contender
 from hearts_train.measure.guard import CRASHED, ILLEGAL, LATE, RAISED, TAMPERED, Fault, ask_one
-from hearts_train.web.messages import Refusal
+from hearts_train.session.table import Refusal
 
 SHIPPED = ("champion", "pimc", "pro", "standard", "easy", "random")
 """The package's own players that are always on the list, strongest first."""

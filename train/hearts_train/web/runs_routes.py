@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from hearts_env import HeartsError
-from hearts_train.web.messages import Refusal
+from hearts_train.session.table import Refusal
 from hearts_train.web.run_shelf import RunShelf, rules_of
 
 _MOST = 64  # of values of one kind in a question

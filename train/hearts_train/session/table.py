@@ -1,34 +1,56 @@
 """A table: its seats, the deal or match that is played at it, and the log of what happened.
 
-It knows nothing of connections and threads (``hosting``) and changes only by its commands, each of
-which is written to the journal before it is done. So a table is what its journal says, and playing
-the journal again gives the same table, event numbers included.
+It knows nothing of terminals, connections and threads, and changes only by its commands, each of
+which is written to the table's file before it is done. So a table is what its file says, and
+playing the lines of the file again gives the same table, event numbers included.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
-from hearts_env import Game, HeartsError, Match, Rules, __version__
+from hearts_env import CheckpointError, Game, HeartsError, Match, Rules
 from hearts_env.game.notation import Record
-from hearts_env.seeds import secret_seed
+from hearts_env.seeds import derived_seed, secret_seed
 from hearts_env.support.arguments import check_choice, check_flag, check_is, check_seed
-from hearts_env.support.errors import quoted
-from hearts_train.web.messages import (
-    HELP,
-    Refusal,
-    answer,
-    message,
-    plain_number,
-    sight,
-    told_rules,
-)
-from hearts_train.web.store import Journal
+from hearts_train.store import Kind, Store
 
-_FORMAT = 2
+KIND = Kind("hearts-env table", 1, "table", "the file of a table", "remove it")
+MOST_BYTES = 8 * 2**20
+"""Of a table's file; some 100,000 cards."""
+TABLE_ID = re.compile(r"[0-9a-f]{16}")
+"""The name of a server's table."""
+HELP = ("off", "warn", "values", "odds")
+"""How much help a table allows, from none to all."""
+_PLAYS = 2**62  # seeds of the deals and matches that follow one of a known seed count from here
+
+Line = Mapping[str, Any]
+
+
+class Refusal(Exception):
+    """A request that is not done: a code for programs, a sentence for people, and what it was."""
+
+    def __init__(self, code: str, text: str, request_id: str | int | None = None) -> None:
+        super().__init__(text)
+        self.code = code
+        self.text = text
+        self.id = request_id
+
+
+class Journal(Protocol):
+    """Where a table's lines are written: a ``Store``, or what writes to one when it can."""
+
+    @property
+    def size(self) -> int:
+        """Bytes so far."""
+
+    def append(self, entry: Line) -> None:
+        """Write a line; it outlives the end of this process."""
 
 
 @dataclass
@@ -74,12 +96,6 @@ class Entry:
     game: Game
     is_last: bool = True
 
-    def told(self, table: str, seat: int | None) -> str:
-        """The event as a message to a seat; None: to an onlooker."""
-        head = {"table": table, "seq": self.seq, "kind": self.kind, **self.facts}
-        received = self.kind == "received"
-        return message("event", head, sight(self.game, seat, received=received, turn=self.is_last))
-
 
 @dataclass
 class _Position:
@@ -87,6 +103,8 @@ class _Position:
 
     play: Game | Match
     done: int
+    deals: int
+    sheet: int
 
 
 @dataclass
@@ -97,17 +115,21 @@ class Table:
         id: Its name in links.
         rules: What is played.
         is_match: Whether deals are played to the end score.
-        seed: The secret from which deals and the agents' random numbers follow.
-        dealt_by: The seed that the creator gave for the first deal or match; None: none.
+        seed: The secret from which the agents' random numbers follow, and the deals.
+        dealt_by: The seed that the creator gave for the deals instead; None: none.
         seats: Who sits where.
-        help: How much help is allowed, one of ``messages.HELP``.
-        journal: Its file.
+        help: How much help is allowed, one of `HELP`.
+        is_free: Whether cards can be taken back when all have been shown, as suits one person
+            who plays alone.
+        note: What whoever made it keeps beside it, as JSON has it.
+        journal: Its file; None: it is kept nowhere.
         number: How many deals or matches are finished and put away.
         seq: The number of the last event.
         since: That of the first event after which the position was what it is now.
         log: The events of the present deal, from the last one that took something back.
         ended: The deal that has just ended, until the next one is dealt.
-        sheet: The finished deals of this match (or of this table, deal by deal).
+        deals: The finished deals of this match, or the one deal.
+        sheet: The score sheet of this match (or of this table, deal by deal).
         is_closed: Whether nobody will play on.
     """
 
@@ -117,13 +139,16 @@ class Table:
     seed: int
     dealt_by: int | None
     seats: list[Seat]
-    help: str
-    journal: Journal
+    help: str = "off"
+    is_free: bool = False
+    note: dict[str, Any] = field(default_factory=dict)
+    journal: Journal | None = None
     number: int = 0
     seq: int = 0
     since: int = 0
     log: list[Entry] = field(default_factory=list)
     ended: Game | None = None
+    deals: list[Game] = field(default_factory=list)
     sheet: list[dict[str, Any]] = field(default_factory=list)
     is_closed: bool = False
     _done: list[tuple[int, int, int, tuple[str, ...]]] = field(default_factory=list)
@@ -133,11 +158,17 @@ class Table:
         self.play = self._deal()
 
     # -- beginning and resuming --------------------------------------------------------------------
+    def begin(self, path: Path) -> None:
+        """Begin the table's file.
+
+        Raises:
+            OSError: if it is there already, or cannot be written; then there is none.
+        """
+        self.journal = Store.create(path, KIND, self.head(), is_synced=False)
+
     def head(self) -> dict[str, Any]:
-        """The first line of the journal."""
+        """The settings at the head of its file."""
         return {
-            "format": _FORMAT,
-            "version": __version__,
             "table": self.id,
             "rules": self.rules.name,
             "match": self.is_match,
@@ -145,33 +176,58 @@ class Table:
             "dealt_by": self.dealt_by,
             "help": self.help,
             "seats": [vars(seat) for seat in self.seats],
+            "free": self.is_free,
+            "note": self.note,
         }
 
     @classmethod
-    def resume(cls, journal: Journal) -> Table:
-        """The table that a journal describes.
+    def resume(
+        cls,
+        path: Path,
+        before: Callable[[Table, Line], None] = lambda _table, _line: None,
+        *,
+        is_synced: bool = False,
+    ) -> Table:
+        """The table that a file describes, which can then be continued.
+
+        Args:
+            path: the file. A last line that was cut short when the process ended was told to
+                nobody, and does not count.
+            before: called before each line is followed.
+            is_synced: as for ``Store.open``.
 
         Raises:
-            HeartsError: if the journal is damaged, of another format or version, or describes what
+            HeartsError: if the file is damaged, of another format or version, or describes what
                 these rules do not allow.
             OSError: if it cannot be read.
         """
-        head, *lines = journal.resume()
-        name = repr(str(journal.path))
-        for key, wanted in (("format", _FORMAT), ("version", __version__)):
-            if head.get(key) != wanted:
-                raise HeartsError(
-                    f"table: {name} has the {key} {quoted(head.get(key))}, this server reads "
-                    f"{wanted!r}; play on with the hearts-env that wrote it, or start another table"
-                )
+        store = Store.open(path, KIND, is_exact=True, is_synced=is_synced, limit=MOST_BYTES)
         try:
-            check_choice("table", head["table"], [journal.path.stem])
-            table = cls(**_checked(head), journal=journal)
-            for line in lines:
-                table._follow(line)
+            if store.damaged:
+                raise HeartsError(f"table: line {store.damaged[0]} is damaged; remove the file")
+            check_choice("table", store.settings["table"], [path.stem])
+            table = cls(**_checked(store.settings))
+            for record in store.records:
+                before(table, record.entry)
+                table._follow(record.entry)
         except Exception as error:  # one odd file must not keep people from their other tables
-            raise HeartsError(f"table: {name} is damaged; start another table") from error
+            raise CheckpointError(
+                f"table: {str(path)!r} is damaged; remove it, or start another table"
+            ) from error
+        store.records.clear()
+        table.journal = store
         return table
+
+    def _write(self, line: Line) -> None:
+        """Write a line to the file; if it cannot be written, nothing is done.
+
+        Raises:
+            OSError: if it cannot be written; then the file is as it was.
+        """
+        if self.journal is not None:
+            self.journal.append(line)
+            if isinstance(self.journal, Store):
+                self.journal.records.clear()  # a long table need not be in memory twice
 
     def _follow(self, line: Mapping[str, Any]) -> None:
         """Do what a line of the journal says."""
@@ -230,7 +286,7 @@ class Table:
     @property
     def can_undo(self) -> bool:
         """Whether a person can take something back: not what all cards have been shown after."""
-        is_over = self.ended is not None or self.is_closed
+        is_over = self.is_closed or (self.ended is not None and not self.is_free)
         return bool(self._past) and len(self.persons) == 1 and not is_over
 
     def totals(self) -> list[int | float]:
@@ -242,8 +298,17 @@ class Table:
 
     def agent_seed(self) -> int:
         """The seed of the decision that is next; the table's secret does not follow from it."""
-        deals, actions = len(self.sheet), len(self.game.actions)
-        return secret_seed(self.seed, "act", self.number, 1000 * deals + actions)
+        place = 1000 * len(self.deals) + len(self.game.actions)
+        return secret_seed(self.seed, "act", self.number, place)
+
+    @property
+    def play_seed(self) -> int:
+        """The seed of this deal or match; if nobody gave one, it tells nothing of the others'."""
+        if self.dealt_by is None:
+            return secret_seed(self.seed, "deal", self.number)
+        return (
+            self.dealt_by if not self.number else derived_seed(self.dealt_by, _PLAYS + self.number)
+        )
 
     def after(self, seq: int) -> list[Entry] | None:
         """The events after `seq`; None: they are not in the log."""
@@ -282,7 +347,7 @@ class Table:
         if len(set(names)) < len(names) or len(names) > left:
             raise Refusal("illegal", f"actions: choose {left} different at most")
         actions = [legal[name] for name in names]
-        self.journal.append({"do": actions})
+        self._write({"do": actions})
         return self._act(actions, None)
 
     def act_for_agent(self, action: int, fault: str | None) -> list[Entry]:
@@ -296,7 +361,7 @@ class Table:
         if seat is None or not self.seats[seat].agent or action not in self.game.legal_actions():
             raise ValueError(f"action {action} at {self.seq} is not an agent's")
         line: dict[str, Any] = {"do": [action]}
-        self.journal.append(line if fault is None else {**line, "fault": fault})
+        self._write(line if fault is None else {**line, "fault": fault})
         return self._act([action], fault)
 
     def check_turn(self, seat: int, seq: int) -> None:
@@ -336,7 +401,7 @@ class Table:
         if not self.can_undo:
             raise Refusal("not_allowed", "undo: there is nothing to take back")
         self._check_length("undo")
-        self.journal.append({"undo": 1})
+        self._write({"undo": 1})
         return self._undo()
 
     def next(self) -> list[Entry]:
@@ -347,7 +412,7 @@ class Table:
             OSError: if it cannot be written; then nothing was done.
         """
         self._check_length("next")
-        self.journal.append({"next": 1})
+        self._write({"next": 1})
         return self._next()
 
     def _check_length(self, what: str) -> None:
@@ -356,7 +421,7 @@ class Table:
         Raises:
             Refusal: if the journal is full.
         """
-        if self.journal.is_full:
+        if self.journal is not None and self.journal.size > MOST_BYTES // 2:
             raise Refusal(
                 "not_allowed", f"{what}: this table has no room for more; start another table"
             )
@@ -369,7 +434,7 @@ class Table:
             OSError: if it cannot be written; then nothing was done.
         """
         self._check_open(seat)
-        self.journal.append({"sit": seat, "owner": owner, "name": name})
+        self._write({"sit": seat, "owner": owner, "name": name})
         self.seats[seat] = Seat(owner=owner, name=name)
 
     def _check_open(self, seat: int) -> None:
@@ -391,16 +456,14 @@ class Table:
         Raises:
             OSError: if it cannot be written; then nothing was done.
         """
-        self.journal.append({"close": 1})
+        self._write({"close": 1})
         self.is_closed = True
 
     # -- how they are done -------------------------------------------------------------------------
     def _deal(self) -> Game | Match:
-        """The deal or match with this number; its seed tells nothing of the others'."""
-        seed = secret_seed(self.seed, "deal", self.number)
-        if self.number == 0 and self.dealt_by is not None:
-            seed = self.dealt_by
-        return Match(self.rules, seed) if self.is_match else Game.deal(self.rules, seed)
+        if self.is_match:
+            return Match(self.rules, self.play_seed)
+        return Game.deal(self.rules, self.play_seed)
 
     def _act(self, actions: Sequence[int], fault: str | None) -> list[Entry]:
         first = len(self.log)
@@ -411,7 +474,8 @@ class Table:
             self._note("fault", {"seat": seat, "text": fault}, self.game.clone())
         if not self.seats[seat].agent:
             names = tuple(map(self.rules.action_name, actions))
-            self._past.append(_Position(self.play.clone(), len(self._done)))
+            counts = len(self._done), len(self.deals), len(self.sheet)
+            self._past.append(_Position(self.play.clone(), *counts))
             self._done.append((seat, self.since, self.seq, names))
         for action in actions:
             if self.turn != seat:
@@ -426,6 +490,7 @@ class Table:
         self.play.play(action)  # a match has then begun its next deal, if this one is over
         if game.is_over:
             self.ended = game
+            self.deals.append(game)
             self._enter(game)
         now = game.clone()
         self.since = self.seq + 1
@@ -451,8 +516,10 @@ class Table:
         if not self.can_undo:
             raise HeartsError("table: there is nothing to take back; remove the line")
         place = self._past.pop()
-        self.play = place.play
+        self.play, self.ended = place.play, None
         del self._done[place.done :]
+        del self.deals[place.deals :]
+        del self.sheet[place.sheet :]
         self.log.clear()  # else it grows for ever, a card played and taken back in turn
         self.since = self.seq + 1
         return [self._note("undo", {**self.score()}, self.game.clone())]
@@ -461,10 +528,12 @@ class Table:
         if self.ended is None or self.is_closed:
             raise HeartsError("table: there is no next deal yet; remove the line")
         self.ended = None
-        self._past.clear()
         self._done.clear()
         self.log.clear()
+        if self.play.player is None or not self.is_free:
+            self._past.clear()
         if self.play.player is None:
+            self.deals.clear()
             self.number += 1
             if self.is_match:
                 self.sheet.clear()
@@ -513,49 +582,6 @@ class Table:
         found = self.seats[seat]
         return found.agent or found.name or f"player {seat}"
 
-    def told(
-        self,
-        seat: int | None,
-        connected: Sequence[bool],
-        ready: Sequence[bool],
-        *,
-        request_id: str | int | None = None,
-    ) -> str:
-        """The whole table as a message to a seat; None: to an onlooker."""
-        over = None if self.ended is None else self.result()
-        match = None
-        if isinstance(self.play, Match) and self.play.is_over:
-            match = {"winner": self.play.winner, "totals": self.totals()}
-        head = {
-            "table": self.id,
-            "seq": self.seq,
-            "rules": told_rules(self.rules),
-            "match": self.is_match,
-            "help": self.help,
-            "seats": self.told_seats(connected, ready),
-            "you": seat,
-            **self.score(),
-            "undo": seat is not None and self.can_undo,
-            "over": over,
-            "match_over": match,
-            "closed": self.is_closed,
-        }
-        return answer("table", head, request_id, sight(self.game, seat))
-
-    def told_seats(self, connected: Sequence[bool], ready: Sequence[bool]) -> list[dict[str, Any]]:
-        """Who sits where."""
-        return [
-            {
-                "seat": p,
-                "name": self.name_of(p),
-                "kind": seat.kind,
-                "agent": seat.agent or None,
-                "connected": bool(seat.agent) or connected[p],
-                "ready": ready[p],
-            }
-            for p, seat in enumerate(self.seats)
-        ]
-
 
 def _checked(head: Mapping[str, Any]) -> dict[str, Any]:
     """What `Table` is made from, of the first line of a journal.
@@ -567,7 +593,8 @@ def _checked(head: Mapping[str, Any]) -> dict[str, Any]:
     seats = [Seat(**seat) for seat in head["seats"]]
     if len(seats) != rules.players:
         raise HeartsError(f"seats: {len(seats)} are given; {rules.name} is for {rules.players}")
-    dealt_by = head["dealt_by"]
+    dealt_by, note = head["dealt_by"], head["note"]
+    check_is("note", note, dict, "give an object")
     return {
         "id": head["table"],
         "rules": rules,
@@ -576,7 +603,14 @@ def _checked(head: Mapping[str, Any]) -> dict[str, Any]:
         "dealt_by": None if dealt_by is None else check_seed(dealt_by),
         "help": check_choice("help", head["help"], HELP),
         "seats": seats,
+        "is_free": check_flag("free", head["free"]),
+        "note": note,
     }
+
+
+def plain_number(number: int | float | Fraction) -> int | float:
+    """Points or chips as JSON has them: whole where they are."""
+    return int(number) if number == int(number) else float(number)
 
 
 def _happened(before: Game, now: Game, seat: int, action: int) -> list[tuple[str, dict[str, Any]]]:
