@@ -7,6 +7,7 @@ A name stands wherever an agent can be given: one of ``agent_names()``, a path, 
 
 from __future__ import annotations
 
+import copy
 import functools
 import hashlib
 import os
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from hearts_agents.base import Agent, AgentAdapter, as_agent
-from hearts_agents.programs.program_agent import EXEC, external_factory, program_files
+from hearts_agents.programs.program_agent import EXEC, ExternalAgent, program_files
 from hearts_agents.registry import (
     CHECKPOINT_SUFFIX,
     FILES,
@@ -232,7 +233,7 @@ class AgentSpec:
             HeartsError: if it cannot be imported.
         """
         if self.kind is Kind.PROGRAM:
-            return external_factory(self.name.removeprefix(EXEC))
+            return functools.partial(ExternalAgent, self.name.removeprefix(EXEC))
         if self.kind is Kind.CODE:
             return find_code(self.name)
         if self.kind in (Kind.FILE, Kind.RUN):
@@ -275,6 +276,35 @@ class AgentSpec:
             "its factory is called as factory(seed=None, **options)",
         ):
             return as_agent(factory(**options), name)
+
+    def fresh(self, agent: Agent, seed: int, name: str) -> Agent:
+        """A player as `agent`, which it made, is now: a copy, or made again if it has a name.
+
+        Args:
+            agent: the agent, which is not changed.
+            seed: of the player's random numbers.
+            name: what to call it in errors.
+
+        Raises:
+            HeartsError: if the agent can be neither copied nor made again.
+        """
+        try:
+            with blamed(
+                f"agent: {name!r} cannot be copied",
+                "one and the same player must not see a deal from both seats; give it a "
+                "__deepcopy__, or name it as FILE.py:CLASS",
+            ):
+                player = copy.deepcopy(agent)
+        except HeartsError:
+            if not self.is_named:
+                raise
+            player = self.make(seed)
+        with blamed(
+            f"agent: {name!r} cannot be reseeded",
+            "its method is called as reseed(seed), with a whole number",
+        ):
+            player.reseed(seed)
+        return player
 
     # -- what it is -------------------------------------------------------------------------------
     def declared_files(self, agent: Agent) -> dict[str, Path]:
