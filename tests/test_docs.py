@@ -145,7 +145,8 @@ def test_commands_of_the_games_are_understood(line):
         assert settings[::2] == ["--set"] * (len(settings) // 2)
         load_config(recipe, settings[1::2])
     else:
-        result = CliRunner().invoke(app, [name, *rest, "--deals", "2"])
+        more = {"evaluate": ["--deals", "2"], "play": ["--help"]}.get(name, [])
+        result = CliRunner().invoke(app, [name, *rest, *more])
         assert result.exit_code == 0, result.stderr
 
 
