@@ -180,10 +180,9 @@ def run_commands(name: str) -> None:
         write_whole(folder / "pro-pro.txt", "\n".join(pro_against_itself()).encode())
     records = []
     for command in COMMANDS[name]:
-        program = "" if command.startswith("bench ") else "hearts "
-        found = call(f"{program}{command} --json", folder)
-        typed = program + command.replace("bench", "python -m bench", not program)
-        records.append({"command": shlex.join(typed.split()), "results": found})
+        line = command if command.startswith("bench ") else f"hearts {command}"
+        typed = shlex.join(f"python -m {line}".split() if line == command else line.split())
+        records.append({"command": typed, "results": call(f"{line} --json", folder)})
     record = {"version": __version__, "platform": platform_versions(), "commands": records}
     write_json(path_of(name), record)
 

@@ -354,10 +354,6 @@ def learned(recipe: str) -> str:
         return f"Not measured yet: `python docs/figures.py {recipe}`.\n"
     first, trained = runs[0]["evaluations"][0], f"{runs[0]['decisions'] / 1e6:.1f} M decisions"
     deals = f"over {first['deals']:,} duplicate deals"
-    if len(runs) == 1:
-        rows = [[f"`{record['opponent']}`", interval(record)] for record in runs[0]["evaluations"]]
-        text = f"One trained player (seed {runs[0]['seed']}; {trained}), {deals}, 95 % intervals."
-        return table(["against", "margin"], rows) + f"\n{text}\n"
     rows = []
     for place, first in enumerate(runs[0]["evaluations"]):
         records = [run["evaluations"][place] for run in runs]
