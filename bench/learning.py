@@ -31,7 +31,7 @@ VARIANTS: dict[str, tuple[str, Sequence[str]]] = {
     "minibatches of 4,096": ("demo", (*ONE, "ppo.batch_size=4096")),
     "past snapshots as opponents": (
         "demo",
-        (*ONE, "self_play.latest=0", "self_play.keep_every=1"),
+        (*ONE, "self_play.latest_share=0", "self_play.keep_every=1"),
     ),
     "MaskablePPO, its recipe": ("maskable", ()),
 }

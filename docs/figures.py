@@ -69,8 +69,8 @@ _ENTROPY = ("ppo.ent_coef=0.05", "ppo.ent_coef_end=0.0005")
 _ARMS = {
     "plain": ("ppo.ent_coef=0.003", "ppo.ent_coef_end=0.0003"),
     "entropy": _ENTROPY,
-    "average": (*_ENTROPY, "average=0.995"),
-    "magnet": (*_ENTROPY, "average=0.995", "ppo.magnet_coef=0.05"),
+    "average": (*_ENTROPY, "ema_decay=0.995"),
+    "magnet": (*_ENTROPY, "ema_decay=0.995", "ppo.magnet_coef=0.05"),
     "monte_carlo": ("algorithm=monte_carlo",),
     "dqn": ("algorithm=dqn",),
     "nfsp": (
@@ -80,7 +80,7 @@ _ARMS = {
         "dqn.target_every=25",
         "nfsp.eta=0.5",
         "nfsp.reservoir=50000",
-        "nfsp.least_chance=0.25",
+        "nfsp.min_reservoir_prob=0.25",
         "nfsp.learning_rate=0.005",
         "nfsp.learning_rate_end=0.0001",
     ),
@@ -270,8 +270,8 @@ def pro_against_itself() -> Iterator[str]:
 def train(figure: str, seed: int) -> None:
     """Train a recipe for its budget in decisions, evaluate the player, and write its file."""
     from hearts_train.command.reports import evaluate_against
+    from hearts_train.learn.log import read_metrics
     from hearts_train.learn.recipes import load_config
-    from hearts_train.learn.runs import read_metrics
     from hearts_train.learn.training import train as train_player
 
     training = TRAININGS[figure]

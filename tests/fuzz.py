@@ -50,7 +50,7 @@ from hearts_env.solve import equilibrium, solved_files
 from hearts_env.solve.tree import Tree
 from hearts_env.support.errors import MOST_TOLD
 from hearts_train.command.replay import read_games
-from hearts_train.learn import runs
+from hearts_train.learn import log, runs
 from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.recipes import load_config, shipped_configs
 from hearts_train.measure import records
@@ -714,7 +714,7 @@ def read_folder(data: Data, folder: Path) -> None:
     runs.check_run_folder(folder)
     load_config(folder / runs.CONFIG_NAME)
     state = runs.load_state(folder / runs.STATE_NAME)
-    with contextlib.closing(runs.Metrics(folder, state.counters)):
+    with contextlib.closing(log.Metrics(folder, state.counters)):
         pass
 
 

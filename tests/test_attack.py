@@ -586,7 +586,7 @@ def test_mistakes_are_told(tmp_path):
 
 @pytest.mark.slow
 def test_a_trained_attacker_learns_against_the_agent_alone(tmp_path, monkeypatch):
-    from hearts_train.learn import attacker
+    from hearts_train.learn import training as attacker
 
     config = attacker.attacker_config("pro", Rules.preset("micro"), 3.0, None, 5)
     assert config.opponents == ["pro"]

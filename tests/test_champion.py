@@ -25,7 +25,7 @@ from hearts_env.solve.best_response import exploit
 from hearts_env.solve.deal_results import shipped_results
 from hearts_env.solve.match_equity import MatchEquity
 from hearts_env.solve.response import Responses
-from hearts_train.learn.run_report import format_card
+from hearts_train.learn.report import format_card
 from hearts_train.measure.evaluation import evaluate
 from tests.refusals import refused
 from tests.slow import few

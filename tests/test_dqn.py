@@ -1,4 +1,4 @@
-"""Deep Q-learning and neural fictitious self-play: what they remember, learn and go on from."""
+"""Deep Monte Carlo, deep Q-learning, NFSP: what they remember, learn and continue from."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ from hearts_env import CheckpointError, Rules
 from hearts_env.encoders import make_encoder
 from hearts_env.solve.best_response import exploit
 from hearts_env.support.errors import HeartsError
-from hearts_train.learn import selfplay_kernel as sk
 from hearts_train.learn.config import ConfigError
 from hearts_train.learn.dqn import DQNLearner, transitions
-from hearts_train.learn.nfsp import NFSPLearner
+from hearts_train.learn.games import END, PENDING
+from hearts_train.learn.log import read_metrics
+from hearts_train.learn.monte_carlo import epsilon_greedy
+from hearts_train.learn.nfsp import NFSPLearner, draw_responses
+from hearts_train.learn.ppo_kernel import FIGURES
 from hearts_train.learn.recipes import make_config
 from hearts_train.learn.replay import Column, Memory, Reservoir, seen
-from hearts_train.learn.run_curves import curves
-from hearts_train.learn.run_folders import find_runs
-from hearts_train.learn.runs import read_metrics
+from hearts_train.learn.report import curves
+from hearts_train.learn.runs import find_runs
 from hearts_train.learn.training import Trainer, make_learner, train
 from hearts_train.measure.evaluation import evaluate
 from tests.refusals import refused
@@ -35,7 +37,7 @@ RECIPE: dict[str, Any] = {
     "env": {"rules": "mini", "num_envs": 64, "observation": "ranked", "reward": "trick"},
     "network": {"trunk": [64], "policy": [], "value": []},
     "ppo": {"num_steps": 16, "batch_size": 128, "learning_rate": 0.005},
-    "dqn": {"memory": 20_000, "target_every": 50},
+    "dqn": {"buffer_size": 20_000, "target_every": 50},
     "budget": {"decisions": 60 * 64 * 16},
 }
 SMALL: dict[str, Any] = {
@@ -85,7 +87,7 @@ def test_a_reservoir_keeps_all_decisions_equally_often():
     assert np.abs(counts - 3000 * chance).max() < 4.5 * deviation
 
 
-def test_with_a_least_chance_a_reservoir_forgets_the_oldest():
+def test_with_a_least_probability_a_reservoir_forgets_the_oldest():
     """Each new one gets in with that chance, and then any other has to go."""
     capacity, chance, number = 20, 0.5, 200
     memory = Reservoir(capacity, {"number": NUMBER}, chance)
@@ -134,6 +136,38 @@ def test_what_no_memory_has_is_refused(change, message):
     memory.restore(memory.state(), "memory")
     with refused(HeartsError, *message.split()):
         memory.restore(memory.state() | change, "memory")
+
+
+# ---- deep Monte Carlo ----------------------------------------------------------------------------
+def test_cards_are_drawn_epsilon_greedily():
+    rng = np.random.default_rng(0)
+    values, legal = rng.normal(size=(200, 7)), rng.random((200, 7)) < 0.5
+    legal[:, 3] = True
+    for epsilon in (0.0, 0.2, 1.0):
+        chances = np.where(legal, np.exp(epsilon_greedy(values, legal, epsilon)), 0.0)
+        np.testing.assert_allclose(chances.sum(1), 1.0, rtol=1e-5)
+        best = np.where(legal, values, -np.inf).argmax(1)
+        expected = np.where(legal, epsilon / legal.sum(1, keepdims=True), 0.0)
+        expected[np.arange(200), best] += 1 - epsilon
+        np.testing.assert_allclose(chances, expected, atol=1e-6)
+
+
+def test_what_is_learnt_is_what_the_seat_earned_to_the_end():
+    """Whatever reward is paid on the way, and whatever PPO's discounts are."""
+    made = learner("monte_carlo", ppo=RECIPE["ppo"] | {"gamma": 0.5, "gae_lambda": 0.3})
+    made._collect(0, 16)
+    games = made.games[0]
+    rows = made._estimate(games)
+    nexts, rewards, returns = games.rows.nexts, games.rows.rewards, games.rows.returns
+    ends = set()
+    for row in rows:
+        total, at = 0.0, int(row)
+        while nexts[at] >= 0:
+            total, at = total + float(rewards[at]), int(nexts[at])
+        ends.add(int(nexts[at]))
+        total += float(rewards[at]) if nexts[at] == END else float(games.rows.values[at])
+        assert returns[row] == pytest.approx(total, abs=1e-5)
+    assert ends == {END, PENDING}
 
 
 # ---- deep Q-learning -----------------------------------------------------------------------------
@@ -196,7 +230,7 @@ def test_the_gradient_is_that_of_the_squared_error():
     made.replicas.gradients[0].zero_()
     (loss / 80).backward()
     torch.testing.assert_close(found, made.replicas.gradients[0])
-    assert sums[sk.FIGURES.index("value_loss")] == pytest.approx(float(loss.detach()), rel=1e-5)
+    assert sums[FIGURES.index("value_loss")] == pytest.approx(float(loss.detach()), rel=1e-5)
 
 
 def test_the_target_network_is_copied_now_and_then():
@@ -213,29 +247,6 @@ def test_the_target_network_is_copied_now_and_then():
     assert not torch.equal(copies[1], copies[2])
 
 
-def test_epsilon_falls_over_the_budget():
-    made = learner(dqn=RECIPE["dqn"] | {"epsilon": 0.5, "epsilon_end": 0.1})
-    assert made.epsilon == 0.5
-    made.counters.decisions = 30 * 64 * 16
-    assert made.epsilon == pytest.approx(0.3)
-
-
-@pytest.mark.slow
-def test_dqn_learns_to_beat_easy_and_resumes_to_the_bit():
-    made = learner()
-    for _ in range(30):
-        made.update()
-    resumed = learner(state=made.state())
-    for _ in range(30):
-        figures = made.update()
-        resumed.update()
-    assert figures["epsilon"] == pytest.approx(0.01, abs=0.01)
-    assert figures["remembered"] == 20_000
-    assert_same(made, resumed)
-    result = evaluate(made.agent(), "easy", "mini", 1500, seed=3)
-    assert result.ci95[0] > 0.3
-
-
 # ---- neural fictitious self-play -----------------------------------------------------------------
 def test_seats_are_drawn_by_deal_and_stay_what_they_are():
     deals = np.arange(20_000) * 7919 + 3
@@ -243,12 +254,12 @@ def test_seats_are_drawn_by_deal_and_stay_what_they_are():
     for player in (0, 1):
         for eta in (0.1, 0.35, 1.0):
             responds = np.zeros(len(deals), np.bool_)
-            sk.draw_responses(deals, np.full(len(deals), player), eta, responds)
+            draw_responses(deals, np.full(len(deals), player), eta, responds)
             assert responds.mean() == pytest.approx(eta, abs=0.015)
             again = np.zeros(len(deals), np.bool_)
-            sk.draw_responses(deals, np.full(len(deals), player), eta, again)
+            draw_responses(deals, np.full(len(deals), player), eta, again)
             np.testing.assert_array_equal(responds, again)
-        sk.draw_responses(deals, np.full(len(deals), player), 0.35, responds)
+        draw_responses(deals, np.full(len(deals), player), 0.35, responds)
         drawn.append(responds)
     both = (drawn[0] & drawn[1]).mean()
     assert both == pytest.approx(0.35**2, abs=0.015)  # the seats are drawn apart
@@ -373,34 +384,38 @@ def test_warming_up_leaves_no_trace(algorithm):
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "figures"),
+    ("algorithm", "logged"),
     [
-        ("dqn", {"value_loss"}),
-        ("monte_carlo", {"value_loss"}),
-        ("nfsp", {"value_loss", "policy_loss"}),
-        ("ppo", set(sk.FIGURES)),
+        ("dqn", {"value_loss", "learning_rate"}),
+        ("monte_carlo", {"value_loss", "learning_rate"}),
+        ("nfsp", {"value_loss", "policy_loss", "learning_rate", "policy_learning_rate"}),
+        ("ppo", {*FIGURES, "learning_rate", "ent_coef"}),
     ],
 )
-def test_only_figures_that_there_are_are_logged(algorithm, figures):
+def test_only_figures_and_rates_that_there_are_are_logged(algorithm, logged):
     made = learner(algorithm, **SMALL)
     for _ in range(4):
         row = made.update()
-    assert row.keys() & set(sk.FIGURES) == figures
-    assert all(row[name] != 0.0 for name in figures - {"clip_fraction", "magnet_kl"})
+    rates = {"learning_rate", "policy_learning_rate", "ent_coef"}
+    assert row.keys() & {*FIGURES, *rates} == logged
+    assert all(row[name] != 0.0 for name in logged - {"clip_fraction", "magnet_kl"})
 
 
-@pytest.mark.parametrize(
-    ("algorithm", "rates"),
-    [
-        ("dqn", {"learning_rate"}),
-        ("monte_carlo", {"learning_rate"}),
-        ("nfsp", {"learning_rate", "policy_learning_rate"}),
-        ("ppo", {"learning_rate", "ent_coef"}),
-    ],
-)
-def test_only_rates_that_it_learns_by_are_logged(algorithm, rates):
-    row = learner(algorithm, **SMALL).update()
-    assert row.keys() & {"learning_rate", "policy_learning_rate", "ent_coef"} == rates
+@pytest.mark.slow
+@pytest.mark.parametrize("algorithm", ["dqn", "monte_carlo"])
+def test_players_of_values_learn_to_beat_easy_and_resume_to_the_bit(algorithm):
+    made = learner(algorithm)
+    assert made.epsilon == 0.1
+    for _ in range(30):
+        made.update()
+    assert made.epsilon == pytest.approx(0.055)
+    resumed = learner(algorithm, made.state())
+    for _ in range(30):
+        made.update()
+        resumed.update()
+    assert_same(made, resumed)
+    result = evaluate(made.agent(), "easy", "mini", 1500, seed=3)
+    assert result.ci95[0] > 0.3
 
 
 @pytest.mark.slow
@@ -410,9 +425,9 @@ def test_a_resumed_run_warms_up_with_what_it_remembers(algorithm):
     tiny = {
         "env": RECIPE["env"] | {"rules": "micro", "num_envs": 2},
         "ppo": {"num_steps": 1, "batch_size": 2},
-        "dqn": {"memory": 2},
+        "dqn": {"buffer_size": 2},
     }
-    for seed in range(8):
+    for seed in range(2):
         made = learner(algorithm, **tiny, seed=seed)
         for _ in range(3):
             made.update()
@@ -435,7 +450,7 @@ def test_with_another_opponent_the_memory_begins_anew_and_the_reservoir_goes_on(
     assert len(resumed.reservoir) == len(made.reservoir) > 0
     resumed.update()
     for change, name in (
-        ({"dqn": {"memory": 100}}, "games/memory/seen"),
+        ({"dqn": {"buffer_size": 100}}, "games/memory/seen"),
         ({"nfsp": {"reservoir": 1}}, "reservoir/seen"),
     ):
         with refused(CheckpointError, "resume", name):
@@ -445,7 +460,7 @@ def test_with_another_opponent_the_memory_begins_anew_and_the_reservoir_goes_on(
 @pytest.mark.parametrize(("algorithm", "is_mixed"), [("dqn", False), ("nfsp", True)])
 def test_past_snapshots_play_as_the_player_does(algorithm, is_mixed):
     """A softmax of action values would play nearly at random."""
-    made = learner(algorithm, self_play={"latest": 0.5, "keep": 1, "keep_every": 1})
+    made = learner(algorithm, self_play={"latest_share": 0.5, "keep": 1, "keep_every": 1})
     made.update()
     past = made.pasts[0].agents[1]
     views = made.games[0].batch.views(np.arange(64))
@@ -482,8 +497,8 @@ def test_players_are_compared_by_how_exploitable_they_are_as_they_play(algorithm
 @pytest.mark.parametrize(
     ("algorithm", "change"),
     [
-        ("dqn", {"dqn": {"memory": 100_000}}),
-        ("nfsp", {"dqn": {"memory": 10_000}}),
+        ("dqn", {"dqn": {"buffer_size": 100_000}}),
+        ("nfsp", {"dqn": {"buffer_size": 10_000}}),
         ("nfsp", {"nfsp": {"reservoir": 100_000}}),
     ],
 )
@@ -501,7 +516,7 @@ def test_a_resumed_run_keeps_the_sizes_of_its_memories(algorithm, change, tmp_pa
     train(other, resume=tmp_path / "run", progress=False)
 
 
-@pytest.mark.parametrize("setting", ["dqn.memory", "nfsp.reservoir"])
+@pytest.mark.parametrize("setting", ["dqn.buffer_size", "nfsp.reservoir"])
 def test_a_memory_that_would_fill_the_machine_is_refused(setting):
     section, _, name = setting.partition(".")
     wide = SMALL | {
@@ -512,7 +527,7 @@ def test_a_memory_that_would_fill_the_machine_is_refused(setting):
         learner("nfsp", **wide)
     fits = int(re.search(r"\d+", caught.value.hint)[0])
     made = learner("nfsp", **SMALL | {"env": wide["env"]})
-    columns = (made.memory if name == "memory" else made.reservoir).columns
+    columns = (made.memory if name == "buffer_size" else made.reservoir).columns
     row = sum(column.empty(1).nbytes for column in columns.values())
     assert fits * row <= 4e9 < (fits + 1) * row
 
@@ -526,22 +541,18 @@ def test_a_state_that_lacks_a_part_is_refused(part):
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("changes", "names"),
     [
-        ({"lessons": {"positions": 100}}, "config"),
-        ({"average": 0.5, "ppo": {"magnet_coef": 0.1}}, "config ppo.magnet_coef"),
-        ({"average": 0.5, "ppo": {"magnet_coef_end": 0.1}}, "config ppo.magnet_coef"),
-        ({"algorithm": "nfsp", "average": 0.5}, "config"),
-        ({"dqn": {"memory": 1000}}, "config 1000 1024"),
-        ({"dqn": {"memory": 0}}, "config"),
-        ({"dqn": {"epsilon": 1.5}}, "config"),
-        ({"dqn": {"target_every": 0}}, "config dqn.target_every"),
-        ({"algorithm": "nfsp", "nfsp": {"eta": 0}}, "config"),
-        ({"algorithm": "nfsp", "nfsp": {"reservoir": 10**9}}, "config"),
-        ({"algorithm": "nfsp", "nfsp": {"least_chance": 1.5}}, "config nfsp.least_chance"),
-        ({"algorithm": "nfsp", "nfsp": {"etta": 0.1}}, "config eta"),
+        ({"pretraining": {"positions": 100}}, "pretraining.positions dqn"),
+        ({"algorithm": "monte_carlo", "pretraining": {"positions": 1}}, "positions monte_carlo"),
+        ({"ema_decay": 0.5, "ppo": {"magnet_coef_end": 0.1}}, "ppo.magnet_coef dqn"),
+        ({"algorithm": "nfsp", "ema_decay": 0.5}, "ema_decay nfsp"),
+        ({"dqn": {"buffer_size": 1000}}, "1000 1024"),
+        ({"algorithm": "nfsp", "nfsp": {"eta": 0}}, "nfsp.eta"),
+        ({"algorithm": "nfsp", "nfsp": {"reservoir": 10**9}}, "nfsp.reservoir"),
+        ({"algorithm": "nfsp", "nfsp": {"etta": 0.1}}, "eta"),
     ],
 )
-def test_what_they_have_not_is_refused(changes, message):
-    with refused(ConfigError, *message.split()):
+def test_what_they_have_not_is_refused(changes, names):
+    with refused(ConfigError, "config", *names.split()):
         make_config(RECIPE | changes)

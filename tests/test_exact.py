@@ -30,7 +30,7 @@ RECIPE = {
         "step_end": 0.4,
         "temperature_end": 0.01,
     },
-    "average": 0.5,
+    "ema_decay": 0.5,
     "budget": {"decisions": 4000 * 60},
 }
 
@@ -114,7 +114,7 @@ def test_what_is_logged_is_what_it_learns_by():
 @pytest.mark.slow
 def test_the_second_stage_goes_on_with_what_the_first_one_has_left():
     """With steps of almost no size the player stays who it was, sharpened as it is."""
-    learner = make_learner(recipe({"descent": 0.5, "descent_rate": 1e-12}, average=0.0))
+    learner = make_learner(recipe({"descent": 0.5, "descent_rate": 1e-12}, ema_decay=0.0))
     for _ in range(30):
         learner.update()
     before = drawn(learner)
@@ -140,7 +140,7 @@ def test_the_second_stage_goes_down_the_gradient_of_exploitability():
     """What its losses add up to falls by as much as best responses win less."""
     learner = make_learner(recipe({"descent": 1.0, "descent_floor": 0.0}))
     given = fitted_to(learner)
-    sharpness, tree = learner.config.exact.sharpness, learner.tree
+    sharpness, tree = learner.config.exact.inverse_temperature, learner.tree
     rng = np.random.default_rng(0)
     found = [
         learner._forward(learner.network, place.observations)[0].detach()
@@ -190,7 +190,7 @@ def test_the_floor_pushes_up_what_is_rare_and_not_down():
     given, ups = fitted_to(learner), 0
     for player, place in enumerate(learner._positions):
         logits = learner._forward(learner.network, place.observations)[0].detach()
-        chances = policy_of(learner.config.exact.sharpness * logits, place.legal)
+        chances = policy_of(learner.config.exact.inverse_temperature * logits, place.legal)
         logits.requires_grad_()
         rows = torch.arange(len(logits))
         given["losses"](player, rows, logits).sum().backward()
@@ -258,8 +258,8 @@ def test_a_game_that_does_not_fit_into_memory_is_refused(monkeypatch):
 
 
 def test_settings_that_it_has_no_use_for_are_refused():
-    with pytest.raises(ValueError, match=r"lessons.positions: "):
-        recipe(lessons={"positions": 1000})
+    with pytest.raises(ValueError, match=r"pretraining.positions: "):
+        recipe(pretraining={"positions": 1000})
     with pytest.raises(ValueError, match=r"device: 'cuda'"):
         recipe(device="cuda")
     with pytest.raises(ValueError, match="schedule: exact"):

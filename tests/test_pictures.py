@@ -15,7 +15,8 @@ import pytest
 from bench import calibration
 from hearts_env import Game, HeartsError
 from hearts_train.command import analysis_page, solve_command
-from hearts_train.learn import run_report
+from hearts_train.learn import report
+from hearts_train.learn.log import History
 from hearts_train.measure import endgames, evaluation, summary
 from hearts_train.measure.analysis import analyse
 from hearts_train.measure.pictures import PALETTE, check_picture, save_figure, short_names, styles
@@ -174,13 +175,20 @@ def test_names_are_shown_letter_by_letter(tmp_path, monkeypatch):
     """Dollar signs make no formula, and an underscore in front keeps nobody out of a legend."""
     figures: list[Any] = []
     name = "_a$x^2$b"
-    for module in (analysis_page, calibration, endgames, summary, run_report, solve_command):
+    for module in (analysis_page, calibration, endgames, summary, report, solve_command):
         monkeypatch.setattr(
             module, "save_figure", lambda figure, *_, **named: figures.append(figure)
         )
     path = tmp_path / "x.svg"
     result = evaluation.evaluate("easy", "standard", "micro", 2)
-    row = {"opponent": name, "decisions": 1, "seconds": 1.0, "margin": 0.0, "ci95": (-1.0, 1.0)}
+    row = {
+        "kind": "evaluation",
+        "opponent": name,
+        "decisions": 1,
+        "seconds": 1.0,
+        "margin": 0.0,
+        "ci95": (-1.0, 1.0),
+    }
     measured = calibration.Calibration(
         name, name, 5, 9, 1.0, (0.9, 1.1), 0.0, (1.0, 2.0), (0.1, 0.0)
     )
@@ -188,7 +196,7 @@ def test_names_are_shown_letter_by_letter(tmp_path, monkeypatch):
     while not game.is_over:
         game.play(game.legal_actions()[-1])
     evaluation.plot([replace(result, agent=name, opponent=name)], path)
-    run_report.draw_curve(path, [row], name)
+    report.draw_curve(path, History([row]), name)
     calibration.draw([measured], path)
     endgames.draw([solved({name: 0.5})], path)
     analysis_page.draw(analyse(game, names=[name, "you"]), path)

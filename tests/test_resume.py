@@ -27,10 +27,10 @@ from hearts_env.support.files import held
 from hearts_env.support.interrupts import Interrupted
 from hearts_train.command import train_command
 from hearts_train.command.cli import app
-from hearts_train.learn import runs, training
+from hearts_train.learn import log, runs, training
 from hearts_train.learn.config import ConfigError
 from hearts_train.learn.learner import DivergenceError, Learner
-from hearts_train.learn.selfplay import SelfPlayLearner
+from hearts_train.learn.ppo import PPOLearner
 from hearts_train.learn.training import Trainer, train
 from tests.faults import Died
 from tests.refusals import refused
@@ -192,7 +192,7 @@ def test_warming_up_leaves_no_trace():
 
 def deals_of(trainer: Trainer) -> set[int]:
     """The seeds of the deals under way."""
-    assert isinstance(trainer.learner, SelfPlayLearner)
+    assert isinstance(trainer.learner, PPOLearner)
     return {seed for games in trainer.learner.games for seed in games.batch.seeds.tolist()}
 
 
@@ -271,7 +271,7 @@ def test_a_player_need_not_be_better_than_one_that_is_lost(whole, tmp_path, quic
     players = folder / runs.CHECKPOINTS_NAME
     shutil.copy(players / f"{432:012d}.safetensors", players / runs.BEST_NAME)
     trainer = Trainer(recipe(), runs.load_state(folder / runs.STATE_NAME))
-    metrics = runs.Metrics(folder, trainer.counters)
+    metrics = log.Metrics(folder, trainer.counters)
     margins = {0: 9.0, 432: 1.0, 720: 2.0}  # the player of decision 0 is not there any more
     for row in metrics.of_kind("evaluation"):
         row["margin"] = margins.get(row["decisions"], 0.0)
@@ -412,7 +412,7 @@ def test_a_start_that_fails_while_compiling_leaves_nothing(tmp_path, monkeypatch
         made.extend(path.name for path in (tmp_path / "run").iterdir())
         raise Died
 
-    monkeypatch.setattr(SelfPlayLearner, "warm_up", die)
+    monkeypatch.setattr(PPOLearner, "warm_up", die)
     with pytest.raises(Died):
         train(recipe(), tmp_path / "run", progress=False)
     assert made == [runs.LOCK_NAME]  # which a kill leaves
@@ -488,13 +488,13 @@ def test_a_terminal_that_has_gone_does_not_keep_a_run_from_being_saved(
 
 
 def test_a_signal_while_compiling_is_kept_until_everything_is_saved(tmp_path, monkeypatch, quick):
-    warm_up = SelfPlayLearner.warm_up
+    warm_up = PPOLearner.warm_up
 
-    def interrupted(self: SelfPlayLearner) -> None:
+    def interrupted(self: PPOLearner) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         warm_up(self)
 
-    monkeypatch.setattr(SelfPlayLearner, "warm_up", interrupted)
+    monkeypatch.setattr(PPOLearner, "warm_up", interrupted)
     result = train(recipe(), tmp_path / "run", progress=False)
     assert (result.updates, result.signal_number) == (0, signal.SIGTERM)
     assert runs.load_state(tmp_path / "run" / runs.STATE_NAME).counters.updates == 0
@@ -519,15 +519,15 @@ def test_a_second_signal_stops_at_once(whole, tmp_path, monkeypatch, quick):
 # ---- divergence ----------------------------------------------------------------------------------
 @pytest.mark.slow
 def test_a_run_that_diverges_ends_with_its_last_good_player(tmp_path, monkeypatch, quick):
-    def spoil(self: SelfPlayLearner) -> dict[str, Any]:
+    def spoil(self: PPOLearner) -> dict[str, Any]:
         row = learn(self)
         if self.counters.decisions == 5 * 72:
             with torch.no_grad():
                 self.network.policy[-1].bias[2] = torch.nan
         return row
 
-    learn = SelfPlayLearner._learn
-    monkeypatch.setattr(SelfPlayLearner, "_learn", spoil)
+    learn = PPOLearner._learn
+    monkeypatch.setattr(PPOLearner, "_learn", spoil)
     folder = tmp_path / "run"
     config = recipe("checkpoint.every_seconds=0.0001")
     with refused(DivergenceError, "update 5", "ppo.learning_rate"):

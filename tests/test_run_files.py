@@ -18,7 +18,7 @@ from hearts_agents.models.checkpoint import read_checkpoint, read_tensors, write
 from hearts_agents.user_code import TRUST
 from hearts_env import CheckpointError, HeartsError
 from hearts_train.command.cli import app
-from hearts_train.learn import runs
+from hearts_train.learn import log, runs
 from hearts_train.learn.config import ConfigError
 from hearts_train.learn.learner import Learner
 from hearts_train.learn.recipes import load_config
@@ -170,8 +170,8 @@ def test_a_failed_last_save_is_one_line_and_the_run_can_be_resumed(
 
 
 def test_lines_that_did_not_fit_on_the_disk_come_later(tmp_path, monkeypatch):
-    monkeypatch.setattr(runs, "_tensorboard", lambda *_: None)
-    metrics = runs.Metrics(tmp_path, runs.Counters())
+    monkeypatch.setattr(log, "_tensorboard", lambda *_: None)
+    metrics = log.Metrics(tmp_path, runs.Counters())
     full = metrics._file = FullFile(metrics._file, 70)  # type: ignore[assignment]
     row = {"updates": 1, "decisions_per_second": 1.0, "seconds": 1.0}
     for update in (1, 2, 3):
@@ -214,7 +214,7 @@ def scalars(folder: Path) -> list[tuple[int, str, float]]:
 
 
 def test_tensorboard_reads_what_the_log_has(tmp_path):
-    metrics = runs.Metrics(tmp_path, runs.Counters())
+    metrics = log.Metrics(tmp_path, runs.Counters())
     row = {"updates": 1, "decisions_per_second": 2.5, "seconds": 1.0, "phase": None, "is": True}
     metrics.write("update", 40, row)
     metrics.write("evaluation", 40, {"opponent": "easy", "margin": -0.5})
@@ -226,7 +226,7 @@ def test_tensorboard_reads_what_the_log_has(tmp_path):
         (40, "evaluation/easy/margin", -0.5),
     ]
     assert scalars(tmp_path) == expected
-    later = runs.Metrics(tmp_path, runs.Counters(decisions=40, updates=1))
+    later = log.Metrics(tmp_path, runs.Counters(decisions=40, updates=1))
     later.write("update", 80, {"updates": 2})
     later.close()
     assert scalars(tmp_path)[-1] == (80, "update/updates", 2.0)
@@ -234,7 +234,7 @@ def test_tensorboard_reads_what_the_log_has(tmp_path):
 
 def test_a_file_for_tensorboard_that_is_full_is_told_once_and_the_log_goes_on(tmp_path):
     told: list[str] = []
-    metrics = runs.Metrics(tmp_path, runs.Counters(), told.append)
+    metrics = log.Metrics(tmp_path, runs.Counters(), told.append)
     assert metrics._board is not None
     row = {"updates": 1, "decisions_per_second": 1.0, "seconds": 1.0}
     metrics.write("update", 1, row)
@@ -252,7 +252,7 @@ def test_a_file_for_tensorboard_that_is_full_is_told_once_and_the_log_goes_on(tm
 def test_a_folder_for_tensorboard_that_cannot_be_made_is_told(tmp_path):
     (tmp_path / runs.TENSORBOARD_NAME).touch()
     told: list[str] = []
-    runs.Metrics(tmp_path, runs.Counters(), told.append).close()
+    log.Metrics(tmp_path, runs.Counters(), told.append).close()
     assert len(told) == 1
 
 
@@ -270,7 +270,7 @@ def two_saves(tmp_path_factory) -> tuple[Trainer, Path]:
 def save_all(trainer: Trainer, folder: Path) -> None:
     """What a run writes when it starts or is resumed, and what it keeps of an evaluation."""
     (folder / runs.CONFIG_NAME).write_text(trainer.config.to_yaml())
-    metrics = runs.Metrics(folder, trainer.counters)
+    metrics = log.Metrics(folder, trainer.counters)
     try:
         trainer._save(folder, metrics)
         meta = trainer.checkpoint(folder, metrics)
@@ -437,14 +437,6 @@ def test_counters_that_are_no_counters_are_refused(tmp_path, header):
     write_tensors(tmp_path / "state", {"a": np.zeros(3)}, own | header)
     with refused(CheckpointError, "resume"):
         runs.load_state(tmp_path / "state")
-
-
-def test_a_state_of_before_lessons_were_timed_is_read(tmp_path):
-    own = {"format": runs.STATE_FORMAT, "version": str(runs.STATE_VERSION), "games": ""}
-    known = vars(runs.Counters(decisions=7, seconds=3.0))
-    del known["lesson_seconds"]
-    write_tensors(tmp_path / "state", {"a": np.zeros(3)}, own | {"counters": json.dumps(known)})
-    assert runs.load_state(tmp_path / "state").counters == runs.Counters(decisions=7, seconds=3.0)
 
 
 @pytest.mark.slow

@@ -13,8 +13,8 @@ from hearts_env import HeartsError
 from hearts_env.support.files import held
 from hearts_train import console
 from hearts_train.command.cli import app
-from hearts_train.learn.run_curves import chosen, curve, quantities
-from hearts_train.learn.run_folders import differing, find_runs, grouped, read_run
+from hearts_train.learn.report import chosen, curve, differing, grouped, quantities
+from hearts_train.learn.runs import find_runs, read_run
 from tests.refusals import refused
 from tests.slow import few
 

@@ -15,15 +15,16 @@ from hearts_env import Game, HeartsError, Rules, settle
 from hearts_env.rules.presets import PRESETS
 from hearts_env.solve.best_response import best_response, policy_of
 from hearts_env.solve.tree import Tree
-from hearts_train.learn import selfplay_kernel as sk
+from hearts_train.learn import games as sp
 from hearts_train.learn.actor_critic import ActorCritic, Adam, Replicas, find_precision
 from hearts_train.learn.config import ConfigError, NetworkConfig
+from hearts_train.learn.ppo import PPOLearner
+from hearts_train.learn.ppo_kernel import FIGURES, Clip, objective
 from hearts_train.learn.recipes import load_config
-from hearts_train.learn.selfplay import SelfPlayLearner
 from tests.refusals import refused
 
 
-def learner(*overrides: str) -> SelfPlayLearner:
+def learner(*overrides: str) -> PPOLearner:
     """A small one, which plays all seats of `mini` itself."""
     small = [
         "threads=1",
@@ -32,12 +33,12 @@ def learner(*overrides: str) -> SelfPlayLearner:
         "network={trunk: [8], policy: [8], value: [8]}",
         "budget.decisions=100000",
     ]
-    return SelfPlayLearner(load_config(None, [*small, *overrides]))
+    return PPOLearner(load_config(None, [*small, *overrides]))
 
 
-def rows_of(nexts: list[int], rewards: list[float], values: list[float]) -> sk.Rows:
+def rows_of(nexts: list[int], rewards: list[float], values: list[float]) -> sp.Rows:
     n = len(nexts)
-    return sk.Rows(
+    return sp.Rows(
         masks=np.ones((n, 3), np.int8),
         actions=np.zeros(n, np.int64),
         log_probs=np.zeros(n, np.float32),
@@ -58,9 +59,9 @@ def test_advantages_of_each_seat_are_the_closed_form(players, gamma, gae_lambda)
     n = players * decisions
     value = [0.1 * (1 + i % players) for i in range(n)]
     reward = [1.0 + i % players for i in range(n)]
-    nexts = [i + players if i + players < n else sk.END for i in range(n)]
+    nexts = [i + players if i + players < n else sp.END for i in range(n)]
     rows = rows_of(nexts, reward, value)
-    sk.estimate(rows, n, gamma, gae_lambda)
+    sp.estimate(rows, n, gamma, gae_lambda)
     for i in range(n):
         v, r, left = value[i], reward[i], decisions - 1 - i // players
         delta = r + gamma * v - v
@@ -71,8 +72,8 @@ def test_advantages_of_each_seat_are_the_closed_form(players, gamma, gae_lambda)
 
 
 def test_a_decision_whose_outcome_is_open_lends_its_value_and_is_not_learnt_from():
-    rows = rows_of([2, sk.END, sk.PENDING], rewards=[0.5, -1.0, 9.0], values=[0.25, 0.0, 0.75])
-    sk.estimate(rows, 3, 1.0, 0.9)
+    rows = rows_of([2, sp.END, sp.PENDING], rewards=[0.5, -1.0, 9.0], values=[0.25, 0.0, 0.75])
+    sp.estimate(rows, 3, 1.0, 0.9)
     assert rows.advantages.tolist() == [0.5 + 0.75 - 0.25, -1.0, 0.0]
 
 
@@ -85,7 +86,7 @@ def test_gradients_are_those_of_the_objective_written_out_in_torch(by_value, has
     masks = (rng.random((n, actions)) < 0.6).astype(np.int8)
     masks[np.arange(n), rng.integers(0, actions, n)] = 1
     draws = rng.normal(size=(6, n)).astype(np.float32)
-    rows = sk.Rows(
+    rows = sp.Rows(
         masks=masks,
         actions=np.array([rng.choice(np.flatnonzero(mask)) for mask in masks]),
         log_probs=-np.abs(draws[0]),
@@ -98,10 +99,10 @@ def test_gradients_are_those_of_the_objective_written_out_in_torch(by_value, has
     some = rng.permutation(n)[:150]
     logits = rng.normal(size=(150, actions)).astype(np.float32)
     values = (rows.values[some] + 0.2 * draws[5][some]).astype(np.float32)
-    clip = sk.Clip(0.2, by_value, 0.7, 0.03, 0.05)
+    clip = Clip(0.2, by_value, 0.7, 0.03, 0.05)
     magnet = rng.normal(size=(150 if has_magnet else 0, actions)).astype(np.float32)
-    found, sums = (np.empty_like(logits), np.empty_like(values)), np.zeros(len(sk.FIGURES))
-    sk.objective(rows, some, 300, clip, logits, values, magnet, found, sums)
+    found, sums = (np.empty_like(logits), np.empty_like(values)), np.zeros(len(FIGURES))
+    objective(rows, some, 300, clip, logits, values, magnet, found, sums)
 
     x, v = (torch.tensor(array, requires_grad=True) for array in (logits, values))
     chosen = [torch.from_numpy(array[some]) for array in rows]
@@ -129,12 +130,12 @@ def test_draws_follow_the_policy_over_what_is_legal():
     logits = np.tile(np.array([0.0, 1.0, 2.0, 5.0], np.float32), (n, 1))
     random = np.random.default_rng(0).integers(2**64, size=n, dtype=np.uint64)
     actions, log_probs = np.zeros(n, np.int64), np.zeros(n, np.float32)
-    sk.choose(logits, np.full(n, 0b0111), random, actions, log_probs)
+    sp.choose(logits, np.full(n, 0b0111), random, actions, log_probs)
     chances = np.exp([0.0, 1.0, 2.0]) / np.exp([0.0, 1.0, 2.0]).sum()
     assert np.abs(np.bincount(actions, minlength=4)[:3] / n - chances).max() < 0.02
     np.testing.assert_allclose(np.exp(log_probs), chances[actions], rtol=1e-5)
     again = actions.copy()
-    sk.choose(logits, np.full(n, 0b0111), random, again, log_probs)
+    sp.choose(logits, np.full(n, 0b0111), random, again, log_probs)
     assert abs((again == actions).mean() - (chances**2).sum()) < 0.02  # drawn anew
 
 
@@ -174,7 +175,7 @@ def test_adam_is_that_of_torch():
 
 
 # ---- games ---------------------------------------------------------------------------------------
-def play(made: SelfPlayLearner, steps: int) -> sk.Rows:
+def play(made: PPOLearner, steps: int) -> sp.Rows:
     made._collect(0, steps)
     return made.games[0].rows
 
@@ -183,7 +184,7 @@ def play(made: SelfPlayLearner, steps: int) -> sk.Rows:
 def test_the_seats_of_a_deal_earn_the_opposite_of_each_other(reward):
     made = learner(f"env.reward={reward}", "ppo.num_steps=40", "env.skip_forced=false")
     rows, games = play(made, 40), made.games[0]
-    ended = np.flatnonzero(rows.nexts[: games.size] == sk.END)
+    ended = np.flatnonzero(rows.nexts[: games.size] == sp.END)
     totals = np.zeros(games.size)
     for row in range(games.size - 1, -1, -1):  # what its seat earns from here on
         after = rows.nexts[row]
@@ -257,7 +258,7 @@ def test_each_seat_is_paid_deal_by_deal_in_the_same_slot(rules, players, reward)
 def test_all_seats_learn_in_pure_self_play_and_no_forced_card_is_learnt_from():
     made = learner("env.rules=classic")
     rows = play(made, 4)
-    assert (made.games[0].table.cast == sk.LEARNER).all()
+    assert (made.games[0].table.cast == sp.LEARNER).all()
     assert rows.masks[: 4 * 32].sum(axis=1).min() > 1
     assert play(learner("env.skip_forced=false", "ppo.num_steps=12"), 12).masks.sum(1).max() > 1
 
@@ -275,9 +276,9 @@ def test_only_the_learners_seats_are_learnt_from_where_it_meets_opponents(seat):
     made = learner(f"schedule={opponents}", f"env.seat={seat}", "env.num_envs=400")
     cast = made.games[0].table.cast
     easy = made.pools[0].place("easy")
-    assert set(np.unique(cast)) == {sk.LEARNER, easy}
+    assert set(np.unique(cast)) == {sp.LEARNER, easy}
     if seat != "random":
-        assert (cast[:, seat] == sk.LEARNER).all()
+        assert (cast[:, seat] == sp.LEARNER).all()
     share = (cast == easy).mean()  # a quarter of all seats: one in two of the others
     assert abs(share - 0.25) < 0.06
     seats: list[int] = []
@@ -287,7 +288,7 @@ def test_only_the_learners_seats_are_learnt_from_where_it_meets_opponents(seat):
         made._collect(0, 1)
         made.games[0].estimate(1.0, 1.0)
         made.games[0].drop_learnt()
-    assert set(seats) == {sk.LEARNER}
+    assert set(seats) == {sp.LEARNER}
 
 
 def test_open_decisions_wait_in_the_list_and_all_others_are_learnt_from_once():
@@ -309,7 +310,7 @@ def test_open_decisions_wait_in_the_list_and_all_others_are_learnt_from_once():
 
 @pytest.mark.slow
 def test_past_snapshots_are_met_as_often_as_the_recipe_says():
-    made = learner("self_play={latest: 0.5, keep: 2, keep_every: 1}", "env.num_envs=1000")
+    made = learner("self_play={latest_share: 0.5, keep: 2, keep_every: 1}", "env.num_envs=1000")
     for _ in range(3):
         made.update()
     made._set_rates()
@@ -344,7 +345,7 @@ def test_every_setting_of_the_update_arrives():
         "ppo.ent_coef_end=0.019",
         "ppo.magnet_coef=0.3",
         "ppo.magnet_coef_end=0.1",
-        "average=0.9",
+        "ema_decay=0.9",
     )
     made.counters.decisions = 50_000
     before = made.replicas.weights.clone()

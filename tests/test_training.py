@@ -9,19 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from gymnasium import spaces
-from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from typer import Exit
 
 from hearts_agents.models.checkpoint import read_checkpoint
-from hearts_agents.models.network import Network
 from hearts_env import HeartsError
 from hearts_train.command import train_command
 from hearts_train.learn import runs, training
-from hearts_train.learn.actor_critic import TorchNetwork
-from hearts_train.learn.config import ConfigError, NetworkConfig
-from hearts_train.learn.maskable_networks import HeartsPolicy, policy_kwargs, policy_tensors
+from hearts_train.learn.config import ConfigError
 from hearts_train.learn.recipes import load_config
 from hearts_train.learn.training import Trainer, train
 from tests.refusals import refused
@@ -125,7 +119,7 @@ def test_schedule_and_snapshots_set_the_pool(tmp_path):
         "schedule=[{until: 0.5, opponents: {easy: 1}}, {opponents: {self: 3, standard: 1}}]",
         "self_play.keep=2",
         "self_play.keep_every=2",
-        "self_play.latest=0.5",
+        "self_play.latest_share=0.5",
         "budget.decisions=2560",
     )
     trainer = Trainer(config)
@@ -163,64 +157,6 @@ def test_rates_go_in_a_straight_line():
     assert trainer.learner.progress == 0.25
 
 
-def test_policy_agrees_with_sb3_contrib():
-    """The lean policy gives the same numbers as the one it derives from."""
-    torch.manual_seed(1)
-    box, actions = spaces.Box(0, 1, (10,), np.int8), spaces.Discrete(6)
-    kwargs = policy_kwargs(NetworkConfig(trunk=[7], policy=[5], value=[5]))
-    policy = HeartsPolicy(box, actions, lambda _: 1e-3, **kwargs)
-    for parameter in policy.parameters():
-        torch.nn.init.normal_(parameter)
-    rng = np.random.default_rng(0)
-    obs = torch.from_numpy(rng.integers(0, 2, (64, 10)).astype(np.int8))
-    mask = rng.integers(0, 2, (64, 6)).astype(np.int8)
-    mask[np.arange(64), rng.integers(0, 6, 64)] = 1
-    chosen, values, log_probs = policy(obs, action_masks=mask)
-    assert mask[np.arange(64), chosen.numpy()].all()
-    theirs = MaskableActorCriticPolicy.evaluate_actions(policy, obs, chosen, torch.tensor(mask))
-    ours = policy.evaluate_actions(obs, chosen, torch.tensor(mask))
-    for one, two in zip(ours, theirs, strict=True):
-        torch.testing.assert_close(one, two)
-    torch.testing.assert_close(values, theirs[0])
-    torch.testing.assert_close(log_probs, theirs[1])
-    best, _, _ = policy(obs, deterministic=True, action_masks=mask)
-    expected, _ = policy.predict(obs.numpy(), deterministic=True, action_masks=mask)
-    assert best.tolist() == expected.tolist()
-
-
-def test_draws_follow_the_policy():
-    torch.manual_seed(2)
-    box, actions = spaces.Box(0, 1, (3,), np.int8), spaces.Discrete(4)
-    kwargs = policy_kwargs(NetworkConfig(trunk=[], policy=[], value=[]))
-    policy = HeartsPolicy(box, actions, lambda _: 1e-3, **kwargs)
-    policy.action_net.load_state_dict(
-        {"weight": torch.zeros(4, 3), "bias": torch.tensor([0.0, 1.0, 2.0, 5.0])}
-    )
-    n = 20_000
-    obs, mask = (
-        torch.zeros((n, 3), dtype=torch.int8),
-        np.tile(np.array([1, 1, 1, 0], np.int8), (n, 1)),
-    )
-    drawn = torch.bincount(policy(obs, action_masks=mask)[0], minlength=4) / n
-    expected = torch.softmax(torch.tensor([0.0, 1.0, 2.0, -torch.inf]), 0)
-    assert (drawn - expected).abs().max() < 0.02
-
-
-def test_torch_and_numpy_forward_agree():
-    kwargs = policy_kwargs(NetworkConfig(trunk=[9], policy=[8, 7], value=[3]))
-    policy = HeartsPolicy(
-        spaces.Box(0, 1, (10,), np.int8), spaces.Discrete(6), lambda _: 1e-3, **kwargs
-    )
-    tensors = policy_tensors(policy)
-    obs = np.random.default_rng(0).integers(0, 2, (50, 10)).astype(np.int8)
-    one, two = Network(tensors).logits(obs), TorchNetwork(tensors).logits(obs)
-    assert Network(tensors).sizes == (10, 9, 8, 7, 6)
-    np.testing.assert_allclose(one, two, atol=1e-5)
-    mask = np.ones((50, 6), np.int8)
-    best, _ = policy.predict(obs, deterministic=True, action_masks=mask)
-    assert one.argmax(1).tolist() == best.tolist()
-
-
 @pytest.mark.parametrize(
     ("override", "error"),
     [
@@ -243,3 +179,12 @@ def test_a_folder_with_a_run_is_not_overwritten(run):
     with refused(ConfigError, "run", "--resume"):
         train(smoke(), run.run_dir, progress=False)
     assert before == {path: path.stat().st_mtime_ns for path in run.run_dir.iterdir()}
+
+
+@pytest.mark.slow
+def test_evaluations_change_nothing(tmp_path):
+    short = ["budget.decisions=1500", "schedule.0.opponents.self=1"]
+    one = train(smoke(*short, "evaluation.times=0"), tmp_path / "a", progress=False)
+    two = train(smoke(*short, "evaluation.times=5"), tmp_path / "b", progress=False)
+    weights = [read_checkpoint(Path(result.checkpoint))[0] for result in (one, two)]
+    assert all(np.array_equal(weights[0][name], weights[1][name]) for name in weights[0])

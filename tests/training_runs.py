@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from hearts_train.learn import runs, training
+from hearts_train.learn import log, runs, training
 from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.learner import Learner
 from hearts_train.learn.recipes import load_config
@@ -41,7 +41,7 @@ def recipe(*overrides: str) -> TrainConfig:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without pictures and TensorBoard, which take longer than all the rest."""
     monkeypatch.setattr(training, "draw_curve", lambda *_: None)
-    monkeypatch.setattr(runs, "_tensorboard", lambda *_: None)
+    monkeypatch.setattr(log, "_tensorboard", lambda *_: None)
 
 
 @pytest.fixture(scope="session")

@@ -27,7 +27,7 @@ OTHERS = {"small": ("two_player",), "taught": ("two_player",)}
 """Other networks that come with the package, and for which games.
 
 ``small`` has a seventeenth of the weights; that of ``mini`` is small itself. ``taught`` has learnt
-in lessons which card ``pimc`` takes, and is the model that a search has of such a player.
+in pretraining which card ``pimc`` takes, and is the model that a search has of such a player.
 """
 
 _FOLDER = Path(__file__).parent / "data"

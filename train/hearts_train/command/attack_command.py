@@ -88,7 +88,7 @@ def prepared(
 
 def _trained(begun: Begun, rules: Rules, seconds: float, run: Path | None) -> str:
     """Train an attacker; returns its run's folder."""
-    from hearts_train.learn.attacker import train_attacker  # torch, which others do not need
+    from hearts_train.learn.training import train_attacker  # torch, which others do not need
 
     found = train_attacker(begun.agent, rules, seconds=seconds, run_dir=run, seed=begun.seed)
     if not found.is_finished:

@@ -12,7 +12,7 @@ from hearts_train.command.options import Json, Plot, app, check_plot
 from hearts_train.console import Mistake
 
 if TYPE_CHECKING:
-    from hearts_train.learn.run_folders import RunFolder
+    from hearts_train.learn.runs import RunFolder
 
 _PLACE = Path("runs")
 
@@ -23,7 +23,7 @@ Runs = Annotated[
 
 
 def _find(places: list[Path] | None) -> list[RunFolder]:
-    from hearts_train.learn.run_folders import find_runs
+    from hearts_train.learn.runs import find_runs
 
     if not places and not _PLACE.is_dir():
         raise Mistake(
@@ -73,10 +73,7 @@ def runs(
     A curve is the mean over seeds with a band of a standard deviation; the band of a single run is
     the 95 % interval of its evaluations.
     """
-    from hearts_train.learn.run_folders import differing
-    from hearts_train.learn.run_report import TIMES
-    from hearts_train.learn.runs import exploitability_of
-    from hearts_train.measure.shown import format_margin
+    from hearts_train.learn.report import TIMES, differing, table
 
     if x not in TIMES:
         raise Mistake(f"--x: {x!r} is unknown; choose {' or '.join(TIMES)}")
@@ -87,20 +84,7 @@ def runs(
     if plot is not None:
         _draw(found, x, y or [], by or [], plot)
     names = differing(found) if settings else []
-    opponents = list(dict.fromkeys(name for run in found for name in run.latest))
-    columns = ["run", "recipe", "seed", "decisions", "status"]
-    columns += [f"over {opponent}" for opponent in opponents]
-    is_exploited = any(run.of_kind("exploitability") for run in found)
-    columns += ["exploitability"] * is_exploited + names
-    rows = []
-    for run in found:
-        row = [str(run.path), run.name, str(run.seed), f"{run.decisions:,}", _status(run)]
-        latest = [run.latest.get(opponent) for opponent in opponents]
-        row += [format_margin(one["margin"], one["ci95"]) if one else "" for one in latest]
-        if is_exploited:
-            last = run.latest_exploitability
-            row += [f"{exploitability_of(last):.3f}" if last else ""]
-        rows.append([*row, *(str(run.settings.get(name, "")) for name in names)])
+    columns, rows = table(found, names)
     title = "training runs; margins in points a deal with the 95 % interval of the evaluation"
     console.print_table(title, columns, rows, to_stderr=console.is_stdout(as_json))
     if not console.is_stdout(as_json):
@@ -112,32 +96,21 @@ def runs(
         console.print_json([_told(run) for run in found], as_json)
 
 
-def _status(run: RunFolder) -> str:
-    share = "" if run.share is None else f"{run.share:.0%} "
-    if run.is_training and run.seconds_left is not None:
-        return f"{share}training, about {console.format_seconds(run.seconds_left)} left"
-    return "finished" if run.status == "finished" else f"{share}{run.status}"
-
-
 def _told(run: RunFolder) -> dict[str, Any]:
-    return {
-        "run": str(run.path),
-        "name": run.name,
-        "seed": run.seed,
-        "decisions": run.decisions,
-        "seconds": run.seconds,
-        "share": run.share,
-        "status": run.status,
-        "evaluations": list(run.latest.values()),
-        "exploitability": [run.latest_exploitability] if run.latest_exploitability else [],
-        "settings": dict(run.settings),
-    }
+    return (
+        {"run": str(run.path)}
+        | run.summary()
+        | {
+            "evaluations": list(run.latest.values()),
+            "exploitability": [run.latest_exploitability] if run.latest_exploitability else [],
+            "settings": dict(run.settings),
+        }
+    )
 
 
 def _draw(found: list[RunFolder], x: str, y: list[str], by: list[str], path: Path) -> None:
     """Draw the learning curves of runs; the band of a single run is that of its evaluations."""
-    from hearts_train.learn.run_curves import chosen, draw
-    from hearts_train.learn.run_folders import grouped, repeated
+    from hearts_train.learn.report import chosen, draw, grouped, repeated
 
     groups = grouped(found, by)
     draw(groups, chosen(found, y), x, path)

@@ -18,7 +18,7 @@ from hearts_train.command.reports import command_line, evaluate_against, show_ev
 from hearts_train.learn import runs, training
 from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.recipes import load_config
-from hearts_train.learn.run_report import write_card
+from hearts_train.learn.report import write_card
 from hearts_train.measure.evaluation import Evaluation, plot
 
 DEFAULT_CONFIG = "demo"

@@ -1,11 +1,14 @@
 """The settings of a training run, each with its default and its check.
 
-A recipe lists only what differs from the defaults below; ``recipes`` reads it.
+A recipe lists only what differs from the defaults below; ``recipes`` reads it. The table
+`ALGORITHMS` names the learners, which are imported only when a run needs one, and their checks.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import importlib
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, NamedTuple
 
 import yaml
 from pydantic import (
@@ -19,11 +22,12 @@ from pydantic import (
 
 from hearts_env.batch.kernel import MAX_GAMES
 from hearts_env.support.errors import HeartsError
-from hearts_train.learn.algorithms import ALGORITHMS, Name
 from hearts_train.measure.evaluation import MAX_DEALS, MIN_DEALS
 
 SELF = "self"
 """The opponent that stands for the learner's own snapshots."""
+LATEST = f"{SELF} 0"
+"""The entry of a pool of opponents that is the latest snapshot."""
 AVERAGE = "average"
 """The magnet that stands for the average of the learner's own weights."""
 
@@ -43,6 +47,11 @@ Count = Annotated[int, Field(ge=1)]
 Pairs = Annotated[int, Field(ge=MIN_DEALS, le=MAX_DEALS)]
 Remembered = Annotated[int, Field(ge=1, le=10_000_000)]
 Sizes = Annotated[list[Annotated[int, Field(ge=1, le=8192)]], Field(max_length=8)]
+
+
+def between(start: float, end: float | None, share: float) -> float:
+    """What changes linearly from `start` to `end` over the budget, at a share of it."""
+    return start if end is None else start + (end - start) * share
 
 
 class _Section(BaseModel):
@@ -115,7 +124,7 @@ class PPOConfig(_Section):
     magnet_coef_end: NotNegative | None = None
     magnet: Annotated[str, Field(min_length=1)] = Field(
         default=AVERAGE,
-        description="average: of the own weights (needs average); or a trained player that sees "
+        description="average: of the own weights (needs ema_decay); or a trained player that sees "
         "the same: a name or file",
     )
     vf_coef: NotNegative = 0.5
@@ -128,15 +137,15 @@ class PPOConfig(_Section):
         return bool(self.magnet_coef or self.magnet_coef_end)
 
 
-class LessonsConfig(_Section):
-    """What the network is taught before it plays.
+class PretrainingConfig(_Section):
+    """Supervised learning of a teacher's positions, before play (``pretraining.py``).
 
-    It is what every legal card is worth on average over all hidden worlds, double dummy, in games
-    of two without an exchange (``lessons.py``); or with ``imitate`` which card is worth most.
+    The network learns what every legal card is worth on average over all hidden worlds, double
+    dummy, in games of two without an exchange; or with ``target: action`` which card is worth most.
     """
 
     positions: Annotated[int, Field(ge=0, le=100_000_000)] = Field(
-        default=0, description="taught in each pass; 0: it begins knowing nothing"
+        default=0, description="in each pass; 0: no pretraining"
     )
     passes: Count = Field(default=10, description="through all positions")
     batch_size: Annotated[int, Field(ge=2)] = Field(
@@ -144,12 +153,12 @@ class LessonsConfig(_Section):
     )
     learning_rate: Rate = 2e-3
     learning_rate_end: RateEnd | None = 1e-4
-    sharpness: Positive = Field(
-        default=1.0,
-        description="by how much a logit is higher for a point of worth; not with imitate",
+    target: Literal["values", "action"] = Field(
+        default="values", description="what all cards are worth, or which card the teacher prefers"
     )
-    imitate: bool = Field(
-        default=False, description="teach which card the teacher prefers, not what all are worth"
+    inverse_temperature: Positive = Field(
+        default=1.0,
+        description="by how much a logit is higher for a point of worth; not with target: action",
     )
     temperature: Positive = Field(
         default=0.5, description="in points, of the softmax by which the teacher plays"
@@ -178,7 +187,7 @@ class ExactConfig(_Section):
     )
     learning_rate: Rate = 2e-3
     learning_rate_end: RateEnd = 6e-5
-    sharpness: Positive = Field(
+    inverse_temperature: Positive = Field(
         default=2.0, description="by how much the player's logits are larger than the network's"
     )
     descent: Share = Field(
@@ -191,8 +200,8 @@ class ExactConfig(_Section):
         default=0.1,
         description="added to the chances by which actions count in the second stage, falls to 0",
     )
-    descent_average: Annotated[float, Field(ge=0, lt=1)] = Field(
-        default=0.98, description="instead of average, if that is not 0, in the second stage"
+    descent_ema_decay: Annotated[float, Field(ge=0, lt=1)] = Field(
+        default=0.98, description="instead of ema_decay, if that is not 0, in the second stage"
     )
 
 
@@ -208,7 +217,7 @@ class DQNConfig(_Section):
 
     epsilon: Share = Field(default=0.1, description="share of cards played at random")
     epsilon_end: Share | None = 0.01
-    memory: Remembered = Field(
+    buffer_size: Remembered = Field(
         default=200_000, description="the latest decisions, from which minibatches are drawn"
     )
     target_every: Count = Field(
@@ -225,7 +234,7 @@ class NFSPConfig(_Section):
     reservoir: Remembered = Field(
         default=500_000, description="decisions of the best response, of which the average learns"
     )
-    least_chance: Share = Field(
+    min_reservoir_prob: Share = Field(
         default=0.0,
         description="of a decision to get into the reservoir; above 0 those of long ago fade away",
     )
@@ -250,7 +259,9 @@ class SelfPlayConfig(_Section):
         default=8, description="past snapshots in the pool, besides the latest"
     )
     keep_every: Count = Field(default=10, description="snapshots between those kept in the pool")
-    latest: Share = Field(default=1.0, description="share of the games of self against the latest")
+    latest_share: Share = Field(
+        default=1.0, description="share of the games of self against the latest"
+    )
 
 
 class BudgetConfig(_Section):
@@ -303,6 +314,133 @@ class CheckpointConfig(_Section):
     )
 
 
+# ---- algorithms ----------------------------------------------------------------------------------
+
+
+class Algorithm(NamedTuple):
+    """What is known of an algorithm before its code is loaded."""
+
+    learner: str
+    """Module and class of its ``Learner``."""
+    meaning: str
+    """What the documentation of the setting ``algorithm`` says of it."""
+    check: Callable[[TrainConfig], None]
+    """Refuses what it has no use for."""
+    is_mixed: bool = True
+    """Whether a player draws its actions from a policy; else the network says what every action is
+    worth, in place of a policy's logits, and the player does those that it prefers."""
+    memories: tuple[str, ...] = ()
+    """The settings of how many decisions it remembers, which a resumed run must keep."""
+
+    def load(self) -> Any:
+        """The class of its learner, imported now, with what it needs."""
+        module, _, name = self.learner.partition(":")
+        return getattr(importlib.import_module(f"hearts_train.learn.{module}"), name)
+
+
+def _has_no(config: TrainConfig, *names: str) -> None:
+    given = {
+        "pretraining.positions": config.pretraining.positions,
+        "ema_decay": config.ema_decay,
+        "ppo.magnet_coef": config.ppo.has_magnet,
+    }
+    for name in names:
+        if given[name]:
+            raise ValueError(
+                f"{name}: not for {config.algorithm}; leave it out, or take algorithm: ppo"
+            )
+
+
+def _computes(config: TrainConfig, how: str, **cannot: str) -> None:
+    for name, value in cannot.items():
+        if getattr(config, name) == value:
+            raise ValueError(
+                f"{name}: {value!r} is not for {config.algorithm}, which computes {how}; leave it "
+                "out, or take algorithm: ppo"
+            )
+
+
+def _check_ppo(config: TrainConfig) -> None:
+    if config.threads > config.env.num_envs:
+        raise ValueError(
+            f"threads: {config.threads} is more than the {config.env.num_envs} games of "
+            "env.num_envs, which they share; make it smaller"
+        )
+
+
+def _check_maskable(config: TrainConfig) -> None:
+    _has_no(config, "pretraining.positions", "ema_decay", "ppo.magnet_coef")
+    _computes(config, "in float32 on the processor", device="cuda", precision="bfloat16")
+    if config.rollout % config.ppo.batch_size == 1:
+        raise ValueError(
+            f"ppo.batch_size: {config.ppo.batch_size} leaves a last minibatch of one decision; "
+            f"give a divisor of {config.rollout}, the decisions of an update"
+        )
+
+
+def _check_values(config: TrainConfig) -> None:
+    _has_no(config, "pretraining.positions", "ppo.magnet_coef")
+    _check_ppo(config)
+
+
+def _check_buffer(config: TrainConfig) -> None:
+    if config.dqn.buffer_size < config.rollout:
+        raise ValueError(
+            f"dqn.buffer_size: {config.dqn.buffer_size} is less than the {config.rollout} "
+            "decisions of an update (env.num_envs * ppo.num_steps); make it larger"
+        )
+    _check_values(config)
+
+
+def _check_nfsp(config: TrainConfig) -> None:
+    _has_no(config, "ema_decay")
+    _check_buffer(config)
+
+
+def _check_exact(config: TrainConfig) -> None:
+    _has_no(config, "pretraining.positions", "ppo.magnet_coef")
+    _computes(config, "on the processor", device="cuda")
+    if any(set(phase.opponents) != {SELF} for phase in config.schedule):
+        raise ValueError(
+            "schedule: exact learns from values, and plays no games against opponents; leave them "
+            "out with schedule=[{}]"
+        )
+
+
+Name = Literal["ppo", "maskable_ppo", "monte_carlo", "dqn", "nfsp", "exact"]
+
+ALGORITHMS: dict[Name, Algorithm] = {
+    "ppo": Algorithm("ppo:PPOLearner", "all seats learn", _check_ppo),
+    "maskable_ppo": Algorithm(
+        "maskable:MaskableLearner", "one seat, by sb3-contrib", _check_maskable
+    ),
+    "monte_carlo": Algorithm(
+        "monte_carlo:MonteCarloLearner",
+        "what cards earn in the end",
+        _check_values,
+        is_mixed=False,
+    ),
+    "dqn": Algorithm(
+        "dqn:DQNLearner",
+        "what they earn if the best follow",
+        _check_buffer,
+        is_mixed=False,
+        memories=("dqn.buffer_size",),
+    ),
+    "nfsp": Algorithm(
+        "nfsp:NFSPLearner",
+        "the average of best responses",
+        _check_nfsp,
+        memories=("dqn.buffer_size", "nfsp.reservoir"),
+    ),
+    "exact": Algorithm("exact:ExactLearner", "small decks, from exact values", _check_exact),
+}
+"""The first is the default."""
+
+OF_VALUES = tuple(name for name, one in ALGORITHMS.items() if not one.is_mixed)
+"""Algorithms whose players say what every action is worth."""
+
+
 class TrainConfig(_Section):
     """A whole training run."""
 
@@ -326,12 +464,12 @@ class TrainConfig(_Section):
     )
     env: EnvConfig = EnvConfig()
     network: NetworkConfig = NetworkConfig()
-    average: Annotated[float, Field(ge=0, lt=1)] = Field(
+    ema_decay: Annotated[float, Field(ge=0, lt=1)] = Field(
         default=0.0,
-        description="the player is an average of the weights, so much of it each "
-        "update that of before; 0: the last weights",
+        description="the player is a moving average of the weights: the share of it that each "
+        "update keeps; 0: the last weights",
     )
-    lessons: LessonsConfig = LessonsConfig()
+    pretraining: PretrainingConfig = PretrainingConfig()
     ppo: PPOConfig = PPOConfig()
     monte_carlo: MonteCarloConfig = MonteCarloConfig()
     dqn: DQNConfig = DQNConfig()
@@ -352,8 +490,8 @@ class TrainConfig(_Section):
         return phases
 
     @model_validator(mode="after")
-    def _batches_fit(self) -> TrainConfig:
-        rollout = self.env.num_envs * self.ppo.num_steps
+    def _fits(self) -> TrainConfig:
+        rollout = self.rollout
         if rollout > _MAX_ROLLOUT:
             raise ValueError(
                 f"ppo.num_steps: an update would have {rollout} decisions (env.num_envs * "
@@ -364,58 +502,18 @@ class TrainConfig(_Section):
                 f"ppo.batch_size: {self.ppo.batch_size} is more than the {rollout} decisions of an "
                 "update (env.num_envs * ppo.num_steps); make it smaller"
             )
-        one = ALGORITHMS[self.algorithm]
-        if "dqn.memory" in one.memories and self.dqn.memory < rollout:
+        if self.ppo.has_magnet and self.ppo.magnet == AVERAGE and not self.ema_decay:
             raise ValueError(
-                f"dqn.memory: {self.dqn.memory} is less than the {rollout} decisions of an update "
-                "(env.num_envs * ppo.num_steps); make it larger"
+                "ppo.magnet_coef: the magnet is the average of the weights, and ema_decay is 0; "
+                "give ema_decay too, like 0.99"
             )
-        if not one.learns_from_one and rollout % self.ppo.batch_size == 1:
-            raise ValueError(
-                f"ppo.batch_size: {self.ppo.batch_size} leaves a last minibatch of one decision; "
-                f"give a divisor of {rollout}, the decisions of an update"
-            )
+        ALGORITHMS[self.algorithm].check(self)
         return self
 
-    @model_validator(mode="after")
-    def _has_a_magnet(self) -> TrainConfig:
-        if self.ppo.has_magnet and self.ppo.magnet == AVERAGE and not self.average:
-            raise ValueError(
-                "ppo.magnet_coef: the magnet is the average of the weights, and average is 0; give "
-                "average too, like 0.99"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _fits_the_algorithm(self) -> TrainConfig:
-        one = ALGORITHMS[self.algorithm]
-        ours = {
-            "lessons.positions": self.lessons.positions,
-            "average": self.average,
-            "ppo.magnet_coef": self.ppo.has_magnet,
-        }
-        for name in one.has_no:
-            if ours[name]:
-                raise ValueError(
-                    f"{name}: not for {self.algorithm}; leave it out, or take algorithm: ppo"
-                )
-        if not one.has_opponents and any(set(p.opponents) != {SELF} for p in self.schedule):
-            raise ValueError(
-                f"schedule: {self.algorithm} learns from values, and plays no games against "
-                "opponents; leave them out with schedule=[{}]"
-            )
-        for name, value in one.cannot:
-            if getattr(self, name) == value:
-                raise ValueError(
-                    f"{name}: {value!r} is not for {self.algorithm}, which computes "
-                    f"{one.computes}; leave it out, or take algorithm: ppo"
-                )
-        if one.shares_games and self.threads > self.env.num_envs:
-            raise ValueError(
-                f"threads: {self.threads} is more than the {self.env.num_envs} games of "
-                "env.num_envs, which they share; make it smaller"
-            )
-        return self
+    @property
+    def rollout(self) -> int:
+        """The decisions of an update."""
+        return self.env.num_envs * self.ppo.num_steps
 
     def phase_at(self, progress: float) -> int:
         """The number of the phase in which `progress` (0 to 1 of the budget) lies."""

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from hearts_env.support import clock
-from hearts_train.learn import runs
 from hearts_train.learn.config import TrainConfig
-from hearts_train.learn.run_report import EXPLOITED
+from hearts_train.learn.log import Counters, Metrics
+from hearts_train.learn.report import EXPLOITED
 from hearts_train.measure.evaluation import Evaluation
 from hearts_train.screen import note, screen
 
@@ -20,7 +20,7 @@ class Learning(Protocol):
     """What the display reads of a trainer."""
 
     config: TrainConfig
-    counters: runs.Counters
+    counters: Counters
 
     @property
     def progress(self) -> float:
@@ -91,7 +91,7 @@ class Display:
         self.bar.reset(self.task, text="")
         self.bar.update(self.task, completed=self.trainer.progress)
 
-    def update(self, metrics: runs.Metrics) -> None:
+    def update(self, metrics: Metrics) -> None:
         """Show the progress after an update."""
         share = self.trainer.progress
         begin, first = self._origin
@@ -99,10 +99,10 @@ class Display:
         left = elapsed * (1 - share) / (share - first) if share > first else None
         rate = metrics.rows[-1].get("decisions_per_second", 0.0)
         count = self.trainer.counters.decisions
-        taught = metrics.rows[-1].get("lessons")
+        taught = metrics.rows[-1].get("pretraining")
         self._progress = [f"{_clock(left)} left", f"{count / 1e6:.2f} M, {rate / 1e3:.0f} k/s"]
         if taught is not None:
-            self._progress = [f"lessons {taught:.0%}"]
+            self._progress = [f"pretraining {taught:.0%}"]
         self.bar.update(self.task, completed=share)
         self._show()
 

@@ -18,19 +18,17 @@ from collections.abc import Iterable
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from hearts_agents.models.checkpoint import Tensors
 from hearts_env.seeds import derived_seed
-from hearts_env.support.arrays import Array
+from hearts_env.support.arrays import Array, Floats, Ints
 from hearts_train.learn import runs
-from hearts_train.learn import selfplay_kernel as sk
-from hearts_train.learn.action_values import ActionValueLearner
 from hearts_train.learn.actor_critic import Replicas
-from hearts_train.learn.learner import between
+from hearts_train.learn.config import between
+from hearts_train.learn.games import END, SelfPlayGames, part_of
+from hearts_train.learn.monte_carlo import ActionValueLearner
+from hearts_train.learn.ppo_kernel import FIGURES, Clip
 from hearts_train.learn.replay import Column, Memory, action_number, check_size, legal, seen
-from hearts_train.learn.selfplay import Rows
-from hearts_train.learn.selfplay_games import SelfPlayGames, part_of
 
 
 class DQNLearner(ActionValueLearner):
@@ -49,8 +47,8 @@ class DQNLearner(ActionValueLearner):
             "seen_next": see,
             "legal_next": legal(self.rules),
         }
-        capacity = self.config.dqn.memory
-        check_size("dqn.memory", capacity, columns, self.config.env.observation)
+        capacity = self.config.dqn.buffer_size
+        check_size("dqn.buffer_size", capacity, columns, self.config.env.observation)
         self.memory = Memory(capacity, columns)
         self._rng = self._drawing()
 
@@ -66,31 +64,31 @@ class DQNLearner(ActionValueLearner):
         return between(settings.epsilon, settings.epsilon_end, self.progress)
 
     # -- learning ----------------------------------------------------------------------------------
-    def _take_in(self, ready: list[Rows]) -> dict[str, float]:
+    def _take_in(self, ready: list[Ints]) -> dict[str, float]:
         """Remember an update's decisions, of which none is learnt from but by the memory."""
         self._rng = self._drawing()
         for games, rows in zip(self.games, ready, strict=True):
             self.memory.add(transitions(games, rows), self._rng)
         return {"epsilon": self.epsilon, "remembered": len(self.memory)}
 
-    def _minibatches(self, ready: list[Rows]) -> Iterable[tuple[Rows, ...]]:
+    def _minibatches(self, ready: list[Ints]) -> Iterable[tuple[Ints, ...]]:
         """As many as the decisions that are new would fill, drawn from all that are remembered."""
         new, size = sum(map(len, ready)), self.config.ppo.batch_size
         for _ in range(max(1, round(new / size)) if len(self.memory) else 0):
             yield self._draw(self.memory)
 
-    def _draw(self, memory: Memory) -> tuple[Rows, ...]:
+    def _draw(self, memory: Memory) -> tuple[Ints, ...]:
         """The places of a minibatch, a part for each thread."""
         places = self._rng.integers(len(memory), size=self.config.ppo.batch_size)
         return tuple(np.array_split(places, len(self.games)))
 
-    def _try_gradient(self, thread: int, rows: Rows) -> None:
+    def _try_gradient(self, thread: int, rows: Ints) -> None:
         places = np.zeros_like(rows)  # the first; where nothing is remembered yet, it is all zeros
         super()._try_gradient(thread, places)
 
-    def _gradient(self, thread: int, places: Rows, size: int, clip: sk.Clip) -> NDArray[np.float64]:
+    def _gradient(self, thread: int, places: Ints, size: int, clip: Clip) -> Floats:
         """A thread's part of a minibatch: the square of what its action values are off by."""
-        sums = np.zeros(len(sk.FIGURES))
+        sums = np.zeros(len(FIGURES))
         self.replicas.gradients[thread].zero_()
         if len(places):
             rows = self.memory.read(places)
@@ -99,7 +97,7 @@ class DQNLearner(ActionValueLearner):
             chosen = values.gather(1, actions[:, None])[:, 0]
             loss = (chosen - self._targets(thread, rows)).square().sum()
             torch.autograd.backward([loss / size])
-            sums[sk.FIGURES.index("value_loss")] = float(loss.detach())
+            sums[FIGURES.index("value_loss")] = float(loss.detach())
         return sums
 
     def _targets(self, thread: int, rows: dict[str, Array]) -> torch.Tensor:
@@ -138,13 +136,13 @@ class DQNLearner(ActionValueLearner):
             self.memory.restore(part_of(parts["games"], "memory/"), "games/memory")
 
 
-def transitions(games: SelfPlayGames, rows: Rows) -> dict[str, Array]:
+def transitions(games: SelfPlayGames, rows: Ints) -> dict[str, Array]:
     """Decisions of the list, each with what it earned and what its seat saw when it decided next.
 
     Where the deal ended instead, what is seen next is without meaning.
     """
     nexts = games.rows.nexts[rows]
-    goes_on = nexts != sk.END
+    goes_on = nexts != END
     after = np.where(goes_on, nexts, rows)
     return {
         "seen": games.observations[rows],

@@ -41,9 +41,8 @@ from hearts_env.solve.tree import DEFAULT_MEMORY, format_gigabytes
 from hearts_env.support.arrays import Array, Floats
 from hearts_train.learn import runs
 from hearts_train.learn.actor_critic import ActorCritic, Adam, set_threads
-from hearts_train.learn.config import ConfigError, TrainConfig
-from hearts_train.learn.learner import between
-from hearts_train.learn.network_learner import NetworkLearner
+from hearts_train.learn.config import ConfigError, TrainConfig, between
+from hearts_train.learn.learner import NetworkLearner
 
 _AT_ONCE = 16_384
 """Information sets in a forward pass."""
@@ -131,7 +130,7 @@ class ExactLearner(NetworkLearner):
     def _learn(self) -> dict[str, Any]:
         exact = self.config.exact
         descends = exact.descent > 0.0 and self._first_stage == 1.0
-        sharpness = exact.sharpness if descends else 1.0
+        sharpness = exact.inverse_temperature if descends else 1.0
         logs = [self._log_policy(self.network, place, sharpness) for place in self._positions]
         chances = [
             chances_of(side, log.exp().numpy(), position.legal.numpy())
@@ -159,7 +158,7 @@ class ExactLearner(NetworkLearner):
             return (target.exp() * (target - found)).sum(1)
 
         rate = between(exact.learning_rate, exact.learning_rate_end, share)
-        mean = self._fit(weights, divergence, self.optimizer, rate, self.config.average)
+        mean = self._fit(weights, divergence, self.optimizer, rate, self.config.ema_decay)
         return {"learning_rate": rate, "temperature": alpha, "divergence": mean}
 
     def _descend_exploitability(
@@ -187,11 +186,11 @@ class ExactLearner(NetworkLearner):
             weights.append(weight)
 
         def loss(player: int, rows: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
-            found = _log_softmax(exact.sharpness * logits, self._legal(player)[rows])
+            found = _log_softmax(exact.inverse_temperature * logits, self._legal(player)[rows])
             return -(found * pushes[player][rows]).sum(1)
 
         rate = exact.descent_rate * left
-        self._fit(weights, loss, self.descent_optimizer, rate, exact.descent_average)
+        self._fit(weights, loss, self.descent_optimizer, rate, exact.descent_ema_decay)
         won = sum(each.value for each in best) / 2
         return {"learning_rate": rate, "best_responses_win": won}
 
@@ -296,7 +295,7 @@ class ExactLearner(NetworkLearner):
         named = super().tensors()
         last = max(int(name.split(".")[1]) for name in named)
         for name in (f"policy.{last}.weight", f"policy.{last}.bias"):
-            named[name] = named[name] * np.float32(self.config.exact.sharpness)
+            named[name] = named[name] * np.float32(self.config.exact.inverse_temperature)
         return named
 
 

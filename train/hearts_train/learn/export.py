@@ -18,7 +18,7 @@ from hearts_agents.models.checkpoint import Checkpoint, save_checkpoint
 from hearts_agents.models.network import Network
 from hearts_env import HeartsError, Rules
 from hearts_env.encoders import make_encoder
-from hearts_train.learn.maskable_networks import policy_tensors
+from hearts_train.learn.maskable import policy_tensors
 
 _ACTIVATIONS: dict[type[nn.Module], str] = {nn.ReLU: "relu", nn.Tanh: "tanh"}
 _PARTS = ("features_extractor", "mlp_extractor", "action_net", "value_net")

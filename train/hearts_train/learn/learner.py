@@ -7,27 +7,41 @@ stopped or killed and resumed on the way; a budget of minutes depends on the clo
 
 from __future__ import annotations
 
+import copy
 import functools
+import itertools
 import json
-from collections.abc import Generator, Iterable
+import math
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from hearts_agents.envs.pool import OpponentPool
 from hearts_agents.models.checkpoint import Tensors
 from hearts_agents.models.network import NetworkAgent
-from hearts_env.encoders import make_encoder
+from hearts_env.encoders import Encoder, make_encoder
 from hearts_env.rules.rules import Rules
+from hearts_env.seeds import secret_seed
 from hearts_env.solve.tree import Tree
 from hearts_env.support import clock
+from hearts_env.support.arguments import check_array
 from hearts_env.support.errors import CheckpointError, HeartsError
 from hearts_train.learn import runs
-from hearts_train.learn.actor_critic import TorchNetwork
-from hearts_train.learn.algorithms import ALGORITHMS
-from hearts_train.learn.config import TrainConfig
-from hearts_train.learn.snapshots import Snapshots, make_pool, pool_weights
+from hearts_train.learn.actor_critic import (
+    ActorCritic,
+    Adam,
+    Replicas,
+    TorchNetwork,
+    find_device,
+    find_precision,
+    policy_tensors,
+)
+from hearts_train.learn.config import ALGORITHMS, SELF, TrainConfig, between
+from hearts_train.learn.log import Counters
 
 
 class DivergenceError(HeartsError):
@@ -62,7 +76,7 @@ class Learner:
             CheckpointError: if `state` has other networks.
         """
         self.config = config
-        self.counters = replace(state.counters) if state else runs.Counters()
+        self.counters = replace(state.counters) if state else Counters()
         self.counters.starts += 1
         self.rules = Rules.make(config.env.rules, config.env.players)
         self.encoder = make_encoder(config.env.observation)
@@ -97,7 +111,7 @@ class Learner:
     def progress(self) -> float:
         """The share of the budget that is spent, 0 to 1."""
         counters = self.counters
-        seconds = counters.seconds - counters.lesson_seconds
+        seconds = counters.seconds - counters.pretraining_seconds
         return self.config.budget.share(counters.decisions, seconds)
 
     @property
@@ -215,7 +229,11 @@ class Learner:
         begin = clock.now()
         rates = {name: getattr(self, name) for name in self.rates}
         values = self._learn()
-        by = "lessons.learning_rate or lessons.sharpness" if "lessons" in values else self.steps_by
+        by = (
+            "pretraining.learning_rate or pretraining.inverse_temperature"
+            if "pretraining" in values
+            else self.steps_by
+        )
         if not all(bool(torch.isfinite(weights).all()) for weights in self._parameters()):
             raise DivergenceError(
                 f"update {counters.updates + 1}: training diverged, the weights are no longer "
@@ -239,6 +257,235 @@ class Learner:
         )
 
 
-def between(start: float, end: float | None, share: float) -> float:
-    """What changes linearly from `start` to `end` over the budget, at a share of it."""
-    return start if end is None else start + (end - start) * share
+class NetworkLearner(Learner):
+    """A learner of one actor-critic network, in plain torch.
+
+    An algorithm is a subclass with ``warm_up``, ``_learn``, ``_begin_games`` and perhaps
+    ``_games_state``.
+    """
+
+    def __init__(self, config: TrainConfig, replicas: int, state: runs.State | None = None) -> None:
+        """Make everything, as ``Learner`` has it.
+
+        Args:
+            config: the recipe.
+            replicas: of the network, whose gradients can be computed side by side.
+            state: what to go on from.
+
+        Raises:
+            ConfigError: if the device is not there.
+        """
+        super().__init__(config, state)
+        self.device = find_device(config.device)
+        self.precision = find_precision(config.precision, self.device)
+        self.replicas = Replicas(self._make_network(), replicas)
+        self.network = self.replicas.networks[0]
+        self.optimizer = Adam(self.replicas.weights)
+        self.averaged = Replicas(copy.deepcopy(self.network), 1) if config.ema_decay else None
+
+    def _make_network(self) -> ActorCritic:
+        inputs = math.prod(self.encoder.space(self.rules).shape)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.config.seed)
+            network = ActorCritic(inputs, self.rules.num_actions, self.config.network)
+        # Single deals begin at 0:0. What totals do is not learnt, and must not sway a match.
+        first = next(layer for layer in network.modules() if isinstance(layer, torch.nn.Linear))
+        with torch.no_grad():
+            first.weight[:, places_of_totals(self.encoder, self.rules)] = 0.0
+        return network.to(self.device)
+
+    def _forward(
+        self, network: ActorCritic, observations: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Logits and values, float32, on the device."""
+        logits, values = self._apply(network, observations)
+        return logits, values
+
+    def _apply(self, module: torch.nn.Module, observations: torch.Tensor) -> Any:
+        inputs = observations.to(self.device, non_blocking=True).flatten(1).to(self.precision)
+        is_mixed = self.precision is not torch.float32
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=is_mixed):
+            return module(inputs)
+
+    def _step(self, learning_rate: float) -> None:
+        self._descend(self.replicas, self.optimizer, learning_rate)
+
+    def _descend(self, replicas: Replicas, optimizer: Adam, learning_rate: float) -> None:
+        """Go along the first replica's gradient, shortened to ``max_grad_norm``."""
+        gradient = replicas.gradients[0]
+        gradient *= (self.config.ppo.max_grad_norm / (gradient.norm() + 1e-6)).clamp(max=1.0)
+        optimizer.step(gradient, learning_rate)
+
+    # -- state -------------------------------------------------------------------------------------
+    def tensors(self) -> Tensors:
+        """The policy's weights under their names in a checkpoint."""
+        chosen = self.network if self.averaged is None else self.averaged.networks[0]
+        return dict(policy_tensors(chosen))
+
+    def _parameters(self) -> Iterable[torch.Tensor]:
+        return [self.replicas.weights]
+
+    def state(self) -> runs.State:
+        """All that training goes on from; to be taken between two updates."""
+        tensors: Tensors = {
+            f"policy/{name}": tensor.cpu().numpy().copy()
+            for name, tensor in self.network.state_dict().items()
+        }
+        if self.averaged is not None:
+            tensors["average/weights"] = self.averaged.weights.cpu().numpy().copy()
+        tensors |= {f"optimizer/{name}": array for name, array in self.optimizer.state().items()}
+        for past in self.pasts[:1]:  # they are all the same
+            tensors |= past.tensors()
+        return runs.State(replace(self.counters), tensors | self._games_state(), self._games_key)
+
+    def _games_state(self) -> Tensors:
+        """The games under way, each array's name beginning with ``games/``; by default none."""
+        return {}
+
+    def _restore_parts(self, parts: dict[str, Tensors]) -> None:
+        policy = parts.get("policy", {})
+        given = {}
+        for name, tensor in self.network.state_dict().items():
+            array = check_array(f"policy/{name}", policy.get(name), tensor.cpu().numpy())
+            given[name] = torch.from_numpy(array.copy())
+        self.network.load_state_dict(given)
+        self.optimizer.restore(parts.get("optimizer", {}), "optimizer")
+        if self.averaged is not None:  # a run resumed with an average begins it anew
+            known = parts.get("average", {}).get("weights", self.replicas.weights.cpu().numpy())
+            self.averaged.restore(known, "average/weights")
+
+
+def places_of_totals(encoder: Encoder, rules: Rules) -> list[int]:
+    """Where the totals of a match are in the observations of an encoder that is a row of blocks."""
+    blocks = getattr(encoder, "blocks", None)
+    places: list[int] = []
+    start = 0
+    if blocks is not None and len(encoder.space(rules).shape) == 1:
+        for block in blocks(rules):
+            if block.name.startswith("total_"):
+                places += range(start, start + block.size)
+            start += block.size
+    return places
+
+
+# ---- opponents -----------------------------------------------------------------------------------
+
+
+class Snapshots:
+    """The learner as it was: agent 0 the latest snapshot, the others earlier ones.
+
+    Agents stay the same objects; a snapshot changes the network that one plays. A deal under way
+    then ends against a newer opponent than it began with, which does no harm.
+    """
+
+    def __init__(
+        self, config: TrainConfig, rules: Rules, encoder: Encoder, *, greedy: bool = False
+    ) -> None:
+        """Start with blank networks, until the first snapshot is taken.
+
+        Args:
+            config: the recipe.
+            rules: of the games.
+            encoder: of what the networks see.
+            greedy: snapshots do what they prefer; False: they draw from the policy.
+        """
+        self.config = config
+        self.kept = 0
+        network = config.network
+        ends = math.prod(encoder.space(rules).shape), rules.num_actions
+        sizes = [ends[0], *network.trunk, *network.policy, ends[1]]
+        blank: dict[str, NDArray[Any]] = {}
+        for i, (inputs, outputs) in enumerate(itertools.pairwise(sizes)):
+            blank[f"policy.{i}.weight"] = np.zeros((outputs, inputs), np.float32)
+            blank[f"policy.{i}.bias"] = np.zeros(outputs, np.float32)
+        self.agents = [
+            NetworkAgent(
+                TorchNetwork(blank, network.activation),
+                rules,
+                encoder,
+                greedy=greedy,
+                seed=0,  # the environments seed their opponents themselves
+            )
+            for _ in range(1 + config.self_play.keep)
+        ]
+
+    def take(self, tensors: Mapping[str, NDArray[Any]], number: int) -> None:
+        """Take the `number`-th snapshot (from 1) as the latest; every ``keep_every``-th is kept."""
+        network = TorchNetwork(tensors, self.config.network.activation)
+        self.agents[0].network = network
+        settings = self.config.self_play
+        if number and number % settings.keep_every == 0:
+            nth = number // settings.keep_every
+            self.agents[1 + (nth - 1) % settings.keep].network = network
+            self.kept = min(settings.keep, nth)
+
+    def weights(self) -> list[float]:
+        """The share of each agent in the games against ``self``."""
+        latest = self.config.self_play.latest_share if self.kept else 1.0
+        past = (1.0 - latest) / self.kept if self.kept else 0.0
+        return [latest] + [past if n < self.kept else 0.0 for n in range(len(self.agents) - 1)]
+
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """The networks, under names for the state's file."""
+        return {
+            f"snapshot/{place}/{name}": array
+            for place, agent in enumerate(self.agents[: 1 + self.kept])
+            for name, array in agent.network.tensors().items()
+        }
+
+    def restore(self, tensors: Mapping[str, NDArray[Any]]) -> None:
+        """Restore the networks from what ``tensors`` gave.
+
+        Raises:
+            HeartsError: if a network is missing, or of another size.
+        """
+        stored: dict[int, dict[str, NDArray[Any]]] = {}
+        for name, array in tensors.items():
+            if name.startswith("snapshot/"):
+                _, place, rest = name.split("/", 2)
+                number = int(place) if place.isdecimal() and place.isascii() else -1
+                stored.setdefault(number, {})[rest] = array
+        if not stored or sorted(stored) != list(range(len(stored))):
+            raise HeartsError(
+                f"snapshot: found the numbers {sorted(stored)} and not 0, 1, ...; "
+                "take another checkpoint"
+            )
+        like = self.agents[0].network.tensors()
+        for number, layers in stored.items():
+            if layers.keys() != like.keys():
+                raise HeartsError(
+                    f"snapshot/{number}: its layers are not those of the recipe; "
+                    "take another checkpoint"
+                )
+            for name, own in like.items():
+                check_array(f"snapshot/{number}/{name}", layers[name], own)
+            if number < len(self.agents):
+                network = TorchNetwork(layers, self.config.network.activation)
+                self.agents[number].network = network
+        self.kept = min(self.config.self_play.keep, len(stored) - 1)
+
+
+def make_pool(config: TrainConfig, snapshots: Snapshots) -> OpponentPool:
+    """All opponents of the schedule, with their weights in its first phase."""
+    # Opponents may be outside code: no seed from which those of the deals can be computed. It
+    # shapes no game, since all opponents are reseeded before the first deal.
+    pool = OpponentPool(seed=secret_seed(config.seed, "opponents"))
+    for name in config.opponents:
+        if name != SELF:
+            pool.add(name, weight=0.0)
+    if SELF in config.opponents:
+        for number, agent in enumerate(snapshots.agents):
+            pool.add(agent, name=f"{SELF} {number}", weight=0.0)
+    for name, weight in pool_weights(config, 0, snapshots).items():
+        pool.set_weight(name, weight)
+    return pool
+
+
+def pool_weights(config: TrainConfig, phase: int, snapshots: Snapshots) -> dict[str, float]:
+    """The weight of each entry of the pool in a phase."""
+    chosen = config.schedule[phase].opponents
+    weights = {name: chosen.get(name, 0.0) for name in config.opponents if name != SELF}
+    if SELF in config.opponents:
+        for number, share in enumerate(snapshots.weights()):
+            weights[f"{SELF} {number}"] = chosen.get(SELF, 0.0) * share
+    return weights

@@ -12,11 +12,43 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from hearts_train.learn import selfplay_kernel as sk
-from hearts_train.learn.action_values import ActionValueLearner
-from hearts_train.learn.learner import between
-from hearts_train.learn.selfplay import Rows
-from hearts_train.learn.selfplay_games import SelfPlayGames
+from hearts_env.support.arrays import Array, Floats, Floats32, Ints
+from hearts_train.learn.config import between
+from hearts_train.learn.games import SelfPlayGames
+from hearts_train.learn.ppo import PPOLearner
+from hearts_train.learn.ppo_kernel import FIGURES, Clip
+
+
+class ActionValueLearner(PPOLearner):
+    """A network of action values that plays all seats but those of its opponents.
+
+    The outputs that are logits of a policy elsewhere are the values. An algorithm is a subclass
+    that says how often it explores, and learns the values.
+    """
+
+    rates: tuple[str, ...] = ("learning_rate",)
+    figures: tuple[str, ...] = ("value_loss",)
+
+    @property
+    def epsilon(self) -> float:
+        """The chance of an action drawn without regard to its value."""
+        raise NotImplementedError
+
+    def _decide(self, thread: int, rows: slice) -> tuple[Floats32, Floats32]:
+        values, _ = super()._decide(thread, rows)
+        legal = self.games[thread].rows.masks[rows] != 0
+        best = np.where(legal, values, -np.inf).max(1).astype(np.float32)
+        return epsilon_greedy(values, legal, self.epsilon), best
+
+
+def epsilon_greedy(values: Array, legal: NDArray[np.bool_], epsilon: float) -> Floats32:
+    """Logits of the best legal action, or with chance `epsilon` of any, ``(n, actions)``."""
+    rows = np.arange(len(values))
+    best = np.where(legal, values, -np.inf).argmax(1)
+    chances = np.where(legal, max(epsilon, 1e-12) / legal.sum(1, keepdims=True), 1.0)
+    chances[rows, best] += 1.0 - epsilon
+    logits: Floats32 = np.log(chances).astype(np.float32)
+    return logits
 
 
 class MonteCarloLearner(ActionValueLearner):
@@ -30,7 +62,7 @@ class MonteCarloLearner(ActionValueLearner):
         settings = self.config.monte_carlo
         return between(settings.epsilon, settings.epsilon_end, self.progress)
 
-    def _estimate(self, games: SelfPlayGames) -> Rows:
+    def _estimate(self, games: SelfPlayGames) -> Ints:
         """What every decision earned up to the end of its deal.
 
         Of deals under way, what the network expects at the seat's last decision is the rest.
@@ -40,12 +72,12 @@ class MonteCarloLearner(ActionValueLearner):
     def _backward(
         self,
         games: SelfPlayGames,
-        rows: Rows,
+        rows: Ints,
         size: int,
-        clip: sk.Clip,
+        clip: Clip,
         observations: torch.Tensor,
         outputs: tuple[torch.Tensor, torch.Tensor],
-        sums: NDArray[np.float64],
+        sums: Floats,
     ) -> None:
         """The square of what the action played is off by, from what it earned."""
         values, _ = outputs
@@ -54,4 +86,4 @@ class MonteCarloLearner(ActionValueLearner):
         chosen = values.gather(1, actions[:, None])[:, 0]
         loss = (chosen - earned).square().sum()
         torch.autograd.backward([loss / size])
-        sums[sk.FIGURES.index("value_loss")] = float(loss.detach())
+        sums[FIGURES.index("value_loss")] = float(loss.detach())

@@ -14,17 +14,20 @@ from collections.abc import Iterable
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from hearts_agents.envs.arena_kernel import draw, unit
 from hearts_agents.models.checkpoint import Tensors
-from hearts_env.support.arrays import Floats32
+from hearts_env.support.arrays import Bools, Floats, Floats32, Ints
+from hearts_env.support.jit import jit
 from hearts_train.learn import runs
-from hearts_train.learn import selfplay_kernel as sk
 from hearts_train.learn.actor_critic import Adam, Replicas, policy_tensors
+from hearts_train.learn.config import between
 from hearts_train.learn.dqn import DQNLearner, tensor
-from hearts_train.learn.learner import between
+from hearts_train.learn.ppo_kernel import FIGURES
 from hearts_train.learn.replay import Reservoir, action_number, check_size, legal, seen
-from hearts_train.learn.selfplay import Rows
+
+RESPONSE = 32
+"""What is drawn from a deal's seed (``draw``): RESPONSE + seat whether it plays a best response."""
 
 
 class NFSPLearner(DQNLearner):
@@ -48,7 +51,7 @@ class NFSPLearner(DQNLearner):
         }
         settings = self.config.nfsp
         check_size("nfsp.reservoir", settings.reservoir, columns, self.config.env.observation)
-        self.reservoir = Reservoir(settings.reservoir, columns, settings.least_chance)
+        self.reservoir = Reservoir(settings.reservoir, columns, settings.min_reservoir_prob)
         self._responds = [np.zeros(len(games.rows.actions), np.bool_) for games in self.games]
         """Of each row of the games' lists, whether the best response made the decision."""
 
@@ -63,13 +66,13 @@ class NFSPLearner(DQNLearner):
         logits, best = super()._decide(thread, rows)
         games = self.games[thread]
         responds = self._responds[thread][rows]
-        sk.draw_responses(games.batch.seeds, games.batch.player, self.config.nfsp.eta, responds)
+        draw_responses(games.batch.seeds, games.batch.player, self.config.nfsp.eta, responds)
         observations = torch.from_numpy(games.observations[rows])
         average, _ = self._forward(self.policies.networks[thread], observations)
         return np.where(responds[:, None], logits, average.cpu().numpy()), best
 
     # -- learning ----------------------------------------------------------------------------------
-    def _take_in(self, ready: list[Rows]) -> dict[str, float]:
+    def _take_in(self, ready: list[Ints]) -> dict[str, float]:
         """Remember an update's decisions; those of the best response also in the reservoir."""
         figures = super()._take_in(ready)
         for games, responds in zip(self.games, self._responds, strict=True):
@@ -83,7 +86,7 @@ class NFSPLearner(DQNLearner):
             self.reservoir.add(own, self._rng)
         return figures | {"responses": len(self.reservoir)}
 
-    def _minibatch(self, parts: tuple[Rows, ...], size: int) -> NDArray[np.float64]:
+    def _minibatch(self, parts: tuple[Ints, ...], size: int) -> Floats:
         """The gradient of a minibatch of the best response; first the average policy takes a step.
 
         Returns the sums of the figures of both.
@@ -91,10 +94,10 @@ class NFSPLearner(DQNLearner):
         sums = super()._minibatch(parts, size)
         if len(self.reservoir):
             loss = self._imitate(self._draw(self.reservoir))
-            sums[sk.FIGURES.index("policy_loss")] = loss * size
+            sums[FIGURES.index("policy_loss")] = loss * size
         return sums
 
-    def _imitate(self, parts: tuple[Rows, ...]) -> float:
+    def _imitate(self, parts: tuple[Ints, ...]) -> float:
         """Step towards what the best response did at some places; the mean cross-entropy."""
         size, losses = sum(map(len, parts)), [0.0] * len(parts)
 
@@ -137,3 +140,17 @@ class NFSPLearner(DQNLearner):
         self.policies.restore(given.get("weights"), "average_policy/weights")
         self.policy_optimizer.restore(parts.get("policy_optimizer", {}), "policy_optimizer")
         self.reservoir.restore(parts.get("reservoir", {}), "reservoir")
+
+
+@jit
+def draw_responses(deals: Ints, players: Ints, eta: float, responds: Bools) -> None:
+    """Draw whether the player to move follows the best response in its deal, as its seed has it.
+
+    Args:
+        deals: ``(n,)``, the seeds of the deals.
+        players: ``(n,)``, who is to move.
+        eta: the chance of a best response.
+        responds: ``(n,)``, written: the same for all decisions of a seat in a deal.
+    """
+    for i in range(len(deals)):
+        responds[i] = unit(draw(deals[i], RESPONSE + players[i])) < eta

@@ -28,6 +28,19 @@ _MAX_DEPTH = 20  # of lists and mappings within each other; settings have 4
 _MAX_MESSAGES = 10
 """How many faults of a recipe one message lists."""
 
+RENAMED = {
+    "lessons": "pretraining",
+    "pretraining.imitate": "pretraining.target",
+    "pretraining.sharpness": "pretraining.inverse_temperature",
+    "average": "ema_decay",
+    "dqn.memory": "dqn.buffer_size",
+    "nfsp.least_chance": "nfsp.min_reservoir_prob",
+    "exact.sharpness": "exact.inverse_temperature",
+    "exact.descent_average": "exact.descent_ema_decay",
+    "self_play.latest": "self_play.latest_share",
+}
+"""Settings that had another name before: a recipe with one is refused, a finished run is read."""
+
 
 class _Loader(yaml.SafeLoader):
     """YAML of bounded depth in which 1e6 is a number (as in YAML 1.2) and no key is set twice."""
@@ -177,6 +190,18 @@ def make_config(tree: Mapping[str, Any], source: str = "config") -> TrainConfig:
         raise ConfigError(f"{source}: {problems}") from None
 
 
+def with_present_names(tree: Mapping[str, Any]) -> dict[str, Any]:
+    """A complete recipe that a finished run or a player's file recorded, with today's names."""
+    found = {key: dict(value) if isinstance(value, dict) else value for key, value in tree.items()}
+    for old, new in RENAMED.items():
+        (section, key), (_, new_key) = (name.rpartition(".")[::2] for name in (old, new))
+        place = found.get(section) if section else found
+        if isinstance(place, dict) and key in place:
+            value = place.pop(key)
+            place[new_key] = ("values", "action")[bool(value)] if key == "imitate" else value
+    return found
+
+
 def _read(name_or_path: str | Path) -> tuple[str, str]:
     """The text of a recipe, and what to call it in messages."""
     shipped = shipped_configs()
@@ -264,6 +289,9 @@ def _explain(error: ValidationError) -> Iterator[str]:
         place = fault["loc"]
         key = _shortened(".".join(str(part) for part in place))
         if fault["type"] == "extra_forbidden":
+            if key in RENAMED:
+                yield f"unknown key {quoted(key)}; it is now {RENAMED[key]}"
+                continue
             known = _fields_at(place[:-1])
             yield f"unknown key {quoted(key)}; {did_you_mean(str(place[-1]), known)}"
             continue

@@ -163,19 +163,19 @@ class Memory:
 class Reservoir(Memory):
     """A sample of all decisions ever offered, each as likely to be in it (Vitter 1985, alg. R).
 
-    With a least chance above 0 each new decision has at least that to get in, so that those of long
+    With a probability above 0 each new decision has at least that to get in, so that those of long
     ago fade away (exponential averaging: Osborne et al. 2014).
     """
 
     def __init__(
-        self, capacity: int, columns: Mapping[str, Column], least_chance: float = 0.0
+        self, capacity: int, columns: Mapping[str, Column], min_reservoir_prob: float = 0.0
     ) -> None:
         super().__init__(capacity, columns)
-        self.least_chance = least_chance
+        self.min_reservoir_prob = min_reservoir_prob
 
     def _places(self, number: int, rng: np.random.Generator) -> Places:
         before = self.count + np.arange(number)
-        chances = np.maximum(self.capacity / (before + 1), self.least_chance)
+        chances = np.maximum(self.capacity / (before + 1), self.min_reservoir_prob)
         drawn = np.where(
             rng.random(number) < chances, rng.integers(self.capacity, size=number), self.capacity
         )

@@ -21,8 +21,9 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -40,18 +41,16 @@ from hearts_agents.models.checkpoint import (
     write_tensors,
 )
 from hearts_agents.spec import AgentSpec
-from hearts_env.support.errors import CheckpointError, quoted
+from hearts_env.support.errors import CheckpointError, HeartsError, quoted
 from hearts_env.support.files import held, is_held, remove_leftovers, write_whole
-from hearts_train.learn.config import ConfigError, TrainConfig
-from hearts_train.learn.event_file import EventFile
-from hearts_train.learn.recipes import load_config
+from hearts_train.learn.config import BudgetConfig, ConfigError, TrainConfig
+from hearts_train.learn.log import METRICS_NAME, TENSORBOARD_NAME, Counters, History, read_metrics
+from hearts_train.learn.recipes import load_config, parse_yaml, with_present_names
 
 CONFIG_NAME = "config.yaml"
 STATE_NAME = "state.safetensors"
 CARD_NAME = "model_card.md"
-METRICS_NAME = "metrics.jsonl"
 CURVE_NAME = "curve.png"
-TENSORBOARD_NAME = "tensorboard"
 CHECKPOINTS_NAME = "checkpoints"
 BEST_NAME = "best.safetensors"
 LOCK_NAME = ".lock"
@@ -63,33 +62,7 @@ NUM_KEPT = 3
 """Players of evaluations that stay in ``checkpoints/``, besides the best."""
 
 STATE_FORMAT = "hearts-env training state"
-STATE_VERSION = 4
-
-
-@dataclass
-class Counters:
-    """How far a run has come."""
-
-    decisions: int = 0
-    updates: int = 0
-    gradient_epochs: int = 0
-    lessons: int = 0
-    """Minibatches of lessons learnt."""
-    snapshots: int = 0
-    evaluations: int = 0
-    """Rounds of evaluation done."""
-    evaluated_decisions: int = 0
-    """Decisions at the last of them."""
-    evaluated_seconds: float = 0.0
-    """Seconds at the last of them."""
-    seconds: float = 0.0
-    """Of training, with all evaluations but that of the untrained player, without compilation."""
-    lesson_seconds: float = 0.0
-    """Of gathering and learning lessons, which no budget counts."""
-    learning_seconds: float = 0.0
-    """Of rollouts and updates alone."""
-    starts: int = 0
-    """How often training was started or resumed."""
+STATE_VERSION = 5
 
 
 @dataclass
@@ -363,10 +336,7 @@ def _parse_counters(text: str) -> Counters | None:
     except (ValueError, RecursionError):
         return None
     kinds = {name: type(value) for name, value in asdict(Counters()).items()}
-    if not isinstance(values, dict):
-        return None
-    values = dict[str, Any](lesson_seconds=0.0) | values  # which earlier states lack
-    if values.keys() != kinds.keys():
+    if not isinstance(values, dict) or values.keys() != kinds.keys():
         return None
     for name, kind in kinds.items():
         value = values[name]
@@ -377,204 +347,193 @@ def _parse_counters(text: str) -> Counters | None:
     return Counters(**values)
 
 
-# ---- logs ----------------------------------------------------------------------------------------
+# ---- read back, many at once ---------------------------------------------------------------------
+
+_DEPTH = 3
 
 
-class Metrics:
-    """The log of a run, one JSON object a line; and for TensorBoard, where it is installed.
-
-    A line that cannot be written (a full disk) is kept and written before the next one.
-    """
+class RunFolder(History):
+    """A run's folder as it was when it was read."""
 
     def __init__(
-        self, run_dir: Path, counters: Counters, warn: Callable[[str], None] = lambda _: None
+        self,
+        path: Path,
+        settings: Mapping[str, Any],
+        rows: Iterable[dict[str, Any]],
+        *,
+        is_training: bool,
     ) -> None:
-        """Open the log of a run that has come as far as `counters` say; later lines are dropped.
+        """What was found there.
 
         Args:
-            run_dir: the run's folder.
-            counters: how far it has come.
-            warn: called once, with a line, if TensorBoard's file cannot be written.
-
-        Raises:
-            CheckpointError: if the log is not an ordinary file.
-            OSError: if it cannot be written.
+            path: the folder.
+            settings: the resolved recipe, by dotted name: ``ppo.ent_coef``.
+            rows: the lines of ``metrics.jsonl``.
+            is_training: whether some process trains here now.
         """
-        self.path = run_dir / METRICS_NAME
-        decisions = counters.decisions
-        self.rows = [
-            row
-            for row in read_metrics(run_dir)
-            if row["decisions"] <= decisions
-            and row.get("updates", 0) <= counters.updates
-            and row.get("round", -1) < counters.evaluations
-        ]
-        if self.path.exists():
-            text = "".join(json.dumps(row) + "\n" for row in self.rows)
-            write_whole(self.path, text.encode())
-        self._unwritten = b""
-        self._file = self.path.open("ab", buffering=0)
-        self._warn = warn
-        self._board: EventFile | None = None
+        super().__init__(rows)
+        self.path, self.settings, self.is_training = path, settings, is_training
+
+    @property
+    def name(self) -> str:
+        """The name of its recipe."""
+        return str(self.settings.get("name", self.path.name))
+
+    @property
+    def seed(self) -> int | None:
+        """The seed of its recipe."""
+        seed = self.settings.get("seed")
+        return seed if isinstance(seed, int) else None
+
+    @property
+    def decisions(self) -> int:
+        """Decisions learnt from so far."""
+        return int(self.rows[-1]["decisions"]) if self.rows else 0
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of training so far, evaluations included."""
+        return max((float(row["seconds"]) for row in self.rows), default=0.0)
+
+    @property
+    def has_player(self) -> bool:
+        """Whether there is a player to play against."""
+        return has_player(self.path)
+
+    @cached_property
+    def share(self) -> float | None:
+        """The share of its budget that is spent, 0 to 1; None if its recipe does not say."""
+        known = {name: self.settings.get(f"budget.{name}") for name in ("minutes", "decisions")}
         try:
-            self._board = _tensorboard(run_dir / TENSORBOARD_NAME, decisions)
-        except OSError as error:
-            self._give_up(error)
+            before = max((row["seconds"] for row in self.rows if "pretraining" in row), default=0.0)
+            seconds = self.seconds - before  # pretraining, which no budget counts
+            return BudgetConfig.model_validate(known).share(self.decisions, seconds)
+        except ValueError:
+            return None
 
-    def write(self, kind: str, decisions: int, values: Mapping[str, Any]) -> None:
-        """Add a line; its numbers also to TensorBoard, under `kind`."""
-        row = {"kind": kind, "decisions": decisions} | dict(values)
-        self.rows.append(row)
-        self._unwritten += (json.dumps(row) + "\n").encode()
-        with contextlib.suppress(OSError):
-            self.flush()
-        if self._board is not None:
-            prefix = f"{kind}/{values['opponent']}" if "opponent" in values else kind
-            scalars = {
-                f"{prefix}/{name}": float(value)
-                for name, value in values.items()
-                if isinstance(value, int | float) and not isinstance(value, bool)
-            }
-            try:
-                self._board.add(scalars, decisions)
-            except OSError as error:
-                self._give_up(error)
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until its end at its mean pace; None if that cannot be told."""
+        if not self.share or not self.seconds:
+            return None
+        return self.seconds * (1 - self.share) / self.share
 
-    def _give_up(self, error: OSError) -> None:
-        """Go on without TensorBoard's file, which is only a second copy of the log."""
-        if self._board is not None:
-            self._board.close()
-        self._board = None
-        folder = self.path.parent / TENSORBOARD_NAME
-        self._warn(f"{folder} cannot be written: {error.strerror or error}; it stays incomplete")
+    @property
+    def status(self) -> str:
+        """``training``, ``finished`` or ``stopped``."""
+        if self.is_training:
+            return "training"
+        return "finished" if self.share is not None and self.share >= 1.0 else "stopped"
 
-    def flush(self) -> None:
-        """Write the lines that are not in the file yet.
+    def summary(self) -> dict[str, Any]:
+        """How far it is, of types that JSON knows."""
+        return {
+            "name": self.name,
+            "seed": self.seed,
+            "decisions": self.decisions,
+            "seconds": self.seconds,
+            "share": self.share,
+            "status": self.status,
+        }
 
-        Raises:
-            OSError: if they cannot be written; they are kept.
-        """
+    @property
+    def card(self) -> str:
+        """Its model card, Markdown; empty if there is none."""
         try:
-            while self._unwritten:
-                self._unwritten = self._unwritten[self._file.write(self._unwritten) :]
-        except OSError as error:
-            error.filename = str(self.path)
-            raise
-
-    def of_kind(self, kind: str) -> list[dict[str, Any]]:
-        """The lines of a kind: update, evaluation, exploitability."""
-        return [row for row in self.rows if row["kind"] == kind]
-
-    def close(self) -> None:
-        """Finish the files, as far as they can be written."""
-        with contextlib.suppress(OSError):
-            self.flush()
-        with contextlib.suppress(OSError):
-            self._file.close()
-        if self._board is not None:
-            self._board.close()
+            return (self.path / CARD_NAME).read_text(errors="replace")
+        except OSError:
+            return ""
 
 
-def _tensorboard(folder: Path, decisions: int) -> EventFile | None:
-    """The file for TensorBoard; None where that is not installed."""
-    try:
-        return EventFile(folder, decisions if folder.exists() else None)
-    except ImportError:
-        return None
+def has_player(folder: Path) -> bool:
+    """Whether a run's folder has a player to play against."""
+    return (folder / CHECKPOINT_NAME).is_file()
 
 
-def read_metrics(run_dir: Path) -> list[dict[str, Any]]:
-    """The lines of a run's log; those that are cut short, damaged or lack a field are skipped.
+def read_run(folder: Path) -> RunFolder:
+    """The run in a folder.
 
     Raises:
-        CheckpointError: if the log is not a file that can be read.
+        CheckpointError: if there is no run in it, or it cannot be read.
     """
-    path = run_dir / METRICS_NAME
-    if not path.exists():
-        return []
-    try:
-        if not path.is_file():
-            raise IsADirectoryError(None, "it is not an ordinary file")
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
+    config = folder / CONFIG_NAME
+    if not config.is_file():
+        what = f"has no {CONFIG_NAME}" if folder.is_dir() else "is not a folder"
         raise CheckpointError(
-            f"resume: {str(path)!r} cannot be read ({error.strerror}); move it away"
+            f"run: {str(folder)!r} {what}; give a folder that `hearts train` has written"
+        )
+    try:
+        text = config.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CheckpointError(
+            f"run: {str(config)!r} cannot be read ({error}); give another folder", value=config
         ) from None
-    rows = []
-    for line in lines:
-        try:
-            row = json.loads(line.decode())
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(row, dict) and _is_row(row):
-            rows.append(row)
-    return rows
+    tree = parse_yaml(text, str(config))
+    if not isinstance(tree, dict):
+        raise CheckpointError(
+            f"run: {str(config)!r} is not a recipe; give another folder", value=config
+        )
+    rows = read_metrics(folder)
+    settings = dict(_flat(with_present_names(tree)))
+    return RunFolder(folder, settings, rows, is_training=is_held(folder / LOCK_NAME))
 
 
-def exploitability_of(row: Mapping[str, Any]) -> float:
-    """How exploitable a player is as it plays, by a line of a log.
+def find_runs(places: Sequence[Path]) -> tuple[list[RunFolder], list[str]]:
+    """The runs in or under some folders, oldest first, and what could not be read.
 
-    That of the cards drawn, or of the preferred ones if it draws none, as with action values.
+    A run that is named itself must be whole; one that is only found under a folder and cannot be
+    read is told of, and left out.
+
+    Raises:
+        CheckpointError: if there is no such folder, or it is no run and has none in it.
     """
-    return float(row.get("drawn", row["preferred"]))
+    found: dict[Path, RunFolder] = {}
+    faults = []
+    for place in places:
+        if not place.is_dir() or (place / CONFIG_NAME).is_file():
+            found[place.resolve()] = read_run(place)
+            continue
+        folders = list(run_folders(place))
+        if not folders:
+            raise CheckpointError(
+                f"run: there is no run in {str(place)!r}; train one with `hearts train`"
+            )
+        for folder in folders:
+            try:
+                found[folder.resolve()] = read_run(folder)
+            except HeartsError as error:
+                faults.append(str(error))
+    return sorted(found.values(), key=lambda run: (began(run.path), str(run.path))), faults
 
 
-_NUMBERS = {
-    "update": ("decisions_per_second", "seconds"),
-    "evaluation": ("margin", "won", "seconds"),
-    "exploitability": ("preferred", "seconds"),
-}
-_COUNTS = {
-    "update": ("decisions", "updates"),
-    "evaluation": ("decisions", "updates", "round", "deals", "seed"),
-    "exploitability": ("decisions", "updates", "round"),
-}
+def run_folders(place: Path, depth: int = _DEPTH) -> Iterator[Path]:
+    """The folders of runs in or a little under a folder, by name.
+
+    There are none where nothing can be read.
+    """
+    try:
+        if (place / CONFIG_NAME).is_file() and (place / METRICS_NAME).is_file():
+            yield place
+            return
+        folders = sorted(place.iterdir()) if depth and place.is_dir() else []
+    except OSError:
+        return
+    for folder in folders:
+        if not folder.name.startswith("."):
+            yield from run_folders(folder, depth - 1)
 
 
-def _is_row(row: Mapping[str, Any]) -> bool:
-    """Whether a line of a log has what is read from it later."""
-    kind = row.get("kind")
-    if not isinstance(kind, str) or kind not in _COUNTS:
-        return False
-    counts = [row.get(name) for name in _COUNTS[kind]]
-    numbers = [row.get(name) for name in _NUMBERS[kind]]
-    if kind == "exploitability" and "drawn" in row:
-        numbers.append(row["drawn"])
-    if kind == "evaluation":
-        interval = row.get("ci95")
-        if not (isinstance(row.get("opponent"), str) and isinstance(interval, list)):
-            return False
-        numbers += interval if len(interval) == 2 else [None]
-    are_counts = all(type(count) is int and 0 <= count < 2**63 for count in counts)
-    are_numbers = all(isinstance(n, int | float) and -1e300 < n < 1e300 for n in numbers)
-    return are_counts and are_numbers
+def began(folder: Path) -> float:
+    """When the run in a folder was last started, in seconds as ``time.time`` has them."""
+    try:
+        return (folder / CONFIG_NAME).stat().st_mtime
+    except OSError:
+        return 0.0
 
 
-__all__ = [
-    "BEST_NAME",
-    "CARD_NAME",
-    "CHECKPOINTS_NAME",
-    "CHECKPOINT_NAME",
-    "CONFIG_NAME",
-    "CURVE_NAME",
-    "LOCK_NAME",
-    "METRICS_NAME",
-    "STATE_NAME",
-    "TENSORBOARD_NAME",
-    "Counters",
-    "Metrics",
-    "State",
-    "best_decisions",
-    "check_is_free",
-    "check_run_folder",
-    "drop_lost_checkpoints",
-    "exploitability_of",
-    "hold_run",
-    "is_recipe_of_run",
-    "keep_checkpoint",
-    "load_state",
-    "new_run_folder",
-    "read_metrics",
-    "resumed_config",
-    "save_state",
-]
+def _flat(tree: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value

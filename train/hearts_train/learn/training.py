@@ -17,22 +17,26 @@ from pathlib import Path
 from typing import Any
 
 from hearts_agents.base import check_rules
-from hearts_agents.models.checkpoint import Checkpoint, save_checkpoint
+from hearts_agents.models.checkpoint import CHECKPOINT_NAME, Checkpoint, save_checkpoint
 from hearts_agents.models.network import Network
 from hearts_agents.spec import make_agent
+from hearts_env.rules.rules import Rules
 from hearts_env.solve.best_response import exploit
 from hearts_env.support import clock
 from hearts_env.support.errors import CheckpointError, HeartsError
 from hearts_env.support.files import removed_if_unused, write_whole
 from hearts_env.support.interrupts import Interrupted, noted_interrupt
 from hearts_train.learn import runs
-from hearts_train.learn.algorithms import ALGORITHMS
-from hearts_train.learn.config import ConfigError, TrainConfig
+from hearts_train.learn.config import ALGORITHMS, ConfigError, TrainConfig
 from hearts_train.learn.display import Display
 from hearts_train.learn.learner import Learner
-from hearts_train.learn.recipes import load_config
-from hearts_train.learn.run_report import EXPLOITED, draw_curve, write_card
+from hearts_train.learn.log import Metrics, exploitability_of
+from hearts_train.learn.recipes import load_config, make_config
+from hearts_train.learn.report import EXPLOITED, draw_curve, write_card
 from hearts_train.measure.evaluation import Evaluation, evaluate
+
+_SMALL_HAND = 6
+"""Up to this many cards a hand small networks are enough, and quicker."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,7 @@ def train(
     """Train a player, or go on training one.
 
     Ctrl-C, SIGTERM and SIGHUP end the run after the update under way, with everything saved;
-    lessons that are being gathered are not waited for, and are gathered again on resuming.
+    positions of pretraining that are being gathered are gathered again on resuming.
 
     Args:
         config: the recipe; None: the defaults, or the resumed run's own.
@@ -193,7 +197,7 @@ class Trainer:
             self.learner.warm_up()
             with _saving(run_dir):
                 write_whole(run_dir / runs.CONFIG_NAME, self.config.to_yaml().encode())
-                metrics = runs.Metrics(run_dir, counters, display.warn)
+                metrics = Metrics(run_dir, counters, display.warn)
                 stack.callback(metrics.close)
                 runs.drop_lost_checkpoints(run_dir, counters.decisions, self._scores(metrics))
                 self._save(run_dir, metrics)
@@ -220,8 +224,8 @@ class Trainer:
                     break
                 row = self.learner.update()
                 counters.seconds = before + clock.now() - start
-                if "lessons" in row:
-                    counters.lesson_seconds += clock.now() - begun
+                if "pretraining" in row:
+                    counters.pretraining_seconds += clock.now() - begun
                 metrics.write("update", counters.decisions, row | {"seconds": counters.seconds})
                 display.update(metrics)
                 if clock.now() - saved >= self.config.checkpoint.every_seconds:
@@ -231,11 +235,11 @@ class Trainer:
             with _saving(run_dir):
                 self._save(run_dir, metrics)
                 self._draw(run_dir, metrics)
-            latest = latest_of(metrics)
+            latest = list(metrics.latest.values())
             signal_number = self._stopped()
         return RunResult(
             run_dir=run_dir,
-            checkpoint=run_dir / runs.CHECKPOINT_NAME,
+            checkpoint=run_dir / CHECKPOINT_NAME,
             card=run_dir / runs.CARD_NAME,
             curve=run_dir / runs.CURVE_NAME,
             decisions=counters.decisions,
@@ -273,7 +277,7 @@ class Trainer:
         last = self.config.budget.share(counters.evaluated_decisions, counters.evaluated_seconds)
         return _num_passed(self.learner.progress, times) > _num_passed(last, times)
 
-    def _evaluate(self, metrics: runs.Metrics, display: Display) -> None:
+    def _evaluate(self, metrics: Metrics, display: Display) -> None:
         config, counters = self.config.evaluation, self.counters
         agent = self.learner.agent()
         when = {
@@ -297,18 +301,18 @@ class Trainer:
             display.exploited(row)
         counters.evaluations += 1
         counters.evaluated_decisions = counters.decisions
-        counters.evaluated_seconds = counters.seconds - counters.lesson_seconds
+        counters.evaluated_seconds = counters.seconds - counters.pretraining_seconds
 
     # -- files -------------------------------------------------------------------------------------
-    def _save(self, run_dir: Path, metrics: runs.Metrics) -> None:
+    def _save(self, run_dir: Path, metrics: Metrics) -> None:
         metrics.flush()
         runs.save_state(run_dir / runs.STATE_NAME, self.learner.state())
         meta = self.checkpoint(run_dir, metrics)
-        path, half = run_dir / runs.CHECKPOINT_NAME, self.config.checkpoint.half
+        path, half = run_dir / CHECKPOINT_NAME, self.config.checkpoint.half
         save_checkpoint(path, self.learner.tensors(), meta, half=half)
         write_card(run_dir, meta=meta)
 
-    def _keep(self, run_dir: Path, metrics: runs.Metrics) -> None:
+    def _keep(self, run_dir: Path, metrics: Metrics) -> None:
         """Put the player just evaluated among the checkpoints kept."""
         scores = self._scores(metrics)
         if not scores:  # nothing by which players could be compared
@@ -322,26 +326,21 @@ class Trainer:
             half=self.config.checkpoint.half,
         )
 
-    def _scores(self, metrics: runs.Metrics) -> dict[int, float]:
+    def _scores(self, metrics: Metrics) -> dict[int, float]:
         """How good the player was, by decisions: little exploitable, or far ahead of the first."""
         if self.config.evaluation.exploitability:
             rows = metrics.of_kind("exploitability")
-            return {row["decisions"]: -runs.exploitability_of(row) for row in rows}
+            return {row["decisions"]: -exploitability_of(row) for row in rows}
         return {
             row["decisions"]: row["margin"]
             for row in metrics.of_kind("evaluation")
             if row["opponent"] in self.config.evaluation.opponents[:1]
         }
 
-    def _draw(self, run_dir: Path, metrics: runs.Metrics) -> None:
-        draw_curve(
-            run_dir / runs.CURVE_NAME,
-            metrics.of_kind("evaluation"),
-            self.title,
-            metrics.of_kind("exploitability"),
-        )
+    def _draw(self, run_dir: Path, metrics: Metrics) -> None:
+        draw_curve(run_dir / runs.CURVE_NAME, metrics, self.title)
 
-    def checkpoint(self, run_dir: Path, metrics: runs.Metrics) -> Checkpoint:
+    def checkpoint(self, run_dir: Path, metrics: Metrics) -> Checkpoint:
         """What the player is, as its file will say."""
         config, counters = self.config, self.counters
         tensors = self.learner.tensors()
@@ -356,7 +355,7 @@ class Trainer:
             "updates": counters.updates,
             "minutes": counters.seconds / 60,
             "schedule": [phase.model_dump() for phase in reached],
-            "evaluations": latest_of(metrics),
+            "evaluations": list(metrics.latest.values()),
             "exploitability": {
                 name: row[name] for row in exploited for name in EXPLOITED if name in row
             },
@@ -428,6 +427,65 @@ def evaluation_row(result: Evaluation) -> dict[str, Any]:
     }
 
 
-def latest_of(metrics: runs.Metrics) -> list[dict[str, Any]]:
-    """The last evaluation over each opponent."""
-    return list({row["opponent"]: row for row in metrics.of_kind("evaluation")}.values())
+# ---- attackers -----------------------------------------------------------------------------------
+
+
+def train_attacker(
+    agent: str,
+    rules: Rules,
+    *,
+    seconds: float | None = None,
+    decisions: int | None = None,
+    run_dir: Path | None = None,
+    seed: int = 0,
+    progress: bool = True,
+) -> RunResult:
+    """Train a network to win as much as it can from `agent`, and to do nothing else.
+
+    It is an approximate best response by reinforcement learning (Timbers et al. 2022: *Approximate
+    exploitability*), measured afterwards on fresh deals (``hearts_train.measure.attack``).
+
+    Args:
+        agent: the frozen agent, by its name or file.
+        rules: of the deals.
+        seconds: how long to train; whichever of the two comes first.
+        decisions: of the learner, with which the same seed gives the same attacker.
+        run_dir: a folder for the run; None: a new one, ``runs/attack-1`` or a higher number.
+        seed: of the training.
+        progress: show how it goes, on standard error.
+
+    Raises:
+        HeartsError: neither seconds nor decisions, or not more than 0; the agent is unknown.
+    """
+    return train(
+        attacker_config(agent, rules, seconds, decisions, seed), run_dir, progress=progress
+    )
+
+
+def attacker_config(
+    agent: str, rules: Rules, seconds: float | None, decisions: int | None, seed: int
+) -> TrainConfig:
+    """The recipe of an attacker of `agent`.
+
+    Raises:
+        HeartsError: as ``train_attacker``.
+    """
+    if seconds is None and decisions is None:
+        raise HeartsError("seconds: neither seconds nor decisions are given; give one")
+    if seconds is not None and not seconds > 0:
+        raise HeartsError(
+            f"seconds: {seconds!r} is out of range; give a number above 0", value=seconds
+        )
+    tree: dict[str, Any] = {
+        "name": "attack",
+        "seed": seed,
+        "env": {"rules": rules.name, "reward": "trick"},
+        "schedule": [{"opponents": {agent: 1.0}}],
+        "budget": {"minutes": None if seconds is None else seconds / 60, "decisions": decisions},
+        "evaluation": {"times": 4, "deals": 250, "opponents": [agent], "final_deals": 250},
+    }
+    if rules.hand_size <= _SMALL_HAND:
+        tree["env"]["num_envs"] = 512
+        tree["network"] = {"trunk": [128]}
+        tree["ppo"] = {"num_steps": 8, "batch_size": 512}
+    return make_config(tree, "attack")

@@ -11,24 +11,18 @@ from typing import Any
 from hearts_env import HeartsError
 from hearts_env.rules.rules import Rules
 from hearts_env.support.errors import CheckpointError, quoted
-from hearts_train.learn.run_curves import (
+from hearts_train.learn.log import METRICS_NAME, exploitability_of
+from hearts_train.learn.report import (
+    TIMES,
     axis_label,
     chosen,
     curves,
+    differing,
+    grouped,
     quantities,
     standing,
 )
-from hearts_train.learn.run_folders import (
-    RunFolder,
-    began,
-    differing,
-    grouped,
-    has_player,
-    read_run,
-    run_folders,
-)
-from hearts_train.learn.run_report import TIMES
-from hearts_train.learn.runs import METRICS_NAME, exploitability_of
+from hearts_train.learn.runs import RunFolder, began, has_player, read_run, run_folders
 
 _LOOK = 2.0  # seconds between two looks for new folders
 
@@ -161,21 +155,18 @@ def rules_of(run: RunFolder) -> Rules:
 
 def _summary(name: str, run: RunFolder, differing_in: Sequence[str]) -> dict[str, Any]:
     exploited = run.latest_exploitability
-    return {
-        "run": name,
-        "name": run.name,
-        "seed": run.seed,
-        "rules": run.settings.get("env.rules"),
-        "decisions": run.decisions,
-        "seconds": run.seconds,
-        "share": run.share,
-        "left": run.seconds_left if run.is_training else None,
-        "status": run.status,
-        "player": run.has_player,
-        "margins": {
-            opponent: {"margin": row["margin"], "ci95": row["ci95"]}
-            for opponent, row in run.latest.items()
-        },
-        "exploitability": exploitability_of(exploited) if exploited else None,
-        "settings": {key: run.settings.get(key) for key in differing_in},
-    }
+    return (
+        {"run": name}
+        | run.summary()
+        | {
+            "rules": run.settings.get("env.rules"),
+            "left": run.seconds_left if run.is_training else None,
+            "player": run.has_player,
+            "margins": {
+                opponent: {"margin": row["margin"], "ci95": row["ci95"]}
+                for opponent, row in run.latest.items()
+            },
+            "exploitability": exploitability_of(exploited) if exploited else None,
+            "settings": {key: run.settings.get(key) for key in differing_in},
+        }
+    )

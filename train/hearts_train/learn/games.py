@@ -1,32 +1,86 @@
-"""Games in which the learner plays itself or opponents of a pool, and all that it decides."""
+"""Games in which the learner plays itself or opponents of a pool, and all that it decides.
+
+Decisions of all seats go into one list, a row each, in the order in which they are made. ``nexts``
+links each row with the next decision of the same seat in the same deal, so that rewards, returns
+and advantages follow every seat by itself, however many there are and whoever moves in between.
+The loops over games and rows are compiled: below, after `SelfPlayGames`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hearts_agents.base import generator_state, restore_generator
+from hearts_agents.envs.arena_kernel import OPPONENT, SEAT, draw, draw_place, unit
 from hearts_agents.envs.options import check_seat
 from hearts_agents.envs.pool import OpponentPool
 from hearts_agents.user_code import describe
+from hearts_env import kernel as k
 from hearts_env.batch.batch import BatchGame
 from hearts_env.encoders import Encoder
-from hearts_env.envs.rewards import Rewarder
+from hearts_env.envs.rewards import Rewarder, earned, is_due
 from hearts_env.rules.rules import Rules
 from hearts_env.seeds import secret_seed
 from hearts_env.support.arguments import check_array
+from hearts_env.support.arrays import Bytes, Floats, Floats32, Ints, Numbers
+from hearts_env.support.bits import lowest
 from hearts_env.support.errors import HeartsError
-from hearts_train.learn import selfplay_kernel as sk
-from hearts_train.learn.config import TrainConfig
-from hearts_train.learn.snapshots import LATEST
+from hearts_env.support.jit import jit
+from hearts_train.learn.config import LATEST, TrainConfig
 
 Arrays = dict[str, NDArray[Any]]
 Network = Callable[[slice], tuple[NDArray[np.float32], NDArray[np.float32]]]
 
 MAX_FORCED_DEALS = 10_000
+
+PENDING, END = -1, -2
+"""Of ``nexts``: the seat's next decision is still to come; the deal has ended."""
+
+LEARNS, WAITS, ENDED = range(3)
+"""Where a game stands: at a decision of the learner, at one of an opponent, at its end."""
+
+LEARNER = -1
+"""Who sits in a seat: the learner, or (from 0) the opponent at this place in the pool."""
+
+
+class Table(NamedTuple):
+    """What the loops read and write of each game."""
+
+    states: Ints
+    """``(games, STATE_SIZE)``, those of a ``BatchGame``; so is ``legal``, ``(games,)``."""
+    legal: Ints
+    cast: Ints
+    """``(games, players)``: who sits there, `LEARNER` or a place in the pool."""
+    last: Ints
+    """``(games, players)``: the row of the seat's last decision in this deal; -1: none yet."""
+    paid: Ints
+    """``(games, players)``: what the seat has been paid in this deal, in units of ``earned``."""
+    stand: Ints
+    """``(games,)``: `LEARNS`, `WAITS` or `ENDED`."""
+
+
+class Rows(NamedTuple):
+    """The list of decisions, ``(rows,)`` each except `masks`."""
+
+    masks: Bytes
+    """``(rows, actions)``: what was legal."""
+    actions: Ints
+    """What was done."""
+    log_probs: Floats32
+    """The logarithm of the chance that it had."""
+    values: Floats32
+    """What the value head expected of the position."""
+    rewards: Floats32
+    """What the seat earned up to its next decision, or to the end of the deal."""
+    nexts: Ints
+    """The row of that decision, `PENDING` or `END`."""
+    advantages: Floats32
+    returns: Floats32
+    """What the value head is to learn."""
 
 
 class SelfPlayGames:
@@ -70,7 +124,7 @@ class SelfPlayGames:
         capacity = num_games * (config.ppo.num_steps + rules.players)
         space = encoder.space(rules)
         self.observations = empty((capacity, *space.shape), space.dtype)
-        self.rows = sk.Rows(
+        self.rows = Rows(
             masks=empty((capacity, rules.num_actions), np.int8),
             actions=np.zeros(capacity, np.int64),
             log_probs=np.zeros(capacity, np.float32),
@@ -90,10 +144,10 @@ class SelfPlayGames:
         self.seed = seed
         self.pool.reseed(secret_seed(seed, "opponents"))
         self.batch = BatchGame(self.rules, n, seed, observation=self.encoder, autodeal=False)
-        self.table = sk.Table(
+        self.table = Table(
             self.batch.states,
             self.batch.legal,
-            cast=np.full((n, players), sk.LEARNER),
+            cast=np.full((n, players), LEARNER),
             last=np.full((n, players), -1),
             paid=np.zeros((n, players), np.int64),
             stand=np.zeros(n, np.int64),
@@ -110,23 +164,23 @@ class SelfPlayGames:
             own = slice(self.size, self.size + self.num_games)
             self.batch.observe(self.observations[own])
             self.batch.masks(rows.masks[own])
-            sk.note(self.table, rows, self.size)
+            note(self.table, rows, self.size)
             logits, rows.values[own] = network(own)
             actions = rows.actions[own]
-            sk.choose(logits, self.batch.legal, self.random, actions, rows.log_probs[own])
+            choose(logits, self.batch.legal, self.random, actions, rows.log_probs[own])
             self.size += self.num_games
-            sk.play(self.rules.vector, self.table, actions)
+            play(self.rules.vector, self.table, actions)
             self._advance(self._all)
 
     def _advance(self, games: NDArray[np.int64]) -> None:
         """Play on in `games` to the learner's next decisions, into new deals where one ends."""
         number, scale = self.rewarder.number, self.rewarder.scale
         for _ in range(MAX_FORCED_DEALS):
-            sk.advance(
+            advance(
                 self.rules.vector, self.table, self.rows, games, number, scale, self.skip_forced
             )
             stand = self.table.stand[games]
-            ended, waiting = games[stand == sk.ENDED], games[stand == sk.WAITS]
+            ended, waiting = games[stand == ENDED], games[stand == WAITS]
             if len(ended):
                 self.batch.reset(games=ended)
                 self._draw_cast(ended)
@@ -142,7 +196,7 @@ class SelfPlayGames:
         pool, deals = self.pool, self.batch.seeds
         latest = pool.place(LATEST) if LATEST in pool.names else -1
         r, cast = self.rules.vector, self.table.cast
-        sk.draw_cast(r, games, deals, self.seat, pool.cumulative, latest, cast)
+        draw_cast(r, games, deals, self.seat, pool.cumulative, latest, cast)
 
     def _move_opponents(self, games: NDArray[np.int64]) -> None:
         """Do one action of the opponent to move in each of `games`."""
@@ -165,12 +219,12 @@ class SelfPlayGames:
     # -- learning --------------------------------------------------------------------------------
     def estimate(self, gamma: float, gae_lambda: float) -> NDArray[np.int64]:
         """Write advantages and returns; returns the rows that can be learnt from."""
-        sk.estimate(self.rows, self.size, gamma, gae_lambda)
-        return np.flatnonzero(self.rows.nexts[: self.size] != sk.PENDING)
+        estimate(self.rows, self.size, gamma, gae_lambda)
+        return np.flatnonzero(self.rows.nexts[: self.size] != PENDING)
 
     def drop_learnt(self) -> None:
         """Keep of the list only the decisions that wait for what they lead to."""
-        rows = np.flatnonzero(self.rows.nexts[: self.size] == sk.PENDING)
+        rows = np.flatnonzero(self.rows.nexts[: self.size] == PENDING)
         for array in self._kept().values():
             array[: len(rows)] = array[rows]
         places = np.full(self.size + 1, -1)  # the last for seats without a decision
@@ -208,13 +262,13 @@ class SelfPlayGames:
         waiting = np.sort(given["last"][given["last"] >= 0])
         if not np.array_equal(waiting, np.arange(len(waiting))) or given["last"].min() < -1:
             raise HeartsError("last: not the rows of decisions, each once; take another checkpoint")
-        if not ((given["cast"] >= sk.LEARNER) & (given["cast"] < len(self.pool))).all():
+        if not ((given["cast"] >= LEARNER) & (given["cast"] < len(self.pool))).all():
             raise HeartsError(f"cast: not all in [-1, {len(self.pool)}); take another checkpoint")
         for name, array in self._kept().items():
             rows = state.get(f"rows/{name}")
             array[: len(waiting)] = check_array(f"rows/{name}", rows, array[: len(waiting)])
         actions, nexts = self.rows.actions[: len(waiting)], self.rows.nexts[: len(waiting)]
-        if not ((actions >= 0) & (actions < self.rules.num_actions) & (nexts == sk.PENDING)).all():
+        if not ((actions >= 0) & (actions < self.rules.num_actions) & (nexts == PENDING)).all():
             raise HeartsError(
                 "rows: not decisions that wait for what follows; take another checkpoint"
             )
@@ -233,3 +287,137 @@ class SelfPlayGames:
 def part_of(state: Mapping[str, NDArray[Any]], prefix: str) -> Arrays:
     """The arrays whose names begin with `prefix`, without it."""
     return {n.removeprefix(prefix): array for n, array in state.items() if n.startswith(prefix)}
+
+
+# ---- compiled loops ------------------------------------------------------------------------------
+
+
+@jit
+def draw_cast(
+    r: k.Vector, games: Ints, deals: Ints, seat: int, chances: Floats, latest: int, cast: Ints
+) -> None:
+    """Draw who sits where in the deals that begin in `games`, as their seeds have it.
+
+    One seat (`seat`; -1: any) is the learner's. Each other one draws from the pool, where place
+    `latest` stands for the learner too.
+    """
+    for g in games:
+        players = r[k.R_PLAYERS]
+        own = np.int64(draw(deals[g], SEAT) % np.uint64(players)) if seat < 0 else seat
+        for p in range(players):
+            place = draw_place(deals[g], OPPONENT + p, chances)
+            cast[g, p] = LEARNER if p == own or place == latest else place
+
+
+@jit
+def choose(
+    logits: Floats32, legal: Ints, random: Numbers, actions: Ints, log_probs: Floats32
+) -> None:
+    """Draw a legal action of each row from the softmax of its logits, in place.
+
+    Args:
+        logits: ``(rows, actions)``.
+        legal: ``(rows,)``, bit masks over actions.
+        random: ``(rows,)``, a stream of random numbers each, in place.
+        actions: ``(rows,)``, written.
+        log_probs: ``(rows,)``, written: the logarithm of the chance that the action had.
+    """
+    for i in range(len(legal)):
+        highest, mask = np.float32(-np.inf), legal[i]
+        while mask:
+            highest = max(highest, logits[i, lowest(mask)])
+            mask &= mask - 1
+        total, mask = 0.0, legal[i]
+        while mask:
+            total += np.exp(logits[i, lowest(mask)] - highest)
+            mask &= mask - 1
+        random[i] += np.uint64(0x9E3779B97F4A7C15)
+        left = unit(k.mix(random[i])) * total
+        mask = legal[i]
+        while mask:
+            actions[i] = lowest(mask)
+            left -= np.exp(logits[i, actions[i]] - highest)
+            if left < 0.0:
+                break
+            mask &= mask - 1
+        log_probs[i] = logits[i, actions[i]] - highest - np.log(total)
+
+
+@jit
+def note(table: Table, rows: Rows, first: int) -> None:
+    """Begin the rows of the decisions that all games stand at: game g has row `first` + g."""
+    for g in range(len(table.states)):
+        row, p = first + g, table.states[g, k.PLAYER]
+        rows.rewards[row] = 0.0
+        rows.nexts[row] = PENDING
+        if table.last[g, p] >= 0:
+            rows.nexts[table.last[g, p]] = row
+        table.last[g, p] = row
+
+
+@jit
+def play(r: k.Vector, table: Table, actions: Ints) -> None:
+    """Do an action in each game; all must be legal."""
+    for g in range(len(actions)):
+        k.play(r, table.states[g], actions[g])
+
+
+@jit
+def advance(
+    r: k.Vector, table: Table, rows: Rows, games: Ints, kind: int, scale: float, skip: int
+) -> None:
+    """Play the forced cards of `games` up to a decision or the end of the deal, and pay all seats.
+
+    Args:
+        r: the rules.
+        table: all but ``cast`` changes.
+        rows: rewards go to the last decision of each seat, in place.
+        games: the numbers of the games.
+        kind: ``Rewarder.number``.
+        scale: ``Rewarder.scale``.
+        skip: whether forced cards of the learner are played too; those of opponents always are.
+    """
+    for g in games:
+        s = table.states[g]
+        while True:
+            mask = k.legal_mask(r, s)
+            if mask == 0:
+                table.stand[g] = ENDED
+                break
+            learns = table.cast[g, s[k.PLAYER]] == LEARNER
+            if mask & (mask - 1) == 0 and (skip or not learns):
+                k.play(r, s, lowest(mask))
+                continue
+            table.stand[g] = LEARNS if learns else WAITS
+            break
+        table.legal[g] = mask
+        is_over = mask == 0
+        for p in range(r[k.R_PLAYERS]):
+            row = table.last[g, p]
+            if is_due(kind, is_over):
+                now = earned(r, s, kind, p)
+                if row >= 0:  # what comes before the first decision teaches nothing
+                    rows.rewards[row] += (now - table.paid[g, p]) / scale
+                table.paid[g, p] = 0 if is_over else now
+            if is_over and row >= 0:
+                rows.nexts[row] = END
+                table.last[g, p] = -1
+
+
+@jit
+def estimate(rows: Rows, size: int, gamma: float, gae_lambda: float) -> None:
+    """Write advantages and returns of the first `size` rows (Schulman et al. 2016, eq. 16).
+
+    The advantage of a `PENDING` row is 0: its reward is not known yet, only its value is used, by
+    the decision before.
+    """
+    for i in range(size - 1, -1, -1):
+        after, value = rows.nexts[i], rows.values[i]
+        if after == PENDING:
+            rows.advantages[i] = 0.0
+        elif after == END:
+            rows.advantages[i] = rows.rewards[i] - value
+        else:
+            delta = rows.rewards[i] + gamma * rows.values[after] - value
+            rows.advantages[i] = delta + gamma * gae_lambda * rows.advantages[after]
+        rows.returns[i] = rows.advantages[i] + value

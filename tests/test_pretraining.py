@@ -14,12 +14,11 @@ from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env.encoders import encode, make_encoder
 from hearts_env.solve import TranspositionTable
 from hearts_train.learn import runs
-from hearts_train.learn.algorithms import OF_VALUES
-from hearts_train.learn.config import ConfigError, TrainConfig
-from hearts_train.learn.course import Course
+from hearts_train.learn.config import OF_VALUES, ConfigError, TrainConfig
 from hearts_train.learn.learner import DivergenceError
-from hearts_train.learn.lessons import Lessons, Teaching, gather
+from hearts_train.learn.pretraining import Positions, Pretraining, Teacher
 from hearts_train.learn.training import make_learner, train
+from hearts_train.measure.crew import spread
 from tests.refusals import refused
 from tests.training_runs import on_update
 from tests.training_runs import quick as quick
@@ -30,10 +29,10 @@ RECIPE = {
     "threads": 2,
     "env": {"rules": "micro", "num_envs": 16},
     "network": {"trunk": [32], "policy": [16], "value": [16]},
-    "lessons": {"positions": 2000, "passes": 7, "batch_size": 100, "learning_rate": 0.01},
+    "pretraining": {"positions": 2000, "passes": 7, "batch_size": 100, "learning_rate": 0.01},
     "ppo": {"num_steps": 8, "batch_size": 64},
     "budget": {"decisions": 1000},
-    "average": 0.5,
+    "ema_decay": 0.5,
 }
 
 
@@ -58,18 +57,18 @@ def test_the_teacher_says_what_pimc_thinks(preset):
 
 @pytest.mark.slow
 def test_lessons_are_of_positions_with_a_choice_and_follow_from_the_seed():
-    teaching = Teaching(MICRO, seed=3, deals=20)
+    teaching = Teacher(MICRO, seed=3, deals=20)
     lessons = teaching(1)
     assert (np.isfinite(lessons.values).sum(1) > 1).all()
     assert lessons.observations.shape == (
         len(lessons.values),
         *make_encoder("flat").space(MICRO).shape,
     )
-    for again, is_same in ((Teaching(MICRO, seed=3, deals=20)(1), True), (teaching(2), False)):
+    for again, is_same in ((Teacher(MICRO, seed=3, deals=20)(1), True), (teaching(2), False)):
         assert np.array_equal(again.values, lessons.values, equal_nan=True) == is_same
         assert np.array_equal(again.observations, lessons.observations) == is_same
-    parts = list(gather(teaching, range(1, 3), workers=2))
-    together, alone = Lessons.joined(parts), Lessons.joined([lessons, teaching(2)])
+    parts = list(spread(teaching, range(1, 3), workers=2))
+    together, alone = Positions.joined(parts), Positions.joined([lessons, teaching(2)])
     assert np.array_equal(together.values, alone.values, equal_nan=True)
     assert np.array_equal(together.observations, alone.observations)
 
@@ -77,31 +76,31 @@ def test_lessons_are_of_positions_with_a_choice_and_follow_from_the_seed():
 def test_games_that_the_teacher_cannot_play_are_refused():
     with refused(HeartsError, "rules"):
         make_learner(recipe(env={"rules": "classic", "num_envs": 16}))
-    with pytest.raises(ValueError, match=r"average: .*maskable_ppo"):
-        recipe(algorithm="maskable_ppo", lessons={})
+    with pytest.raises(ValueError, match=r"ema_decay: .*maskable_ppo"):
+        recipe(algorithm="maskable_ppo", pretraining={})
 
 
 @pytest.mark.slow
 def test_each_pass_takes_every_lesson_once():
-    course = Course(recipe(), MICRO, make_encoder("flat"))
+    course = Pretraining(recipe(), MICRO, make_encoder("flat"))
     assert course.size == 7 * 20
     passes = [[course.rows(20 * number + i) for i in range(20)] for number in (0, 1, 0)]
     rows = [np.concatenate(one).tolist() for one in passes]
     assert sorted(rows[0]) == sorted(rows[1]) == list(range(2000))
     assert rows[0] == rows[2] != rows[1]
-    packed = Course(recipe(), MICRO, make_encoder("flat"))
-    assert packed.lessons.observations.dtype == np.uint8
-    seen = packed.observations(np.arange(50)).numpy()
-    plain = Teaching(MICRO, seed=packed._teaching.seed, temperature=0.5, random=0.05)(0)
+    packed = Pretraining(recipe(), MICRO, make_encoder("flat"))
+    assert packed.positions.observations.dtype == np.uint8
+    seen = packed.observations(np.arange(50))
+    plain = Teacher(MICRO, seed=packed._teacher.seed, temperature=0.5, random=0.05)(0)
     np.testing.assert_array_equal(seen, plain.observations[:50])
 
 
 @pytest.mark.slow
 def test_a_network_learns_them_then_plays_and_is_resumed_to_the_bit():
     whole = make_learner(recipe())
-    errors = [whole.update()["lesson_error"] for _ in range(3)]
+    errors = [whole.update()["pretraining_error"] for _ in range(3)]
     assert errors[2] < 0.5 * errors[0]
-    assert whole.counters.lessons == 7 * 20
+    assert whole.counters.pretraining_steps == 7 * 20
     assert whole.counters.decisions == 0
     stopped = make_learner(recipe())
     stopped.update()
@@ -117,17 +116,17 @@ def test_a_network_learns_them_then_plays_and_is_resumed_to_the_bit():
 
 @pytest.mark.slow
 def test_imitation_teaches_the_card_that_pimc_plays():
-    given = {"positions": 2000, "passes": 40, "batch_size": 100, "imitate": True}
-    learner = make_learner(recipe(lessons=given))
-    course = learner.course
-    preferred = np.nanargmax(course.lessons.values, 1)
+    given = {"positions": 2000, "passes": 40, "batch_size": 100, "target": "action"}
+    learner = make_learner(recipe(pretraining=given))
+    course = learner.pretraining
+    preferred = np.nanargmax(course.positions.values, 1)
     rows = np.arange(2000)
-    observations = course.observations(rows)
-    while learner.counters.lessons < course.size:
+    observations = torch.from_numpy(course.observations(rows))
+    while learner.counters.pretraining_steps < course.size:
         learner.update()
     with torch.no_grad():
         logits, _ = learner.averaged.networks[0](observations.float())
-    legal = torch.from_numpy(~np.isnan(course.lessons.values))
+    legal = torch.from_numpy(~np.isnan(course.positions.values))
     found = logits.masked_fill(~legal, -torch.inf).argmax(1).numpy()
     assert (found == preferred).mean() > 0.9
     views = BatchGame(MICRO, 500, seed=9).views()
@@ -136,13 +135,13 @@ def test_imitation_teaches_the_card_that_pimc_plays():
 
 
 def test_the_player_is_the_average_of_the_weights():
-    learner = make_learner(recipe(lessons={}, average=0.75))
+    learner = make_learner(recipe(pretraining={}, ema_decay=0.75))
     before = learner.replicas.weights.clone()
     assert np.array_equal(learner.averaged.weights, before)
     learner.update()
     expected = 0.75 * before + 0.25 * learner.replicas.weights
     np.testing.assert_allclose(learner.averaged.weights, expected, rtol=1e-5, atol=1e-7)
-    last = make_learner(recipe(lessons={}, average=0.0))
+    last = make_learner(recipe(pretraining={}, ema_decay=0.0))
     last.update()
     name = "policy.0.weight"
     assert not np.array_equal(learner.tensors()[name], last.tensors()[name])
@@ -153,7 +152,7 @@ def test_minutes_of_a_budget_are_those_of_play(tmp_path, clock, quick, monkeypat
     evaluation = {"times": 2, "opponents": ["easy"], "deals": 10}
     config = recipe(budget={"minutes": 1.0}, evaluation=evaluation)
     learner = make_learner(config)
-    learner.counters.seconds = learner.counters.lesson_seconds = 100.0
+    learner.counters.seconds = learner.counters.pretraining_seconds = 100.0
     assert learner.progress == 0.0
     learner.counters.seconds += 30.0
     assert learner.progress == pytest.approx(0.5)
@@ -165,11 +164,11 @@ def test_minutes_of_a_budget_are_those_of_play(tmp_path, clock, quick, monkeypat
     result = train(config, tmp_path / "run", progress=False)
     rows = runs.read_metrics(result.run_dir)
     updates = [row for row in rows if row["kind"] == "update"]
-    taught = [row for row in updates if "lessons" in row]
-    assert taught[-1]["lessons"] == 1.0
+    taught = [row for row in updates if "pretraining" in row]
+    assert taught[-1]["pretraining"] == 1.0
     assert len(updates) == len(taught) + 4
     state = runs.load_state(result.run_dir / runs.STATE_NAME)
-    assert state.counters.lesson_seconds == taught[-1]["seconds"] == 120.0 * len(taught)
+    assert state.counters.pretraining_seconds == taught[-1]["seconds"] == 120.0 * len(taught)
     assert {row["decisions"] for row in rows if row["kind"] == "evaluation"} > {0}
 
 
@@ -179,7 +178,7 @@ def test_lessons_that_diverge_name_their_own_settings():
     learner.warm_up()
     with torch.no_grad():
         learner.network.policy[-1].bias[0] = torch.nan
-    with refused(DivergenceError, "update 1", "lessons.learning_rate"):
+    with refused(DivergenceError, "update 1", "pretraining.learning_rate"):
         learner.update()
 
 
@@ -189,7 +188,7 @@ def test_a_magnet_holds_the_policy_near_the_average():
     far = []
     for coef in (0.0, 0.2, 3.0):
         ppo = RECIPE["ppo"] | {"magnet_coef": coef, "num_epochs": 8, "learning_rate": 0.01}
-        learner = make_learner(recipe(lessons={}, average=0.99, ppo=ppo))
+        learner = make_learner(recipe(pretraining={}, ema_decay=0.99, ppo=ppo))
         for _ in range(6):
             figures = learner.update()
         batch = BatchGame("micro", 200, seed=2)
@@ -206,15 +205,15 @@ def test_a_magnet_holds_the_policy_near_the_average():
 
 def test_a_magnet_needs_an_average():
     with pytest.raises(ValueError, match=r"ppo.magnet_coef: .*0.99"):
-        recipe(average=0.0, ppo={"magnet_coef": 0.1, "batch_size": 64})
+        recipe(ema_decay=0.0, ppo={"magnet_coef": 0.1, "batch_size": 64})
     with pytest.raises(ValueError, match=r"ppo.magnet_coef: .*0.99"):
-        recipe(average=0.0, ppo={"magnet_coef_end": 0.1, "batch_size": 64})
+        recipe(ema_decay=0.0, ppo={"magnet_coef_end": 0.1, "batch_size": 64})
 
 
 @pytest.mark.parametrize("encoder", ["flat", "ranked", "belief"])
 def test_totals_that_no_deal_has_shown_do_not_sway_a_match(encoder):
     env = {"rules": "micro", "num_envs": 16, "observation": encoder}
-    learner = make_learner(recipe(lessons={}, env=env))
+    learner = make_learner(recipe(pretraining={}, env=env))
     learner.update()
     game, late = Game.deal("micro", seed=5), Game.deal("micro", seed=5, totals=[3, 90])
     views = [some.view(some.player) for some in (game, late)]
@@ -228,14 +227,14 @@ def test_totals_that_no_deal_has_shown_do_not_sway_a_match(encoder):
 @pytest.mark.slow
 def test_a_trained_player_can_be_the_magnet(tmp_path):
     """It is imitated: from a policy far from it to one near it, by nothing but the pull."""
-    teacher = make_learner(recipe(average=0.0))
+    teacher = make_learner(recipe(ema_decay=0.0))
     for _ in range(4):
         teacher.update()
     path = tmp_path / "teacher.safetensors"
     network = Network(teacher.tensors())
     save_checkpoint(path, teacher.tensors(), Checkpoint(MICRO, "flat", network.sizes, "relu"))
     ppo = RECIPE["ppo"] | {"magnet": str(path), "magnet_coef": 3.0, "learning_rate": 0.01}
-    learner = make_learner(recipe(lessons={}, average=0.0, network={"trunk": [24]}, ppo=ppo))
+    learner = make_learner(recipe(pretraining={}, ema_decay=0.0, network={"trunk": [24]}, ppo=ppo))
     away = [learner.update()["magnet_kl"] for _ in range(12)]
     assert away[-1] < 0.3 * away[0]
     rows = torch.from_numpy(BatchGame("micro", 50, seed=3).observe())
@@ -252,18 +251,20 @@ def test_a_magnet_that_cannot_be_one_is_refused():
         ("no-such", "ppo.magnet"),
     ):
         with refused(ConfigError, *message.split()):
-            make_learner(recipe(lessons={}, ppo=ppo | {"magnet": name}))
+            make_learner(recipe(pretraining={}, ppo=ppo | {"magnet": name}))
     with refused(ConfigError, "ppo.magnet", value="champion"):
         make_learner(
             recipe(
-                lessons={}, env={"rules": "mini", "num_envs": 16}, ppo=ppo | {"magnet": "champion"}
+                pretraining={},
+                env={"rules": "mini", "num_envs": 16},
+                ppo=ppo | {"magnet": "champion"},
             )
         )
 
 
 @pytest.mark.parametrize("algorithm", OF_VALUES)
 def test_a_player_of_action_values_is_no_magnet(tmp_path, algorithm):
-    values = make_learner(recipe(lessons={}, average=0.0, algorithm=algorithm))
+    values = make_learner(recipe(pretraining={}, ema_decay=0.0, algorithm=algorithm))
     assert not values.is_mixed
     path, tensors = tmp_path / "values.safetensors", values.tensors()
     training = {"config": values.config.model_dump(mode="json")}
@@ -271,12 +272,12 @@ def test_a_player_of_action_values_is_no_magnet(tmp_path, algorithm):
     save_checkpoint(path, tensors, Checkpoint(MICRO, "flat", layers, "relu", training))
     ppo = {"magnet": str(path), "magnet_coef": 1.0, "batch_size": 64}
     with refused(ConfigError, "ppo.magnet", algorithm):
-        make_learner(recipe(lessons={}, ppo=ppo))
+        make_learner(recipe(pretraining={}, ppo=ppo))
 
 
 @pytest.mark.slow
 def test_a_signal_while_lessons_are_gathered_ends_the_run_there(tmp_path, monkeypatch, capsys):
-    taught, blocks = Teaching.__call__, []
+    taught, blocks = Teacher.__call__, []
 
     def interrupted(teaching, number):
         blocks.append(number)
@@ -284,13 +285,13 @@ def test_a_signal_while_lessons_are_gathered_ends_the_run_there(tmp_path, monkey
             signal.raise_signal(signal.SIGINT)
         return taught(teaching, number)
 
-    monkeypatch.setattr(Teaching, "__call__", interrupted)
-    lessons = RECIPE["lessons"] | {"positions": 20_000, "passes": 1}
-    config = recipe(threads=1, lessons=lessons, evaluation={"times": 0})
+    monkeypatch.setattr(Teacher, "__call__", interrupted)
+    lessons = RECIPE["pretraining"] | {"positions": 20_000, "passes": 1}
+    config = recipe(threads=1, pretraining=lessons, evaluation={"times": 0})
     result = train(config, tmp_path / "run")
     assert len(blocks) == 2
     assert result.signal_number == signal.SIGINT
     assert not result.is_finished
     assert result.updates == 0
-    assert " left" in capsys.readouterr().err.partition("gathering lessons ")[2]
+    assert " left" in capsys.readouterr().err.partition("gathering positions ")[2]
     assert train(resume=tmp_path / "run").is_finished

@@ -1,27 +1,32 @@
-"""Learning is right: advantages, minibatches, every setting, opponents, a game's known value."""
+"""MaskablePPO: minibatches, every setting, opponents, a game's known value, its networks."""
 
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from gymnasium import spaces
-from safetensors.numpy import load_file
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer
+from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 
 from hearts_agents import make_agent
-from hearts_agents.models.checkpoint import read_checkpoint
+from hearts_agents.models.network import Network
 from hearts_env.solve.best_response import best_response, policy_of
 from hearts_env.solve.tree import Tree
-from hearts_train.learn.config import EnvConfig, PPOConfig
-from hearts_train.learn.maskable_networks import CompactRolloutBuffer, policy_tensors
+from hearts_train.learn.actor_critic import TorchNetwork
+from hearts_train.learn.config import EnvConfig, NetworkConfig, PPOConfig
+from hearts_train.learn.maskable import (
+    CompactRolloutBuffer,
+    HeartsPolicy,
+    policy_kwargs,
+    policy_tensors,
+)
 from hearts_train.learn.recipes import load_config
-from hearts_train.learn.training import Trainer, train
+from hearts_train.learn.training import Trainer
 
 
 def smoke(*overrides: str):
@@ -85,33 +90,6 @@ def test_every_epoch_has_each_row_once_in_a_new_order_that_follows_from_the_seed
     other = CompactRolloutBuffer(6, BOX, ACTIONS, "cpu", 0.8, 0.9, 5, seed=4)
     fill(other, 6, 5)
     assert next(other.get()).observations[:, 0].tolist() != orders[0]
-
-
-@pytest.mark.parametrize(("gamma", "gae_lambda"), [(1.0, 1.0), (0.9, 1.0), (1.0, 0.5), (0.8, 0.3)])
-def test_advantages_of_a_constant_value_and_reward_are_the_closed_form(gamma, gae_lambda):
-    """Value v and reward r at every step, no end: A_t is a geometric sum (Schulman et al. 2016)."""
-    steps, value, reward = 7, 0.5, 2.0
-    buffer = CompactRolloutBuffer(steps, BOX, ACTIONS, "cpu", gae_lambda, gamma, 1)
-    for step in range(steps):
-        buffer.add(
-            np.array([[step, 0]], np.int8),
-            np.zeros((1, 1), np.int64),
-            np.array([reward], np.float32),
-            np.zeros(1, np.bool_),
-            torch.full((1, 1), value),
-            torch.zeros(1),
-            action_masks=np.ones((1, 3)),
-        )
-    buffer.compute_returns_and_advantage(torch.full((1, 1), value), np.zeros(1, np.bool_))
-    delta = reward + gamma * value - value
-    expected = [
-        sum(delta * (gamma * gae_lambda) ** later for later in range(steps - step))
-        for step in range(steps)
-    ]
-    rows = next(buffer.get())
-    order = rows.observations[:, 0].argsort()
-    np.testing.assert_allclose(rows.advantages[order].numpy(), expected, rtol=1e-5)
-    np.testing.assert_allclose(rows.returns[order].numpy(), np.add(expected, value), rtol=1e-5)
 
 
 # Every setting of `ppo` apart from its default, all numbers different.
@@ -190,50 +168,6 @@ def test_every_setting_of_ppo_arrives_in_the_update(seen):
         assert row == pytest.approx(expected)
 
 
-def test_the_entropy_bonus_keeps_the_policy_open():
-    """The mean entropy of the minibatches of an eighth update, in nats, from the same start."""
-    settings = ("ppo.ent_coef_end=null", "ppo.learning_rate=0.01")
-    found = []
-    for coef in (1.0, 0.0):
-        learner = Trainer(smoke(f"ppo.ent_coef={coef}", *settings)).learner
-        found.append([-learner.update()["entropy_loss"] for _ in range(8)][-1])
-    assert found[0] > found[1] + 0.1
-
-
-def test_rates_without_an_end_stay(seen):
-    settings = ppo_overrides(learning_rate_end="null", ent_coef_end="null", clip_range_vf="null")
-    trainer = Trainer(smoke("env.num_envs=16", "budget.decisions=1000", *settings))
-    for share in (0.0, 0.9):
-        at_share(trainer, share)
-        trainer.learner.update()
-    assert [(row["learning_rate"], row["ent_coef"]) for row in seen] == [(0.011, 0.041)] * 2
-    assert [row["clip_range_vf"] for row in seen] == [None, None]
-
-
-def test_advantages_of_a_rollout_follow_the_recipes_gamma_and_lambda():
-    trainer = Trainer(smoke("env.num_envs=16", "env.reward=trick", *ppo_overrides()))
-    trainer.learner.update()
-    buffer = trainer.learner._buffer
-    assert buffer.rewards.any()
-    assert buffer.episode_starts[1:].any()
-    for step in range(PPO["num_steps"] - 1):
-        goes_on = 1.0 - buffer.episode_starts[step + 1]
-        delta = buffer.rewards[step] - buffer.values[step]
-        delta += 0.6 * buffer.values[step + 1] * goes_on
-        expected = delta + 0.6 * 0.3 * buffer.advantages[step + 1] * goes_on
-        np.testing.assert_allclose(buffer.advantages[step], expected, atol=1e-6)
-    np.testing.assert_allclose(buffer.returns, buffer.advantages + buffer.values, atol=1e-6)
-
-
-def test_a_small_target_kl_ends_an_update_early():
-    free = Trainer(smoke("ppo.num_epochs=8", "ppo.learning_rate=0.05"))
-    bound = Trainer(smoke("ppo.num_epochs=8", "ppo.learning_rate=0.05", "ppo.target_kl=1e-9"))
-    for trainer in (free, bound):
-        trainer.learner.update()
-    assert free.counters.gradient_epochs == 8
-    assert bound.counters.gradient_epochs == 1  # the first minibatch moves, the second measures
-
-
 def test_every_setting_of_the_games_arrives_in_the_environment():
     settings = {
         "rules": "mini",
@@ -252,15 +186,6 @@ def test_every_setting_of_the_games_arrives_in_the_environment():
     assert type(arena.batch.encoder).__name__ == "PlanesEncoder"
     assert (arena.seat, arena.num_envs, arena.skip_forced) == (1, 48, False)
     assert (arena.learner == 1).all()
-
-
-@pytest.mark.parametrize("skip", [True, False])
-def test_forced_plays_are_learnt_from_only_where_the_recipe_says_so(skip):
-    trainer = Trainer(smoke(f"env.skip_forced={str(skip).lower()}"))
-    trainer.learner.update()
-    choices = trainer.learner._buffer.action_masks.sum(axis=2)
-    assert choices.max() > 1
-    assert bool(choices.min() == 1) != skip
 
 
 # ---- opponents -----------------------------------------------------------------------------------
@@ -335,19 +260,53 @@ def test_a_tiny_game_is_learnt_to_its_known_value(micro_values):
     assert 0.95 * best < margin <= best + 1e-9
 
 
-def test_the_same_seed_gives_the_same_player_and_another_seed_another(tmp_path):
-    short = ["budget.decisions=1500", "evaluation.times=0", "schedule.0.opponents.self=1"]
-    one, two = (train(smoke(*short), tmp_path / name, progress=False) for name in "ab")
-    other = train(smoke(*short, "seed=1"), tmp_path / "c", progress=False)
-    weights = [load_file(result.checkpoint) for result in (one, two, other)]
-    assert all(np.array_equal(weights[0][name], weights[1][name]) for name in weights[0])
-    assert not np.array_equal(weights[0]["policy.0.weight"], weights[2]["policy.0.weight"])
+# ---- networks ------------------------------------------------------------------------------------
+def test_policy_agrees_with_sb3_contrib():
+    """The lean policy gives the same numbers as the one it derives from."""
+    policy = policy_of_size(10, 6, trunk=[7], policy=[5], value=[5])
+    for parameter in policy.parameters():
+        torch.nn.init.normal_(parameter)
+    rng = np.random.default_rng(0)
+    obs = torch.from_numpy(rng.integers(0, 2, (64, 10)).astype(np.int8))
+    mask = rng.integers(0, 2, (64, 6)).astype(np.int8)
+    mask[np.arange(64), rng.integers(0, 6, 64)] = 1
+    chosen, values, log_probs = policy(obs, action_masks=mask)
+    assert mask[np.arange(64), chosen.numpy()].all()
+    theirs = MaskableActorCriticPolicy.evaluate_actions(policy, obs, chosen, torch.tensor(mask))
+    ours = policy.evaluate_actions(obs, chosen, torch.tensor(mask))
+    for one, two in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, two)
+    torch.testing.assert_close(values, theirs[0])
+    torch.testing.assert_close(log_probs, theirs[1])
+    best, _, _ = policy(obs, deterministic=True, action_masks=mask)
+    expected, _ = policy.predict(obs.numpy(), deterministic=True, action_masks=mask)
+    assert best.tolist() == expected.tolist()
 
 
-@pytest.mark.slow
-def test_evaluations_change_nothing(tmp_path):
-    short = ["algorithm=ppo", "budget.decisions=1500", "schedule.0.opponents.self=1"]
-    one = train(smoke(*short, "evaluation.times=0"), tmp_path / "a", progress=False)
-    two = train(smoke(*short, "evaluation.times=5"), tmp_path / "b", progress=False)
-    weights = [read_checkpoint(Path(result.checkpoint))[0] for result in (one, two)]
-    assert all(np.array_equal(weights[0][name], weights[1][name]) for name in weights[0])
+def policy_of_size(inputs: int, actions: int, **sizes: list[int]) -> HeartsPolicy:
+    torch.manual_seed(1)
+    box, numbers = spaces.Box(0, 1, (inputs,), np.int8), spaces.Discrete(actions)
+    return HeartsPolicy(box, numbers, lambda _: 1e-3, **policy_kwargs(NetworkConfig(**sizes)))
+
+
+def test_draws_follow_the_policy():
+    policy = policy_of_size(3, 4, trunk=[], policy=[], value=[])
+    bias = torch.tensor([0.0, 1.0, 2.0, 5.0])
+    policy.action_net.load_state_dict({"weight": torch.zeros(4, 3), "bias": bias})
+    n = 20_000
+    mask = np.tile(np.array([1, 1, 1, 0], np.int8), (n, 1))
+    chosen, _, _ = policy(torch.zeros((n, 3), dtype=torch.int8), action_masks=mask)
+    drawn = torch.bincount(chosen, minlength=4) / n
+    expected = torch.softmax(torch.tensor([0.0, 1.0, 2.0, -torch.inf]), 0)
+    assert (drawn - expected).abs().max() < 0.02
+
+
+def test_torch_and_numpy_forward_agree():
+    policy = policy_of_size(10, 6, trunk=[9], policy=[8, 7], value=[3])
+    tensors = policy_tensors(policy)
+    obs = np.random.default_rng(0).integers(0, 2, (50, 10)).astype(np.int8)
+    one, two = Network(tensors).logits(obs), TorchNetwork(tensors).logits(obs)
+    assert Network(tensors).sizes == (10, 9, 8, 7, 6)
+    np.testing.assert_allclose(one, two, atol=1e-5)
+    best, _ = policy.predict(obs, deterministic=True, action_masks=np.ones((50, 6), np.int8))
+    assert one.argmax(1).tolist() == best.tolist()

@@ -1,0 +1,433 @@
+"""Proximal policy optimisation by self-play: every seat is the learner, from its own decisions.
+
+An update (Schulman et al. 2017) plays, estimates and learns; the numbers are those of ``ppo`` in
+the recipe:
+
+1. **Play** (``games.py``): all games stand at a decision of the learner. One forward pass gives
+   logits and values for whoever is to move, an action is drawn, the games play on; ``num_steps``
+   times.
+2. **Estimate** (``games.estimate``): the advantage A of a decision is the sum of delta = r + gamma
+   v' - v over the decisions of its own seat from there to the end of the deal, each weighted by
+   another factor gamma ``gae_lambda`` (Schulman et al. 2016, eq. 16); the return R is v + A. Then
+   the advantages of an update are brought to mean 0 and deviation 1, if ``normalize_advantage``.
+3. **Learn**: for ``num_epochs`` go through the decisions in a random order, ``batch_size`` at a
+   time, and take a step of Adam down the gradient of the loss, cut to ``max_grad_norm``.
+
+The loss of a decision, with the ratio q = pi(a) / pi_old(a) (eq. 9 of the paper, and a magnet):
+
+    -min(q A, clip(q, 1 - c, 1 + c) A) + vf_coef (v - R)^2
+        - ent_coef H(pi) + magnet_coef KL(pi, rho)
+
+where c is ``clip_range``, H the entropy over legal actions and rho the policy of the magnet (Sokota
+et al. 2023). Its gradient by the logits l and the value v is written by hand and compiled
+(``ppo_kernel.objective``); torch carries it on through the network:
+
+- d(-q A) / dl_j = -q A (1[j = a] - pi_j), and 0 where the ratio is clipped;
+- dH / dl_j = -pi_j (log pi_j + H);
+- dKL / dl_j = pi_j (log pi_j - log rho_j - KL);
+- d(v - R)^2 / dv = 2 (v - R), and 0 where v is further than ``clip_range_vf`` from the value that
+  play had.
+
+Threads share the work: each has games of its own, and a part of each minibatch. They read the same
+weights, and their gradients are added in a fixed order, so that the result does not depend on which
+is quicker. It does depend on how many there are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+from collections.abc import Generator, Iterable
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.nn.functional import cross_entropy
+
+from hearts_agents.base import PerGameAgent
+from hearts_agents.models.checkpoint import Tensors
+from hearts_agents.models.network import Network, NetworkAgent
+from hearts_agents.spec import make_agent
+from hearts_env.encoders import Encoder
+from hearts_env.rules.rules import Rules
+from hearts_env.seeds import derived_seed
+from hearts_env.support.arrays import Floats, Floats32, Ints
+from hearts_env.support.errors import HeartsError
+from hearts_env.support.workers import Workers
+from hearts_train.learn import runs
+from hearts_train.learn.actor_critic import ActorCritic, perceptron, set_threads
+from hearts_train.learn.config import AVERAGE, OF_VALUES, ConfigError, TrainConfig
+from hearts_train.learn.games import END, SelfPlayGames, part_of
+from hearts_train.learn.learner import NetworkLearner
+from hearts_train.learn.ppo_kernel import FIGURES, Clip, objective
+from hearts_train.learn.pretraining import Pretraining
+
+_TIE = 1e-4
+"""Worths no further apart are equal: they are means of whole numbers, in two_player over at most
+105 worlds."""
+
+
+class PPOLearner(NetworkLearner):
+    """PPO of one network that plays all seats but those of its opponents."""
+
+    algorithm = "PPO of every seat"
+    figures: tuple[str, ...] = FIGURES
+    """What minibatches add up for the log: of the kernel's figures those that there are."""
+
+    def __init__(self, config: TrainConfig, state: runs.State | None = None) -> None:
+        """Make everything, as ``Learner`` has it.
+
+        Raises:
+            ConfigError: if the device is not there.
+        """
+        super().__init__(config, config.threads, state)
+        set_threads(1)  # of torch's own: they share small products, and gain nothing
+        self.workers = Workers(config.threads)
+        self.games = [self._make_games(thread) for thread in range(config.threads)]
+        average = self.averaged.networks[0] if self.averaged else None
+        self.magnet = find_magnet(config, self.rules, self.encoder, average)
+        if self.magnet is not None:
+            self.magnet.to(self.device)
+        self.pretraining = Pretraining(config, self.rules, self.encoder)
+        self._make_parts()
+        self._start(state)
+
+    # -- making ------------------------------------------------------------------------------------
+    def _make_games(self, thread: int) -> SelfPlayGames:
+        number = len(range(thread, self.config.env.num_envs, self.config.threads))
+        seed = derived_seed(self.config.seed, 10 + thread)
+        return SelfPlayGames(
+            self.config, self.rules, self.encoder, self._add_pool(), number, seed, self._empty
+        )
+
+    def _make_parts(self) -> None:
+        """Make what an algorithm has besides; by default nothing."""
+
+    def _empty(self, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+        """An array that can be copied to the device quickly."""
+        like = torch.from_numpy(np.empty(0, dtype))
+        try:
+            array = torch.zeros(shape, dtype=like.dtype, pin_memory=self.device.type == "cuda")
+        except RuntimeError:
+            raise ConfigError(
+                f"ppo.num_steps: no memory for {shape[0]} decisions of {self.config.env.num_envs} "
+                "games; make it or env.num_envs smaller"
+            ) from None
+        filled: NDArray[Any] = array.numpy()
+        return filled
+
+    def _begin_games(self) -> None:
+        for thread, games in enumerate(self.games):
+            number = 1000 + 100 * self.counters.starts + thread
+            games.begin(derived_seed(self.config.seed, number) % 2**62)
+
+    def warm_up(self) -> None:
+        """Compile and load all that an update needs; leaves no trace in what follows."""
+        most = self.rules.players * (self.rules.hand_size + 3)
+        for thread, games in enumerate(self.games):
+            before = games.state()
+            for _ in range(most):  # to the end of a deal
+                self._collect(thread, 1)
+                rows = games.estimate(1.0, 1.0)
+                has_ended = bool((games.rows.nexts[rows] == END).any())
+                self._try_gradient(thread, rows[:2])
+                games.drop_learnt()
+                if has_ended:
+                    break
+            games.restore(before)
+
+    def _try_gradient(self, thread: int, rows: Ints) -> None:
+        """Compute a thread's gradient of a few decisions that can be learnt from, for nothing."""
+        self._gradient(thread, rows, len(rows), self._clip())
+
+    # -- learning ----------------------------------------------------------------------------------
+    def preparing(self) -> Generator[tuple[str, float]]:
+        """Gather the positions of pretraining, where any are left to be learnt."""
+        if self.counters.pretraining_steps < self.pretraining.size:
+            with contextlib.closing(self.pretraining.gather()) as shares:
+                for share in shares:
+                    yield "gathering positions", share
+
+    def _learn(self) -> dict[str, Any]:
+        if self.counters.pretraining_steps < self.pretraining.size:
+            return self._pretrain()
+        figures = self._play_and_learn()
+        if self.averaged is not None:
+            self.averaged.weights.lerp_(self.replicas.weights, 1 - self.config.ema_decay)
+        return figures
+
+    def _play_and_learn(self) -> dict[str, Any]:
+        ppo = self.config.ppo
+        self.workers.each(lambda thread: self._collect(thread, ppo.num_steps))
+        self.counters.decisions += self.config.env.num_envs * ppo.num_steps
+        ready = [self._estimate(games) for games in self.games]
+        figures = self._take_in(ready)
+        sums, count = np.zeros(len(FIGURES)), 0
+        for _ in range(ppo.num_epochs):
+            is_near = True
+            for parts in self._minibatches(ready):
+                size = sum(map(len, parts))
+                found = self._minibatch(parts, size)
+                sums, count = sums + found, count + size
+                is_near = ppo.target_kl is None or found[3] <= 1.5 * ppo.target_kl * size
+                if not is_near:
+                    break
+                self._step(self.learning_rate)
+            self.counters.gradient_epochs += 1
+            if not is_near:
+                break
+        for games in self.games:
+            games.drop_learnt()
+        if not count:
+            return figures
+        means = zip(FIGURES, (sums / count).tolist(), strict=True)
+        return figures | {
+            name: mean if math.isfinite(mean) else None
+            for name, mean in means
+            if name in self.figures
+        }
+
+    def _collect(self, thread: int, steps: int) -> None:
+        """Play: `steps` decisions in each game of a thread."""
+        with torch.inference_mode():
+            self.games[thread].collect(functools.partial(self._decide, thread), steps)
+
+    def _decide(self, thread: int, rows: slice) -> tuple[Floats32, Floats32]:
+        """Logits by which actions are drawn, and values, of rows of a thread's observations."""
+        observations = torch.from_numpy(self.games[thread].observations[rows])
+        logits, values = self._forward(self.replicas.networks[thread], observations)
+        return logits.cpu().numpy(), values.cpu().numpy()
+
+    def _estimate(self, games: SelfPlayGames) -> Ints:
+        """Write advantages and returns; returns the rows that can be learnt from."""
+        return games.estimate(self.config.ppo.gamma, self.config.ppo.gae_lambda)
+
+    def _minibatches(self, ready: list[Ints]) -> Iterable[tuple[Ints, ...]]:
+        """All rows once in a random order, in parts of about ``batch_size``, by thread."""
+        number = max(1, round(sum(map(len, ready)) / self.config.ppo.batch_size))
+        orders = [
+            np.array_split(games.order.permutation(rows), number)
+            for games, rows in zip(self.games, ready, strict=True)
+        ]
+        return zip(*orders, strict=True)
+
+    def _minibatch(self, parts: tuple[Ints, ...], size: int) -> Floats:
+        """The gradient of a minibatch into the first replica's; returns the sums of its figures."""
+        clip = self._clip()
+        found: list[Floats] = [np.zeros(len(FIGURES))] * len(parts)
+
+        def work(thread: int) -> None:
+            found[thread] = self._gradient(thread, parts[thread], size, clip)
+
+        self.workers.each(work)
+        self.replicas.add_gradients()
+        return np.sum(found, axis=0)
+
+    def _gradient(self, thread: int, rows: Ints, size: int, clip: Clip) -> Floats:
+        """A thread's part of a minibatch of `size`: its gradient, and the sums of its figures."""
+        games, sums = self.games[thread], np.zeros(len(FIGURES))
+        self.replicas.gradients[thread].zero_()
+        if len(rows):
+            chosen = torch.from_numpy(rows)
+            observations = torch.from_numpy(games.observations).index_select(0, chosen)
+            outputs = self._forward(self.replicas.networks[thread], observations)
+            self._backward(games, rows, size, clip, observations, outputs, sums)
+        return sums
+
+    def _backward(
+        self,
+        games: SelfPlayGames,
+        rows: Ints,
+        size: int,
+        clip: Clip,
+        observations: torch.Tensor,
+        outputs: tuple[torch.Tensor, torch.Tensor],
+        sums: Floats,
+    ) -> None:
+        """Send the gradient of the objective back through the network; add up its figures."""
+        logits, values = (output.detach().cpu().numpy() for output in outputs)
+        magnet = self._magnet(observations) if clip.magnet_coef else logits[:0]
+        gradients = np.empty_like(logits), np.empty_like(values)
+        objective(games.rows, rows, size, clip, logits, values, magnet, gradients, sums)
+        torch.autograd.backward(
+            outputs, [torch.from_numpy(gradient).to(self.device) for gradient in gradients]
+        )
+
+    def _magnet(self, observations: torch.Tensor) -> Floats32:
+        """The logits of the magnet's policy."""
+        assert self.magnet is not None
+        with torch.inference_mode():
+            found: Floats32 = self._apply(self.magnet, observations).float().cpu().numpy()
+        return found
+
+    def _clip(self) -> Clip:
+        ppo = self.config.ppo
+        by_value = math.inf if ppo.clip_range_vf is None else ppo.clip_range_vf
+        return Clip(ppo.clip_range, by_value, ppo.vf_coef, self.ent_coef, self.magnet_coef)
+
+    def _take_in(self, ready: list[Ints]) -> dict[str, Any]:
+        """Look at an update's decisions as a whole, and normalise their advantages if wanted.
+
+        Returns how much of the variance of the returns the values explain, 1 at best.
+        """
+        lists = [games.rows for games in self.games]
+        advantages, returns = (
+            np.concatenate([every[rows] for every, rows in zip(arrays, ready, strict=True)])
+            for arrays in ([r.advantages for r in lists], [r.returns for r in lists])
+        )
+        if not len(returns):  # nobody has decided twice yet
+            return {}
+        if self.config.ppo.normalize_advantage:
+            mean, deviation = advantages.mean(), advantages.std() + np.float32(1e-8)
+            for games in self.games:
+                own = games.rows.advantages[: games.size]
+                own -= mean
+                own /= deviation
+        variance = float(returns.var())
+        left = float(advantages.var()) / variance if variance else math.inf
+        return {"explained_variance": 1.0 - left if math.isfinite(left) else None}
+
+    # -- pretraining -------------------------------------------------------------------------------
+    def _pretrain(self) -> dict[str, Any]:
+        """Learn a few minibatches of the teacher's positions."""
+        teacher, counters, sums, count = self.pretraining, self.counters, np.zeros(2), 0
+        for step in teacher.minibatches(counters.pretraining_steps):
+            rows = teacher.rows(step)
+            sums += self._taught_gradient(rows)
+            count += len(rows)
+            self._step(teacher.learning_rate(step))
+            counters.pretraining_steps += 1
+        if counters.pretraining_steps == teacher.size:  # play begins: nothing of this is kept
+            teacher.forget()
+            self.optimizer.reset()
+        if self.averaged is not None:
+            self.averaged.weights.copy_(self.replicas.weights)
+        error, value_error = (sums / count).tolist()
+        return {
+            "pretraining": counters.pretraining_steps / teacher.size,
+            "pretraining_error": error,
+            "pretraining_value_error": value_error,
+        }
+
+    def _taught_gradient(self, rows: Ints) -> Floats:
+        """The gradient of some positions into the first replica's; the sums of their errors."""
+        parts = np.array_split(rows, len(self.games))
+        found = [np.zeros(2)] * len(parts)
+
+        def work(thread: int) -> None:
+            part = parts[thread]
+            self.replicas.gradients[thread].zero_()
+            observations = torch.from_numpy(self.pretraining.observations(part))
+            outputs = self._forward(self.replicas.networks[thread], observations)
+            losses = self._taught_losses(part, *outputs)
+            torch.autograd.backward([loss / len(rows) for loss in losses])
+            found[thread] = np.array([float(loss.detach()) for loss in losses])
+
+        self.workers.each(work)
+        self.replicas.add_gradients()
+        total: Floats = np.sum(found, axis=0)
+        return total
+
+    def _taught_losses(
+        self, rows: Ints, logits: torch.Tensor, values: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Sums over the rows of the squared errors, of the logits and of the values.
+
+        The logits of the legal cards are to be their worths times ``inverse_temperature``, whatever
+        their mean; with ``target: action`` it is not their error but the cross-entropy with the
+        card that the teacher prefers, the lowest of equally good ones. The value is to be the worth
+        of the best card, as a share of the largest margin.
+        """
+        settings = self.config.pretraining
+        worths = torch.from_numpy(self.pretraining.positions.values[rows]).to(logits.device)
+        legal = ~worths.isnan()
+        best = worths.nan_to_num(-torch.inf).amax(1)
+        of_values = (values - best / self.rules.max_margin).square().sum()
+        if settings.target == "action":
+            preferred = (worths >= best[:, None] - _TIE).int().argmax(1)
+            of_legal = logits.masked_fill(~legal, -torch.inf)
+            return cross_entropy(of_legal, preferred, reduction="sum"), of_values
+        count = legal.sum(1, keepdim=True)
+        goals = settings.inverse_temperature * worths.nan_to_num()
+        errors = torch.where(legal, logits - goals, 0.0)
+        centred = torch.where(legal, errors - errors.sum(1, keepdim=True) / count, 0.0)
+        return (centred.square().sum(1) / count[:, 0]).sum(), of_values
+
+    # -- state -------------------------------------------------------------------------------------
+    def _games_state(self) -> Tensors:
+        return {
+            f"games/{thread}/{name}": array
+            for thread, games in enumerate(self.games)
+            for name, array in games.state().items()
+        }
+
+    def _restore_parts(self, parts: dict[str, Tensors]) -> None:
+        super()._restore_parts(parts)
+        if "games" in parts:
+            for thread, games in enumerate(self.games):
+                games.restore(part_of(parts["games"], f"{thread}/"))
+
+
+# ---- the magnet ----------------------------------------------------------------------------------
+
+
+def find_magnet(
+    config: TrainConfig, rules: Rules, encoder: Encoder, average: ActorCritic | None
+) -> torch.nn.Module | None:
+    """What gives the magnet's logits of observations, on the processor; None: there is none.
+
+    Args:
+        config: the recipe.
+        rules: its game.
+        encoder: what the learner sees.
+        average: the network that is the average of the learner's weights, if it has one.
+
+    Raises:
+        ConfigError: the magnet is a player whose logits cannot be had from what the learner sees.
+    """
+    if config.ppo.magnet != AVERAGE:
+        return _layers_of(_trained_player(config.ppo.magnet, rules, encoder).network)
+    return None if average is None else torch.nn.Sequential(average.trunk, average.policy)
+
+
+def _trained_player(name: str, rules: Rules, encoder: Encoder) -> NetworkAgent:
+    try:
+        agent = make_agent(name, seed=0)
+        agent = agent.player_of(rules) if isinstance(agent, PerGameAgent) else agent
+        if isinstance(agent, NetworkAgent):
+            agent.check_rules(rules)
+    except HeartsError as error:
+        raise ConfigError(f"ppo.magnet: {error}") from None
+    if not isinstance(agent, NetworkAgent):
+        raise ConfigError(
+            f"ppo.magnet: {name!r} is not a trained network; give average, champion, or a run's "
+            "folder or checkpoint",
+            value=name,
+        )
+    recipe = agent.checkpoint.training.get("config") if agent.checkpoint else None
+    algorithm = recipe.get("algorithm") if isinstance(recipe, dict) else None
+    if algorithm in OF_VALUES:
+        raise ConfigError(
+            f"ppo.magnet: {name!r} has learnt by {algorithm} what actions are worth, and no policy "
+            "to be pulled towards; take a player of ppo or nfsp",
+            value=name,
+        )
+    if agent.encoder != encoder:
+        raise ConfigError(
+            f"ppo.magnet: {name!r} does not see what the learner sees; set env.observation to the "
+            "encoder that it was trained with, or take another magnet",
+            value=name,
+        )
+    return agent
+
+
+def _layers_of(network: Network) -> torch.nn.Sequential:
+    found = perceptron(network.sizes, network.activation)
+    linear = (layer for layer in found if isinstance(layer, torch.nn.Linear))
+    with torch.no_grad():
+        for layer, (weight, bias) in zip(linear, network.layers, strict=True):
+            layer.weight.copy_(torch.from_numpy(weight.T.copy()))
+            layer.bias.copy_(torch.from_numpy(bias))
+    return found

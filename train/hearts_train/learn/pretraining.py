@@ -1,0 +1,213 @@
+"""Pretraining: positions of play with what a teacher says that every legal card is worth.
+
+The teacher is ``pimc``'s: the mean double-dummy value of a card over all hidden worlds. It plays
+both seats by a softmax of those values and now and then at random, so that the positions are those
+of good play and of what is near it. Positions with one legal card teach nothing, and are left out.
+Nothing here imports torch: worker processes need only this to make positions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearts_agents.search import Memory, Pimc, mean_rows, working_memory
+from hearts_env import BatchGame, Rules
+from hearts_env.encoders import Encoder, make_encoder
+from hearts_env.seeds import derived_seed
+from hearts_env.solve import TranspositionTable
+from hearts_env.support.arrays import Array, Floats
+from hearts_train.learn.config import TrainConfig, between
+from hearts_train.learn.replay import seen
+from hearts_train.measure.crew import spread
+
+_AT_ONCE = 64
+"""Minibatches in an update."""
+
+
+class Positions(NamedTuple):
+    """Positions and what the teacher says of them, a row each.
+
+    Attributes:
+        observations: What the player to act sees, ``(n, *shape)`` of the encoder's dtype; or
+            ``(n, bytes) uint8``, eight places in a byte as ``np.packbits`` has them.
+        values: The mean double-dummy margin after each action, ``(n, num_actions) float32``; NaN
+            where it is not legal.
+    """
+
+    observations: Array
+    values: NDArray[np.float32]
+
+    @classmethod
+    def joined(cls, parts: list[Positions]) -> Positions:
+        """All rows of some parts, in their order."""
+        return cls(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+@dataclass(frozen=True)
+class Teacher:
+    """Makes positions: callable with the number of a block of deals, in any process.
+
+    Attributes:
+        rules: Of two players, without an exchange.
+        encoder: What the learner sees, an encoder or its name.
+        seed: What deals and draws follow from.
+        temperature: Of the softmax by which cards are drawn, in points.
+        random: The share of cards drawn without regard to their values.
+        deals: In a block.
+        packed: Whether observations are packed; only for encoders of zeros and ones.
+    """
+
+    rules: Rules
+    encoder: str | Encoder = "flat"
+    seed: int = 0
+    temperature: float = 0.5
+    random: float = 0.05
+    deals: int = 256
+    packed: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse rules that the teacher cannot play.
+
+        Raises:
+            HeartsError: if these are such.
+        """
+        Pimc().check_rules(self.rules)
+
+    @cached_property
+    def _memory(self) -> Memory:
+        return working_memory(TranspositionTable(self.rules).vector)
+
+    def __call__(self, number: int) -> Positions:
+        """The positions of a block of deals."""
+        seed = derived_seed(self.seed, number)
+        rng = np.random.default_rng(seed)
+        batch = BatchGame(
+            self.rules, self.deals, seed, observation=self.encoder, autodeal=False, freeze=False
+        )
+        found = [self._none()]
+        while not batch.done.all():
+            waiting = np.flatnonzero(~batch.done)
+            views = batch.views(games=waiting)
+            legal = views.legal_table
+            actions = legal.argmax(1)
+            taught = legal.sum(1) > 1
+            values = np.full(legal.shape, np.nan)
+            some = views.subset(np.flatnonzero(taught))
+            means = np.full((len(some), legal.shape[1]), np.nan)
+            mean_rows(self.rules.vector, some.vectors, some.players, self._memory, means)
+            values[taught] = means
+            taught &= ~np.isnan(values).all(1)
+            shown = batch.observe()[waiting[taught]]
+            found.append(Positions(shown, values[taught].astype(np.float32)))
+            actions[taught] = self._drawn(values[taught], rng)
+            batch.play(actions, games=waiting)
+        positions = Positions.joined(found)
+        if not self.packed:
+            return positions
+        column = seen(make_encoder(self.encoder), self.rules)
+        return positions._replace(observations=column.pack(positions.observations))
+
+    def _none(self) -> Positions:
+        space = make_encoder(self.encoder).space(self.rules)
+        values = np.empty((0, self.rules.num_actions), np.float32)
+        return Positions(np.empty((0, *space.shape), space.dtype), values)
+
+    def _drawn(self, values: Floats, rng: np.random.Generator) -> Array:
+        """An action for each row: by a softmax of the values, or any legal one."""
+        is_random = rng.random(len(values)) < self.random
+        scores = np.where(is_random[:, None], 0.0, values / self.temperature)
+        scores[np.isnan(values)] = -np.inf
+        drawn: Array = (scores + rng.gumbel(size=scores.shape)).argmax(1)
+        return drawn
+
+
+class Pretraining:
+    """All positions of a recipe, pass by pass in random orders that follow from its seed."""
+
+    def __init__(self, config: TrainConfig, rules: Rules, encoder: Encoder) -> None:
+        """Nothing is gathered yet.
+
+        Raises:
+            HeartsError: if there is to be pretraining and the teacher cannot play these rules.
+        """
+        self.config = config.pretraining
+        self._workers = config.threads
+        self._seen = seen(encoder, rules)
+        self._per_pass = max(1, round(self.config.positions / self.config.batch_size))
+        self.size = self.config.passes * self._per_pass if self.config.positions else 0
+        """Minibatches in all."""
+        self._seed = derived_seed(config.seed, 20)
+        self._pass, self._order = -1, np.empty(0, np.int64)
+        self._positions: Positions | None = None
+        if self.size:
+            self._teacher = Teacher(
+                rules,
+                encoder,
+                derived_seed(config.seed, 21),
+                self.config.temperature,
+                self.config.random,
+                packed=self._seen.is_bits,
+            )
+
+    def gather(self) -> Generator[float]:
+        """Gather all positions, the same ones by any number of workers; yields the share so far.
+
+        Closing the generator ends the workers, and what they have found is lost.
+        """
+        found: list[Positions] = []
+        count, block, some = 0, 0, 8 * self._workers
+        while self._positions is None and count < self.config.positions:
+            blocks = range(block, block + some)
+            work = spread(self._teacher, blocks, workers=self._workers)
+            with contextlib.closing(work) as parts:
+                for part in parts:
+                    found.append(part)
+                    count += len(part.values)
+                    yield min(1.0, count / self.config.positions)
+            missing = self.config.positions - count
+            block += some
+            some = max(1, -(-missing * block // count))
+        if found:
+            joined = Positions.joined(found)
+            self._positions = Positions(*(array[: self.config.positions] for array in joined))
+
+    @property
+    def positions(self) -> Positions:
+        """All of them; gathered at the first use."""
+        for _ in self.gather():
+            pass
+        assert self._positions is not None
+        return self._positions
+
+    def forget(self) -> None:
+        """Free their memory."""
+        self._positions = None
+
+    def minibatches(self, step: int) -> range:
+        """The next few of them, from `step` on."""
+        return range(step, min(step + _AT_ONCE, self.size))
+
+    def rows(self, step: int) -> NDArray[np.int64]:
+        """The rows of a minibatch."""
+        number, place = divmod(step, self._per_pass)
+        if number != self._pass:
+            rng = np.random.default_rng(derived_seed(self._seed, number))
+            self._pass, self._order = number, rng.permutation(self.config.positions)
+        return np.array_split(self._order, self._per_pass)[place]
+
+    def learning_rate(self, step: int) -> float:
+        """That of a minibatch."""
+        rates = self.config.learning_rate, self.config.learning_rate_end
+        return between(*rates, step / self.size)
+
+    def observations(self, rows: NDArray[np.int64]) -> Array:
+        """What the network sees in these rows."""
+        found = self._seen.unpack(self.positions.observations[rows])
+        return np.ascontiguousarray(found)

@@ -1,0 +1,506 @@
+"""What people look at: learning curves of one run or of many, tables, the model card."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from hearts_agents.models.checkpoint import Checkpoint, read_checkpoint
+from hearts_env import HeartsError
+from hearts_env.support.files import write_whole
+from hearts_train.learn.config import AVERAGE
+from hearts_train.learn.log import History, exploitability_of
+from hearts_train.learn.recipes import with_present_names
+from hearts_train.learn.runs import CARD_NAME, RunFolder
+from hearts_train.measure.pictures import literal, save_figure, short_names, styles, wrapped
+from hearts_train.measure.shown import format_margin
+from hearts_train.screen import format_seconds
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+EXPLOITED = {"drawn": "cards drawn", "preferred": "the preferred cards"}
+"""What exploitability is computed of, and how pictures call it."""
+EXPLOITABILITY = "exploitability"
+OVER = "over "
+IGNORED = ("name", "seed", "threads", "device", "precision", "evaluation", "checkpoint")
+"""Settings that do not make another experiment. Runs of one name that differ in nothing else are
+alike."""
+
+_MOST_SHOWN = 3  # settings in a label
+_MOST_POINTS = 400
+
+
+class Time(NamedTuple):
+    """What learning curves are drawn against: a field of a log's lines, its scale and its name."""
+
+    field: str
+    scale: float
+    label: str
+
+
+TIMES = {
+    "decisions": Time("decisions", 1e-6, "decisions of the learner, millions"),
+    "minutes": Time("seconds", 1 / 60, "minutes of training"),
+}
+
+
+# ---- which runs are alike ------------------------------------------------------------------------
+
+
+def differing(runs: Sequence[RunFolder]) -> list[str]:
+    """The settings in which some runs differ, in the order of the recipe, without ``IGNORED``."""
+    names = dict.fromkeys(name for run in runs for name in run.settings)
+    told = (name for name in names if name.partition(".")[0] not in IGNORED)
+    return [name for name in told if len({repr(run.settings.get(name)) for run in runs}) > 1]
+
+
+def repeated(runs: Sequence[RunFolder]) -> Iterator[tuple[RunFolder, RunFolder]]:
+    """Runs of one recipe that have the seed of an earlier one, which comes first.
+
+    A recipe and a seed make one player, so that they are no two samples of what the recipe makes.
+    """
+    for place, run in enumerate(runs):
+        for earlier in runs[:place]:
+            if earlier.seed == run.seed and not differing([earlier, run]):
+                yield earlier, run
+                break
+
+
+def grouped(runs: Sequence[RunFolder], by: Sequence[str] = ()) -> dict[str, list[RunFolder]]:
+    """Runs that are alike, by what a legend calls them.
+
+    Args:
+        runs: the runs.
+        by: settings that tell groups apart (``name``, ``ppo.ent_coef``); none: all that make
+            another experiment, and the recipe's name.
+
+    Raises:
+        HeartsError: if no run has a setting of this name.
+    """
+    known = dict.fromkeys(name for run in runs for name in run.settings)
+    for name in by:
+        if name not in known:
+            raise HeartsError(
+                f"--by: {name!r} is not a setting of these runs; give one of "
+                + ", ".join(list(known)[:12])
+                + " ...",
+                value=name,
+            )
+    told = list(by) or ["name", *differing(runs)]
+    keys: dict[tuple[str, ...], list[RunFolder]] = {}
+    for run in runs:
+        keys.setdefault(tuple(repr(run.settings.get(name)) for name in told), []).append(run)
+    shown = list(by) or _fewest(told, list(keys))
+    labels = {key: _label(shown, group[0]) for key, group in keys.items()}
+    if not by and len(shown) > _MOST_SHOWN:  # then a folder's name says more
+        labels |= {key: group[0].path.name for key, group in keys.items() if len(group) == 1}
+    found: dict[str, list[RunFolder]] = {}
+    for key, group in keys.items():
+        label, number = labels[key], 1
+        while label in found:
+            number += 1
+            label = f"{labels[key]} ({number})"
+        found[label] = group
+    return found
+
+
+def _fewest(told: Sequence[str], keys: Sequence[tuple[str, ...]]) -> list[str]:
+    """Few of the settings that tell the groups apart, those that do so best first."""
+    chosen: list[int] = [] if len(keys) > 1 else [0]
+
+    def apart(places: Sequence[int]) -> int:
+        return len({tuple(key[place] for place in places) for key in keys})
+
+    while apart(chosen) < len(keys):
+        rest = [place for place in range(len(told)) if place not in chosen]
+        chosen.append(max(rest, key=lambda place: (apart([*chosen, place]), -place)))
+    return [told[place] for place in sorted(chosen)]
+
+
+def _label(shown: Sequence[str], run: RunFolder) -> str:
+    words = [
+        run.name if name == "name" else f"{name.rpartition('.')[2]} {run.settings.get(name)}"
+        for name in shown
+    ]
+    return ", ".join(words)
+
+
+# ---- the table of runs ---------------------------------------------------------------------------
+
+
+def table(runs: Sequence[RunFolder], settings: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+    """The columns and rows of a list of runs, with some of their settings."""
+    opponents = list(dict.fromkeys(name for run in runs for name in run.latest))
+    columns = ["run", "recipe", "seed", "decisions", "status"]
+    columns += [f"{OVER}{opponent}" for opponent in opponents]
+    is_exploited = any(run.of_kind(EXPLOITABILITY) for run in runs)
+    columns += [EXPLOITABILITY] * is_exploited
+    rows = []
+    for run in runs:
+        row = [str(run.path), run.name, str(run.seed), f"{run.decisions:,}", _status(run)]
+        latest = [run.latest.get(opponent) for opponent in opponents]
+        row += [format_margin(one["margin"], one["ci95"]) if one else "" for one in latest]
+        if is_exploited:
+            last = run.latest_exploitability
+            row.append(f"{exploitability_of(last):.3f}" if last else "")
+        rows.append([*row, *(str(run.settings.get(name, "")) for name in settings)])
+    return [*columns, *settings], rows
+
+
+def _status(run: RunFolder) -> str:
+    share = "" if run.share is None else f"{run.share:.0%} "
+    if run.is_training and run.seconds_left is not None:
+        return f"{share}training, about {format_seconds(run.seconds_left)} left"
+    return "finished" if run.status == "finished" else f"{share}{run.status}"
+
+
+# ---- learning curves -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One group of runs in one panel.
+
+    Attributes:
+        label: What the legend calls it.
+        runs: How many runs it is the mean of.
+        x: Millions of decisions, or minutes.
+        mean: The mean over the runs; the line of the only run.
+        low: One standard deviation over the runs below the mean; for a single run the lower end of
+            the 95 % interval of its evaluation, or the line itself where there is none.
+        high: The same above.
+    """
+
+    label: str
+    runs: int
+    x: list[float]
+    mean: list[float]
+    low: list[float]
+    high: list[float]
+
+    @property
+    def told(self) -> str:
+        """The label, with the number of runs."""
+        return f"{self.label} ({self.runs} runs, ± sd)" if self.runs > 1 else self.label
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything, of types that JSON knows."""
+        return asdict(self)
+
+
+def quantities(runs: Sequence[RunFolder]) -> list[str]:
+    """What can be drawn of these runs: ``over pro``, ``exploitability``, then what updates tell."""
+    opponents = dict.fromkeys(row["opponent"] for run in runs for row in run.of_kind("evaluation"))
+    names = [f"{OVER}{opponent}" for opponent in opponents]
+    if any(run.of_kind(EXPLOITABILITY) for run in runs):
+        names.append(EXPLOITABILITY)
+    fields = dict.fromkeys(
+        name
+        for run in runs
+        for row in (
+            *run.of_kind("update")[:1],
+            *run.of_kind("update")[-1:],
+        )  # pretraining comes first
+        for name, value in row.items()
+        if isinstance(value, float) and name != "seconds"
+    )
+    return [*names, *fields]
+
+
+def standing(runs: Sequence[RunFolder]) -> list[str]:
+    """What is drawn if nothing is said: the margins, and exploitability where it was computed."""
+    names = quantities(runs)
+    return [name for name in names if name.startswith(OVER) or name == EXPLOITABILITY]
+
+
+def chosen(runs: Sequence[RunFolder], asked: Sequence[str]) -> list[str]:
+    """The quantities that were asked for, by their full names; none asked for: ``standing``.
+
+    Raises:
+        HeartsError: if the runs have none of such a name.
+    """
+    known = quantities(runs)
+    found = []
+    for name in asked:
+        full = name if name in known else f"{OVER}{name}"
+        if full not in known:
+            raise HeartsError(
+                f"--y: {name!r} is not in these runs; choose from {', '.join(known)}", value=name
+            )
+        found.append(full)
+    if not asked and not standing(runs):
+        raise HeartsError(
+            "--y: these runs have no evaluation yet; wait for the first, or choose from "
+            + ", ".join(known)
+        )
+    return found or standing(runs)
+
+
+def curve(label: str, runs: Sequence[RunFolder], quantity: str, x: str) -> Curve | None:
+    """The curve of a group; None where none of its runs has the quantity.
+
+    Where runs were measured at different places, each is interpolated linearly, over the range
+    that all of them have.
+    """
+    lines = [line for run in runs if len((line := _line(run, quantity, x))[0])]
+    if not lines:
+        return None
+    if len(lines) == 1:
+        places, values, low, high = lines[0]
+    else:
+        first = max(line[0][0] for line in lines)
+        last = min(line[0][-1] for line in lines)
+        places = np.unique(np.concatenate([line[0] for line in lines]))
+        places = places[(places >= first) & (places <= last)]
+        if not len(places):  # they have no range in common
+            return None
+        table = np.array([np.interp(places, line[0], line[1]) for line in lines])
+        values, spread = table.mean(0), table.std(0, ddof=1)
+        low, high = values - spread, values + spread
+    kept = np.unique(np.linspace(0, len(places) - 1, _MOST_POINTS).round().astype(int))
+    shown = [array[kept].tolist() for array in (places, values, low, high)]
+    return Curve(label, len(lines), *shown)
+
+
+_Line = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+def _line(run: History, quantity: str, x: str) -> _Line:
+    """Places, values and both ends of the interval of one run, by ascending place."""
+    if quantity.startswith(OVER):
+        rows = [
+            row for row in run.of_kind("evaluation") if row["opponent"] == quantity[len(OVER) :]
+        ]
+        found = [(row["margin"], *row["ci95"]) for row in rows]
+    elif quantity == EXPLOITABILITY:
+        rows = run.of_kind(EXPLOITABILITY)
+        found = [(exploitability_of(row),) * 3 for row in rows]
+    else:
+        kind = EXPLOITABILITY if quantity in EXPLOITED else "update"
+        rows = [row for row in run.of_kind(kind) if isinstance(row.get(quantity), float)]
+        found = [(row[quantity],) * 3 for row in rows]
+    places = np.array([row[TIMES[x].field] * TIMES[x].scale for row in rows])
+    values = np.array(found, np.float64).reshape(len(rows), 3)
+    finite = np.flatnonzero(np.isfinite(values).all(1))  # a run that diverges logs others too
+    order = finite[np.unique(places[finite], return_index=True)[1]]
+    values = values[order]
+    return places[order], values[:, 0], values[:, 1], values[:, 2]
+
+
+def curves(groups: Mapping[str, Sequence[RunFolder]], quantity: str, x: str) -> list[Curve]:
+    """The curves of all groups that have the quantity."""
+    found = (curve(label, runs, quantity, x) for label, runs in groups.items())
+    return [one for one in found if one is not None]
+
+
+def axis_label(quantity: str) -> str:
+    """What the vertical axis of a quantity says."""
+    if quantity.startswith(OVER):
+        return f"margin {quantity}, points a deal"
+    if quantity == EXPLOITABILITY:
+        return "exploitability, points a deal"
+    return quantity.replace("_", " ")
+
+
+def draw(
+    groups: Mapping[str, Sequence[RunFolder]], wanted: Sequence[str], x: str, path: Path
+) -> None:
+    """Draw a panel for each quantity, side by side, into a PNG, SVG or PDF file.
+
+    Raises:
+        HeartsError: if the suffix is another, or there is no such folder.
+    """
+    from matplotlib.figure import Figure
+
+    columns = min(len(wanted), 3)
+    number = -(-len(wanted) // columns)
+    figure = Figure(figsize=(5.2 * columns, 3.6 * number + 0.4), layout="constrained")
+    panels = figure.subplots(number, columns, squeeze=False).flat
+    style = styles(list(groups))
+    lines: dict[str, Any] = {}
+    for axes, quantity in zip(panels, wanted, strict=False):
+        found = curves(groups, quantity, x)
+        drawn = _panel(axes, found, quantity, [style[one.label] for one in found])
+        lines = drawn | lines  # the first panel's line stands for the curve in the legend
+        axes.set_ylabel(literal(axis_label(quantity)))
+        axes.set_xlabel(TIMES[x].label)
+        axes.spines[["top", "right"]].set_visible(False)
+    for axes in list(figure.axes)[len(wanted) :]:
+        axes.remove()
+    longest = max((len(label) for label in lines), default=1)
+    figure.legend(
+        lines.values(),
+        lines.keys(),
+        loc="outside upper center",
+        ncols=max(1, min(len(lines), 55 * columns // (longest + 8))),
+        frameon=False,
+    )
+    save_figure(figure, path)
+
+
+def draw_curve(path: Path, run: History, title: str) -> None:
+    """Draw a run's evaluations against decisions and minutes into a PNG file.
+
+    Args:
+        path: the file.
+        run: its log; exploitabilities get panels of their own.
+        title: of the picture.
+    """
+    from matplotlib.figure import Figure
+
+    short = short_names(list(run.latest))
+    shown = {OVER: {f"{OVER}{name}": f"{OVER}{label}" for name, label in short.items()}}
+    if run.of_kind(EXPLOITABILITY):
+        shown[EXPLOITABILITY] = EXPLOITED
+    style = styles(list(short.values())) | styles(list(EXPLOITED.values()))
+    figure = Figure(figsize=(11, 4.5 * len(shown)), layout="constrained")
+    figure.suptitle(wrapped(title, 110))
+    panels = figure.subplots(len(shown), 2, sharey="row", squeeze=False)
+    for row, (quantity, names) in zip(panels, shown.items(), strict=True):
+        for axes, x in zip(row, TIMES, strict=True):
+            lines = [(label, _line(run, name, x)) for name, label in names.items()]
+            found = [
+                Curve(label, 1, *(array.tolist() for array in line))
+                for label, line in lines
+                if len(line[0])
+            ]
+            looks = [style[one.label.removeprefix(OVER)] for one in found]
+            drawn = _panel(axes, found, quantity, looks)
+            if drawn and x == "decisions":
+                axes.legend(drawn.values(), drawn.keys(), loc="best")
+    panels[0][0].set_ylabel("margin, points a deal (95 % interval)")
+    if EXPLOITABILITY in shown:
+        panels[1][0].set_ylabel("exploitability, points a deal")
+    for axes, time in zip(panels[-1], TIMES.values(), strict=True):
+        axes.set_xlabel(time.label)
+    save_figure(figure, path, dpi=120)
+
+
+def _panel(
+    axes: Axes, found: Sequence[Curve], quantity: str, looks: Sequence[tuple[str, str]]
+) -> dict[str, Any]:
+    """Draw the curves of a quantity, each with a colour and a marker; their lines by label."""
+    lines = {}
+    for one, (color, marker) in zip(found, looks, strict=True):
+        (line,) = axes.plot(
+            one.x,
+            one.mean,
+            color=color,
+            marker=marker,
+            markersize=4,
+            markevery=max(1, len(one.x) // 12),
+            linewidth=1.4,
+        )
+        axes.fill_between(one.x, one.low, one.high, color=color, alpha=0.2, linewidth=0)
+        lines[literal(one.told)] = line
+    if quantity.startswith(OVER):
+        axes.axhline(0.0, color="black", linewidth=0.8)
+    if quantity == EXPLOITABILITY:
+        axes.set_yscale("log")
+    axes.grid(alpha=0.3)
+    return lines
+
+
+# ---- the model card ------------------------------------------------------------------------------
+
+
+def write_card(
+    run_dir: Path,
+    evaluations: Sequence[Mapping[str, Any]] = (),
+    meta: Checkpoint | None = None,
+) -> Path:
+    """Write the model card of the player in a run folder, and return its path.
+
+    Args:
+        run_dir: the folder.
+        evaluations: figures to show (as ``Evaluation.to_json`` gives them) instead of those from
+            the training.
+        meta: what the player is; None: as its file says.
+    """
+    if meta is None:
+        _, meta = read_checkpoint(run_dir)
+    text = format_card(meta, list(evaluations) or meta.training.get("evaluations", []))
+    path = run_dir / CARD_NAME
+    write_whole(path, text.encode())
+    return path
+
+
+def _taught_by(config: Mapping[str, Any]) -> dict[str, str]:
+    """Whom the player has learnt from besides play, by a complete recipe."""
+    found = {}
+    taught = config.get("pretraining", {})
+    if number := taught.get("positions"):
+        what = (
+            "which card `pimc` takes"
+            if taught["target"] == "action"
+            else "what every card is worth double dummy"
+        )
+        found["Pretraining"] = f"{number:,} positions, {what}"
+    ppo = config.get("ppo", {})
+    magnet = ppo.get("magnet", AVERAGE)  # runs from before there was another have none
+    if ppo.get("magnet_coef") and magnet != AVERAGE:
+        found["Teacher"] = f"`{magnet}`, towards whose policy it was pulled"
+    return found
+
+
+def format_card(meta: Checkpoint, evaluations: Sequence[Mapping[str, Any]]) -> str:
+    """The model card, Markdown, of a player's header and its evaluations."""
+    training, layers = meta.training, meta.layers
+    lines = [f"# {training.get('name', 'player')}: a player of {meta.rules.name}", ""]
+    sizes = " - ".join(str(size) for size in layers)
+    facts = {
+        "Rules": f"`{meta.rules.name}`",
+        "Observation": f"`{meta.encoder}`, {layers[0]} numbers",
+        "Network": f"{sizes}, {meta.activation}; {meta.num_weights:,} weights",
+        "Algorithm": training.get("algorithm", "unknown"),
+        **_taught_by(with_present_names(training.get("config", {}))),
+        "Trained for": f"{training.get('decisions', 0):,} decisions in "
+        f"{training.get('minutes', 0):.1f} minutes ({training.get('updates', 0):,} updates)",
+        "Seed": training.get("seed", "unknown"),
+        "Command": f"`{training.get('command', 'unknown')}`",
+        "Versions": ", ".join(f"{k} {v}" for k, v in training.get("versions", {}).items()),
+    }
+    lines += [f"- **{name}:** {value}" for name, value in facts.items()]
+    lines += ["", "## Trained against", ""]
+    for phase in training.get("schedule", []):
+        who = ", ".join(f"{name} (weight {w:g})" for name, w in phase["opponents"].items())
+        lines.append(f"- until {phase['until']:.0%} of the budget: {who}")
+    lines.append("")
+    if any("self" in phase["opponents"] for phase in training.get("schedule", [])):
+        lines.append("`self` stands for this player, as it is and as it was during the training.")
+    lines += ["It met no other opponents in training.", "", "## Evaluation", ""]
+    exploited = training.get("exploitability")
+    if exploited:
+        lines += [
+            "Exploitability, the mean margin of an exact best response: "
+            + ", ".join(
+                f"{exploited[name]:.3f} ({what})"
+                for name, what in EXPLOITED.items()
+                if name in exploited
+            )
+            + ".",
+            "",
+        ]
+    if not evaluations:
+        lines += ["None yet; run `hearts evaluate`.", ""]
+        return "\n".join(lines)
+    lines += [
+        "Margin: the others' mean points minus the player's own, per deal, over duplicate deals "
+        "(each played with the player in every seat); the player takes its preferred action.",
+        "",
+        "| opponent | margin | 95 % interval | deals | seed | trained against |",
+        "|---|---|---|---|---|---|",
+    ]
+    met = {name for phase in training.get("schedule", []) for name in phase["opponents"]}
+    for row in evaluations:
+        low, high = row["ci95"]
+        lines.append(
+            f"| {row['opponent']} | {row['margin']:+.2f} | {low:+.2f} to {high:+.2f} "
+            f"| {row['deals']:,} | {row['seed']} | {'yes' if row['opponent'] in met else 'no'} |"
+        )
+    return "\n".join([*lines, ""])
