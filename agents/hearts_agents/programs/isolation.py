@@ -47,7 +47,7 @@ from hearts_agents.programs.process import (
     python_environment,
 )
 from hearts_agents.spec import AgentSpec
-from hearts_agents.user_code import describe
+from hearts_agents.user_code import blamed, describe
 from hearts_env import HeartsError, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.solve.best_response import policy_asker
@@ -135,14 +135,12 @@ class _Process(LineProcess):
 
 
 def _pickled(name: str, agent: Any) -> str:
-    try:
+    with blamed(
+        f"agent: {name!r} cannot be sent to a process of its own",
+        "name it as FILE.py:CLASS, or omit isolate",
+        value=name,
+    ):
         return base64.b64encode(pickle.dumps(agent)).decode()
-    except Exception as error:
-        raise HeartsError(
-            f"agent: {name!r} cannot be sent to a process of its own ({describe(error)}); name it "
-            "as FILE.py:CLASS, or omit isolate",
-            value=name,
-        ) from None
 
 
 class Enquiry(_Process):
@@ -368,14 +366,12 @@ class _Served:
         if self._hello["spec"] is not None:
             spec = AgentSpec.parse(self._hello["spec"])
             return spec, spec.make(0)
-        try:
+        with blamed(
+            f"agent: {self._hello['name']!r} cannot be made in a process of its own",
+            "name it as FILE.py:CLASS, or omit isolate",
+        ):
             spec = AgentSpec.parse(pickle.loads(base64.b64decode(self._hello["agent"])))
             return spec, spec.make()
-        except BaseException as error:
-            raise HeartsError(
-                f"agent: {self._hello['name']!r} cannot be made in a process of its own "
-                f"({describe(error)}); name it as FILE.py:CLASS, or omit isolate"
-            ) from None
 
     def player(self, message: dict[str, Any]) -> bytes:
         spec, agent = self._entered
