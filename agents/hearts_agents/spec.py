@@ -24,6 +24,7 @@ from hearts_agents.programs.program_agent import EXEC, ExternalAgent, program_fi
 from hearts_agents.registry import (
     CHECKPOINT_SUFFIX,
     FILES,
+    FORMATS,
     OWN,
     VERSIONS,
     WEIGHTS_ALONE,
@@ -44,6 +45,7 @@ from hearts_agents.user_code import blamed, code_file, declared_files, find_code
 from hearts_env import CheckpointError, HeartsError, Rules
 from hearts_env.support.errors import did_you_mean, quoted
 from hearts_env.support.files import kind_of
+from hearts_env.support.tensors import format_of
 
 _CODE = re.compile(r"(.+\.py|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):[A-Za-z_]\w*")
 """Code: the file or module, and what in it makes the agent; no module is named ``exec``."""
@@ -433,4 +435,7 @@ def _path_factory(path: str) -> Factory:
     if path.lower().endswith(_OF_WEIGHTS):
         raise CheckpointError(f"agent: {quoted(path)} is not a player's file; {WEIGHTS_ALONE}")
     suffix = next((suffix for suffix in FILES if path.endswith(suffix)), CHECKPOINT_SUFFIX)
-    return functools.partial(loaded_from(FILES[suffix]), path)
+    place = FILES[suffix]
+    if suffix == CHECKPOINT_SUFFIX:
+        place = FORMATS.get(format_of(path) or "", place)
+    return functools.partial(loaded_from(place), path)
