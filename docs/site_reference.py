@@ -195,7 +195,7 @@ API = {
             *(f"hearts_train.measure.analysis.{n}" for n in ("analyse", "Analysis", "Moment")),
             *(f"hearts_train.measure.attack.{name}" for name in ("Assault", "Attack", "Gain")),
             "hearts_train.measure.benchmark.Benchmark",
-            *(f"hearts_train.measure.equity.{n}" for n in ("match_equity", "measure_results")),
+            *(f"hearts_train.measure.equity.{n}" for n in ("simulated_equity", "measure_results")),
             *(f"hearts_train.measure.aggregates.{n}" for n in ("aggregate", "compare_runs")),
             "hearts_train.measure.intervals.mean_and_interval",
         ),
