@@ -25,7 +25,7 @@ def train(
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting.")
     ] = None,
     resume: Annotated[
-        Path | None, typer.Option("--resume", metavar="RUN", help="Go on with a run's folder.")
+        Path | None, typer.Option("--resume", metavar="RUN", help="Continue a run's folder.")
     ] = None,
     run: RunFolder = None,
     allow_code: AllowCode = False,

@@ -46,7 +46,7 @@ def train_and_evaluate(
     if not result.is_finished:
         with contextlib.suppress(OSError):  # after SIGHUP there is no longer a terminal
             console.note(
-                f"stopped after {result.decisions:,} decisions; go on with: "
+                f"stopped after {result.decisions:,} decisions; continue with: "
                 f"hearts train --resume {result.run_dir}"
                 + " --allow-code"
                 * any(AgentSpec.parse(name).runs_code for name in config.agents)

@@ -77,7 +77,7 @@ class EnvConfig(_Section):
     @classmethod
     def _is_for_networks(cls, observation: str) -> str:
         if observation == "bits":
-            raise ValueError("bits are packed, eight in a number; give flat, which tells the same")
+            raise ValueError("bits are packed, eight in a number; give flat, which says the same")
         return observation
 
     @field_validator("seat")

@@ -184,7 +184,7 @@ class Learner:
         if state.games != self._games_key:
             parts.pop("games", None)
         elif "games" not in parts:
-            parts["games"] = {}  # what is missing will be told
+            parts["games"] = {}  # the restore names what is missing
         try:
             self._restore_parts(parts)
             for past in self.pasts:

@@ -413,7 +413,7 @@ class RunFolder(History):
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds until its end at its mean pace; None if that cannot be told."""
+        """Seconds until its end at its mean pace; None if it is unknown."""
         if not self.share or not self.seconds:
             return None
         return self.seconds * (1 - self.share) / self.share
@@ -482,7 +482,7 @@ def find_runs(places: Sequence[Path]) -> tuple[list[RunFolder], list[str]]:
     """The runs in or under some folders, oldest first, and what could not be read.
 
     A run that is named itself must be whole; one that is only found under a folder and cannot be
-    read is told of, and left out.
+    read is reported, and left out.
 
     Raises:
         CheckpointError: if there is no such folder, or it is no run and has none in it.

@@ -41,7 +41,7 @@ _SMALL_HAND = 6
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a training run has come to."""
+    """The result of a training run."""
 
     run_dir: Path
     checkpoint: Path
@@ -70,7 +70,7 @@ def train(
     *,
     progress: bool = True,
 ) -> RunResult:
-    """Train a player, or go on training one.
+    """Train a player, or continue a run.
 
     Ctrl-C, SIGTERM and SIGHUP end the run after the update under way, with everything saved;
     positions of pretraining that are being gathered are gathered again on resuming.
@@ -78,7 +78,7 @@ def train(
     Args:
         config: the recipe; None: the defaults, or the resumed run's own.
         run_dir: folder of a new run; None: a new one, ``runs/NAME-1`` or a higher number.
-        resume: folder of a run to go on with. A `config` then replaces the run's own (a larger
+        resume: folder of a run to continue. A `config` then replaces the run's own (a larger
             budget, say), but not its rules, observation, network or seed. Code that the run's own
             recipe names is not run unless ``hearts_agents.allow_code`` was called.
         progress: show how it goes, on standard error.
@@ -115,27 +115,12 @@ def train(
 def _check_same(before: TrainConfig, config: TrainConfig, folder: Path) -> None:
     """Refuse to resume with what the weights were not made for."""
     fix = f"leave it as in {folder / runs.CONFIG_NAME}, or start a new run"
-    for key in ("rules", "players", "observation"):
-        old, new = getattr(before.env, key), getattr(config.env, key)
+    keys = ("env.rules", "env.players", "env.observation", "algorithm", "seed")
+    for key in (*keys, *ALGORITHMS[config.algorithm].memories):
+        old, new = (operator.attrgetter(key)(one) for one in (before, config))
         if old != new:
             raise ConfigError(
-                f"env.{key}: {new!r} cannot replace {old!r} in a resumed run; {fix}", value=new
-            )
-    if before.algorithm != config.algorithm:
-        raise ConfigError(
-            f"algorithm: {config.algorithm} cannot replace {before.algorithm} in a resumed run; "
-            f"{fix}"
-        )
-    if before.seed != config.seed:
-        raise ConfigError(
-            f"seed: {config.seed} cannot replace {before.seed} in a resumed run; {fix}"
-        )
-    for key in ALGORITHMS[config.algorithm].memories:
-        size, new_size = (operator.attrgetter(key)(one) for one in (before, config))
-        if size != new_size:
-            raise ConfigError(
-                f"{key}: {new_size} cannot replace {size} in a resumed run, whose memories keep "
-                f"their sizes; {fix}"
+                f"{key}: {new!r} cannot replace {old!r} in a resumed run; {fix}", value=new
             )
     if before.network != config.network:
         raise ConfigError(f"network: the sizes of a resumed run cannot change; {fix}")
@@ -219,13 +204,13 @@ class Trainer:
                     continue
                 if self.learner.progress >= 1.0:
                     break
-                begun = clock.now()
+                begin = clock.now()
                 if not self._prepare(display):
                     break
                 row = self.learner.update()
                 counters.seconds = before + clock.now() - start
                 if "pretraining" in row:
-                    counters.pretraining_seconds += clock.now() - begun
+                    counters.pretraining_seconds += clock.now() - begin
                 metrics.write("update", counters.decisions, row | {"seconds": counters.seconds})
                 display.update(metrics)
                 if clock.now() - saved >= self.config.checkpoint.every_seconds:
@@ -390,7 +375,7 @@ def _saving(run_dir: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise CheckpointError(
-            f"run: {_file_fault(error)}; see to it, then go on with --resume {run_dir}"
+            f"run: {_file_fault(error)}; see to it, then continue with --resume {run_dir}"
         ) from error
 
 
