@@ -13,15 +13,15 @@ import yaml
 
 from hearts_env import HeartsError
 from hearts_train.learn.config import ALGORITHMS, OF_VALUES, SELF, ConfigError, Name, TrainConfig
-from hearts_train.learn.learner import Learner
-from hearts_train.learn.ppo import PPOLearner
-from hearts_train.learn.recipes import (
+from hearts_train.learn.config_files import (
     RENAMED,
     load_config,
     make_config,
     shipped_configs,
     with_present_names,
 )
+from hearts_train.learn.learner import Learner
+from hearts_train.learn.ppo import PPOLearner
 from tests.refusals import refused
 
 

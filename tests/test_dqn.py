@@ -16,13 +16,13 @@ from hearts_env.encoders import make_encoder
 from hearts_env.solve.best_response import exploit
 from hearts_env.support.errors import HeartsError
 from hearts_train.learn.config import ConfigError
+from hearts_train.learn.config_files import make_config
 from hearts_train.learn.dqn import DQNLearner, transitions
 from hearts_train.learn.games import END, PENDING
 from hearts_train.learn.log import read_metrics
 from hearts_train.learn.monte_carlo import epsilon_greedy
 from hearts_train.learn.nfsp import NFSPLearner, draw_responses
 from hearts_train.learn.ppo_kernel import FIGURES
-from hearts_train.learn.recipes import make_config
 from hearts_train.learn.replay import Column, Memory, Reservoir, seen
 from hearts_train.learn.report import curves
 from hearts_train.learn.runs import find_runs

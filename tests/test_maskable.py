@@ -19,13 +19,13 @@ from hearts_env.solve.best_response import best_response, policy_of
 from hearts_env.solve.tree import Tree
 from hearts_train.learn.actor_critic import TorchNetwork
 from hearts_train.learn.config import EnvConfig, NetworkConfig, PPOConfig
+from hearts_train.learn.config_files import load_config
 from hearts_train.learn.maskable import (
     CompactRolloutBuffer,
     HeartsPolicy,
     policy_kwargs,
     policy_tensors,
 )
-from hearts_train.learn.recipes import load_config
 from hearts_train.learn.training import Trainer
 
 

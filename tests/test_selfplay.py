@@ -18,9 +18,9 @@ from hearts_env.solve.tree import Tree
 from hearts_train.learn import games as sp
 from hearts_train.learn.actor_critic import ActorCritic, Adam, Replicas, find_precision
 from hearts_train.learn.config import ConfigError, NetworkConfig
+from hearts_train.learn.config_files import load_config
 from hearts_train.learn.ppo import PPOLearner
 from hearts_train.learn.ppo_kernel import FIGURES, Clip, objective
-from hearts_train.learn.recipes import load_config
 from tests.refusals import refused
 
 

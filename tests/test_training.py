@@ -12,7 +12,7 @@ from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_env import HeartsError
 from hearts_train.learn import runs, training
 from hearts_train.learn.config import ConfigError
-from hearts_train.learn.recipes import load_config
+from hearts_train.learn.config_files import load_config
 from hearts_train.learn.training import Trainer, train
 from tests.refusals import refused
 from tests.test_fair_play import assert_no_number_leads_to_the_deals

@@ -106,7 +106,7 @@ class SelfPlayGames:
         """Games that wait for ``begin``.
 
         Args:
-            config: the recipe.
+            config: all settings.
             rules: of the games.
             encoder: what the learner sees.
             pool: the opponents; only these games draw from it.

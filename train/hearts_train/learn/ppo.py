@@ -1,7 +1,7 @@
 """Proximal policy optimisation by self-play: every seat is the learner, from its own decisions.
 
 An update (Schulman et al. 2017) plays, estimates and learns; the numbers are those of ``ppo`` in
-the recipe:
+the config:
 
 1. **Play** (``games.py``): all games stand at a decision of the learner. One forward pass gives
    logits and values for whoever is to move, an action is drawn, the games play on; ``num_steps``
@@ -379,7 +379,7 @@ def find_magnet(
     """What gives the magnet's logits of observations, on the processor; None: there is none.
 
     Args:
-        config: the recipe.
+        config: all settings.
         rules: its game.
         encoder: what the learner sees.
         average: the network that is the average of the learner's weights, if it has one.
@@ -406,8 +406,8 @@ def _trained_player(name: str, rules: Rules, encoder: Encoder) -> NetworkAgent:
             "folder or checkpoint",
             value=name,
         )
-    recipe = agent.checkpoint.training.get("config") if agent.checkpoint else None
-    algorithm = recipe.get("algorithm") if isinstance(recipe, dict) else None
+    config = agent.checkpoint.training.get("config") if agent.checkpoint else None
+    algorithm = config.get("algorithm") if isinstance(config, dict) else None
     if algorithm in OF_VALUES:
         raise ConfigError(
             f"ppo.magnet: {name!r} has learnt by {algorithm} what actions are worth, and no policy "

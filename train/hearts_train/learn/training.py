@@ -28,10 +28,10 @@ from hearts_env.support.files import removed_if_unused, write_whole
 from hearts_env.support.interrupts import Interrupted, noted_interrupt
 from hearts_train.learn import runs
 from hearts_train.learn.config import ALGORITHMS, ConfigError, TrainConfig
+from hearts_train.learn.config_files import load_config, make_config
 from hearts_train.learn.display import Display
 from hearts_train.learn.learner import Learner
 from hearts_train.learn.log import Metrics, exploitability_of
-from hearts_train.learn.recipes import load_config, make_config
 from hearts_train.learn.report import EXPLOITED, draw_curve, write_card
 from hearts_train.measure.evaluation import Evaluation, evaluate
 
@@ -76,17 +76,17 @@ def train(
     positions of pretraining that are being gathered are gathered again on resuming.
 
     Args:
-        config: the recipe; None: the defaults, or the resumed run's own.
+        config: the config; None: the defaults, or the resumed run's own.
         run_dir: folder of a new run; None: a new one, ``runs/NAME-1`` or a higher number.
         resume: folder of a run to continue. A `config` then replaces the run's own (a larger
             budget, say), but not its rules, observation, network or seed. Code that the run's own
-            recipe names is not run unless ``hearts_agents.allow_code`` was called.
+            config names is not run unless ``hearts_agents.allow_code`` was called.
         progress: show how it goes, on standard error.
 
     Raises:
         ConfigError: a setting that cannot be used; nothing has been written.
         CheckpointError: a folder that cannot be resumed, is in use, or cannot be written.
-        HeartsError: the recipe of a resumed run names code that is not trusted.
+        HeartsError: the config of a resumed run names code that is not trusted.
         DivergenceError: the weights have become infinite; what was saved before stands.
     """
     with contextlib.ExitStack() as stack:
@@ -127,7 +127,7 @@ def _check_same(before: TrainConfig, config: TrainConfig, folder: Path) -> None:
 
 
 def make_learner(config: TrainConfig, state: runs.State | None = None) -> Learner:
-    """The learner of the recipe's algorithm; see ``Learner``."""
+    """The learner of the config's algorithm; see ``Learner``."""
     made: type[Learner] = ALGORITHMS[config.algorithm].load()
     return made(config, state)
 
@@ -139,7 +139,7 @@ class Trainer:
         """Make everything; nothing is written.
 
         Args:
-            config: the recipe.
+            config: all settings.
             state: what to go on from.
 
         Raises:
@@ -450,7 +450,7 @@ def train_attacker(
 def attacker_config(
     agent: str, rules: Rules, seconds: float | None, decisions: int | None, seed: int
 ) -> TrainConfig:
-    """The recipe of an attacker of `agent`.
+    """The config of an attacker of `agent`.
 
     Raises:
         HeartsError: as ``train_attacker``.

@@ -147,7 +147,7 @@ def rules_of(run: RunFolder) -> Rules:
     """The rules that a run learns to play.
 
     Raises:
-        HeartsError: if its recipe names none that are known.
+        HeartsError: if its config names none that are known.
     """
     name, players = run.settings.get("env.rules"), run.settings.get("env.players")
     return Rules.make(str(name), players if isinstance(players, int) else None)
