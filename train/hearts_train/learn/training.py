@@ -162,11 +162,6 @@ class Trainer:
         self.counters = self.learner.counters
         self._stopped: Callable[[], int] = lambda: 0
 
-    @property
-    def title(self) -> str:
-        """What the run is called in pictures."""
-        return f"{self.config.name}: {self.learner.rules.name}"
-
     # -- the run -----------------------------------------------------------------------------------
     def run(self, run_dir: Path, *, is_shown: bool) -> RunResult:
         """Train until the budget is spent or somebody stops it; files in `run_dir`.
@@ -323,7 +318,8 @@ class Trainer:
         }
 
     def _draw(self, run_dir: Path, metrics: Metrics) -> None:
-        draw_curve(run_dir / runs.CURVE_NAME, metrics, self.title)
+        title = f"{self.config.name}: {self.learner.rules.name}"
+        draw_curve(run_dir / runs.CURVE_NAME, metrics, title)
 
     def checkpoint(self, run_dir: Path, metrics: Metrics) -> Checkpoint:
         """What the player is, as its file will say."""
