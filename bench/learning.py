@@ -16,8 +16,8 @@ from pathlib import Path
 
 from hearts_env import __version__
 from hearts_env.support.files import write_json
+from hearts_train.learn.config_files import load_config
 from hearts_train.learn.learner import Learner
-from hearts_train.learn.recipes import load_config
 from hearts_train.learn.training import make_learner
 from hearts_train.measure.evaluation import platform_versions
 

@@ -270,8 +270,8 @@ def pro_against_itself() -> Iterator[str]:
 def train(figure: str, seed: int) -> None:
     """Train a recipe for its budget in decisions, evaluate the player, and write its file."""
     from hearts_train.command.reports import evaluate_against
+    from hearts_train.learn.config_files import load_config
     from hearts_train.learn.log import read_metrics
-    from hearts_train.learn.recipes import load_config
     from hearts_train.learn.training import train as train_player
 
     training = TRAININGS[figure]

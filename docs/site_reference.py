@@ -204,7 +204,7 @@ API = {
         "Training and data",
         "Recipes, training runs, policies of other libraries, datasets, OpenSpiel.",
         (
-            *(f"hearts_train.learn.recipes.{name}" for name in ("load_config", "make_config")),
+            *(f"hearts_train.learn.config_files.{name}" for name in ("load_config", "make_config")),
             *(f"hearts_train.learn.training.{name}" for name in ("train", "RunResult")),
             "hearts_train.learn.export.export_policy",
             "hearts_train.offline.folder.make_dataset",

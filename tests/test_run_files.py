@@ -20,8 +20,8 @@ from hearts_env import CheckpointError, HeartsError
 from hearts_train.command.cli import app
 from hearts_train.learn import log, runs
 from hearts_train.learn.config import ConfigError
+from hearts_train.learn.config_files import load_config
 from hearts_train.learn.learner import Learner
-from hearts_train.learn.recipes import load_config
 from hearts_train.learn.training import Trainer, train
 from tests.faults import KINDS, Died, Faults
 from tests.refusals import refused

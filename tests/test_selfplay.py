@@ -18,9 +18,9 @@ from hearts_env.solve.tree import Tree
 from hearts_train.learn import games as sp
 from hearts_train.learn.actor_critic import ActorCritic, Adam, Replicas, find_precision
 from hearts_train.learn.config import ConfigError, NetworkConfig
+from hearts_train.learn.config_files import load_config
 from hearts_train.learn.ppo import PPOLearner
 from hearts_train.learn.ppo_kernel import FIGURES, Clip, objective
-from hearts_train.learn.recipes import load_config
 from tests.refusals import refused
 
 
@@ -178,30 +178,6 @@ def test_adam_is_that_of_torch():
 def play(made: PPOLearner, steps: int) -> sp.Rows:
     made._collect(0, steps)
     return made.games[0].rows
-
-
-@pytest.mark.parametrize("reward", ["margin", "trick", "win"])
-def test_the_seats_of_a_deal_earn_the_opposite_of_each_other(reward):
-    made = learner(f"env.reward={reward}", "ppo.num_steps=40", "env.skip_forced=false")
-    rows, games = play(made, 40), made.games[0]
-    ended = np.flatnonzero(rows.nexts[: games.size] == sp.END)
-    totals = np.zeros(games.size)
-    for row in range(games.size - 1, -1, -1):  # what its seat earns from here on
-        after = rows.nexts[row]
-        totals[row] = rows.rewards[row] + (totals[after] if after >= 0 else 0.0)
-    firsts = np.setdiff1d(np.arange(games.size), rows.nexts[: games.size])
-    of_game: dict[tuple[int, int], list[float]] = {}
-    deal = np.zeros(32, np.int64)
-    for row in range(games.size):  # row = step * games + game
-        if row in firsts:
-            game = row % 32
-            of_game.setdefault((game, int(deal[game])), []).append(totals[row])
-            deal[game] += len(of_game[game, int(deal[game])]) == 2
-    whole = [pair for (game, n), pair in of_game.items() if n < deal[game] - 1]
-    assert len(whole) > 50
-    assert len(ended) >= 2 * len(whole)
-    assert np.abs([sum(pair) for pair in whole]).max() < 1e-6
-    assert np.abs([pair[0] for pair in whole]).max() > 0.1
 
 
 def pay(game: Game, kind: str) -> list[float]:
@@ -426,19 +402,6 @@ def test_rules_that_leave_nothing_to_decide_are_refused():
 
 
 # ---- results -------------------------------------------------------------------------------------
-@pytest.mark.parametrize("threads", [1, 2])
-def test_the_same_seed_gives_the_same_player_and_another_seed_another(threads):
-    def weights(seed: int) -> Any:
-        made = learner(f"threads={threads}", f"seed={seed}")
-        for _ in range(4):
-            made.update()
-        return made.tensors()
-
-    one, two, other = weights(0), weights(0), weights(1)
-    assert all(np.array_equal(one[name], two[name]) for name in one)
-    assert not np.array_equal(one["policy.0.weight"], other["policy.0.weight"])
-
-
 @pytest.mark.slow
 def test_a_tiny_game_is_learnt_to_its_known_value():
     """`micro` from self-play alone: what a best response wins from it is little."""

@@ -68,7 +68,7 @@ class Learner:
         """Begin; the subclass goes on.
 
         Args:
-            config: the recipe.
+            config: all settings.
             state: what to go on from.
 
         Raises:
@@ -184,7 +184,7 @@ class Learner:
         if state.games != self._games_key:
             parts.pop("games", None)
         elif "games" not in parts:
-            parts["games"] = {}  # what is missing will be told
+            parts["games"] = {}  # the restore names what is missing
         try:
             self._restore_parts(parts)
             for past in self.pasts:
@@ -268,7 +268,7 @@ class NetworkLearner(Learner):
         """Make everything, as ``Learner`` has it.
 
         Args:
-            config: the recipe.
+            config: all settings.
             replicas: of the network, whose gradients can be computed side by side.
             state: what to go on from.
 
@@ -384,7 +384,7 @@ class Snapshots:
         """Start with blank networks, until the first snapshot is taken.
 
         Args:
-            config: the recipe.
+            config: all settings.
             rules: of the games.
             encoder: of what the networks see.
             greedy: snapshots do what they prefer; False: they draw from the policy.
@@ -454,7 +454,7 @@ class Snapshots:
         for number, layers in stored.items():
             if layers.keys() != like.keys():
                 raise HeartsError(
-                    f"snapshot/{number}: its layers are not those of the recipe; "
+                    f"snapshot/{number}: its layers are not those of the config; "
                     "take another checkpoint"
                 )
             for name, own in like.items():

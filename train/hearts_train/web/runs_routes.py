@@ -30,7 +30,7 @@ def routes() -> list[BaseRoute]:
 
 async def ask_runs(request: Request) -> Response:
     """All runs: how far they are, what they win, in what they differ."""
-    return await _answer(_shelf(request).told)
+    return await _answer(_shelf(request).listing)
 
 
 async def ask_curves(request: Request) -> Response:
