@@ -394,7 +394,7 @@ def test_past_snapshots_play_as_the_player_does(algorithm, is_mixed):
     """A softmax of action values would play nearly at random."""
     made = learner(algorithm, self_play={"latest_share": 0.5, "keep": 1, "keep_every": 1})
     made.update()
-    past = made.pasts[0].agents[1]
+    past = made.opponents[0].snapshots[1]
     views = made.games[0].batch.views(np.arange(64))
     is_same = np.array_equal(past.act_batch(views), made.agent().act_batch(views))
     assert is_same != is_mixed

@@ -251,7 +251,7 @@ def test_only_the_learners_seats_are_learnt_from_where_it_meets_opponents(seat):
     opponents = "[{opponents: {easy: 1, self: 1}}]"
     made = learner(f"schedule={opponents}", f"env.seat={seat}", "env.num_envs=400")
     cast = made.games[0].table.cast
-    easy = made.pools[0].place("easy")
+    easy = made.opponents[0].pool.place("easy")
     assert set(np.unique(cast)) == {sp.LEARNER, easy}
     if seat != "random":
         assert (cast[:, seat] == sp.LEARNER).all()
@@ -292,7 +292,7 @@ def test_past_snapshots_are_met_as_often_as_the_recipe_says():
     made._set_rates()
     made._begin_games()
     cast = made.games[0].table.cast
-    past = [made.pools[0].place(f"self {n}") for n in (1, 2)]
+    past = [made.opponents[0].pool.place(f"self {n}") for n in (1, 2)]
     for place in past:
         assert abs((cast == place).mean() - 0.125) < 0.03
 

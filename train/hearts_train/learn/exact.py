@@ -80,7 +80,7 @@ class ExactLearner(NetworkLearner):
         set_threads(config.threads)
         self.descent_optimizer = Adam(self.replicas.weights)
         """Takes the steps of the second stage, whose gradients are of another size."""
-        self._add_pool()
+        self._add_opponents()
         self._check_memory()
         self._positions = [self._look(player) for player in range(2)]
         if not any(bool((place.legal.sum(1) > 1).any()) for place in self._positions):

@@ -99,7 +99,7 @@ class PPOLearner(NetworkLearner):
         number = len(range(thread, self.config.env.num_envs, self.config.threads))
         seed = derived_seed(self.config.seed, 10 + thread)
         return SelfPlayGames(
-            self.config, self.rules, self.encoder, self._add_pool(), number, seed, self._empty
+            self.config, self.rules, self.encoder, self._add_opponents(), number, seed, self._empty
         )
 
     def _make_parts(self) -> None:
