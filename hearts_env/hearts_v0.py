@@ -139,7 +139,7 @@ from hearts_env.envs.infos import (
     with_deal,
     without_texts,
 )
-from hearts_env.envs.interfaces import InOrder, ParallelHearts, Turns
+from hearts_env.envs.interfaces import OrderEnforcing, ParallelHearts, TurnIterable
 from hearts_env.envs.observations import DType, Observation, ObservationFormat
 from hearts_env.envs.resets import begin, check_options
 from hearts_env.envs.rewards import Rewarder
@@ -197,6 +197,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         infos: by agent, as ``rewards``, ``terminations`` and ``truncations``: current after every
             ``reset`` and ``step``.
         state_space: the space of ``state()``.
+        observation_spaces: by agent, as ``action_spaces``.
+        drawer: what ``render`` draws with, and the window.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012  # as PettingZoo has it
@@ -355,7 +357,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
 
     def agent_iter(self, max_iter: int = 2**63) -> AECIterable:
         """Whose turn it is, for a loop with a ``step`` each time, until nobody is left."""
-        return Turns(self, max_iter)
+        return TurnIterable(self, max_iter)
 
     def last(
         self,
@@ -682,12 +684,12 @@ def _with_arguments(function: Function) -> Function:
 @_with_arguments
 def env(
     rules: str | Rules = "two_player", players: int | None = None, **arguments: Unpack[Arguments]
-) -> InOrder:
+) -> OrderEnforcing:
     """The environment for users: `raw_env`, in PettingZoo's wrapper that enforces call order.
 
     The arguments are those of `raw_env`.
     """
-    return InOrder(raw_env(rules, players, **arguments))
+    return OrderEnforcing(raw_env(rules, players, **arguments))
 
 
 @_with_arguments
@@ -713,9 +715,7 @@ def parallel_env(
 def _number_of(action: object, agent: str) -> int:
     """An action as an int."""
     if action is None:
-        raise IllegalActionError(
-            f"action: None, but the episode goes on for {agent}; give an action of its mask"
-        )
+        raise IllegalActionError(f"action: None, but {agent} is to act; give an action of its mask")
     action = only(action)
     number = whole(action)
     if number is None:

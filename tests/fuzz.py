@@ -617,7 +617,7 @@ def solved_samples() -> list[Data]:
 
 
 def read_solved(data: Data, folder: Path) -> None:
-    path = write(data, folder / "solved.npz")
+    path = write(data, folder / "solved.safetensors")
     kept = solved_files.Tree
     solved_files.Tree = lambda rules, max_memory: small_tree(rules)  # type: ignore[assignment,misc,return-value]
     try:

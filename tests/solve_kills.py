@@ -112,14 +112,14 @@ def kill_solve(kills: int, seed: int) -> Count:
     """Kill solvers until `kills` signals have hit one at work."""
     rng, count, started = random.Random(seed), Count(), time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
-        finish(start(Path(scratch) / "compiled.npz"))
-        whole = Path(scratch) / "whole.npz"
+        finish(start(Path(scratch) / "compiled.safetensors"))
+        whole = Path(scratch) / "whole.safetensors"
         process, began = start(whole), time.monotonic()
         finish(process)
         length = time.monotonic() - began
         expected = Solver.load(whole)
         while count.kills < kills:
-            state = Path(scratch) / "run" / f"{count.runs}.npz"
+            state = Path(scratch) / "run" / f"{count.runs}.safetensors"
             state.parent.mkdir(exist_ok=True)
             for _ in range(HITS):
                 process = start(state)

@@ -7,6 +7,7 @@ TypeError from somewhere inside would be one that nobody can read.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
@@ -14,7 +15,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hearts_env import BatchGame, DealError, Game, HeartsError, Match, Rules, chips_of, settle
+from hearts_env import (
+    BatchGame,
+    DealError,
+    Game,
+    HeartsError,
+    Match,
+    Rules,
+    chips_of,
+    hearts_v0,
+    settle,
+)
 from hearts_env.rules.rules import FIELDS
 from hearts_env.support.arguments import (
     check_chance,
@@ -178,7 +189,13 @@ def subjects() -> Iterator[tuple[str, Callable[[], Subject]]]:
         "revoke": some,
     }
     yield from methods(new_batch, state_of_batch, batch_goods)
-    more = {"observation": "flat", "autodeal": True, "num_threads": 1, "device": "cpu"}
+    more = {
+        "observation": "flat",
+        "autodeal": True,
+        "num_threads": 1,
+        "device": "cpu",
+        "freeze": False,
+    }
     yield plain("BatchGame", BatchGame, {"rules": "micro", "num_games": 2, "seed": 1} | more)
 
     yield plain("Rules", Rules, Rules.preset("kitty").to_dict())
@@ -200,24 +217,42 @@ DEALT: dict[str, Any] = {"deal_number": 0, "dealer": 0, "totals": [0, 0]}
 SUBJECTS = dict(subjects())
 
 
+# What else a message begins with: a part of the value, or another argument that does not fit it.
+ALSO = {
+    "rules": ("players", "chips"),
+    "text": ("history", "line 1", "rules", "players"),
+    "fields": ("rules",),
+    "name": ("rules",),
+    "hand_size": ("pass_count",),
+    "method": ("settlement",),
+    "game": ("deal",),
+    "games": ("out", "actions", "seeds"),
+    "tags": ("",),
+}
+
+
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_an_odd_value_is_refused_in_words_or_answered(name: str) -> None:
+    """The message begins with the argument and says what to do."""
     made = SUBJECTS[name]
     made().call(**made().good)
     for argument in made().good:
         for odd in ODD:
             subject = made()
             before = subject.look()
-            message = None
+            refusal = None
             try:
                 subject.call(**{**subject.good, argument: odd})
             except HeartsError as error:
-                message = str(error)
+                refusal = error
             except Exception as error:
                 raise AssertionError(f"{argument}={quoted(odd)}: {error!r}") from error
-            if message is not None:
+            if refusal is not None:
                 assert subject.look() == before, (argument, quoted(odd))
-                assert 0 < len(message) < 1500, (argument, quoted(odd))
+                begin = re.split(r"[[.]", refusal.argument)[0]
+                assert begin in (argument, *ALSO.get(argument, ())), (argument, str(refusal))
+                assert refusal.hint, str(refusal)
+                assert len(str(refusal)) < 1500, (argument, quoted(odd))
 
 
 def test_all_that_is_public_is_thrown_at() -> None:
@@ -321,3 +356,25 @@ def test_arrays_of_whole_numbers_come_out_alike() -> None:
         assert made.tolist() == [0, 1, 2]
     for wrong in ([0.0], [True], ["0"], [[1], [2, 3]], None, np.array([2**63], np.uint64)):
         assert whole_numbers(wrong) is None
+
+
+OBJECTS = {
+    "Game": lambda: Game.deal("micro", 1),
+    "PlayerView": lambda: Game.deal("micro", 1).view(0),
+    "Match": lambda: Match("micro", 1),
+    "Scoreboard": lambda: Match("micro", 1).board,
+    "BatchGame": lambda: BatchGame("micro", 2),
+    "BatchView": lambda: BatchGame("micro", 2).views(),
+    "raw_env": hearts_v0.raw_env,
+    "parallel_env": hearts_v0.parallel_env,
+    "ObservationFormat": lambda: hearts_v0.raw_env().observation_format,
+}
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_help_lists_every_attribute(name: str) -> None:
+    one = OBJECTS[name]()
+    found = {*getattr(one, "__dict__", ())}
+    found |= {slot for kind in type(one).__mro__ for slot in getattr(kind, "__slots__", ())}
+    listed = set(re.findall(r"\w+", (type(one).__doc__ or "").partition("Attributes:")[2]))
+    assert {field for field in found if not field.startswith("_")} <= listed

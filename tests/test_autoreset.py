@@ -259,29 +259,6 @@ def test_gymnasiums_vector_wrappers_run_where_the_docs_say(name: str, mode: Auto
             observations, infos = envs.reset(options={"reset_mask": over})
 
 
-@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
-def test_statistics_count_the_same_in_every_mode(mode: AutoresetMode) -> None:
-    """Returns and lengths of the first episodes of each environment."""
-    envs = RecordEpisodeStatistics(
-        gymnasium.make_vec(ENV_ID, num_envs=4, rules="mini", opponent="easy", autoreset_mode=mode)
-    )
-    _, infos = envs.reset(seed=1)
-    for _ in range(24):
-        masks = infos["action_mask"]
-        _, _, terminated, truncated, infos = envs.step(masks.argmax(1))
-        over = terminated | truncated
-        if mode is AutoresetMode.DISABLED and over.any():
-            _, infos = envs.reset(options={"reset_mask": over})
-    assert len(envs.return_queue) >= 16
-    game = HeartsEnv("mini", opponent="easy")
-    _, info = game.reset(seed=1)
-    total, over = 0.0, False
-    while not over:
-        _, reward, over, _, info = game.step(int(info["action_mask"].argmax()))
-        total += float(reward)
-    assert envs.return_queue[0] == pytest.approx(total)
-
-
 # ---- what is asked of single environments --------------------------------------------------------
 def test_attributes_are_those_of_each_environment() -> None:
     envs = gymnasium.make_vec(ENV_ID, num_envs=3, rules="mini", opponent="easy").unwrapped

@@ -583,26 +583,6 @@ def test_an_illegal_action_plays_nothing() -> None:
             batch.play(actions)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "field"),
-    [
-        ({"num_games": 0}, "num_games"),
-        ({"num_games": -3}, "num_games"),
-        ({"num_games": 10**9}, "num_games"),
-        ({"num_games": 2.5}, "num_games"),
-        ({"num_threads": 0}, "num_threads"),
-        ({"seed": -1}, "seed"),
-        ({"seed": 1.5}, "seed"),
-        ({"observation": "flatt"}, "observation"),
-        ({"freeze": 2}, "freeze"),
-        ({"rules": "two_players"}, "rules"),
-    ],
-)
-def test_arguments_that_cannot_be_are_named(arguments: dict, field: str) -> None:
-    with refused(HeartsError, field):
-        BatchGame(**({"rules": "two_player", "num_games": 2} | arguments))
-
-
 def test_arrays_of_the_wrong_kind_are_refused() -> None:
     batch = BatchGame("two_player", 4)
     for out in (

@@ -20,17 +20,19 @@ from safetensors.numpy import load_file, save_file
 from hearts_agents import make_agent
 from hearts_agents.models.checkpoint import (
     CHECKPOINT_NAME,
-    DIGEST,
     Checkpoint,
     read_checkpoint,
-    read_tensors,
     save_checkpoint,
-    write_tensors,
 )
 from hearts_agents.models.network import Network, NetworkAgent, load_agent, snapshot
 from hearts_agents.programs.process import python_environment
 from hearts_env import BatchGame, CheckpointError, Game, Rules
 from hearts_env.encoders import encode, make_encoder
+from hearts_env.support.tensors import (
+    DIGEST,
+    read_tensors,
+    write_tensors,
+)
 from hearts_env.views.view import PlayerView
 from tests.refusals import refused
 
@@ -81,7 +83,7 @@ def test_round_trip(path):
 WRITES = """
 import sys
 from pathlib import Path
-from hearts_agents.models.checkpoint import read_tensors, write_tensors
+from hearts_env.support.tensors import read_tensors, write_tensors
 write_tensors(Path(sys.argv[2]), *read_tensors(Path(sys.argv[1])))
 """
 

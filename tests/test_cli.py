@@ -456,7 +456,7 @@ def test_files_that_are_no_checkpoints(tmp_path):
         (("evaluate", "easy", "--deals", 2, "--save", "results"), "results"),
         (("tournament", "easy", "--folder", "new", "--rules", "micro"), "league.json"),
         (("train", "smoke", "--run", "run"), "config.yaml"),
-        (("solve", "micro", "--iterations", 2, "--save", "state.npz"), "state.npz"),
+        (("solve", "micro", "--iterations", 2, "--save", "state.safetensors"), "state.safetensors"),
     ],
 )
 def test_a_disk_without_room_is_told_by_the_file_and_nothing_is_left(
@@ -645,7 +645,10 @@ LONG = "a" * 250
         ("evaluate easy --save p.svg --plot p.svg", "--plot p.svg --save"),
         ("evaluate easy --resume p.svg --plot ./p.svg", "--plot p.svg --save"),
         ("tournament easy pro --save p.svg --plot p.svg", "--plot p.svg --save"),
-        ("solve micro --save y.npz --policy y.npz", "--policy y.npz --save"),
+        (
+            "solve micro --save y.safetensors --policy y.safetensors",
+            "--policy y.safetensors --save",
+        ),
         ("benchmark easy --save z.html --html z.html", "--html z.html --save"),
         ("benchmark --verify z.html --html z.html", "--html z.html --verify"),
         ("analyse deal.html --html deal.html", "--html deal.html FILE"),

@@ -174,7 +174,7 @@ def test_mistakes_are_named(tmp_path) -> None:
             Endgame(position, **options)
     found = solve(Endgame(game), target=0.1)
     with refused(HeartsError, "endgame"):
-        found.save(tmp_path / "x.npz")
+        found.save(tmp_path / "x.safetensors")
 
 
 def test_the_command(tmp_path) -> None:

@@ -190,5 +190,5 @@ def test_what_cannot_work_is_refused_before_the_deal() -> None:
     large = Rules.preset("two_player").replace(removed=(), hand_size=13)
     with refused(HeartsError, "tricks", 3):
         EndgameAgent(network, 3).check_rules(large)
-    with refused(HeartsError, "x.npz"):
-        SafeSolver(Endgame(late(1)), 0, Endgame(late(1)).sides[0].uniform()).save("x.npz")
+    with refused(HeartsError, "x.safetensors"):
+        SafeSolver(Endgame(late(1)), 0, Endgame(late(1)).sides[0].uniform()).save("x.safetensors")

@@ -17,6 +17,9 @@ import pytest
 from bench.calibration import calibrate
 from hearts_agents import Agent, make_agent, register_agent
 from hearts_agents.baselines import Pro
+from hearts_agents.guard import NO_ACTION
+from hearts_agents.programs.isolation import Isolated, _text
+from hearts_agents.spec import AgentSpec
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.seeds import derived_seed, secret_seed
@@ -26,8 +29,6 @@ from hearts_train.command.reports import prepare
 from hearts_train.command.terminal import open_table
 from hearts_train.measure.contenders import Contender
 from hearts_train.measure.evaluation import Contest, evaluate
-from hearts_train.measure.guard import KINDS, NO_ACTION, Fault
-from hearts_train.measure.isolation import _read_answer
 from hearts_train.measure.tournament import tournament
 from tests.refusals import refused
 
@@ -300,10 +301,27 @@ def test_isolated_players_play_as_they_do_here():
     assert (here.won, here.moons, here.deals_digest) == (there.won, there.moons, there.deals_digest)
 
 
-def test_numbers_of_faults_that_no_row_has_are_ignored():
+@pytest.mark.parametrize(
+    ("actions", "faults", "kind"),
+    [
+        ([99], [], "illegal"),
+        ([0, 0], [], "illegal"),
+        ([0], [[0, "raised", ""], [0, "late", ""], [7, "late", ""]], "late"),
+        ([0], [[float("inf"), "raised", ""]], "crashed"),
+        ([0], [[0, "odd", ""]], "crashed"),
+        ([0], None, "crashed"),
+        ("no", [], "crashed"),
+        (3, [], "crashed"),
+    ],
+)
+def test_what_a_process_of_an_isolated_player_says_is_checked(actions, faults, kind, monkeypatch):
+    given = _text(np.array(actions), "<i8") if isinstance(actions, list) else actions
+    monkeypatch.setattr(Isolated, "_renew", lambda _: None)
+    monkeypatch.setattr(Isolated, "_reply", lambda *_: {"actions": given, "faults": faults})
     views = BatchGame("two_player", 1, seed=1, autodeal=False).views()
-    reply = b"A" + np.array([-2], "<i8").tobytes() + b'[[Infinity, "x"]]'
-    assert _read_answer(reply, views) == ([NO_ACTION], [Fault(0, KINDS[0], "")])
+    actions, found = Isolated("x", AgentSpec.parse("easy"), views.rules, 0).ask(views)
+    assert actions.tolist() == [NO_ACTION]
+    assert [(fault.row, fault.kind) for fault in found] == [(0, kind)]
 
 
 @pytest.mark.slow

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from hearts_agents import Agent, as_agent
+from hearts_agents.guard import ask
 from hearts_agents.user_code import describe
 from hearts_env import BatchGame, Game, HeartsError, IllegalActionError, Rules
 from hearts_env.seeds import derived_seed
 from hearts_env.support.interrupts import noted_interrupt
 from hearts_train.command.reports import show_evaluations, show_tournament
 from hearts_train.measure.evaluation import evaluate
-from hearts_train.measure.guard import ask
 from hearts_train.measure.tournament import tournament
 
 PAIRS, SEED = 20, 4

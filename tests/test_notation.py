@@ -281,14 +281,6 @@ def test_absurd_numbers_are_a_fault_of_their_line() -> None:
         Game.from_text(text)
 
 
-@pytest.mark.parametrize("value", ["9" * 5000, "[" * 5000, "{" * 5000])
-def test_a_header_with_absurd_rules_is_refused_in_few_words(value: str) -> None:
-    text = f"[Rules 'two_player hand_size={value}']\n".replace("'", '"')
-    with refused(NotationError, "line 1", "hand_size") as one:
-        Game.from_text(text)
-    assert len(str(one.value)) < 500
-
-
 def test_messages_repeat_no_more_than_the_beginning_of_a_line() -> None:
     header = Game.deal("micro", 1).to_text()
     for line in (

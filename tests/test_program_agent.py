@@ -18,6 +18,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hearts_agents import make_agent, register_agent
+from hearts_agents.guard import Fault, ask
 from hearts_agents.programs import process, program_agent
 from hearts_agents.programs.process import LineProcess, ProgramError
 from hearts_agents.programs.program_agent import ExternalAgent, program_files
@@ -32,7 +33,6 @@ from hearts_train.command.terminal import _misdeed
 from hearts_train.measure.contenders import Contender
 from hearts_train.measure.engine_check import check_program
 from hearts_train.measure.evaluation import evaluate
-from hearts_train.measure.guard import Fault, ask
 from tests.refusals import refused
 from tests.waiting import HANG, is_running, wait_until
 
@@ -212,8 +212,9 @@ def test_every_message_is_as_the_schema_says(monkeypatch):
         send(self, lines, answers)
 
     def answer_and_note(self, *limits):
-        said.append(answer(self, *limits))
-        return said[-1]
+        message = answer(self, *limits)
+        said.append(json.dumps(message))
+        return message
 
     def close_and_note(self, lines=b""):
         said.extend(lines.splitlines())
@@ -549,9 +550,9 @@ def test_programs_end_with_their_seating(monkeypatch):
     running = most = 0
     start, kill = LineProcess.__init__, LineProcess.kill
 
-    def count_start(self, command):
+    def count_start(self, command, **how):
         nonlocal running, most
-        start(self, command)
+        start(self, command, **how)
         running += 1
         most = max(most, running)
 

@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 from pettingzoo.test import render_test
 
-from hearts_agents import HeartsEnv, HeartsVectorEnv
 from hearts_env import Game, HeartsError, Rules, hearts_v0
 from hearts_env.envs import drawing
 from hearts_env.rules.presets import PRESETS
@@ -277,23 +276,6 @@ def test_pictures_of_any_size_and_with_names(scale: float) -> None:
     root = ElementTree.fromstring(drawn.render())
     assert (float(root.attrib["width"]), float(root.attrib["height"])) == (960 * scale, 720 * scale)
     assert {"Ann", "Bob <b>"} <= {text.text for text in root.iter(f"{SVG}text")}
-
-
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        ({"render_scale": 0}, "render_scale [0.25 4] 1"),
-        ({"render_scale": "big"}, "render_scale big [0.25 4]"),
-        ({"render_scale": float("nan")}, "render_scale [0.25 4]"),
-        ({"render_names": ["Ann"]}, "render_names 2"),
-        ({"render_names": "AB"}, "render_names AB 2"),
-        ({"render_names": ["", "B"]}, "render_names 2"),
-    ],
-)
-def test_sizes_and_names_that_cannot_be(options: dict[str, Any], told: str) -> None:
-    for make in (hearts_v0.env, HeartsEnv, HeartsVectorEnv):
-        with refused(HeartsError, *told.split()):
-            make(**options)
 
 
 def test_an_illegal_end_is_told() -> None:

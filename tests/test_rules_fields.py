@@ -29,27 +29,20 @@ CLASSIC = Rules()
 
 # ---- bad values ----------------------------------------------------------------------------------
 
-# (preset, changes, what the message must say beside the field's name: the value, and the mend)
+# (preset, changes, what the message must say beside the field's name: the value, and the fix); of
+# other types are the odd values of test_arguments.py
 BAD: list[tuple[str, dict[str, Any], list[str]]] = [
     ("classic", {"players": 1}, ["1", "2 to 7"]),
     ("classic", {"players": 8}, ["8", "2 to 7"]),
-    ("classic", {"players": "four"}, ["'four'", "2 to 7"]),
-    ("classic", {"players": 4.0}, ["4.0", "2 to 7"]),
     ("classic", {"players": True}, ["True", "2 to 7"]),
-    ("classic", {"players": None}, ["None", "2 to 7"]),
     ("classic", {"removed": ["2X"]}, ["'2X'", "QS"]),
     ("classic", {"removed": ["2C", "2C"], "hand_size": 12}, ["2C", "once"]),
-    ("classic", {"removed": 5}, ["5", '["2D", "2C"]']),
     ("classic", {"hand_size": 0}, ["0", "1 to 26"]),
     ("classic", {"hand_size": 27}, ["27", "1 to 26"]),
-    ("classic", {"hand_size": 1.5}, ["1.5", "1 to 26"]),
     ("classic", {"hand_size": 14}, ["14", "52", "at most 13"]),  # a deck too small for the hands
     ("classic", {"trump": "X"}, ["'X'", "C, D, S, H"]),
-    ("classic", {"trump": 3}, ["3", "C, D, S, H"]),
-    ("classic", {"trump": ["H"]}, ["['H']", "C, D, S, H"]),
     ("classic", {"trump": "None"}, ["'None'", "None without quotes"]),
     ("classic", {"first_lead": "lowest_clubs"}, ["'lowest_clubs'", "mean 'lowest_club'"]),
-    ("classic", {"first_lead": None}, ["None", "any_club"]),
     # A deck without clubs.
     ("classic", {"removed": CLUBS, "hand_size": 9}, ["'lowest_club'", "eldest_hand"]),
     ("classic", {"break_on": "hearts"}, ["'hearts'", "mean 'heart'"]),
@@ -59,7 +52,6 @@ BAD: list[tuple[str, dict[str, Any], list[str]]] = [
     ("classic", {"queen_any_time": 1}, ["1", "True or False"]),
     ("classic", {"queen_breaks_hearts": None}, ["None", "True or False"]),
     ("classic", {"card_points": {"QX": 1}}, ["'QX'", "rank (2..9"]),  # points for what is no card
-    ("classic", {"card_points": {3: 1}}, ["3", "rank (2..9"]),
     ("classic", {"card_points": {"QS": 1.5}}, ["QS", "1.5", "whole number"]),
     ("classic", {"card_points": {"QS": 10**7}}, ["QS", str(10**7), str(10**6)]),
     ("classic", {"card_points": [("QS", 13)]}, ["('QS', 13)", '{"QS": 13}']),
@@ -69,9 +61,7 @@ BAD: list[tuple[str, dict[str, Any], list[str]]] = [
     # The only card worth points is not in the deck.
     ("party", {"card_points": {"2D": 1}, "removed": ["2D"], "hand_size": 12}, ["no card"]),
     ("classic", {"moon": "other_plus"}, ["'other_plus'", "mean 'others_plus'"]),
-    ("classic", {"moon": None}, ["None", "none"]),
     ("classic", {"moon_points": -26}, ["-26", "0 to 1,000,000"]),  # of the wrong sign
-    ("classic", {"moon_points": "26"}, ["'26'", "whole number"]),
     ("classic", {"no_trick_points": 5}, ["5", "-1,000,000 to 0"]),  # of the wrong sign
     ("classic", {"kitty_to": "last"}, ["'last'", "last_trick"]),
     ("classic", {"kitty_to": "last_trick"}, ["'last_trick'", "'nobody'"]),  # without a kitty
@@ -80,14 +70,10 @@ BAD: list[tuple[str, dict[str, Any], list[str]]] = [
     ("classic", {"pass_rotation": ()}, ["()", "left, right, across, hold"]),
     ("classic", {"pass_rotation": ("left", "up")}, ["'up'", "left, right, across, hold"]),
     ("classic", {"pass_rotation": ("left",) * 17}, ["1 to 16"]),
-    ("classic", {"pass_rotation": 5}, ["5", "left, right, across, hold"]),
-    ("classic", {"pass_rotation": ([],)}, ["[]", "left, right, across, hold"]),
     ("classic", {"end_score": 0}, ["0", "1 to "]),
-    ("classic", {"end_score": "100"}, ["'100'", "whole number"]),
     ("classic", {"end_when": "reach"}, ["'reach'", "mean 'reached'"]),
     ("classic", {"tie": "shared"}, ["'shared'", "lowest_shared"]),
     ("classic", {"max_deals": 0}, ["0", "1 to ", "None"]),
-    ("classic", {"max_deals": 2.5}, ["2.5", "None"]),
     ("classic", {"settlement": "chips"}, ["'chips'", "howell"]),
     ("classic", {"stake": 0}, ["0", "1 to "]),
     ("classic", {"target": -5}, ["-5", "1 to ", "None"]),
@@ -372,26 +358,6 @@ def test_deals_are_the_same_where_only_the_end_of_a_match_differs(name: str) -> 
         assert rules.is_same_deal(other) is other.is_same_deal(rules) is ends
 
 
-def test_rules_cannot_be_changed_in_place() -> None:
-    rules: Any = Rules.preset("two_player")
-    with pytest.raises(TypeError):
-        rules.index["2C"] = 5
-    with pytest.raises(TypeError):
-        rules.card_points["QS"] = 5
-    with pytest.raises(TypeError):
-        rules.card_points._points["QS"] = 5
-    with pytest.raises(AttributeError):
-        rules.card_points._points = {}
-    with pytest.raises(AttributeError):
-        rules.trump = "S"
-    with pytest.raises(ValueError, match="read-only"):
-        rules.vector[0] = 3
-    with pytest.raises(TypeError):
-        PRESETS["two_player"] = PRESETS["micro"]  # type: ignore[index]
-    assert Rules.preset("two_player").index["2C"] == 0
-    assert Rules.preset("two_player").card_points["QS"] == 13
-
-
 @pytest.mark.parametrize(("name", "players"), GAMES)
 def test_the_largest_margin_of_each_preset(name: str, players: int) -> None:
     assert Rules.preset(name, players).max_margin == MAX_MARGINS[name]
@@ -490,41 +456,3 @@ def test_no_margin_is_larger(rules: Rules, no_trick: int, moon_points: int, seed
                 assert max(map(abs, revoked.margins())) <= rules.max_margin + 1e-9
             game.play(picks[styles[game.player]])
         assert max(map(abs, game.margins())) <= rules.max_margin + 1e-9
-
-
-@pytest.mark.parametrize("moon", ["others_plus", "self_minus", "choose", "none"])
-@pytest.mark.parametrize("players", [2, 3])
-@pytest.mark.parametrize("no_trick", [0, -9])
-def test_no_margin_of_any_line_is_larger(moon: str, players: int, no_trick: int) -> None:
-    """Of small deals, all lines of play: the bound holds, and in some game it is reached."""
-    reached = 0
-    for hand_size in (6 // players, 4 // players):
-        for points in ({"QH": 1, "AH": 2, "QS": 5}, {"AH": 3}, {"QH": 1, "AH": 1, "QD": -4}):
-            rules = Rules(
-                players=players,
-                hand_size=hand_size,
-                removed=tuple(card for card in ALL_CARDS if card[0] not in "QA"),
-                card_points=points,
-                moon=moon,
-                moon_points=4,
-                no_trick_points=no_trick,
-                first_lead="eldest_hand",
-                break_on=None,
-            )
-            largest = 0.0
-            for seed in range(60):
-                stack = [Game.deal(rules, seed)]
-                while stack:
-                    game = stack.pop()
-                    if game.is_over:
-                        largest = max(largest, *map(abs, game.margins()))
-                    for action in game.legal_actions():
-                        after = game.clone()
-                        after.play(action)
-                        stack.append(after)
-                revoked = Game.deal(rules, seed)
-                revoked.revoke()
-                largest = max(largest, *map(abs, revoked.margins()))
-            assert largest <= rules.max_margin + 1e-9
-            reached += largest == pytest.approx(rules.max_margin)
-    assert reached > 1

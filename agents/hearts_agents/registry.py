@@ -29,12 +29,14 @@ GROUP = "hearts_agents"
 CHECKPOINT_SUFFIX = ".safetensors"
 FILES = {
     CHECKPOINT_SUFFIX: "hearts_agents.models.network:load_agent",
-    ".npz": "hearts_agents.models.solved:load_solved",  # of `hearts solve`
+    ".npz": "hearts_agents.models.solved:load_solved",  # of `hearts solve` before; it says so
     ".zip": "hearts_agents.models.libraries:load_sb3",
     ".pt": "hearts_agents.models.libraries:load_torchscript",
     ".onnx": "hearts_agents.models.libraries:load_onnx",
 }
 """Which factory makes players of a file with this suffix; other paths are of runs' folders."""
+FORMATS = {"hearts-env equilibrium": "hearts_agents.models.solved:load_solved"}
+"""The same of safetensors files whose header says one of these formats."""
 WEIGHTS_ALONE = (
     "weights alone do not say how to play: name the code that loads them (my_agent.py:CLASS), save "
     "the whole model as TorchScript (model.pt?encoder=flat), or write it with export_policy"

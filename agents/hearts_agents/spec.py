@@ -7,6 +7,7 @@ A name stands wherever an agent can be given: one of ``agent_names()``, a path, 
 
 from __future__ import annotations
 
+import copy
 import functools
 import hashlib
 import os
@@ -19,10 +20,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from hearts_agents.base import Agent, AgentAdapter, as_agent
-from hearts_agents.programs.program_agent import EXEC, external_factory, program_files
+from hearts_agents.programs.program_agent import EXEC, ExternalAgent, program_files
 from hearts_agents.registry import (
     CHECKPOINT_SUFFIX,
     FILES,
+    FORMATS,
     OWN,
     VERSIONS,
     WEIGHTS_ALONE,
@@ -43,6 +45,7 @@ from hearts_agents.user_code import blamed, code_file, declared_files, find_code
 from hearts_env import CheckpointError, HeartsError, Rules
 from hearts_env.support.errors import did_you_mean, quoted
 from hearts_env.support.files import kind_of
+from hearts_env.support.tensors import format_of
 
 _CODE = re.compile(r"(.+\.py|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):[A-Za-z_]\w*")
 """Code: the file or module, and what in it makes the agent; no module is named ``exec``."""
@@ -232,7 +235,7 @@ class AgentSpec:
             HeartsError: if it cannot be imported.
         """
         if self.kind is Kind.PROGRAM:
-            return external_factory(self.name.removeprefix(EXEC))
+            return functools.partial(ExternalAgent, self.name.removeprefix(EXEC))
         if self.kind is Kind.CODE:
             return find_code(self.name)
         if self.kind in (Kind.FILE, Kind.RUN):
@@ -275,6 +278,35 @@ class AgentSpec:
             "its factory is called as factory(seed=None, **options)",
         ):
             return as_agent(factory(**options), name)
+
+    def fresh(self, agent: Agent, seed: int, name: str) -> Agent:
+        """A player as `agent`, which it made, is now: a copy, or made again if it has a name.
+
+        Args:
+            agent: the agent, which is not changed.
+            seed: of the player's random numbers.
+            name: what to call it in errors.
+
+        Raises:
+            HeartsError: if the agent can be neither copied nor made again.
+        """
+        try:
+            with blamed(
+                f"agent: {name!r} cannot be copied",
+                "one and the same player must not see a deal from both seats; give it a "
+                "__deepcopy__, or name it as FILE.py:CLASS",
+            ):
+                player = copy.deepcopy(agent)
+        except HeartsError:
+            if not self.is_named:
+                raise
+            player = self.make(seed)
+        with blamed(
+            f"agent: {name!r} cannot be reseeded",
+            "its method is called as reseed(seed), with a whole number",
+        ):
+            player.reseed(seed)
+        return player
 
     # -- what it is -------------------------------------------------------------------------------
     def declared_files(self, agent: Agent) -> dict[str, Path]:
@@ -403,4 +435,7 @@ def _path_factory(path: str) -> Factory:
     if path.lower().endswith(_OF_WEIGHTS):
         raise CheckpointError(f"agent: {quoted(path)} is not a player's file; {WEIGHTS_ALONE}")
     suffix = next((suffix for suffix in FILES if path.endswith(suffix)), CHECKPOINT_SUFFIX)
-    return functools.partial(loaded_from(FILES[suffix]), path)
+    place = FILES[suffix]
+    if suffix == CHECKPOINT_SUFFIX:
+        place = FORMATS.get(format_of(path) or "", place)
+    return functools.partial(loaded_from(place), path)

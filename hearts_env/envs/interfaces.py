@@ -35,7 +35,7 @@ Step = tuple[
 ]
 
 
-class Turns(AECIterable):  # type: ignore[misc]
+class TurnIterable(AECIterable):  # type: ignore[misc]
     """PettingZoo's loop over turns, written as a generator, which is quicker."""
 
     def __iter__(self) -> Iterator[str]:
@@ -45,7 +45,7 @@ class Turns(AECIterable):  # type: ignore[misc]
             yield env.agent_selection
 
 
-class _TurnsInOrder(AECOrderEnforcingIterable):  # type: ignore[misc]
+class _OrderedTurns(AECOrderEnforcingIterable):  # type: ignore[misc]
     """The same where every turn must have been played before the next."""
 
     def __iter__(self) -> Iterator[str]:
@@ -59,7 +59,7 @@ class _TurnsInOrder(AECOrderEnforcingIterable):  # type: ignore[misc]
             yield agent
 
 
-class InOrder(OrderEnforcingWrapper):  # type: ignore[misc]
+class OrderEnforcing(OrderEnforcingWrapper):  # type: ignore[misc]
     """PettingZoo's wrapper, with short ways to what is asked for at every step.
 
     Its own way is through ``__getattr__``, several times for each ``last()``. A property that
@@ -84,7 +84,7 @@ class InOrder(OrderEnforcingWrapper):  # type: ignore[misc]
         """Whose turn it is, for a loop with a ``step`` each time, until nobody is left."""
         if not self._has_reset:
             return super().agent_iter(max_iter)
-        return _TurnsInOrder(self, max_iter)
+        return _OrderedTurns(self, max_iter)
 
     def last(
         self,
@@ -119,8 +119,15 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
     illegal action.
 
     It does what PettingZoo's conversion does, but is no wrapper of another environment: its
-    ``unwrapped`` is itself, and has its spaces. ``aec_env`` is the ``raw_env`` inside; ``rules``,
-    ``game``, ``match`` and ``episode_seed`` of it are attributes here too.
+    ``unwrapped`` is itself, and has its spaces.
+
+    Attributes:
+        aec_env: the ``raw_env`` inside; its ``rules``, ``game``, ``match`` and ``episode_seed`` are
+            attributes here too.
+        has_noop: whether there is the action of those who wait.
+        possible_agents: the names of all seats; ``agents`` are those still in the episode.
+        state_space: the space of ``state()``.
+        metadata: as ``raw_env`` has it.
     """
 
     def __init__(self, table: AECEnv, *, noop: bool = False) -> None:

@@ -31,6 +31,14 @@ class ObservationFormat:
     The dtype is the encoder's own (int8; of ``bits`` and ``text`` uint8, of ``belief`` float32)
     unless another is given. ``float32`` and ``float16`` are the same numbers, which float16 rounds;
     ``int8`` is refused where the encoder's numbers are of another kind.
+
+    Attributes:
+        encoder: what writes the arrays.
+        dtype: of the arrays, and ``own_dtype`` as the encoder writes them.
+        box: the space of one array.
+        mask_in_observation: whether observations have masks.
+        mask_in_info: whether infos have masks.
+        num_actions: of the rules.
     """
 
     def __init__(

@@ -241,8 +241,8 @@ class Match:
         check_is("deal", game, Game, "give a Game")
         if self.game.actions or game.rules != self.rules:
             raise HeartsError(
-                "deal: it has begun or is of other rules; "
-                "replace it before it begins, by one of these rules"
+                "deal: an action was played, or its rules are others; "
+                "replace a deal before its first action, by one of the same rules"
             )
         self.game = game
 

@@ -62,6 +62,7 @@ class Setup:
 
     Attributes:
         rules: The rules.
+        reward: What is paid, one of ``REWARDS``.
         chance: How the cards are dealt, ``deals`` or ``cards``.
         tables: The tables at which a deal is played, (deal_number, dealer); the first chance node
             chooses one where there are several.

@@ -18,7 +18,6 @@ from pathlib import Path
 import numpy as np
 
 from hearts_env.rules.rules import Rules
-from hearts_env.solve.archive import check_folder, opened
 from hearts_env.solve.best_response import Profile, exploitability
 from hearts_env.solve.regret import (
     DEFAULT_ALGORITHM,
@@ -32,10 +31,10 @@ from hearts_env.solve.regret import (
 from hearts_env.solve.side import backward_mean
 from hearts_env.solve.solved_files import (
     STATE_ARRAYS,
+    SavedPolicy,
     SavedState,
-    kind_of_content,
-    read_policy,
-    read_state,
+    check_folder,
+    read_solved,
     write_policy,
     write_state,
 )
@@ -159,9 +158,8 @@ class Equilibrium:
 
         Where a player never gets to by its own play nothing is kept: there it plays uniformly.
         """
-        write_policy(
-            Path(path), self.tree, self.algorithm, self.chances, self.iterations, self.seconds
-        )
+        saved = (self.tree, self.algorithm, self.chances, self.iterations, self.seconds)
+        write_policy(Path(path), SavedPolicy(*saved))
 
 
 def load(path: str | Path, max_memory: float = DEFAULT_MEMORY) -> Equilibrium:
@@ -177,27 +175,27 @@ def load(path: str | Path, max_memory: float = DEFAULT_MEMORY) -> Equilibrium:
     shipped = str(path) if str(path) in SHIPPED else None
     if shipped is not None:
         path = shipped_file(shipped)
-    with opened(path, check_memory(max_memory) * 1e9) as file:
-        if kind_of_content(file) == "state":
-            solver = Solver._restored(read_state(file, max_memory))
-            solver.curve = [c for c in solver.curve if c.iteration < solver.iteration]
-            return solver.result()  # its figures computed, not read
-        # A policy that comes with the package is one of a deal, whatever ends a match today.
-        policy = read_policy(file, max_memory, None if shipped is None else Rules.preset(shipped))
+    # A policy that comes with the package is one of a deal, whatever ends a match today.
+    rules = None if shipped is None else Rules.preset(shipped)
+    saved = read_solved(path, check_memory(max_memory), rules)
+    if isinstance(saved, SavedState):
+        solver = Solver._restored(saved)
+        solver.curve = [c for c in solver.curve if c.iteration < solver.iteration]
+        return solver.result()  # its figures computed, not read
     return Equilibrium(
-        policy.tree,
-        policy.algorithm,
-        policy.chances,
-        policy.tree.value(*policy.chances),
-        exploitability(policy.tree, policy.chances),
-        policy.iterations,
-        policy.seconds,
+        saved.tree,
+        saved.algorithm,
+        saved.chances,
+        saved.tree.value(*saved.chances),
+        exploitability(saved.tree, saved.chances),
+        saved.iterations,
+        saved.seconds,
     )
 
 
 def shipped_file(name: str) -> Path:
     """The file of a policy that comes with the package, by its name in ``SHIPPED``."""
-    return _DATA / f"{name}.npz"
+    return _DATA / f"{name}.safetensors"
 
 
 # ---- the solver ----------------------------------------------------------------------------------
@@ -347,13 +345,13 @@ class Solver:
         Raises:
             CheckpointError: the file has none, or it does not fit this version's tree.
         """
-        with opened(path, check_memory(max_memory) * 1e9) as file:
-            if kind_of_content(file) != "state":
-                raise CheckpointError(
-                    f"{path}: holds a policy alone, with which solving cannot go on; "
-                    "give the file that --save has written"
-                )
-            return cls._restored(read_state(file, max_memory), num_threads)
+        saved = read_solved(path, check_memory(max_memory))
+        if not isinstance(saved, SavedState):
+            raise CheckpointError(
+                f"{path}: holds a policy alone, with which solving cannot go on; "
+                "give the file that --save has written"
+            )
+        return cls._restored(saved, num_threads)
 
     @classmethod
     def _restored(cls, state: SavedState, num_threads: int | None = None) -> Solver:

@@ -1,1 +1,1 @@
-"""Players that are programs of any language: ``exec:COMMAND``, the protocol and the processes."""
+"""Players in processes of their own: programs (``exec:COMMAND``), and agents that are isolated."""

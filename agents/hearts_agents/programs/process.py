@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import json
 import os
 import select
 import signal
@@ -19,11 +20,31 @@ import threading
 import time
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import IO
+from typing import IO, Any
 
 from hearts_env import HeartsError
 from hearts_env.support import clock
+from hearts_env.support.errors import quoted
 
+if sys.platform != "win32":
+    import fcntl
+
+CRASHED, LATE, ILLEGAL = "crashed", "late", "illegal"
+"""What a program can do wrong; ``hearts_agents.guard`` counts by these words."""
+REFUSED = "refused"
+"""What it may do when it is told the rules."""
+LAST_WORDS = "; its last words: "
+"""What stands in a message before what the program wrote to its standard error."""
+
+Failure = tuple[int, str, str]
+"""A row of views that were asked about, `kind` of a ``ProgramError``, and what happened."""
+
+_MOST_KEPT = 4096  # bytes of what it wrote to its standard error
+_MOST_WORDS = 300  # characters of that in a message
+_CHUNK = 1 << 16
+_PIPE = 1 << 20  # bytes of what was sent and not read yet; Linux allows this many
+_LOOK_MILLISECONDS = 50  # how often it is looked at whether it still runs
+_LAST_SECONDS = 1.0  # to end by itself: after `bye`, and to be asked for its exit status
 _GUARD = r"""
 trap '' HUP INT TERM
 groups=' '
@@ -140,24 +161,6 @@ class _Guard:
 _guard = _Guard()
 
 
-if sys.platform != "win32":
-    import fcntl
-
-CRASHED, LATE, ILLEGAL = "crashed", "late", "illegal"
-"""What a program can do wrong; ``hearts_train.measure.guard`` counts by these words."""
-LAST_WORDS = "; its last words: "
-"""What stands in a message before what the program wrote to its standard error."""
-REFUSED = "refused"
-"""What it may do when it is told the rules."""
-
-_MOST_KEPT = 4096  # bytes of what it wrote to its standard error
-_MOST_WORDS = 300  # characters of that in a message
-_CHUNK = 1 << 16
-_PIPE = 1 << 20  # bytes of what was sent and not read yet; Linux allows this many
-_LOOK_MILLISECONDS = 50  # how often it is looked at whether it still runs
-_LAST_SECONDS = 1.0  # to end by itself: after `bye`, and to be asked for its exit status
-
-
 class ProgramError(HeartsError):
     """A program that crashed, was late or answered with nonsense.
 
@@ -170,11 +173,33 @@ class ProgramError(HeartsError):
         self.kind = kind
 
 
-class LineProcess:
-    """A program that was started."""
+def dump(value: Any) -> str:
+    """A value as JSON in one line, without spaces."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
-    def __init__(self, command: list[str]) -> None:
+
+def line(kind: str, /, **fields: Any) -> bytes:
+    """A message: an object with a ``type``, in a line of its own."""
+    return (dump({"type": kind, **fields}) + "\n").encode()
+
+
+class LineProcess:
+    """A program that was started, and answers lines of JSON with lines of JSON."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        environment: Mapping[str, str] | None = None,
+        keeps_words: bool = True,
+    ) -> None:
         """Start it, without waiting for it.
+
+        Args:
+            command: the program and its arguments.
+            environment: its environment; None: that of this process.
+            keeps_words: keep the end of what it writes to its standard error, for messages; False:
+                it is written to that of this process.
 
         Raises:
             ProgramError: if it cannot be started.
@@ -182,7 +207,8 @@ class LineProcess:
         if sys.platform == "win32":
             raise ProgramError("programs are asked through pipes that Windows has not; use Linux")
         try:
-            process = start_child(command, stderr=subprocess.PIPE, bufsize=0)
+            stderr = subprocess.PIPE if keeps_words else None
+            process = start_child(command, stderr=stderr, environment=environment, bufsize=0)
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
             raise ProgramError(
@@ -192,18 +218,17 @@ class LineProcess:
         self._process = process
         assert process.stdin is not None
         assert process.stdout is not None
-        assert process.stderr is not None
-        self._to, self._back, self._words = (
-            pipe.fileno() for pipe in (process.stdin, process.stdout, process.stderr)
-        )
+        self._to, self._back = process.stdin.fileno(), process.stdout.fileno()
+        self._words = -1 if process.stderr is None else process.stderr.fileno()
+        self._poll = select.poll()
         for pipe in (self._to, self._back, self._words):
-            os.set_blocking(pipe, False)
+            if pipe >= 0:
+                os.set_blocking(pipe, False)
+            if pipe not in (-1, self._to):
+                self._poll.register(pipe, select.POLLIN)
         if hasattr(fcntl, "F_SETPIPE_SZ"):  # so that whole messages can be sent ahead
             with contextlib.suppress(OSError):
                 fcntl.fcntl(self._to, fcntl.F_SETPIPE_SZ, _PIPE)
-        self._poll = select.poll()
-        self._poll.register(self._back, select.POLLIN)
-        self._poll.register(self._words, select.POLLIN)
         self._unsent = bytearray()
         self._due = 0
         """Answers to lines that were sent, not yet taken."""
@@ -213,11 +238,7 @@ class LineProcess:
         """Whether it ended after its last lines, so that it had not to be killed."""
         self._end = weakref.finalize(self, _kill, process, os.getpid())
 
-    def ask(self, lines: bytes, seconds: float, most: int) -> bytes:
-        """Send lines, and get the one line that answers them: ``send`` and ``answer``."""
-        self.send(lines)
-        return self.answer(seconds, most)
-
+    # -- asking -----------------------------------------------------------------------------------
     def send(self, lines: bytes, answers: int = 1) -> None:
         """Send lines that this many lines are to answer; what the pipe does not take is sent later.
 
@@ -228,7 +249,7 @@ class LineProcess:
             if not self._due:
                 self._receive()
                 if self._read:
-                    raise self._failed(ILLEGAL, "wrote a line that nobody asked for")
+                    raise self.failed("wrote a line that nobody asked for")
             self._due += answers
             self._unsent += lines
             self._push()
@@ -238,35 +259,42 @@ class LineProcess:
             self.kill()
             raise
 
-    def answer(self, seconds: float, most: int) -> bytes:
-        """The line that answers what was sent first of all that is not answered, without its end.
+    def answer(self, seconds: float, most: int) -> dict[str, Any]:
+        """The message that answers what was sent first of all that is not answered.
 
         Args:
             seconds: for it, from now on.
             most: its bytes.
 
         Raises:
-            ProgramError: if it ends, is late, or writes a longer line. It is ended.
+            ProgramError: if it ends, is late, or writes a longer line or no JSON. It is ended.
         """
         try:
-            line = self._line(clock.now() + seconds, seconds, most)
+            text = self._line(clock.now() + seconds, seconds, most)
         except ProgramError:
             raise
         except BaseException:
             self.kill()
             raise
         self._due -= 1
-        return line
+        try:
+            message = json.loads(text)
+        except (ValueError, RecursionError):
+            message = None
+        if not isinstance(message, dict):
+            shown = quoted(text[:200].decode(errors="replace"))
+            raise self.failed(f"wrote {shown}, which is not a JSON object")
+        return message
 
     def _line(self, deadline: float, seconds: float, most: int) -> bytes:
         while (end := self._read.find(b"\n")) < 0:
             if len(self._read) > most:
-                raise self._failed(ILLEGAL, f"wrote a line of more than {most:,} bytes")
+                raise self.failed(f"wrote a line of more than {most:,} bytes")
             left = deadline - clock.now()
             ready = self._poll.poll(max(0, min(1 + left * 1000, _LOOK_MILLISECONDS)))
             # What lies ready to be read was not late, however late it is looked at.
             if left <= 0 and self._back not in [pipe for pipe, _ in ready]:
-                raise self._failed(LATE, f"gave no answer within {seconds:g} s")
+                raise self.failed(f"gave no answer within {seconds:g} s", LATE)
             # What it has started may hold its output open.
             is_open = bool(ready) or self._process.poll() is None
             for pipe, _ in ready:
@@ -277,12 +305,12 @@ class LineProcess:
                 else:
                     is_open = self._receive()
             if not is_open and b"\n" not in self._read:
-                raise self._failed(CRASHED, "its process " + self._how_it_ended())
-        line = bytes(self._read[:end])
+                raise self.failed("its process " + self._how_it_ended(), CRASHED)
+        text = bytes(self._read[:end])
         del self._read[: end + 1]
-        if len(line) > most:
-            raise self._failed(ILLEGAL, f"wrote a line of more than {most:,} bytes")
-        return line
+        if len(text) > most:
+            raise self.failed(f"wrote a line of more than {most:,} bytes")
+        return text
 
     def _push(self) -> None:
         """Write what the pipe takes."""
@@ -322,24 +350,10 @@ class LineProcess:
         del self._kept[:-_MOST_KEPT]
         return True
 
-    def _how_it_ended(self) -> str:
-        try:
-            status = self._process.wait(_LAST_SECONDS)
-        except subprocess.TimeoutExpired:
-            return "closed its output"
-        if status >= 0:
-            return f"ended with status {status}"
-        try:
-            return f"was ended by {signal.Signals(-status).name}"
-        except ValueError:
-            return f"was ended by signal {-status}"
-
-    def failed(self, what: str) -> ProgramError:
-        """End it for an answer that makes no sense; returns the error to raise."""
-        return self._failed(ILLEGAL, what)
-
-    def _failed(self, kind: str, what: str) -> ProgramError:
-        for _ in range(16):  # at most a megabyte, should it never stop
+    # -- its end ----------------------------------------------------------------------------------
+    def failed(self, what: str, kind: str = ILLEGAL) -> ProgramError:
+        """End it, by default for an answer that makes no sense; returns the error to raise."""
+        for _ in range(16 if self._words >= 0 else 0):  # at most a megabyte, should it never stop
             if not self._listen():
                 break
         self.kill()
@@ -353,6 +367,18 @@ class LineProcess:
         shown = "".join(c if c.isprintable() else "?" for c in text)
         return shown if len(shown) <= _MOST_WORDS else "..." + shown[3 - _MOST_WORDS :]
 
+    def _how_it_ended(self) -> str:
+        try:
+            status = self._process.wait(_LAST_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "closed its output"
+        if status >= 0:
+            return f"ended with status {status}"
+        try:
+            return f"was ended by {signal.Signals(-status).name}"
+        except ValueError:
+            return f"was ended by signal {-status}"
+
     def close(self, lines: bytes = b"") -> None:
         """Send last lines, give it a moment to end by itself, and end it."""
         if not self._end.alive:
@@ -360,18 +386,13 @@ class LineProcess:
         self._unsent += lines
         until = clock.now() + _LAST_SECONDS
         try:
-            self._push()
-            while self._unsent and clock.now() < until:  # it may be slow to read
-                time.sleep(0.001)
+            with contextlib.suppress(OSError):
                 self._push()
-        except OSError:
-            pass
-        except BaseException:
-            self.kill()
-            raise
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        try:
+                while self._unsent and clock.now() < until:  # it may be slow to read
+                    time.sleep(0.001)
+                    self._push()
+            assert self._process.stdin is not None
+            self._process.stdin.close()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_LAST_SECONDS)
                 self.left_by_itself = True
@@ -384,7 +405,6 @@ class LineProcess:
 
 
 def _kill(process: subprocess.Popen[bytes], owner: int) -> None:
-    if os.getpid() != owner:  # a forked copy of this process has ended
-        return
-    kill_child(process)
-    close_pipes(process)
+    if os.getpid() == owner:  # else a forked copy of this process has ended
+        kill_child(process)
+        close_pipes(process)

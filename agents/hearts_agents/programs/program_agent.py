@@ -7,23 +7,31 @@ a row is not started again for this player.
 
 from __future__ import annotations
 
-import json
+import functools
 import os
 import shlex
 import shutil
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hearts_agents.base import Actions, Agent
-from hearts_agents.programs.process import ILLEGAL, REFUSED, LineProcess, ProgramError
-from hearts_agents.programs.view_lines import ViewLines, dump
+from hearts_agents.programs.process import (
+    ILLEGAL,
+    REFUSED,
+    Failure,
+    LineProcess,
+    ProgramError,
+    dump,
+    line,
+)
+from hearts_agents.programs.view_lines import ViewLines
 from hearts_env import HeartsError, PlayerView, Rules, __version__
 from hearts_env.batch.views import BatchView
-from hearts_env.support.arguments import check_any_seed
+from hearts_env.support.arguments import check_any_seed, check_number
 from hearts_env.support.errors import quoted
 from hearts_env.support.files import kind_of
 
@@ -38,9 +46,6 @@ _MOST_NAME = 100
 _AHEAD, _ALONE = 2, 32
 """Messages of many views, and of one, that may be on their way when more are sent; of those of one
 as many at once."""
-
-Failure = tuple[int, str, str]
-"""A row of the views, `kind` of a ``ProgramError`` and what happened."""
 
 
 class ExternalAgent(Agent):
@@ -75,11 +80,7 @@ class ExternalAgent(Agent):
         self._seed = None if seed is None else check_any_seed(seed)
         self.seconds = _limit("seconds", seconds)
         self.start_seconds = _limit("start_seconds", start_seconds)
-        if batch.__class__ is not int or not 1 <= batch <= _MOST_BATCH:
-            raise HeartsError(
-                f"batch: {batch!r} is not usable; give 1 to {_MOST_BATCH:,}", value=batch
-            )
-        self.batch = batch
+        self.batch = check_number("batch", batch, 1, _MOST_BATCH)
         self._rules: Rules | None = None
         self._process: LineProcess | None = None
         self._lines: ViewLines | None = None
@@ -155,7 +156,7 @@ class ExternalAgent(Agent):
         seats = [self._running.pop(game) for game in games]
         if self._is_said and not self._is_due and self._process is not None:
             own = [each[seat] for each, seat in zip(scores, seats, strict=True)]
-            self._news += _line("over", games=[*games], own=own, scores=[[*s] for s in scores])
+            self._news += line("over", games=[*games], own=own, scores=[[*s] for s in scores])
             self._is_said = bool(self._running)
 
     def answers(
@@ -218,13 +219,14 @@ class ExternalAgent(Agent):
         process, self._process, self._running = self._process, None, None
         self._failures = 0
         if process is not None:
-            last = _line("over") if self._is_said else b""
-            process.close(self._news + last + _line("bye"))
+            last = line("over") if self._is_said else b""
+            process.close(self._news + last + line("bye"))
             self.left_by_itself = process.left_by_itself
 
     def __reduce__(self) -> tuple[Any, ...]:
-        limits = self.seconds, self.start_seconds, self.batch
-        return _remade, (self.command, self._seed, *limits)
+        limits = {"seconds": self.seconds, "start_seconds": self.start_seconds}
+        again = functools.partial(type(self), self.command, self._seed, batch=self.batch, **limits)
+        return again, ()
 
     # -- the conversation -------------------------------------------------------------------------
     @property
@@ -242,7 +244,7 @@ class ExternalAgent(Agent):
         self._rules, self._lines = rules, ViewLines(rules)
         self._is_due, self._is_said, self._news = True, False, b""
         process = LineProcess(self._words)
-        hello = _line(
+        hello = line(
             "hello",
             protocol=PROTOCOL,
             engine=f"hearts-env {__version__}",
@@ -252,9 +254,10 @@ class ExternalAgent(Agent):
             seconds=self.seconds,
             batch=self.batch,
         )
-        ready = _message(process, process.ask(hello, self.start_seconds, _MOST_READY))
+        process.send(hello)
+        ready = process.answer(self.start_seconds, _MOST_READY)
         if ready.get("type") == "refuse":
-            process.close(_line("bye"))
+            process.close(line("bye"))
             reason = " ".join(str(ready.get("reason", "it gave no reason")).split())
             shown = "".join(c if c.isprintable() else "?" for c in reason)[:300]
             raise ProgramError(f"refuses {rules.name}: {shown}", REFUSED)
@@ -289,7 +292,7 @@ class ExternalAgent(Agent):
     def _answer(self, process: LineProcess, size: int) -> list[Any]:
         """The actions that answer the first message that is not answered, about `size` views."""
         assert self._lines is not None
-        answer = _message(process, process.answer(self.seconds, _MOST_READY + _MOST_ACTION * size))
+        answer = process.answer(self.seconds, _MOST_READY + _MOST_ACTION * size)
         is_one = size == 1
         given = [answer.get("action")] if is_one else answer.get("actions")
         due = "action" if is_one else "actions"
@@ -304,30 +307,14 @@ class ExternalAgent(Agent):
 
     def _beginning(self) -> bytes:
         """What is said before the first view after a start, a reseeding or ``begin``."""
-        over = _line("over") if self._is_said else b""
+        over = line("over") if self._is_said else b""
         self._is_due, self._is_said = False, True
         # JavaScript's numbers are exact up to here.
         seed = None if self._seed is None else self._seed % 2**53
         if not self._running:
-            return over + _line("game", seed=seed)
+            return over + line("game", seed=seed)
         seats = self._running
-        return over + _line("game", seed=seed, games=[*seats], players=[*seats.values()])
-
-
-def external_factory(command: str) -> Callable[..., ExternalAgent]:
-    """The factory of ``exec:COMMAND``."""
-
-    def factory(
-        seed: int | None = None,
-        seconds: float = SECONDS,
-        start_seconds: float = START_SECONDS,
-        batch: int = BATCH,
-    ) -> ExternalAgent:
-        return ExternalAgent(
-            command, seed, seconds=seconds, start_seconds=start_seconds, batch=batch
-        )
-
-    return factory
+        return over + line("game", seed=seed, games=[*seats], players=[*seats.values()])
 
 
 def program_files(command: str) -> list[Path]:
@@ -340,12 +327,6 @@ def program_files(command: str) -> list[Path]:
     found = shutil.which(words[0])
     is_plain = os.sep not in words[0]
     return files if found is None or (is_plain and files) else [Path(found), *files]
-
-
-def _remade(
-    command: str, seed: int | None, seconds: float, start_seconds: float, batch: int
-) -> ExternalAgent:
-    return ExternalAgent(command, seed, seconds=seconds, start_seconds=start_seconds, batch=batch)
 
 
 def _split(command: str) -> list[str]:
@@ -384,21 +365,5 @@ def _limit(name: str, value: object) -> float:
     return float(value)  # type: ignore[arg-type]
 
 
-def _line(kind: str, **fields: Any) -> bytes:
-    return (dump({"type": kind, **fields}) + "\n").encode()
-
-
 def _kind(message: dict[str, Any]) -> str:
     return f"a message of type {quoted(message.get('type'))}"
-
-
-def _message(process: LineProcess, line: bytes) -> dict[str, Any]:
-    """The object in a line of the program."""
-    try:
-        message = json.loads(line)
-    except (ValueError, RecursionError):
-        message = None
-    if not isinstance(message, dict):
-        text = line[:200].decode(errors="replace")
-        raise process.failed(f"wrote {quoted(text)}, which is not a JSON object")
-    return message

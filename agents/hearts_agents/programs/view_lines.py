@@ -6,11 +6,9 @@ time is put together from pieces that are made once.
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import numpy as np
 
+from hearts_agents.programs.process import dump
 from hearts_env import Rules
 from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView
@@ -19,11 +17,6 @@ from hearts_env.views.position import PHASES
 
 _MOST_PIECES = 60_000  # of each kind; some 40 MB in all
 _SHIFTS = np.arange(k.PLAYS_A_WORD) * k.PLAY_BITS
-
-
-def dump(value: Any) -> str:
-    """A value as JSON in one line, without spaces."""
-    return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
 class ViewLines:

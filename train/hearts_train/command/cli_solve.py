@@ -29,7 +29,7 @@ from hearts_train.console import Mistake
 
 @app.command(
     "solve",
-    epilog="Example: hearts solve mini --save mini.npz --plot mini.png",
+    epilog="Example: hearts solve mini --save mini.safetensors --plot mini.png",
 )
 def solve_deck(
     deck: Annotated[
@@ -57,7 +57,7 @@ def solve_deck(
     resume: Resume = None,
     policy: Annotated[
         Path | None,
-        typer.Option("--policy", metavar="FILE", help="Write a player's file: .npz."),
+        typer.Option("--policy", metavar="FILE", help="Write a player's file: .safetensors."),
     ] = None,
     max_memory: MaxMemory = 4.0,
     plot: Plot = None,
@@ -71,8 +71,10 @@ def solve_deck(
     check_output(save, "--save")
     check_new(policy, "--policy")
     check_apart(save=save or resume, policy=policy, plot=plot, json=as_json)
-    if policy is not None and policy.suffix != ".npz":
-        raise Mistake(f"--policy: {policy.name!r} is not a player's file; end its name in .npz")
+    if policy is not None and policy.suffix != ".safetensors":
+        raise Mistake(
+            f"--policy: {policy.name!r} is not a player's file; end its name in .safetensors"
+        )
     results = solving.solve_deck(
         deck,
         None if algorithm is None else names_in(algorithm, "--algorithm"),

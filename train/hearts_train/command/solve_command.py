@@ -15,7 +15,6 @@ import numpy as np
 from hearts_agents import make_agent
 from hearts_agents.base import check_rules
 from hearts_env import HeartsError, Rules
-from hearts_env.solve.archive import check_folder
 from hearts_env.solve.best_response import Exploitability, exploit, exploitability
 from hearts_env.solve.equilibrium import (
     Checkpoint,
@@ -29,6 +28,7 @@ from hearts_env.solve.regret import (
     DEFAULT_ALGORITHM,
     check_algorithm,
 )
+from hearts_env.solve.solved_files import check_folder
 from hearts_env.solve.tree import Tree
 from hearts_env.support import clock
 from hearts_env.support.arguments import check_positive
@@ -189,9 +189,9 @@ def _check_out(out: Path | None, resume: Path | None) -> None:
 
 
 def _free_name(stem: str) -> Path:
-    """A file that does not exist yet: stem.npz, stem-2.npz, stem-3.npz, ..."""
-    names = itertools.chain([f"{stem}.npz"], (f"{stem}-{n}.npz" for n in itertools.count(2)))
-    return next(path for path in map(Path, names) if not path.exists())
+    """A file that does not exist yet: stem.safetensors, stem-2.safetensors, ..."""
+    names = itertools.chain([stem], (f"{stem}-{n}" for n in itertools.count(2)))
+    return next(path for n in names if not (path := Path(f"{n}.safetensors")).exists())
 
 
 def _slug(text: str) -> str:

@@ -19,7 +19,8 @@ from typing import Any
 
 from hearts_agents import Agent, make_agent
 from hearts_agents.base import check_rules
-from hearts_agents.programs.process import LAST_WORDS
+from hearts_agents.guard import TAMPERED, Fault, ask_one
+from hearts_agents.programs.process import CRASHED, ILLEGAL, LAST_WORDS, LATE
 from hearts_env import Game, HeartsError, Match, NotationError, Rules
 from hearts_env.cards import SUITS, parse_card
 from hearts_env.game.notation import Record
@@ -32,7 +33,6 @@ from hearts_train.command import replay
 from hearts_train.command.announcer import Announcer, describe
 from hearts_train.command.cardtext import CardText
 from hearts_train.measure.contenders import Contender, rules_for
-from hearts_train.measure.guard import CRASHED, ILLEGAL, LATE, TAMPERED, Fault, ask_one
 from hearts_train.measure.hints import best_hinter, hint
 from hearts_train.session.folders import Keeper, latest_table
 from hearts_train.session.table import Line, Refusal, Seat, Table

@@ -19,9 +19,9 @@ from collections.abc import Iterable
 import numpy as np
 import torch
 
-from hearts_agents.models.checkpoint import Tensors
 from hearts_env.seeds import derived_seed
 from hearts_env.support.arrays import Array, Floats, Ints
+from hearts_env.support.tensors import Tensors
 from hearts_train.learn import runs
 from hearts_train.learn.actor_critic import Replicas
 from hearts_train.learn.config import between

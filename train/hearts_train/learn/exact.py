@@ -32,13 +32,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from hearts_agents.models.checkpoint import Tensors
 from hearts_env.encoders import write_many
 from hearts_env.seeds import derived_seed
 from hearts_env.solve.best_response import best_response
 from hearts_env.solve.side import Side, backward_mean
 from hearts_env.solve.tree import DEFAULT_MEMORY, format_gigabytes
 from hearts_env.support.arrays import Array, Floats
+from hearts_env.support.tensors import Tensors
 from hearts_train.learn import runs
 from hearts_train.learn.actor_critic import ActorCritic, Adam, set_threads
 from hearts_train.learn.config import ConfigError, TrainConfig, between

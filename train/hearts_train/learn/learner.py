@@ -21,7 +21,6 @@ import torch
 from numpy.typing import NDArray
 
 from hearts_agents.envs.pool import OpponentPool
-from hearts_agents.models.checkpoint import Tensors
 from hearts_agents.models.network import NetworkAgent
 from hearts_env.encoders import Encoder, make_encoder
 from hearts_env.rules.rules import Rules
@@ -30,6 +29,7 @@ from hearts_env.solve.tree import Tree
 from hearts_env.support import clock
 from hearts_env.support.arguments import check_array
 from hearts_env.support.errors import CheckpointError, HeartsError
+from hearts_env.support.tensors import Tensors
 from hearts_train.learn import runs
 from hearts_train.learn.actor_critic import (
     ActorCritic,

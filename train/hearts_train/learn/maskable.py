@@ -26,9 +26,9 @@ from torch import nn
 from hearts_agents.base import generator_state, restore_generator
 from hearts_agents.envs.pool import OpponentPool
 from hearts_agents.envs.sb3 import HeartsSB3VecEnv
-from hearts_agents.models.checkpoint import Tensors
 from hearts_env.seeds import derived_seed
 from hearts_env.support.arguments import check_array
+from hearts_env.support.tensors import Tensors
 from hearts_train.learn import runs
 from hearts_train.learn.actor_critic import ACTIVATIONS, set_threads
 from hearts_train.learn.config import NetworkConfig, TrainConfig

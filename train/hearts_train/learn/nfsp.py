@@ -16,9 +16,9 @@ import numpy as np
 import torch
 
 from hearts_agents.envs.arena_kernel import draw, unit
-from hearts_agents.models.checkpoint import Tensors
 from hearts_env.support.arrays import Bools, Floats, Floats32, Ints
 from hearts_env.support.jit import jit
+from hearts_env.support.tensors import Tensors
 from hearts_train.learn import runs
 from hearts_train.learn.actor_critic import Adam, Replicas, policy_tensors
 from hearts_train.learn.config import between

@@ -47,7 +47,6 @@ from numpy.typing import NDArray
 from torch.nn.functional import cross_entropy
 
 from hearts_agents.base import PerGameAgent
-from hearts_agents.models.checkpoint import Tensors
 from hearts_agents.models.network import Network, NetworkAgent
 from hearts_agents.spec import make_agent
 from hearts_env.encoders import Encoder
@@ -55,6 +54,7 @@ from hearts_env.rules.rules import Rules
 from hearts_env.seeds import derived_seed
 from hearts_env.support.arrays import Floats, Floats32, Ints
 from hearts_env.support.errors import HeartsError
+from hearts_env.support.tensors import Tensors
 from hearts_env.support.workers import Workers
 from hearts_train.learn import runs
 from hearts_train.learn.actor_critic import ActorCritic, Replicas, perceptron, set_threads

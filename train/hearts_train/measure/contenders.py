@@ -8,7 +8,6 @@ is made in other processes only.
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,15 +18,15 @@ import numpy as np
 
 from hearts_agents import Agent, Player
 from hearts_agents.base import AgentAdapter, check_rules
+from hearts_agents.guard import Answer, ask, is_ours
 from hearts_agents.models.checkpoint import Checkpoint
+from hearts_agents.programs.isolation import Enquiry, Isolated
 from hearts_agents.programs.program_agent import ExternalAgent
 from hearts_agents.spec import AgentSpec, Kind
 from hearts_agents.user_code import blamed
 from hearts_env import BatchGame, HeartsError, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.support.arrays import Ints
-from hearts_train.measure.guard import Answer, ask, is_ours
-from hearts_train.measure.isolation import Enquiry, Isolated
 
 Entrant = str | os.PathLike[str] | Player | AgentSpec
 """An agent, or what names one for ``make_agent``."""
@@ -161,26 +160,7 @@ class Contender:
         Raises:
             HeartsError: if the agent can be neither copied nor made again.
         """
-        player: Agent | None = None
-        try:
-            with blamed(
-                f"agent: {self.name!r} cannot be copied",
-                "one and the same player must not see a deal from both seats; give it a "
-                "__deepcopy__, or name it as FILE.py:CLASS",
-            ):
-                player = copy.deepcopy(self.agent)
-        except HeartsError:
-            if not self.spec.is_named:
-                raise
-            player = self.spec.make(seed)
-        reseed = getattr(player, "reseed", None)
-        if callable(reseed):
-            with blamed(
-                f"agent: {self.name!r} cannot be reseeded",
-                "its method is called as reseed(seed), with a whole number",
-            ):
-                reseed(seed)
-        return player
+        return self.spec.fresh(self.agent, seed, self.name)
 
     def seat(self, rules: Rules, seed: int, time_limit: float | None = None) -> Seat:
         """A fresh player; that of an isolated contender has a process of its own.

@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from hearts_agents.guard import NO_ACTION, Fault
 from hearts_env import BatchGame, Game, Rules
 from hearts_env import kernel as k
 from hearts_env.seeds import derived_seed, secret_seed
 from hearts_env.support.arrays import Floats, Ints
 from hearts_train.measure.contenders import Contender, Seat, rounds
-from hearts_train.measure.guard import NO_ACTION, Fault
 
 ROLES = ("agent", "opponent")
 _MOST_EXAMPLES = 3

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_agents import make_agent
+from hearts_agents.guard import NO_ACTION, Fault, ask
 from hearts_agents.programs.process import REFUSED, ProgramError
 from hearts_agents.programs.program_agent import EXEC, ExternalAgent
 from hearts_env import BatchGame, Rules
@@ -19,7 +20,6 @@ from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView
 from hearts_env.seeds import derived_seed
 from hearts_env.support.arguments import check_number, check_seed
-from hearts_train.measure.guard import NO_ACTION, Fault, ask
 
 PRESETS = ("two_player", "mini", 'mini moon="choose"', "classic", "no_pass", "party", "kitty")
 """Between them: two and more players, an exchange, a choice after a moon, an awarded kitty."""

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from hearts_agents import Agent, make_agent
 from hearts_agents.base import AgentAdapter, check_rules
 from hearts_agents.baselines import Pro
+from hearts_agents.guard import ask_one, is_ours
 from hearts_agents.search import Pimc
 from hearts_agents.user_code import blamed
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env.batch.views import BatchView
-from hearts_train.measure.guard import ask_one, is_ours
 from hearts_train.measure.intervals import Z95
 
 _ANOTHER = "ask another player, as in: hint pro"

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hearts_agents.guard import NO_ACTION
 from hearts_env import HeartsError, Match, Rules, __version__
 from hearts_env.batch.views import BatchView
 from hearts_env.game.match import Scoreboard
@@ -27,7 +28,6 @@ from hearts_train.measure.contenders import Contender, Entrant, Seat, check_same
 from hearts_train.measure.crew import spread
 from hearts_train.measure.duel import ROLES
 from hearts_train.measure.evaluation import check_deals, mean_and_interval, platform_versions
-from hearts_train.measure.guard import NO_ACTION
 
 _BLOCK = 32
 """Pairs of matches that are played side by side."""

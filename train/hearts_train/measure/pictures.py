@@ -92,7 +92,7 @@ def _short(name: str, length: int) -> str:
         parts.pop()  # the folder is the run, and has the name
     elif len(parts) > 2 and parts[-2] == "checkpoints":
         parts[-3:] = [f"{parts[-3]} {parts[-1]}"]
-    parts[-1] = parts[-1].removesuffix(".safetensors").removesuffix(".npz")
+    parts[-1] = parts[-1].removesuffix(".safetensors")
     return "/".join(parts[-length:]) + mark + options
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hearts_agents.guard import NO_ACTION, Fault
 from hearts_env import BatchGame, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView
@@ -21,7 +22,6 @@ from hearts_env.envs.rewards import Rewarder, pay_rows
 from hearts_env.seeds import secret_seed
 from hearts_env.support.arrays import Floats, Ints
 from hearts_train.measure.contenders import Contender, Entrant, Seat, check_same, rounds
-from hearts_train.measure.guard import NO_ACTION, Fault
 from hearts_train.offline.options import DatasetOptions
 
 BLOCK = 64

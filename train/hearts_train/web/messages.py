@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from hearts_agents.programs.view_lines import ViewLines, dump
+from hearts_agents.programs.process import dump
+from hearts_agents.programs.view_lines import ViewLines
 from hearts_env import Game, Match, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.rules.explain import SUMMARIES, explain

@@ -19,6 +19,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from hearts_agents import Agent
+from hearts_agents.guard import RAISED, TAMPERED, Fault, ask_one
+from hearts_agents.programs.process import CRASHED, ILLEGAL, LATE
 from hearts_agents.registry import agent_names, describe_agent
 from hearts_env import Game, HeartsError, PlayerView, Rules
 from hearts_env.batch.views import BatchView
@@ -26,7 +28,6 @@ from hearts_env.rules.presets import PRESETS
 from hearts_env.solve.beliefs import Policy
 from hearts_env.support.errors import quoted
 from hearts_train.measure.contenders import Contender
-from hearts_train.measure.guard import CRASHED, ILLEGAL, LATE, RAISED, TAMPERED, Fault, ask_one
 from hearts_train.session.table import Refusal
 
 SHIPPED = ("champion", "pimc", "pro", "standard", "easy", "random")

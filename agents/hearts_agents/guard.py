@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_agents import Agent
-from hearts_agents.base import AgentAdapter
+from hearts_agents.base import Agent, AgentAdapter
 from hearts_agents.models.network import NetworkAgent
 from hearts_agents.models.solved import SolvedAgent
+from hearts_agents.programs.process import CRASHED, ILLEGAL, LATE, Failure
 from hearts_agents.programs.program_agent import ExternalAgent
 from hearts_agents.registry import OWN, find_factory
 from hearts_agents.user_code import describe
@@ -29,7 +29,7 @@ from hearts_env.game.game import action_number
 from hearts_env.support.arrays import Ints
 from hearts_env.support.interrupts import signals_apart
 
-RAISED, ILLEGAL, TAMPERED, CRASHED, LATE = "raised", "illegal", "tampered", "crashed", "late"
+RAISED, TAMPERED = "raised", "tampered"
 KINDS = (RAISED, ILLEGAL, TAMPERED, CRASHED, LATE)
 
 NO_ACTION = -1
@@ -56,6 +56,15 @@ Answer = tuple[NDArray[np.int64], list[Fault]]
 """One action a row, `NO_ACTION` where there is a fault; and the faults, one a row at most."""
 
 
+def is_ours(agent: object) -> bool:
+    """Whether an agent is one of the package's own, its model included."""
+    if type(agent) not in _OURS:
+        return False
+    model = getattr(agent, "model", None)
+    return model is None or is_ours(model)
+
+
+# ---- asking --------------------------------------------------------------------------------------
 def ask(agent: Agent, views: BatchView, games: Ints | None = None) -> Answer:
     """What `agent` answers; it may do anything with `views`. A program is told which `games`.
 
@@ -64,7 +73,9 @@ def ask(agent: Agent, views: BatchView, games: Ints | None = None) -> Answer:
     if is_ours(agent):  # tested not to touch its views
         return check(agent.act_batch(views), views)
     if type(agent) is ExternalAgent:  # the program has copies of them
-        return _ask_program(agent, views, games)
+        return check_rest(
+            *agent.answers(views, None if games is None else games.tolist()), views=views
+        )
     with signals_apart() as check_signals:
         answer = _ask_outside(agent, views, check_signals)
         check_signals()
@@ -91,22 +102,11 @@ def ask_one(agent: Agent, view: PlayerView, seed: int | None = None) -> tuple[in
     return int(actions[0]), faults[0] if faults else None
 
 
-def _ask_program(agent: ExternalAgent, views: BatchView, games: Ints | None) -> Answer:
-    given, failures = agent.answers(views, None if games is None else games.tolist())
-    faults = [Fault(row, kind, text[:_MOST_TEXT]) for row, kind, text in failures]
-    actions, failed = np.full(len(views), NO_ACTION), {fault.row for fault in faults}
-    rest = np.array([row for row in range(len(views)) if row not in failed], np.int64)
-    if len(rest):
-        actions[rest], more = check([given[row] for row in rest.tolist()], views.subset(rest))
-        faults += [Fault(int(rest[fault.row]), fault.kind, fault.text) for fault in more]
-    return actions, sorted(faults, key=lambda fault: fault.row)
-
-
 def _ask_outside(agent: Agent, views: BatchView, check_signals: Callable[[], None]) -> Answer:
-    if isinstance(agent, AgentAdapter) and not callable(getattr(agent.player, "act_batch", None)):
-        return _ask_each(agent.player.act, views, check_signals)
-    if _asks_one_by_one(agent):
-        return _ask_each(agent.act, views, check_signals)
+    player: Any = agent.player if isinstance(agent, AgentAdapter) else agent
+    act_batch = getattr(player, "act_batch", None)
+    if not callable(act_batch) or getattr(type(player), "act_batch", None) is Agent.act_batch:
+        return _ask_each(player.act, views, check_signals)
     parts = views.rules, views.vectors, views.players
     before = BatchView(views.rules, views.vectors.copy(), views.players.copy())
     try:
@@ -127,44 +127,7 @@ def _ask_outside(agent: Agent, views: BatchView, check_signals: Callable[[], Non
     now = views.rules, views.vectors, views.players
     changed |= any(is_now is not was for is_now, was in zip(now, parts, strict=True))
     actions, faults = check(given, before)
-    return _with_faults(actions, faults, changed)
-
-
-def is_ours(agent: object) -> bool:
-    """Whether an agent is one of the package's own, its model included."""
-    if type(agent) not in _OURS:
-        return False
-    model = getattr(agent, "model", None)
-    return model is None or is_ours(model)
-
-
-def check(given: Any, views: BatchView) -> Answer:
-    """The actions that an agent gave for many views at once, and what is wrong with them."""
-    size = len(views)
-    if isinstance(given, np.ndarray) and given.shape == (size,) and given.dtype.kind in "iu":
-        actions = given.astype(np.int64)
-        inside = (actions >= 0) & (actions < views.rules.num_actions)
-        legal = inside & (views.legal_masks >> np.where(inside, actions, 0) & 1 == 1)
-        if legal.all():
-            return actions, []
-        wrong = np.flatnonzero(~legal).tolist()
-        faults = [Fault(row, ILLEGAL, _illegal(views, row, int(actions[row]))) for row in wrong]
-        actions[wrong] = NO_ACTION
-        return actions, faults
-    try:
-        listed = list(given)
-    except TypeError:
-        listed = []
-    if isinstance(given, str) or len(listed) != size:
-        text = f"gave {_shown(given)} for {size} views; give one action for each"
-        return np.full(size, NO_ACTION), [Fault(row, ILLEGAL, text) for row in range(size)]
-    actions, faults = np.full(size, NO_ACTION), []
-    masks = views.legal_masks.tolist()
-    for row, value in enumerate(listed):
-        number, fault = _number(views, row, value, masks[row])
-        actions[row] = number
-        faults += fault
-    return actions, faults
+    return _with_changed(actions, faults, changed)
 
 
 def _ask_each(
@@ -185,43 +148,9 @@ def _ask_each(
             continue
         finally:
             changed[row] = view.vector is not vector or _changed(vector, views.vectors[row]).any()
-        actions[row], fault = _number(views, row, given, masks[row])
+        actions[row], fault = _chosen(views, row, given, masks[row])
         faults += fault
-    return _with_faults(actions, faults, changed)
-
-
-def _number(views: BatchView, row: int, given: Any, mask: int) -> tuple[int, list[Fault]]:
-    try:
-        number = action_number(views.rules, given)
-    except IllegalActionError as error:
-        return NO_ACTION, [Fault(row, ILLEGAL, str(error)[:_MOST_TEXT])]
-    except BaseException as error:  # whatever an odd object does when it is converted to a number
-        return NO_ACTION, [Fault(row, ILLEGAL, describe(error))]
-    if not (0 <= number < views.rules.num_actions and mask >> number & 1):
-        return NO_ACTION, [Fault(row, ILLEGAL, _illegal(views, row, number))]
-    return number, []
-
-
-def _changed(now: NDArray[np.int64], before: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which numbers differ; all of them if the shape or dtype was changed."""
-    if now.shape != before.shape or now.dtype != before.dtype:
-        return np.ones(before.shape, np.bool_)
-    return now != before
-
-
-def _with_faults(
-    actions: NDArray[np.int64], faults: list[Fault], changed: NDArray[np.bool_]
-) -> Answer:
-    """The same, with changed views counted as faults."""
-    if not changed.any():
-        return actions, faults
-    known = {fault.row for fault in faults}
-    text = "changed the view that it was given"
-    faults = faults + [
-        Fault(row, TAMPERED, text) for row in np.flatnonzero(changed).tolist() if row not in known
-    ]
-    actions[changed] = NO_ACTION
-    return actions, sorted(faults, key=lambda fault: fault.row)
+    return _with_changed(actions, faults, changed)
 
 
 def _only(given: Any) -> Any:
@@ -231,14 +160,77 @@ def _only(given: Any) -> Any:
     return given[0] if isinstance(given, list | tuple) and len(given) == 1 else given
 
 
-def _asks_one_by_one(agent: Agent) -> bool:
-    return getattr(type(agent), "act_batch", None) is Agent.act_batch
+def _changed(now: NDArray[np.int64], before: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which numbers differ; all of them if the shape or dtype was changed."""
+    if now.shape != before.shape or now.dtype != before.dtype:
+        return np.ones(before.shape, np.bool_)
+    return now != before
 
 
-def _illegal(views: BatchView, row: int, action: int) -> str:
+def _with_changed(actions: Ints, faults: list[Fault], changed: NDArray[np.bool_]) -> Answer:
+    """The same, with changed views counted as faults."""
+    actions[changed] = NO_ACTION
+    text = "changed the view that it was given"
+    rows = {*np.flatnonzero(changed).tolist()} - {fault.row for fault in faults}
+    return actions, _sorted([*faults, *(Fault(row, TAMPERED, text) for row in rows)])
+
+
+# ---- checking ------------------------------------------------------------------------------------
+def check(given: Any, views: BatchView) -> Answer:
+    """The actions that an agent gave for many views at once, and what is wrong with them."""
+    size = len(views)
+    if isinstance(given, np.ndarray) and given.shape == (size,) and given.dtype.kind in "iu":
+        actions = given.astype(np.int64)
+        inside = (actions >= 0) & (actions < views.rules.num_actions)
+        if (inside & (views.legal_masks >> np.where(inside, actions, 0) & 1 == 1)).all():
+            return actions, []
+        given = actions.tolist()
+    try:
+        listed = list(given)
+    except TypeError:
+        listed = []
+    actions, faults = np.full(size, NO_ACTION), []
+    if isinstance(given, str) or len(listed) != size:
+        text = f"gave {_shown(given)} for {size} views; give one action for each"
+        return actions, [Fault(row, ILLEGAL, text) for row in range(size)]
+    masks = views.legal_masks.tolist()
+    for row, value in enumerate(listed):
+        actions[row], fault = _chosen(views, row, value, masks[row])
+        faults += fault
+    return actions, faults
+
+
+def check_rest(given: Any, failures: list[Failure], *, views: BatchView) -> Answer:
+    """The same for an agent in another process, which failed in some of the rows."""
+    if not failures:
+        return check(given, views)
+    faults = [Fault(row, kind, text[:_MOST_TEXT]) for row, kind, text in failures]
+    actions = np.full(len(views), NO_ACTION)
+    rest = np.setdiff1d(np.arange(len(views)), [fault.row for fault in faults])
+    if len(rest):
+        actions[rest], more = check([given[row] for row in rest.tolist()], views.subset(rest))
+        faults += [Fault(int(rest[fault.row]), fault.kind, fault.text) for fault in more]
+    return actions, _sorted(faults)
+
+
+def _chosen(views: BatchView, row: int, given: Any, mask: int) -> tuple[int, list[Fault]]:
+    """The action that an answer about a row means, if it is legal."""
+    try:
+        number = action_number(views.rules, given)
+    except IllegalActionError as error:
+        return NO_ACTION, [Fault(row, ILLEGAL, str(error)[:_MOST_TEXT])]
+    except BaseException as error:  # whatever an odd object does when it is converted to a number
+        return NO_ACTION, [Fault(row, ILLEGAL, describe(error))]
+    if 0 <= number < views.rules.num_actions and mask >> number & 1:
+        return number, []
     name = views.rules.action_name
     legal = ", ".join(f"{one} ({name(one)})" for one in views[row].legal_actions())
-    return f"action {action} is not legal; legal were {legal}"
+    text = f"action {number} is not legal; legal were {legal}"
+    return NO_ACTION, [Fault(row, ILLEGAL, text)]
+
+
+def _sorted(faults: list[Fault]) -> list[Fault]:
+    return sorted(faults, key=lambda fault: fault.row)
 
 
 def _shown(given: Any) -> str:

@@ -1,0 +1,422 @@
+"""An agent in a process of its own, which gets views and gives actions, and nothing else.
+
+The process is started afresh, not forked, so that nothing of this one's memory is in it. It is
+asked as a program is (``process``): views go there as the arrays of a ``BatchView``; what comes
+back are whole numbers, checked like any agent's actions, what the agent is, and the text of errors.
+Nothing that the agent wrote is ever unpickled here, and an agent named by its code is neither
+imported nor made here: a process of its own says what it is and which rules it plays (``Enquiry``).
+An agent object, and an agent that this process has registered, were made here by the caller.
+
+It keeps an agent from what an evaluation holds in memory, and from itself in another seat. It is
+not a sandbox: the process has the user's rights. See docs/evaluation.md.
+
+| to the process | it answers |
+|---|---|
+| `hello`: the spec, or the pickled agent; name, rules, import path | |
+| `player`: a seed | `ready`: a player without memory is made |
+| `act`: views, their bytes behind the line | `actions`, one a view; `faults`: row, kind and text |
+| `policy`: the same | `policy`: the probabilities of all actions |
+| `card` | `card`: what the agent is; it is made |
+| `rules` | `ready`: the agent plays them |
+| any of them | `error`: in words |
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import json
+import math
+import os
+import pickle
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from typing import IO, Any
+
+import numpy as np
+
+from hearts_agents.base import Agent, AgentAdapter, check_rules
+from hearts_agents.guard import KINDS, Answer, ask, check_rest, is_ours
+from hearts_agents.programs.process import (
+    CRASHED,
+    Failure,
+    LineProcess,
+    ProgramError,
+    line,
+    python_environment,
+)
+from hearts_agents.spec import AgentSpec
+from hearts_agents.user_code import describe
+from hearts_env import HeartsError, Rules
+from hearts_env.batch.views import BatchView
+from hearts_env.solve.best_response import policy_asker
+from hearts_env.support.arrays import Array, Floats, Ints
+from hearts_env.support.files import kind_of
+
+_START_SECONDS = 300.0  # a first start may compile
+_MOST_TEXTS = 20
+_MOST_BYTES = 100_000  # of an answer, beside its numbers
+_MOST_WORDS, _MOST_NAME = 10_000, 100
+_BUFFER = 1 << 20
+
+_PROGRAM = """
+import signal
+for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+    if hasattr(signal, name):
+        signal.signal(getattr(signal, name), signal.SIG_IGN)
+from hearts_agents.programs.isolation import serve
+serve()
+"""
+"""The process ignores signals to its group: the asking process ends it when it is done."""
+
+
+class _Process(LineProcess):
+    """A process that makes one agent and answers messages."""
+
+    def __init__(self, name: str, entrant: AgentSpec | Agent, rules: Rules | None) -> None:
+        spec = entrant.to_json() if isinstance(entrant, AgentSpec) else None
+        hello = line(
+            "hello",
+            name=name,
+            spec=spec,
+            agent=None if isinstance(entrant, AgentSpec) else _pickled(name, entrant),
+            rules=None if rules is None else rules.to_dict(),
+            path=[path or os.getcwd() for path in sys.path],
+        )
+        command = [sys.executable, "-c", _PROGRAM]
+        super().__init__(command, environment=python_environment(), keeps_words=False)
+        self.send(hello, answers=0)
+
+    def reply(self, kind: str, seconds: float = _START_SECONDS, most: int = 0) -> dict[str, Any]:
+        """The next answer, which is to be of this kind.
+
+        Raises:
+            ProgramError: if it ends, is late, or makes no sense; it is ended.
+            HeartsError: if the agent cannot do what was asked.
+        """
+        answer = self.answer(seconds, _MOST_BYTES + most)
+        if answer.get("type") == "error":
+            raise HeartsError(str(answer.get("text"))[:_MOST_WORDS])
+        if answer.get("type") != kind:
+            raise self.failed("gave something that is not an answer", CRASHED)
+        return answer
+
+
+def _pickled(name: str, agent: Agent) -> str:
+    try:
+        return base64.b64encode(pickle.dumps(agent)).decode()
+    except Exception as error:
+        raise HeartsError(
+            f"agent: {name!r} cannot be sent to a process of its own ({describe(error)}); name it "
+            "as FILE.py:CLASS, or omit isolate",
+            value=name,
+        ) from None
+
+
+def _not_ready(name: str, error: ProgramError) -> HeartsError:
+    return HeartsError(
+        f"agent: the process of {name!r} was not ready ({error}); see what it printed"
+    )
+
+
+@dataclass(frozen=True)
+class Card:
+    """What an agent is, as its process says.
+
+    Attributes:
+        kind: The name of its class.
+        options: Those of its spec, as it reads them.
+        rules: The rules it was trained for, if it states them.
+        files: The paths of the files that its code declares, by the names that it gives them.
+    """
+
+    kind: str
+    options: dict[str, Any]
+    rules: Rules | None
+    files: dict[str, str]
+
+
+class Enquiry:
+    """A process that makes an agent to say what it is, and which rules it plays."""
+
+    def __init__(self, name: str, spec: AgentSpec) -> None:
+        """Start it without waiting for it."""
+        self._name, self._spec = name, spec
+        self._process = _Process(name, spec, None)
+        self._process.send(line("card"))
+
+    @cached_property
+    def card(self) -> Card:
+        """What the agent is, once it is made.
+
+        Raises:
+            HeartsError: if it cannot be made, or its process ended.
+        """
+        fields = self._reply("card")
+        try:
+            rules = None if fields["rules"] is None else Rules.from_dict(fields["rules"])
+            given, read = self._spec.options, fields["options"]
+            options = {name: _plain(read.get(name), text) for name, text in given.items()}
+            files = {str(name): str(path) for name, path in fields["files"].items()}
+            if any(kind_of(path) != "file" for path in files.values()):
+                raise ValueError(files)
+            return Card(str(fields["kind"])[:_MOST_NAME], options, rules, files)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            raise HeartsError(
+                f"agent: the process of {self._name!r} does not say what the agent is; it must not "
+                "write to the pipe that it is asked through"
+            ) from None
+
+    def check_rules(self, rules: Rules) -> None:
+        """Ask the agent whether it plays some rules.
+
+        Raises:
+            HeartsError: if it does not.
+        """
+        _ = self.card  # must be asked first
+        self._process.send(line("rules", rules=rules.to_dict()))
+        self._reply("ready")
+
+    def close(self) -> None:
+        """End the process; what it has said is still known."""
+        self._process.kill()
+
+    def _reply(self, kind: str) -> dict[str, Any]:
+        try:
+            return self._process.reply(kind)
+        except ProgramError as error:
+            raise _not_ready(self._name, error) from None
+
+
+def _plain(value: Any, text: str) -> Any:
+    """An option as the agent's process reads it, if that is a plain value; else as it was given."""
+    is_plain = value is None or isinstance(value, str | int)
+    return value if is_plain or (isinstance(value, float) and math.isfinite(value)) else text
+
+
+class Isolated:
+    """An agent in a process of its own."""
+
+    def __init__(
+        self,
+        name: str,
+        entrant: AgentSpec | Agent,
+        rules: Rules,
+        seed: int,
+        time_limit: float | None = None,
+    ) -> None:
+        """Start the process; ``ready`` waits for it.
+
+        Args:
+            name: of the agent, for messages.
+            entrant: what to make it from there; or the agent, which is sent and must be of a class
+                that can be imported there.
+            rules: what it will play.
+            seed: of its random numbers.
+            time_limit: seconds that one answer may take; then the process is ended.
+
+        Raises:
+            HeartsError: if the agent cannot be sent.
+        """
+        self.name = name
+        self._seconds = math.inf if time_limit is None else time_limit
+        self._seed = seed
+        self._is_ready = False
+        self._started = functools.partial(_Process, name, entrant, rules)
+        self._process: _Process | None = None
+        self._renew()
+
+    def ready(self) -> None:
+        """Wait until the agent is made there.
+
+        Raises:
+            HeartsError: if it cannot be made, or its process ended.
+        """
+        if self._is_ready or self._process is None:
+            return
+        try:
+            self._process.reply("ready")
+        except ProgramError as error:
+            self.close()
+            raise _not_ready(self.name, error) from None
+        except BaseException:
+            self.close()
+            raise
+        self._is_ready = True
+
+    def renew(self, seed: int) -> None:
+        """Continue with an agent that remembers nothing, its random numbers from `seed`."""
+        self.ready()
+        self._seed = seed
+        self._renew()
+
+    def begin(self, seats: Ints) -> None:
+        """Do nothing: it is asked about views, and remembers no games."""
+
+    def over(self, games: Ints, scores: Ints) -> None:
+        """Do nothing."""
+
+    def ask(self, views: BatchView, games: Ints | None = None) -> Answer:
+        """What the agent answers; a process that ends or is late loses all these games."""
+        size = len(views)
+        given: Ints | None = None
+        try:
+            reply = self._reply("act", "actions", views, 25 * size)
+            given = _numbers(reply["actions"], "<i8")
+            told = {fault[0]: fault for fault in map(_fault, reply["faults"])}
+            faults = [told[row] for row in told if 0 <= row < size]
+        except ProgramError as error:
+            self.close()
+            faults = [(row, error.kind, str(error)) for row in range(size)]
+        except (HeartsError, KeyError, TypeError, ValueError, OverflowError) as error:
+            self.close()
+            text = f"its process gave something that is not an answer ({describe(error)})"
+            faults = [(row, CRASHED, text) for row in range(size)]
+        return check_rest(given, faults, views=views)
+
+    def action_probs(self, views: BatchView) -> Floats:
+        """The agent's probabilities of all actions, ``(len(views), num_actions) float64``.
+
+        Raises:
+            HeartsError: if it has none, or its process ended or is late.
+        """
+        shape = (len(views), views.rules.num_actions)
+        try:
+            reply = self._reply("policy", "policy", views, 11 * shape[0] * shape[1])
+            return _numbers(reply["policy"], "<f8").reshape(shape)
+        except ProgramError as error:
+            self.close()
+            raise _not_ready(self.name, error) from None
+        except (KeyError, TypeError, ValueError):
+            self.close()
+            raise HeartsError(
+                f"agent: the process of {self.name!r} gave no policy when asked; omit isolate"
+            ) from None
+
+    def rest(self) -> None:
+        """Keep the process, which takes long to start."""
+
+    def close(self) -> None:
+        """End the process."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+
+    def _renew(self) -> None:
+        """Have a player made, in a new process if there is none."""
+        self._process = self._process or self._started()
+        self._process.send(line("player", seed=int(self._seed)))
+        self._is_ready = False
+
+    def _reply(self, kind: str, due: str, views: BatchView, most: int) -> dict[str, Any]:
+        if self._process is None:
+            self._renew()
+        self.ready()
+        assert self._process is not None
+        parts = views.vectors, views.players
+        data = b"".join(part.astype("<i8").tobytes() for part in parts)
+        self._process.send(line(kind, rows=len(views), size=len(data)) + data)
+        return self._process.reply(due, self._seconds, most)
+
+
+def _fault(told: Any) -> Failure:
+    row, kind, text = told
+    if row.__class__ is not int or kind not in KINDS:
+        raise ValueError(f"{told!r} is no fault")
+    return row, kind, str(text)
+
+
+def _text(numbers: Array, dtype: str) -> str:
+    """An array in a message."""
+    return base64.b64encode(numbers.astype(dtype).tobytes()).decode()
+
+
+def _numbers(text: str, dtype: str) -> Array:
+    """What ``_text`` wrote, flat."""
+    return np.frombuffer(base64.b64decode(text), dtype).astype(dtype[1:])
+
+
+# ---- in the process ------------------------------------------------------------------------------
+def serve() -> None:
+    """Be the process: answer messages until there are no more."""
+    back = os.fdopen(os.dup(1), "wb")
+    to = os.fdopen(os.dup(0), "rb", _BUFFER)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)  # what the agent prints is not an answer
+    served = _Served(to)
+    for text in to:
+        message = json.loads(text)
+        try:
+            answer = getattr(served, message["type"])(message)
+        except BaseException as error:  # signals are ignored, so it is the agent's
+            words = str(error) if isinstance(error, HeartsError) else describe(error)
+            answer = line("error", text=words[:_MOST_WORDS])
+        back.write(answer)
+        back.flush()
+
+
+class _Served:
+    """What answers the messages, each in the method of its name."""
+
+    def __init__(self, to: IO[bytes]) -> None:
+        self._to = to
+        self._hello = hello = json.loads(to.readline())
+        self._rules = Rules() if hello["rules"] is None else Rules.from_dict(hello["rules"])
+        self._player: Any = None
+
+    @cached_property
+    def _entered(self) -> tuple[AgentSpec, Agent]:
+        """The agent as the other process has it."""
+        sys.path[:] = self._hello["path"]
+        if self._hello["spec"] is not None:
+            spec = AgentSpec.parse(self._hello["spec"])
+            return spec, spec.make(0)
+        try:
+            spec = AgentSpec.parse(pickle.loads(base64.b64decode(self._hello["agent"])))
+            return spec, spec.make()
+        except BaseException as error:
+            raise HeartsError(
+                f"agent: {self._hello['name']!r} cannot be made in a process of its own "
+                f"({describe(error)}); name it as FILE.py:CLASS, or omit isolate"
+            ) from None
+
+    def player(self, message: dict[str, Any]) -> bytes:
+        spec, agent = self._entered
+        self._player = spec.fresh(agent, message["seed"], self._hello["name"])
+        return line("ready")
+
+    def act(self, message: dict[str, Any]) -> bytes:
+        actions, faults = ask(self._player, self._views(message))
+        told = [
+            [fault.row, fault.kind, fault.text if place < _MOST_TEXTS else ""]
+            for place, fault in enumerate(faults)
+        ]
+        return line("actions", actions=_text(actions, "<i8"), faults=told)
+
+    def policy(self, message: dict[str, Any]) -> bytes:
+        views = self._views(message)  # to be read whatever follows
+        table = policy_asker(self._player, "the agent")(views)
+        return line("policy", policy=_text(table, "<f8"))
+
+    def card(self, message: dict[str, Any]) -> bytes:
+        spec, agent = self._entered
+        rules = getattr(agent, "rules", None)
+        files = {} if is_ours(agent) else spec.declared_files(agent)
+        return line(
+            "card",
+            kind=type(agent.player if isinstance(agent, AgentAdapter) else agent).__name__,
+            options=spec.values(),
+            rules=rules.to_dict() if isinstance(rules, Rules) else None,
+            files={name: str(path) for name, path in files.items()},
+        )
+
+    def rules(self, message: dict[str, Any]) -> bytes:
+        check_rules(self._entered[1], Rules.from_dict(message["rules"]))
+        return line("ready")
+
+    def _views(self, message: dict[str, Any]) -> BatchView:
+        rows, width = message["rows"], self._rules.state_size
+        numbers = np.frombuffer(self._to.read(message["size"]), "<i8").astype(np.int64)
+        vectors = numbers[: rows * width].reshape(rows, width)
+        return BatchView(self._rules, vectors, numbers[rows * width :])
