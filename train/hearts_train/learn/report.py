@@ -143,8 +143,9 @@ def table(runs: Sequence[RunFolder], settings: Sequence[str]) -> tuple[list[str]
     rows = []
     for run in runs:
         row = [str(run.path), run.name, str(run.seed), f"{run.decisions:,}", _status(run)]
-        latest = [run.latest.get(opponent) for opponent in opponents]
-        row += [format_margin(one["margin"], one["ci95"]) if one else "" for one in latest]
+        latest = run.latest
+        shown = [latest.get(opponent) for opponent in opponents]
+        row += [format_margin(one["margin"], one["ci95"]) if one else "" for one in shown]
         if is_exploited:
             last = run.latest_exploitability
             row.append(f"{exploitability_of(last):.3f}" if last else "")
