@@ -20,7 +20,7 @@ from hearts_agents import make_agent
 from hearts_env import Game
 from hearts_env.game.notation import Record
 from hearts_env.support.files import write_whole
-from hearts_train.web.offline import write_board
+from hearts_train.web.assets import write_board
 from hearts_train.web.review import review
 
 PICTURE = Path(__file__).parent / "images" / "board.png"

@@ -23,8 +23,8 @@ from hearts_env.solve import solve_worlds
 from hearts_env.solve.beliefs import belief
 from hearts_env.support.files import write_whole
 from hearts_train.console import note, progress
-from hearts_train.web.moments import EPSILON, endgame_of
 from hearts_train.web.puzzles import FILE, RULES, Judge, Puzzle, Verdict
+from hearts_train.web.review import EPSILON, endgame_of
 
 PLAYERS = ("champion", "pro", "standard", "pimc", "standard_trump", "easy")
 LEVELS = 3

@@ -16,7 +16,6 @@ from hearts_train.command.cli import app
 from hearts_train.command.page import DARK, LIGHT
 from hearts_train.measure.analysis import analyse, pick, rows, summary
 from hearts_train.measure.hints import values
-from hearts_train.measure.sampled import analyse_sampled, sampled_summary
 from tests.refusals import refused
 
 
@@ -61,7 +60,7 @@ def test_perfect_play_loses_nothing() -> None:
         game.play(solve_double_dummy(game).best[0])
     found = analyse(game, worlds=False)
     assert [found.lost(p) for p in range(2)] == [0, 0]
-    assert not any(row[6] for row in rows(found))
+    assert not any(row[7] for row in rows(found))
     assert "what it could know" not in " ".join(summary(found))
 
 
@@ -128,8 +127,8 @@ def test_games_of_more_players_are_estimated(tmp_path: Path) -> None:
     agents, game = [make_agent("standard", seed=p) for p in range(4)], Game.deal("classic", 2, 1)
     while len(game.actions) < 12 + 15:
         game.play(agents[game.player].act(game.view(game.player)))
-    found = analyse_sampled(game, names=["A", "B", "You", "D"])
-    assert found == analyse_sampled(game, names=["A", "B", "You", "D"])
+    found = analyse(game, names=["A", "B", "You", "D"])
+    assert found == analyse(game, names=["A", "B", "You", "D"])
     assert [m.number for m in found.moments] == list(range(12, 27))  # after the exchange
     replay, pro = game.start(), make_agent("pro", seed=0)
     for number, action in enumerate(game.actions):
@@ -144,7 +143,7 @@ def test_games_of_more_players_are_estimated(tmp_path: Path) -> None:
             assert m.sample == (m.worlds == 200)
         replay.play(action)
     assert found.expected_loss(2) == sum(m.expected_loss for m in found.moments if m.player == 2)
-    text = " ".join(sampled_summary(found))
+    text = " ".join(summary(found))
     assert "You lost" in text
     assert "15 of 52" in text
     file, page = tmp_path / "four.txt", tmp_path / "four.html"

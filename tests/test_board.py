@@ -15,9 +15,8 @@ from hearts_env.solve.beliefs import belief
 from hearts_env.solve.endgame import Endgame
 from hearts_env.solve.equilibrium import solve
 from hearts_train.measure.analysis import Moment, analyse
-from hearts_train.web.moments import EPSILON, endgame_of
-from hearts_train.web.offline import board_page
-from hearts_train.web.review import kept, position, read_deal, replayed, review
+from hearts_train.web.assets import board_page
+from hearts_train.web.review import EPSILON, endgame_of, kept, position, read_deal, replayed, review
 from tests.refusals import refused
 
 

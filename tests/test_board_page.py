@@ -12,7 +12,7 @@ from hearts_agents import make_agent
 from hearts_env import Game
 from hearts_env.game.notation import Record
 from hearts_train.web import puzzles
-from hearts_train.web.offline import write_board
+from hearts_train.web.assets import write_board
 from hearts_train.web.review import position, read_deal, review
 
 sync_api = pytest.importorskip("playwright.sync_api")

@@ -1,4 +1,4 @@
-"""What the page is made of: all there, nothing from elsewhere, and the same modules in one file."""
+"""What the page is made of: all there, nothing from elsewhere; and one deal in a real browser."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ import base64
 import hashlib
 import json
 import re
+import shutil
 import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
 
 from hearts_env import HeartsError
 from hearts_env.cards import ALL_CARDS
+from hearts_train.command import page as reports
 from hearts_train.web import assets
 from tests.refusals import refused
 
@@ -63,3 +68,44 @@ def test_the_page_names_nothing_on_other_hosts() -> None:
         text = path.read_text(encoding="utf-8")
         addresses = set(re.findall(r"https?://[^\s\"'<>)]+", text)) - {"http://www.w3.org/2000/svg"}
         assert not addresses, path.name
+
+
+def test_the_colours_are_those_of_the_reports() -> None:
+    text = (assets.STATIC / "style.css").read_text()
+    light, dark = text.split("@media (prefers-color-scheme: dark)", 1)
+    for part, colors in ((light, reports.LIGHT), (dark, reports.DARK)):
+        for name, color in colors.items():
+            assert f"--{name}: {color};" in part
+
+
+def test_modules_are_short_and_import_what_is_there() -> None:
+    for path in assets.STATIC.glob("*.js"):
+        text = path.read_text(encoding="utf-8")
+        assert len(text.splitlines()) <= 600, path.name
+        for name in re.findall(r'(?:from|import\() ?"hearts/([\w.]+)"', text):
+            assert (assets.STATIC / name).is_file(), (path.name, name)
+        assert "innerHTML" not in text, path.name
+        assert not re.search(r"style:\s*[\"'`]", text), path.name
+
+
+def test_every_file_of_the_page_is_tracked_so_that_the_wheel_has_it() -> None:
+    root = Path(__file__).parents[1]
+    ignored = (root / ".gitignore").read_text().split()
+    assert not {path.suffix for path in assets.STATIC.iterdir()} & {
+        line.lstrip("*") for line in ignored
+    }
+
+
+@pytest.mark.skipif(not shutil.which("chromium"), reason="there is no Chromium")
+def test_a_deal_is_played_to_its_end_in_a_browser(tmp_path) -> None:
+    """The other tests of the page in a browser are slow."""
+    pytest.importorskip("playwright")
+    pytest.importorskip("starlette")
+    from tests.page import Person, browsing, served
+
+    with served(tmp_path) as address, browsing() as browser:
+        person = Person(browser, address)
+        person.sit_down("micro", ["me", "easy"], seed=3)
+        person.play_on()
+        assert person.result().rules.name == "micro"
+        person.leave()

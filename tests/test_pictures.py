@@ -14,11 +14,10 @@ import pytest
 
 from bench import calibration
 from hearts_env import Game, HeartsError
-from hearts_train.command import analysis_page, solve_command
+from hearts_train.command import solve_command
 from hearts_train.learn import report
 from hearts_train.learn.log import History
-from hearts_train.measure import endgames, evaluation, summary
-from hearts_train.measure.analysis import analyse
+from hearts_train.measure import analysis, endgames, evaluation, summary
 from hearts_train.measure.pictures import PALETTE, check_picture, save_figure, short_names, styles
 from tests.refusals import mistake, refused
 from tests.slow import few
@@ -175,7 +174,7 @@ def test_names_are_shown_letter_by_letter(tmp_path, monkeypatch):
     """Dollar signs make no formula, and an underscore in front keeps nobody out of a legend."""
     figures: list[Any] = []
     name = "_a$x^2$b"
-    for module in (analysis_page, calibration, endgames, summary, report, solve_command):
+    for module in (analysis, calibration, endgames, summary, report, solve_command):
         monkeypatch.setattr(
             module, "save_figure", lambda figure, *_, **named: figures.append(figure)
         )
@@ -199,7 +198,7 @@ def test_names_are_shown_letter_by_letter(tmp_path, monkeypatch):
     report.draw_curve(path, History([row]), name)
     calibration.draw([measured], path)
     endgames.draw([solved({name: 0.5})], path)
-    analysis_page.draw(analyse(game, names=[name, "you"]), path)
+    analysis.draw(analysis.analyse(game, names=[name, "you"]), path)
     solve_command.draw_bars([SimpleNamespace(agent=name, rules=name, exploitability=1.0)], path)
     assert len(figures) == 6
     for figure in figures:

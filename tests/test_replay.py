@@ -123,9 +123,6 @@ def test_replay_films_a_deal(tmp_path):
         (lambda t: t.replace("two_player", "two_players"), ["'two_player'"]),
         (lambda t: t.replace("2C", "4C", 1), ["4C"]),
         (lambda t: t.replace("\n1. ", "\n1. 0: AH AD\n1. "), ["line", "AH"]),
-        (lambda t: t.replace("\n2. ", "\n3. "), ["line"]),
-        (lambda t: t.replace("[Scores", "[Score"), ["line", "[Scores]"]),
-        (lambda t: t + "\nhello", ["line", "hello"]),
     ],
 )
 def test_replay_refuses_impossible_histories(change, words, tmp_path):

@@ -1,40 +1,235 @@
-"""What the board asks of a server: the answers, the limits, and a sentence for what is no deal."""
+"""What the board asks of a server: its answers, heavy deals, impatient senders, many at once."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
+import numpy as np
 import pytest
 
-from hearts_env import Game
+from hearts_agents import make_agent
+from hearts_env import Game, HeartsError, Rules
+from hearts_env.batch.views import BatchView
 from hearts_env.game.notation import Record
-from hearts_train.web.review import position, review
+from hearts_train.session.table import Refusal
+from hearts_train.web import helping, puzzles, review_routes
+from hearts_train.web.players import Unwanted, Workers, check_wanted, in_parts
+from hearts_train.web.review import is_exact, position, review
+from hearts_train.web.review_routes import LINES, Desk
+from tests.web import LIMIT
+from tests.web_browser import browsing
+from tests.web_browser import client as client
 
-pytest.importorskip("starlette")
-testclient = pytest.importorskip("starlette.testclient")
-
-from starlette.applications import Starlette  # noqa: E402
-
-from hearts_train.web import puzzles, review_routes  # noqa: E402
-
+Result = TypeVar("Result")
 DEALT = Game.deal("mini", 4)
 TEXT = DEALT.to_text()
 OTHERS = DEALT.hand(1 - DEALT.player)[0]  # a card of the player who is not to act
 
 
-@pytest.fixture
-def client():
-    app = Starlette(routes=review_routes.routes())
-    app.state.desk = review_routes.Desk()
-    with testclient.TestClient(app) as client:
-        yield client
+def text_of(rules: str, seed: int = 1) -> str:
+    game = Game.deal(rules, seed)
+    while not game.is_over:
+        game.play(game.legal_actions()[0])
+    return Record(game).to_text()
 
 
+class Heavy:
+    """Work that never ends by itself; it notes when it begins, and when it is given up."""
+
+    def __init__(self) -> None:
+        self.begun, self.over = threading.Event(), threading.Event()
+
+    def __call__(self, *_arguments: Any, **_options: Any) -> Any:
+        self.begun.set()
+        try:
+            while True:
+                check_wanted()
+                threading.Event().wait(0.001)
+        finally:
+            self.over.set()
+
+
+def quick(_given: Any, _progress: Any) -> str:
+    return "done"
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(LIMIT):
+        while not condition():
+            await asyncio.sleep(0.001)
+
+
+def run(work: Coroutine[Any, Any, Result]) -> Result:
+    """Run a test; one that hangs fails."""
+    return asyncio.run(asyncio.wait_for(work, LIMIT))
+
+
+def begin(desk: Desk, address: str, work: Any) -> asyncio.Task[bytes]:
+    return desk.begin(address, work, {}, lambda _done, _total: None)
+
+
+# ---- the desk ------------------------------------------------------------------------------------
+def test_a_deal_that_takes_too_long_is_given_up():
+    async def play() -> None:
+        desk, heavy = Desk(patience=0.01), Heavy()
+        with pytest.raises(Refusal) as refused:
+            await begin(desk, "a", heavy)
+        assert refused.value.code == "too_long"
+        await until(heavy.over.is_set)  # its thread does something else
+        assert desk.num_waiting == 0
+
+    run(play())
+
+
+def test_one_address_keeps_nobody_else_waiting():
+    async def play() -> None:
+        desk, first, second = Desk(), Heavy(), Heavy()
+        tasks = [begin(desk, "a", first), begin(desk, "a", second), begin(desk, "a", quick)]
+        await until(first.begun.is_set)
+        assert await begin(desk, "b", quick) == b'"done"'
+        assert not second.begun.is_set()
+        with pytest.raises(Refusal) as refused:
+            desk.check_room("a")
+        assert refused.value.code == "too_fast"
+        desk.check_room("b")
+        tasks[0].cancel()
+        await until(first.over.is_set)
+        await until(second.begun.is_set)
+        assert not tasks[2].done()
+        tasks[1].cancel()
+        assert await tasks[2] == b'"done"'
+        assert desk.num_waiting == 0
+        desk.check_room("a")
+
+    run(play())
+
+
+def test_many_addresses_are_asked_to_come_back():
+    async def play() -> None:
+        desk = Desk(most=4)
+        for address in "abcd":
+            desk.check_room(address)
+            begin(desk, address, Heavy())
+            await until(lambda: desk.num_waiting == "abcd".index(address) + 1)  # noqa: B023
+        with pytest.raises(Refusal) as refused:
+            desk.check_room("e")
+        assert refused.value.code == "too_fast"
+        desk.stop()
+        await until(lambda: desk.num_waiting == 0)
+        desk.check_room("e")
+
+    run(play())
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (HeartsError("deal: odd"), "bad_deal"),
+        (UnicodeEncodeError("utf-8", "x", 0, 1, "odd"), "bad_deal"),
+        (RuntimeError("odd"), "internal"),
+    ],
+)
+def test_what_goes_wrong_is_told(error, code):
+    def fail(_given: Any, _progress: Any) -> None:
+        raise error
+
+    async def play() -> None:
+        desk = Desk()
+        with pytest.raises(Refusal) as refused:
+            await begin(desk, "a", fail)
+        assert refused.value.code == code
+        assert desk.num_waiting == 0
+
+    run(play())
+
+
+# ---- requests ------------------------------------------------------------------------------------
+async def post(app: Any, body: bytes, accept: str, leaves: threading.Event) -> list[Any]:
+    """What a sender is sent until it has all, or until it leaves."""
+    sent: list[Any] = []
+    parts = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Any:
+        if parts:
+            return parts.pop()
+        await until(leaves.is_set)
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    headers = [("host", "localhost"), ("accept", accept), ("content-length", str(len(body)))]
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/api/review",
+        "query_string": b"",
+        "headers": [(name.encode(), value.encode()) for name, value in headers],
+        "client": ("192.0.2.7", 5),
+    }
+    await app(scope, receive, send)
+    return sent
+
+
+@pytest.mark.parametrize("accept", ["*/*", LINES])
+def test_nothing_is_done_for_a_sender_that_has_left(accept, client, monkeypatch):
+    heavy = Heavy()
+    monkeypatch.setattr(review_routes, "review", heavy)
+    body = json.dumps({"deal": text_of("micro")}).encode()
+    run(post(client.app, body, accept, heavy.begun))
+    assert heavy.over.wait(LIMIT)
+    assert client.app.state.desk.num_waiting == 0
+
+
+@pytest.mark.parametrize("accept", ["*/*", LINES])
+def test_whoever_waits_is_told_when_the_server_ends(accept, client, monkeypatch):
+    heavy = Heavy()
+    monkeypatch.setattr(review_routes, "review", heavy)
+    body = json.dumps({"deal": text_of("micro")}).encode()
+
+    async def play() -> list[Any]:
+        asked = asyncio.create_task(post(client.app, body, accept, threading.Event()))
+        await until(heavy.begun.is_set)
+        client.app.state.desk.stop()
+        return await asked
+
+    told = b"".join(message.get("body", b"") for message in run(play()))
+    assert json.loads(told).get("refused", json.loads(told))["code"] == "ending"
+    assert heavy.over.wait(LIMIT)
+
+
+@pytest.mark.parametrize("rules", ["micro", "no_pass hand_size=3"])
+def test_who_wants_to_know_is_told_how_far_it_is(rules, client):
+    asked = {"deal": text_of(rules)}
+    plain = client.post("/api/review", json=asked)
+    assert plain.status_code == 200
+    lines = client.post("/api/review", json=asked, headers={"accept": LINES}).text.splitlines()
+    *shares, last = [json.loads(line) for line in lines]
+    found = [share["done"] for share in shares]
+    assert len(set(found)) > 4
+    assert found == sorted(found)
+    assert 0 <= found[0] <= found[-1] <= 1
+    assert last == {"told": plain.json()}
+
+
+def test_what_is_refused_is_refused_in_lines_too(client):
+    asked = {"deal": "nonsense"}
+    plain = client.post("/api/review", json=asked)
+    assert plain.status_code == 422
+    (line,) = client.post("/api/review", json=asked, headers={"accept": LINES}).text.splitlines()
+    assert json.loads(line) == {"refused": plain.json()}
+
+
+# ---- answers -------------------------------------------------------------------------------------
 def plain(document: object) -> object:
     return json.loads(json.dumps(document))
 
 
-def test_reviews_and_positions_are_those_of_the_library(client) -> None:
+def test_reviews_and_positions_are_those_of_the_library(client):
     record = Record(Game.from_text(TEXT))
     told = client.post("/api/review", json={"deal": TEXT})
     assert told.status_code == 200
@@ -69,7 +264,7 @@ def test_reviews_and_positions_are_those_of_the_library(client) -> None:
         ("position", {"deal": TEXT, "actions": [OTHERS]}, 422, "action: "),
     ],
 )
-def test_what_is_no_deal_gets_one_sentence(client, path, body, status, words) -> None:
+def test_what_is_no_deal_gets_one_sentence(client, path, body, status, words):
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     told = client.post(f"/api/{path}", content=content)
     assert told.status_code == status
@@ -77,7 +272,7 @@ def test_what_is_no_deal_gets_one_sentence(client, path, body, status, words) ->
     assert "\n" not in told.json()["text"]
 
 
-def test_puzzles_are_those_of_the_package(client) -> None:
+def test_puzzles_are_those_of_the_package(client):
     listed = client.get("/api/puzzles").json()["puzzles"]
     assert [one["number"] for one in listed] == list(range(1, 301))
     told = client.get("/api/puzzles?number=300").json()
@@ -88,7 +283,7 @@ def test_puzzles_are_those_of_the_package(client) -> None:
         assert "1 to 300" in told.json()["text"]
 
 
-def test_a_fault_of_ours_tells_nothing(client, monkeypatch) -> None:
+def test_a_fault_of_ours_tells_nothing(client, monkeypatch):
     def fails(record: object) -> None:
         raise RuntimeError("secret")
 
@@ -96,3 +291,74 @@ def test_a_fault_of_ours_tells_nothing(client, monkeypatch) -> None:
     told = client.post("/api/review", json={"deal": TEXT})
     assert told.status_code == 500
     assert "secret" not in told.text
+
+
+# ---- how much work there is ----------------------------------------------------------------------
+def deck(ranks: str, hand_size: int) -> Rules:
+    removed = [rank + suit for suit in "CDSH" for rank in "23456789TJQKA" if rank not in ranks]
+    two_player = Rules.preset("two_player")
+    return two_player.replace(removed=removed, hand_size=hand_size, trump=None)
+
+
+def test_a_deal_with_too_much_work_is_estimated():
+    """Of 32 cards each gets 14: 3,060 hands that the other could have, at 28 cards."""
+    assert is_exact(Rules.preset("two_player"))
+    assert is_exact(deck("2468TQA", 12))
+    heavy = deck("789TJQKA", 14)
+    assert not is_exact(heavy)
+    assert review(Record(Game.deal(heavy, 1)))["exact"] is False
+
+
+def test_odds_by_a_model_are_not_asked_of_too_many_worlds(client, monkeypatch):
+    made: list[Any] = []
+    monkeypatch.setattr(helping, "belief", lambda *arguments, **_options: made.append(arguments))
+    with browsing(client) as browser:
+        told = browser.create("two_player removed=[] hand_size=10", "easy")
+        while browser.state["turn"] != 0:
+            browser.read()
+        asked = {"type": "odds", "table": told["table"], "seq": browser.state["seq"]}
+        assert browser.ask(**asked, model="standard")["code"] == "not_fit"
+        plain = browser.ask(**asked)
+        assert plain["worlds"] > helping.MOST_WORLDS
+        assert not made
+
+
+def test_a_policy_in_parts_is_the_policy_until_nobody_waits():
+    games = [Game.deal("two_player", seed) for seed in range(100)]
+    views = BatchView.of([game.view(game.player) for game in games])
+    rows: list[int] = []
+
+    def policy(part: BatchView) -> Any:
+        rows.append(len(part))
+        return part.legal_table / part.legal_table.sum(1, keepdims=True)
+
+    assert np.array_equal(in_parts(policy)(views), policy(views))
+    assert len(rows) > 2
+    assert sum(rows) == 2 * len(views)
+    pro = [make_agent("pro", seed=1).action_probs for _ in range(2)]
+    some = BatchView.of([Game.deal("classic", 3, deal_number=3).view(p) for p in range(4)] * 10)
+    some = some.subset(np.flatnonzero(some.legal_masks))
+    assert np.array_equal(in_parts(pro[0])(some), pro[1](some))
+
+    async def play() -> None:
+        asked, go, ended = threading.Event(), threading.Event(), threading.Event()
+
+        def slow(part: BatchView) -> Any:
+            asked.set()
+            go.wait(LIMIT)
+            return policy(part)
+
+        def work() -> None:
+            try:
+                in_parts(slow)(views)
+            except Unwanted:
+                ended.set()
+
+        task = asyncio.create_task(Workers("test", 1).run(work))
+        await until(asked.is_set)
+        task.cancel()
+        await asyncio.wait([task])
+        go.set()
+        await until(ended.is_set)
+
+    run(play())

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import threading
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from starlette.testclient import TestClient
@@ -62,6 +62,37 @@ def test_for_an_agent_that_misbehaves_a_card_is_played_and_all_are_told(kind, wo
         assert fault["text"] == f"bad {words}; its first legal card is played for it"
         assert browser.play_on()["scores"]
         Bad.go.set()
+
+
+class Copied(Agent):
+    """Plays its first card; notes its copies, and what each is asked."""
+
+    made: ClassVar[list[Copied]] = []
+
+    def __init__(self) -> None:
+        self.seats: list[int] = []
+        self.closed = threading.Event()
+
+    def __deepcopy__(self, memo: Any) -> Copied:
+        self.made.append(type(self)())
+        return self.made[-1]
+
+    def act(self, view: Any) -> int:
+        self.seats.append(view.player)
+        if view.rules.name == "classic":
+            raise RuntimeError("no such game")
+        return view.legal_actions()[0]
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+@pytest.fixture
+def copies(monkeypatch) -> list[Copied]:
+    """The copies of the agent ``mine``, which is known in the test."""
+    monkeypatch.setattr(Copied, "made", [])
+    register_agent("mine", lambda seed=None: Copied())
+    return Copied.made
 
 
 def test_the_clock_of_a_decision_starts_when_a_thread_takes_it(monkeypatch):
@@ -149,54 +180,28 @@ def test_a_slow_agent_stalls_no_other_table(tmp_path, caplog):
         assert first.play_on()["scores"]
 
 
-def test_each_seat_of_an_outside_agent_has_a_player_of_its_own(tmp_path):
-    made: list[Any] = []
-
-    class Mine:
-        def __init__(self) -> None:
-            self.seen: set[tuple[int, Any]] = set()
-
-        def __deepcopy__(self, memo: Any) -> Mine:
-            made.append(Mine())
-            return made[-1]
-
-        def act(self, view: Any) -> int:
-            self.seen.add((view.player, view.rules.players))
-            return view.legal_actions()[0]
-
-    register_agent("mine", lambda seed=None: Mine())
+def test_each_seat_of_an_outside_agent_has_a_player_of_its_own(copies, tmp_path):
     with serving(tmp_path, "mine") as client, browsing(client) as browser:
-        made.clear()
+        copies.clear()
         browser.create("party players=3", "mine", "mine")
         browser.play_on()
-        assert [len(one.seen) for one in made] == [1, 1]
+        assert [len(set(one.seats)) for one in copies] == [1, 1]
 
 
-def test_no_player_is_asked_by_two_threads_when_a_card_is_taken_back(tmp_path):
+def test_no_player_is_asked_by_two_threads_when_a_card_is_taken_back(copies, tmp_path):
     begun, go = threading.Semaphore(0), threading.Event()
-    made: list[Any] = []
 
-    class Slow(Agent):
-        def __init__(self) -> None:
-            self.asked = self.closed = 0
-
-        def __deepcopy__(self, memo: Any) -> Slow:
-            made.append(Slow())
-            return made[-1]
-
+    class Slow(Copied):
         def act(self, view: Any) -> int:
-            self.asked += 1
             begun.release()
+            action = super().act(view)
             go.wait(LIMIT)
-            return view.legal_actions()[0]
-
-        def close(self) -> None:
-            self.closed += 1
+            return action
 
     register_agent("slow", lambda seed=None: Slow())
     app = create_app(ServerFolder(tmp_path), Players(["slow"], patience=LIMIT))
     with TestClient(app, base_url="http://localhost") as client, browsing(client) as browser:
-        made.clear()
+        copies.clear()
         seed = next(s for s in range(99) if Game.deal("two_player", s).player == 0)
         table = browser.create("two_player", "slow", seed=seed)["table"]
         for _ in range(2):
@@ -204,70 +209,32 @@ def test_no_player_is_asked_by_two_threads_when_a_card_is_taken_back(tmp_path):
             assert begun.acquire(timeout=LIMIT)
             asked = {"type": "undo", "table": table, "seq": browser.state["seq"]}
             assert browser.ask(**asked)["type"] == "done"
-        assert [one.asked for one in made] == [1, 1]
+        assert [len(one.seats) for one in copies] == [1, 1]
         go.set()
-        wait_until(lambda: all(one.closed for one in made))
-        assert [one.asked for one in made] == [1, 1]
+        wait_until(lambda: all(one.closed.is_set() for one in copies))
+        assert [len(one.seats) for one in copies] == [1, 1]
 
 
-def test_a_hint_comes_from_an_outside_agent_that_has_seen_no_other_seat():
-    made: list[Any] = []
-
-    class Mine(Agent):
-        def __init__(self) -> None:
-            self.seen: list[int] = []
-            self.is_closed = False
-
-        def __deepcopy__(self, memo: Any) -> Mine:
-            made.append(Mine())
-            return made[-1]
-
-        def act(self, view: Any) -> int:
-            self.seen.append(view.player)
-            if view.rules.name == "classic":
-                raise RuntimeError("no such game")
-            return view.legal_actions()[0]
-
-        def close(self) -> None:
-            self.is_closed = True
-
-    register_agent("mine", lambda seed=None: Mine())
+def test_a_hint_comes_from_an_outside_agent_that_has_seen_no_other_seat(copies):
     agent = Players(["mine"]).listed["mine"]
-    made.clear()
+    copies.clear()
     for seed in range(4):
         game = Game.deal("two_player", seed)
         assert helping.hint_of(agent, game.view(game.player))["action"] in game.hand(game.player)
     with pytest.raises(HeartsError):
         helping.hint_of(agent, Game.deal("classic", 0).view(0))
-    assert len({seat for one in made for seat in one.seen}) == 2
-    assert [len(set(one.seen)) for one in made] == [1] * 5
-    assert all(one.is_closed for one in made)
+    assert len({seat for one in copies for seat in one.seats}) == 2
+    assert [len(set(one.seats)) for one in copies] == [1] * 5
+    assert all(one.closed.is_set() for one in copies)
 
 
-def test_players_that_were_only_warmed_up_are_closed():
-    made: list[Any] = []
-
-    class Mine(Agent):
-        def __init__(self) -> None:
-            self.closed = threading.Event()
-
-        def __deepcopy__(self, memo: Any) -> Mine:
-            made.append(Mine())
-            return made[-1]
-
-        def act(self, view: Any) -> int:
-            return view.legal_actions()[0]
-
-        def close(self) -> None:
-            self.closed.set()
-
-    register_agent("mine", lambda seed=None: Mine())
+def test_players_that_were_only_warmed_up_are_closed(copies):
     listed = Players(["mine"])
     listed.listed = {"mine": listed.listed["mine"]}
-    made.clear()
+    copies.clear()
     listed.warm_up()
-    assert made
-    assert all(one.closed.wait(LIMIT) for one in made)
+    assert copies
+    assert all(one.closed.wait(LIMIT) for one in copies)
 
 
 def test_a_further_agent_is_listed_by_its_last_name_and_its_path_is_not_told(tmp_path):

@@ -10,8 +10,7 @@ import pytest
 from starlette.websockets import WebSocketDisconnect
 
 from hearts_train.store import Store
-from hearts_train.web.app import Connection
-from hearts_train.web.gate import Bucket
+from hearts_train.web.app import Bucket, Connection
 from hearts_train.web.hosting import Limits
 from tests.web import wait_until
 from tests.web_browser import SOCKET, Browser, browsing, serving, take_turns
@@ -276,21 +275,6 @@ def test_tables_of_one_person_are_limited_and_finished_or_closed_ones_do_not_cou
             assert first not in listed
         assert browser.ask(type="watch", table=first)["closed"]
         assert browser.ask(type="next", table=first)["code"] == "not_allowed"
-
-
-def test_at_a_closed_table_nothing_is_taken_back(client):
-    with browsing(client) as browser:
-        table = browser.create("two_player", "easy")["table"]
-        for _ in range(2):
-            browser.act()
-        while browser.state["turn"] != 0:
-            browser.read()
-        assert browser.ask(type="leave", table=table, close=True)["type"] == "done"
-        told = browser.ask(type="watch", table=table)
-        assert (told["closed"], told["undo"]) == (True, False)
-        refused = browser.ask(type="undo", table=table, seq=told["seq"])
-        assert refused["code"] == "not_allowed"
-        assert browser.ask(type="watch", table=table)["view"] == told["view"]
 
 
 def test_a_table_with_an_open_seat_can_be_closed(tmp_path):

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from hearts_train.session.folders import ServerFolder
 from hearts_train.web.app import create_app
 from hearts_train.web.players import Players
-from hearts_train.web.run_shelf import RunShelf
+from hearts_train.web.runs import RunShelf
 from tests.test_runs import evaluation, make, update
 
 DATA = Path(__file__).parents[1] / "agents" / "hearts_agents" / "data"

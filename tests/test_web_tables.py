@@ -259,13 +259,6 @@ def test_cards_to_pass_are_chosen_together_and_taken_back_together(tmp_path):
     assert table.game.passed(0) == ()
 
 
-def test_with_other_people_nothing_is_taken_back(tmp_path):
-    table = table_of(played("two_player", 1), tmp_path, 0)
-    table.seats[1] = Seat()
-    with pytest.raises(Refusal, match="undo: "):
-        table.undo(0)
-
-
 def test_what_is_taken_back_is_forgotten(tmp_path):
     game = played("two_player", 1)
     table = table_of(game, tmp_path, 0)

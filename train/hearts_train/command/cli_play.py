@@ -1,4 +1,4 @@
-"""Commands for people: play, replay, analyse, rules, agents."""
+"""Commands for people: play, replay, analyse, rules, agents, puzzle, serve."""
 
 from __future__ import annotations
 
@@ -148,9 +148,7 @@ def replay(
         paths = shown.write_pictures(records, svg)
         print(f"{len(paths)} pictures in {svg}")
     for moving in filter(None, (gif, mp4)):
-        from hearts_train.command.moving import write_moving
-
-        frames = write_moving(records, moving, width, seconds)
+        frames = shown.write_moving(records, moving, width, seconds)
         print(f"{frames} positions in {moving}")
     if svg or gif or mp4:
         return
@@ -257,10 +255,9 @@ def _analyse_deals(
 ) -> None:
     """Show, draw and write what the cards of recorded deals were worth."""
     from hearts_env.solve.beliefs import has_exact_worlds
-    from hearts_train.command import analysis_page
     from hearts_train.command.replay import read_records
-    from hearts_train.measure.analysis import pick
-    from hearts_train.web.offline import write_board
+    from hearts_train.measure.analysis import analyse, columns, draw, pick, rows, summary
+    from hearts_train.web.assets import write_board
     from hearts_train.web.review import review
 
     records = pick(read_records(file), number)
@@ -271,12 +268,13 @@ def _analyse_deals(
     found = []
     for place, record in enumerate(records, 1):
         with console.progress(f"deal {place} of {len(records)}") as tell:
-            found.append(analysis_page.analysed(record, tell, worlds=worlds))
+            names = record.names()
+            found.append(analyse(record.game, worlds=worlds, progress=tell, names=names))
     for analysis in found:
         title = f"{analysis.game.rules.name}, card by card"
-        told = analysis_page.told(analysis)
-        console.print_table(title, told.columns, told.rows, to_stderr=console.is_stdout(as_json))
-        for line in told.summary:
+        table = columns(analysis), rows(analysis)
+        console.print_table(title, *table, to_stderr=console.is_stdout(as_json))
+        for line in summary(analysis):
             console.note(line) if console.is_stdout(as_json) else print(line)
     if page is not None:
         documents = []
@@ -286,7 +284,7 @@ def _analyse_deals(
         write_board(documents, page)
         console.note(f"written: {page}")
     if plot is not None:
-        analysis_page.draw(found[0], plot)
+        draw(found[0], plot)
         console.note(f"drawn: {plot}")
     if as_json:
         from hearts_train.command.reports import with_origin
@@ -397,3 +395,106 @@ def _check_program(
         console.print_json([verdict.to_json() for verdict in found], as_json)
     if any(verdict.is_fault for verdict in found):
         raise typer.Exit(1)
+
+
+# ---- puzzles -------------------------------------------------------------------------------------
+@app.command(epilog="Example: hearts puzzle 120")
+def puzzle(
+    number: Annotated[
+        int | None,
+        typer.Argument(metavar="NUMBER", help="Which one, the easiest first; without, any."),
+    ] = None,
+    as_json: Json = None,
+) -> None:
+    """Find the one card that is best over all hands the opponent could hold.
+
+    300 positions of two-player Hearts from play of the package's own players, in which standard and
+    pro choose another card.
+    """
+    import secrets
+    import sys
+
+    from hearts_train.command.cardtext import CardText
+    from hearts_train.command.puzzle_command import ask_puzzle
+    from hearts_train.web.puzzles import puzzles, told
+
+    chosen = secrets.randbelow(len(puzzles())) + 1 if number is None else number
+    shown = told(chosen)
+    if as_json:
+        console.print_json(shown, as_json)
+        return
+    ask_puzzle(shown, CardText.of(sys.stdout))
+
+
+# ---- the server ----------------------------------------------------------------------------------
+@app.command(
+    epilog="Example: hearts serve --open; hearts serve --agent runs/demo; "
+    "hearts serve --host 0.0.0.0 --allow-host hearts.example.org",
+)
+def serve(
+    host: Annotated[
+        str,
+        typer.Option(
+            "--host",
+            help="Address to listen on. The default serves this machine alone; 0.0.0.0 serves "
+            "everybody who can reach it.",
+        ),
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", help="Port to listen on; 0: any that is free, printed.")
+    ] = 8650,
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--agent",
+            metavar="NAME",
+            help="A further agent to play against: a run's folder, a checkpoint, FILE.py:CLASS; "
+            "may be given several times.",
+        ),
+    ] = None,
+    runs: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--runs",
+            metavar="DIR",
+            help="Show the training runs in this folder, live, and let people play them; default: "
+            "runs/ where there is one. May be given several times.",
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data", metavar="DIR", help="Where tables are kept; default: the user's data folder."
+        ),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-host",
+            metavar="NAME",
+            help="A name by which browsers reach this server, beside localhost and addresses.",
+        ),
+    ] = None,
+    allow_code: AllowCode = False,
+    open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+) -> None:
+    """Serve a page on which people play against agents and each other, until Ctrl-C.
+
+    Two-player Hearts against the champion is one click away; every game of 'hearts rules' can be
+    chosen, against the package's agents and those of --agent, or with friends by a link. Every card
+    is kept on disk, so that a server that was stopped resumes every table.
+    """
+    from hearts_train.command.serve_command import Options, serve_tables
+
+    here = Path("runs")
+    serve_tables(
+        Options(
+            host=host,
+            port=port,
+            agents=tuple(agent or ()),
+            data=data,
+            runs=tuple(runs or ([here] if here.is_dir() else [])),
+            names=tuple(allow_host or ()),
+            opens=open_page,
+        )
+    )

@@ -388,13 +388,14 @@ class Terminal:
 
     def _analyse(self, game: Game) -> None:
         # It loads the solver, which play itself does not need.
-        from hearts_train.command.analysis_page import analysed, told
         from hearts_train.console import print_table, progress
+        from hearts_train.measure.analysis import analyse, columns, rows, summary
 
+        names = record_of(self.table, game).names()
         with progress("analysing") as tell:
-            shown = told(analysed(record_of(self.table, game), tell))
-        print_table("card by card", shown.columns, shown.rows)
-        for line in shown.summary:
+            found = analyse(game, progress=tell, names=names)
+        print_table("card by card", columns(found), rows(found))
+        for line in summary(found):
             self.announcer.say(line)
 
     # -- saving ------------------------------------------------------------------------------------

@@ -1,24 +1,47 @@
-"""A played deal of two players, card by card: what each card was worth, and where points were lost.
+"""What each card of a played deal was worth, and where points were lost.
 
-Every card is measured twice. With all cards seen: the double-dummy value, what best play by both
-would make from there. And with what the player could know: the mean of that over all worlds that
-its view allows, which is how ``pimc`` chooses. A card that loses points in the first sense may have
-been right in the second.
+With two players and no exchange every card is measured twice. With all cards seen: the double-dummy
+value, what best play by both would make from there. And with what the player could know: the mean
+of that over all worlds that its view allows, which is how ``pimc`` chooses. A card that loses
+points in the first sense may have been right in the second.
+
+In all other games nobody solves a deal with all cards seen, and the worlds are too many to weigh
+all. There ``pro`` estimates what each legal card is worth: the mean margin over a sample of worlds,
+each played to its end by ``standard``. The sample follows from the position, so that the same deal
+gives the same figures. A card counts as worse than the best only where its worlds show that (95 %),
+else nothing is lost by it.
 """
 
 from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, TypeVar
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
+from hearts_agents.baselines import Pro
 from hearts_agents.search import Pimc
-from hearts_env import Game, HeartsError
+from hearts_env import Game, HeartsError, Rules
 from hearts_env.solve import TranspositionTable, solve_double_dummy
-from hearts_env.solve.beliefs import check_two_players
+from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_env.support.progress import Progress
+from hearts_train.measure.hints import values
+from hearts_train.measure.pictures import (
+    BLACK,
+    BLUE,
+    GREY,
+    VERMILLION,
+    literal,
+    save_figure,
+    wrapped,
+)
 from hearts_train.measure.shown import Shown
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 T = TypeVar("T")
 
@@ -35,9 +58,14 @@ class Moment:
         trick: its trick, from 1.
         player: who played it.
         card: what was played.
-        values: double-dummy margin of the whole deal for the player, by legal card.
-        means: the mean of that over the worlds that the view allows; empty if not measured.
-        worlds: how many there are; 0 if not measured.
+        values: double-dummy margin of the whole deal for the player, by legal card; empty where
+            nobody solves the deal.
+        means: the mean margin over the worlds that the view allows; empty if not measured.
+        worlds: how many worlds were weighed; 0 if not measured.
+        half: of an estimate, half the 95 % interval of each mean, over worlds; 0 where all worlds
+            were weighed.
+        close: of an estimate, the cards that have not been shown to be worse than the best.
+        sample: whether there are more worlds than were weighed.
     """
 
     number: int
@@ -47,22 +75,30 @@ class Moment:
     values: dict[str, int]
     means: dict[str, float]
     worlds: int
+    half: dict[str, float] = field(default_factory=dict)
+    close: list[str] = field(default_factory=list)
+    sample: bool = False
 
     @property
     def after(self) -> int:
-        """Double-dummy margin of seat 0 once the card is played."""
+        """Double-dummy margin of seat 0 once the card is played; only of deals that are solved."""
         value = self.values[self.card]
         return value if self.player == 0 else -value
 
     @property
     def lost(self) -> int:
-        """Points lost by this card, all cards seen."""
-        return max(self.values.values()) - self.values[self.card]
+        """Points lost by this card, all cards seen; 0 where nobody solves the deal."""
+        return max(self.values.values()) - self.values[self.card] if self.values else 0
 
     @property
     def expected_loss(self) -> float:
-        """Points lost by this card on average over what the player could not see."""
-        return max(self.means.values()) - self.means[self.card] if self.means else 0.0
+        """Points lost by this card on average over what the player could not see.
+
+        Of an estimate it is 0 where the card has not been shown to be worse.
+        """
+        if not self.means or self.card in self.close:
+            return 0.0
+        return max(self.means.values()) - self.means[self.card]
 
     @property
     def better(self) -> list[str]:
@@ -77,6 +113,12 @@ class Moment:
         loss = self.expected_loss if self.means else self.lost
         return "??" if loss >= BLUNDER else "?" if loss >= SLIP else ""
 
+    def to_json(self) -> dict[str, Any]:
+        """Everything, of types that JSON knows."""
+        solved = {"after": self.after, "lost": self.lost} if self.values else {}
+        found = {"expected_loss": self.expected_loss, "better": self.better}
+        return {**asdict(self), **solved, **found}
+
 
 @dataclass(frozen=True)
 class Analysis:
@@ -84,15 +126,21 @@ class Analysis:
 
     Attributes:
         game: the deal as it was played.
-        before: double-dummy margin of seat 0 before the first card.
+        before: double-dummy margin of seat 0 before the first card; None where nobody solves the
+            deal: then all figures are estimates.
         moments: the cards in order.
         names: what the players are called.
     """
 
     game: Game
-    before: int
+    before: int | None
     moments: tuple[Moment, ...]
-    names: tuple[str, str] = ("player 0", "player 1")
+    names: tuple[str, ...] = ("player 0", "player 1")
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the deal was solved; else its figures are estimates."""
+        return self.before is not None
 
     def lost(self, player: int) -> int:
         """What a player lost in all, all cards seen."""
@@ -115,22 +163,13 @@ class Analysis:
             "before": self.before,
             "players": [
                 {
-                    "name": self.names[p],
-                    "lost": self.lost(p),
+                    "name": name,
+                    **({"lost": self.lost(p)} if self.is_exact else {}),
                     "expected_loss": self.expected_loss(p),
                 }
-                for p in range(2)
+                for p, name in enumerate(self.names)
             ],
-            "cards": [
-                {
-                    **asdict(m),
-                    "after": m.after,
-                    "lost": m.lost,
-                    "expected_loss": m.expected_loss,
-                    "better": m.better,
-                }
-                for m in self.moments
-            ],
+            "cards": [m.to_json() for m in self.moments],
         }
 
 
@@ -139,59 +178,75 @@ def analyse(
     *,
     worlds: bool = True,
     progress: Progress | None = None,
-    names: Sequence[str] = ("player 0", "player 1"),
+    names: Sequence[str] | None = None,
+    exact: bool | None = None,
 ) -> Analysis:
-    """Measure every card of a deal.
+    """Measure every card of a deal; cards passed in an exchange are not judged.
 
     Args:
-        game: a game of two players, played to the end or not.
-        worlds: measure what the players could know too, which takes longer.
+        game: a game, played to the end or not.
+        worlds: measure what the players could know too, which takes longer; estimates always do.
         progress: called with the cards done and all cards.
         names: what the players are called: ``Record.names()``.
-
-    Raises:
-        HeartsError: if there is another number of players, or an exchange.
+        exact: solve the deal; None: where there are two players and no exchange.
     """
-    check_two_players(game.rules)
-    table, pimc, replay = TranspositionTable(game.rules), Pimc(seed=0), game.start()
-    plays = [action for action in game.actions if action >= 0]  # a revoke ends the deal
+    if exact is None:
+        exact = has_exact_worlds(game.rules)
+    measurer, replay = Measurer(game.rules, exact=exact), game.start()
     moments: list[Moment] = []
-    before = _value_of_seat_0(replay, table)
-    for number, action in enumerate(plays):
+    before = measurer.value_of_seat_0(replay) if exact else None
+    actions = [action for action in game.actions if action >= 0]  # a revoke ends the deal
+    for number, action in enumerate(actions):
         if progress is not None:
-            progress(number, len(plays))
-        if replay.phase != "play":
-            break
-        player = replay.player
-        assert player is not None
-        card, trick = game.rules.action_name(action), replay.trick_number + 1
-        measured = measure(replay, table, pimc, worlds=worlds)
-        moments.append(Moment(number, trick, player, card, *measured))
+            progress(number, len(actions))
+        if replay.phase == "play":
+            moments.append(measurer.measure(replay, action, worlds=worlds))
         replay.play(action)
-    first, second = names
-    return Analysis(game, before, tuple(moments), (first, second))
+    called = names or [f"player {p}" for p in range(game.rules.players)]
+    return Analysis(game, before, tuple(moments), tuple(called))
 
 
-def measure(
-    game: Game, table: TranspositionTable, pimc: Pimc, *, worlds: bool = True
-) -> tuple[dict[str, int], dict[str, float], int]:
-    """What each legal card of a position in the play is worth, for the player to act.
+class Measurer:
+    """Measures one position after another of the same rules; it keeps what it has solved.
 
-    Returns:
-        ``Moment.values``, ``Moment.means`` and ``Moment.worlds``.
+    Not for two threads at a time.
     """
-    assert game.player is not None
-    cards = [game.rules.action_name(action) for action in game.legal_actions()]
-    values = dict(zip(cards, solve_double_dummy(game, table=table).values.values(), strict=True))
-    if not worlds:
-        return values, {}, 0
-    view = game.view(game.player)
-    return values, dict(zip(cards, pimc.margins(view), strict=True)), view.num_worlds
 
+    def __init__(self, rules: Rules, *, exact: bool) -> None:
+        """Solve positions of two players without an exchange, or estimate those of any game."""
+        self.table = TranspositionTable(rules) if exact else None
+        self.pimc, self._pro = Pimc(seed=0), Pro(seed=0)
 
-def _value_of_seat_0(game: Game, table: TranspositionTable) -> int:
-    value = solve_double_dummy(game, table=table).value
-    return value if game.is_over or game.player == 0 else -value
+    def measure(self, game: Game, action: int, *, worlds: bool = True) -> Moment:
+        """What each legal card of a position in the play is worth, and which is played."""
+        assert game.player is not None
+        name, view = game.rules.action_name, game.view(game.player)
+        cards = [name(legal) for legal in game.legal_actions()]
+        place = (len(game.actions), game.trick_number + 1, game.player, name(action))
+        if self.table is None:
+            advice = values(self._pro, view)
+            worths = {name(worth.action): worth for worth in advice.worths}
+            return Moment(
+                *place,
+                values={},
+                means={card: worths[card].margin for card in cards},
+                worlds=advice.worlds,
+                half={card: worths[card].half for card in cards},
+                close=[card for card in cards if worths[card].is_close],
+                sample=advice.is_sample,
+            )
+        found = solve_double_dummy(game, table=self.table)
+        solved = dict(zip(cards, found.values.values(), strict=True))
+        if not worlds:
+            return Moment(*place, solved, {}, 0)
+        means = dict(zip(cards, self.pimc.margins(view), strict=True))
+        return Moment(*place, solved, means, view.num_worlds)
+
+    def value_of_seat_0(self, game: Game) -> int:
+        """The double-dummy margin of seat 0 in a position that can be solved."""
+        assert self.table is not None
+        value = solve_double_dummy(game, table=self.table).value
+        return value if game.is_over or game.player == 0 else -value
 
 
 def pick(games: Sequence[T], number: int | None) -> list[T]:
@@ -209,27 +264,37 @@ def pick(games: Sequence[T], number: int | None) -> list[T]:
 
 # ---- showing -------------------------------------------------------------------------------------
 def columns(analysis: Analysis) -> list[str]:
-    """The column headings; margins are those of seat 0."""
+    """The column headings; margins are those of seat 0, worths those of whoever plays the card."""
+    if not analysis.is_exact:
+        return ["trick", "player", "card", "worth", "given away", "worlds", "better"]
     margin = f"{possessive(analysis.names[0])} margin"
-    return ["trick", "player", "card", margin, "lost", "expected", "worlds", "better"]
+    given = ["cards open", "given away"]
+    return ["trick", "player", "card", margin, *given, "worlds", "better"]
 
 
 def rows(analysis: Analysis) -> list[list[str]]:
-    """A row per card: trick, player, card, seat 0's margin, loss, loss by what could be known."""
+    """A row per card, as ``columns`` names it."""
     lines = []
     for m in analysis.moments:
-        forced = len(m.values) == 1
-        better = "" if forced or m.card in m.better else " ".join(m.better[:3])
+        forced = max(len(m.values), len(m.means)) == 1
+        loss = m.expected_loss
+        if m.values:
+            is_best = m.card in m.better
+            worth = [f"{m.after:+d}", "" if forced else f"{m.lost or '-'}"]
+            given = f"{loss:.2f}" if m.means else ""
+        else:
+            is_best = not loss
+            half = f" ± {m.half[m.card]:.1f}" if m.sample else ""
+            worth, given = [f"{m.means[m.card]:+.1f}{half}"], f"{loss:.1f}" if loss else "-"
         lines.append(
             [
                 str(m.trick),
                 analysis.names[m.player],
                 f"{m.card} {m.mark}".rstrip(),
-                f"{m.after:+d}",
-                "" if forced else f"{m.lost or '-'}",
-                "" if forced or not m.means else f"{m.expected_loss:.2f}",
+                *worth,
+                "" if forced else given,
                 "" if forced or not m.worlds else str(m.worlds),
-                better,
+                "" if forced or is_best else " ".join(m.better[:3]),
             ]
         )
     return lines
@@ -252,29 +317,43 @@ def _object(name: str) -> str:
 def summary(analysis: Analysis) -> list[str]:
     """The result of the deal, in sentences."""
     game, names = analysis.game, analysis.names
-    lines = [
-        "Best play by both, all cards seen: a margin of "
-        f"{analysis.before:+d} for {_object(names[0])}."
-    ]
-    if game.is_over:
-        scores = game.scores()
-        lines.append(f"Played: {scores[0]} to {scores[1]}, a margin of {scores[1] - scores[0]:+d}.")
-    lines += ending_of(game, names, len(analysis.moments))
-    for p in range(2):
-        points = "point" if analysis.lost(p) == 1 else "points"
-        sentence = (
-            f"{subject(names[p])} lost {analysis.lost(p)} {points} by cards that were not the best"
+    lines = []
+    scores = game.scores() if game.is_over else None
+    if analysis.is_exact:
+        lines.append(
+            "Best play by both, all cards seen: a margin of "
+            f"{analysis.before:+d} for {_object(names[0])}."
         )
+        if scores is not None:
+            margin = f"a margin of {scores[1] - scores[0]:+d}"
+            lines.append(f"Played: {scores[0]} to {scores[1]}, {margin}.")
+    elif scores is not None:
+        told = (f"{name} {score}" for name, score in zip(names, scores, strict=True))
+        lines.append(f"Played: {', '.join(told)}.")
+    lines += ending_of(game, names, len(analysis.moments))
+    digits = 2 if analysis.is_exact else 1
+    for p, name in enumerate(names):
+        who = "you" if name == "You" else "it"
+        given = f"{analysis.expected_loss(p):.{digits}f}"
+        if not analysis.is_exact:
+            lines.append(f"{subject(name)} lost {given} points by what {who} could know.")
+            continue
+        lost = f"{analysis.lost(p)} point{'' if analysis.lost(p) == 1 else 's'}"
+        sentence = f"{subject(name)} lost {lost} by cards that were not the best"
         if any(m.means for m in analysis.moments):
-            who = "you" if names[p] == "You" else "it"
-            sentence += f"; by what {who} could know, {analysis.expected_loss(p):.2f}"
+            sentence += f"; by what {who} could know, {given}"
         lines.append(sentence + ".")
     worst = max(analysis.moments, key=lambda m: m.expected_loss, default=None)
     if worst is not None and worst.expected_loss >= SLIP:
-        owner = names[worst.player]
         lines.append(
-            f"The costliest card was {possessive(owner)} {worst.card} in trick {worst.trick}: "
-            f"{' or '.join(worst.better[:3])} is {worst.expected_loss:.2f} better."
+            f"The costliest card was {possessive(names[worst.player])} {worst.card} in trick "
+            f"{worst.trick}: {' or '.join(worst.better[:3])} is "
+            f"{worst.expected_loss:.{digits}f} better."
+        )
+    if not analysis.is_exact:
+        lines.append(
+            "Worths are pro's estimates: mean margins over sampled worlds, each played to its end "
+            "by standard."
         )
     return lines
 
@@ -302,3 +381,58 @@ def ending_of(game: Game, names: Sequence[str], cards: int) -> list[str]:
         played = f"{cards} of {game.rules.players * game.rules.hand_size} cards are played"
         return [f"The deal is not finished: {played}."]
     return []
+
+
+_SIDES = ((VERMILLION, "o", -14), (BLUE, "s", 8))
+"""Colour, sign and height of the names of the cards of seat 0 and of seat 1."""
+
+
+def draw(analysis: Analysis, path: Path) -> None:
+    """Draw the margin over a deal that was solved into a picture.
+
+    Raises:
+        HeartsError: if its figures are estimates.
+    """
+    if not analysis.is_exact:
+        raise HeartsError("plot: exact margins are for two players without an exchange; omit it")
+    save_figure(_figure(analysis), path)
+
+
+def _figure(analysis: Analysis) -> Figure:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.8), layout="constrained")
+    axes = figure.subplots()
+    values = np.array([analysis.before, *(m.after for m in analysis.moments)])
+    places = np.arange(len(values))
+    axes.axhline(0, color=GREY, linewidth=0.8)
+    axes.step(places, values, where="mid", color=BLACK, linewidth=1.4)
+    for side, (color, sign, height) in enumerate(_SIDES):
+        lost = [m for m in analysis.moments if m.player == side and m.lost]
+        axes.plot(
+            [m.number + 1 for m in lost],
+            [m.after for m in lost],
+            sign,
+            color=color,
+            markersize=6,
+            label=literal(f"{analysis.names[side]} lost points"),
+        )
+        for m in lost:
+            axes.annotate(
+                f"{m.card} {m.mark}".rstrip(),
+                (m.number + 1, m.after),
+                (0, height),
+                textcoords="offset points",
+                ha="center",
+                fontsize=8,
+                color=BLACK,
+            )
+    axes.set_xticks(places[1::2], [str(m.trick) for m in analysis.moments[::2]])
+    axes.margins(y=0.2)
+    axes.set_xlabel("trick")
+    axes.set_ylabel(
+        f"{wrapped(possessive(analysis.names[0]), 24)} margin\nunder best play from here"
+    )
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, fontsize=9)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure

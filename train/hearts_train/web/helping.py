@@ -16,8 +16,8 @@ from hearts_env.solve.beliefs import belief, check_two_players, has_exact_worlds
 from hearts_env.views.worlds import Worlds
 from hearts_train.measure.hints import Hint, hint, values
 from hearts_train.session.table import Refusal
-from hearts_train.web.moments import EPSILON
 from hearts_train.web.players import Listed, Players, Workers, in_parts
+from hearts_train.web.review import EPSILON
 
 EXACT, SAMPLED = "pimc", "pro"
 """Who weighs the worlds: of two players all of them, with all cards seen; else a sample."""

@@ -21,7 +21,7 @@ from hearts_agents import Agent, make_agent
 from hearts_agents.search import Pimc
 from hearts_env import Game, PlayerView
 from hearts_env.support.arguments import check_number
-from hearts_train.web.moments import Json, play_step
+from hearts_train.web.review import Json, play_step
 
 RULES = "two_player"
 FILE = Path(__file__).parent / "data" / "puzzles.jsonl"

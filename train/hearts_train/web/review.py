@@ -13,58 +13,61 @@ Its figures are those of ``hearts_train.measure.analysis``. What comes on top:
   more than two players it is only done for one person: ``You``, or the first who is none of ours.
 
 Games of two without an exchange are measured exactly. All others, and decks too large for a board,
-are estimated as ``hearts_train.measure.sampled`` does; then there is no double-dummy value, no luck
-and no line of best play.
+are estimated; then there is no double-dummy value, no luck and no line of best play.
+
+A *step* is an action as a list: the seat, the action's name and, where it completes a trick, who
+takes that and the points of all seats from then on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
 from hearts_agents import Agent, make_agent
 from hearts_agents.base import check_rules
-from hearts_agents.baselines import Pro
-from hearts_agents.champion import strongest
-from hearts_env import Game, HeartsError, Rules
+from hearts_agents.baselines import DEFAULT_WORLDS
+from hearts_agents.champion import game_of, strongest
+from hearts_env import Game, HeartsError, PlayerView, Rules
+from hearts_env.batch.views import BatchView
+from hearts_env.cards import cards_of
 from hearts_env.game.notation import Record, parse_records
-from hearts_env.solve import solve_batch
-from hearts_env.solve.beliefs import has_exact_worlds, num_first_worlds
+from hearts_env.solve import TranspositionTable, solve_batch, solve_double_dummy
+from hearts_env.solve.beliefs import belief, has_exact_worlds, num_first_worlds
+from hearts_env.solve.endgame import Endgame
+from hearts_env.solve.equilibrium import solve
+from hearts_env.solve.side import backward_mean
+from hearts_env.support.arrays import Floats
 from hearts_env.support.progress import Progress
 from hearts_train.measure.analysis import (
     BLUNDER,
     SLIP,
     Analysis,
+    Measurer,
     Moment,
     analyse,
-    measure,
     summary,
 )
-from hearts_train.measure.sampled import (
-    SampledAnalysis,
-    SampledMoment,
-    analyse_sampled,
-    estimate,
-    sampled_summary,
-)
-from hearts_train.web.moments import (
-    Json,
-    Step,
-    Tools,
-    actions_of,
-    endgame_of,
-    hands_of,
-    lines_of,
-    others_of,
-    play_step,
-)
+from hearts_train.web.players import in_parts
+
+Json = dict[str, Any]
+Step = list[Any]
 
 VERSION = 1
 MOST_CARDS = 14
 """Cards a hand in the largest game whose board has all best lines and endgames."""
 MOST_WORK = 50_000
 """Hands of the other player at the beginning, times the cards of a deal, likewise."""
+EPSILON = 0.1
+"""The model of a player is taken to play a random card so often, in odds, beliefs and endgames; so
+`python -m bench calibrate` measures it."""
+ENDGAME_TRICKS = 4
+"""In how many last tricks the equilibrium is computed."""
+_TARGET = 0.01  # points to which an endgame is solved
+_MAX_MEMORY = 0.5  # gigabytes for one endgame
+REVOKE = "revoke"
 QUICK = ("easy", "standard", "standard_trump", "pro", "pro_trump", "pimc", "champion")
 """Players of the package that may sit in a deal that is played again."""
 
@@ -90,7 +93,7 @@ def is_exact(rules: Rules) -> bool:
 
 def review(
     record: Record,
-    found: Analysis | SampledAnalysis | None = None,
+    found: Analysis | None = None,
     *,
     worlds: bool = True,
     progress: Progress | None = None,
@@ -99,18 +102,36 @@ def review(
 
     Args:
         record: the deal, finished or not.
-        found: what ``analyse`` or ``analyse_sampled`` has found of it; None: that is done here.
+        found: what ``analyse`` has found of it; None: that is done here.
         worlds: measure what the players could know too; estimates always do.
         progress: called with the work done and all of it, in actions.
     """
-    if is_exact(record.game.rules):
-        if not isinstance(found, Analysis):
-            first, progress = _halves(progress)
-            found = analyse(record.game, worlds=worlds, progress=first, names=record.names())
-        return _exact(record, found, progress, worlds=worlds)
-    if not isinstance(found, SampledAnalysis):
-        found = analyse_sampled(record.game, progress=progress, names=record.names())
-    return _sampled(record, found)
+    rules, actions = record.game.rules, record.game.actions
+    exact = is_exact(rules)
+    if found is None or found.is_exact != exact:
+        first, progress = _halves(progress) if exact else (progress, None)
+        names = record.names()
+        found = analyse(record.game, worlds=worlds, progress=first, names=names, exact=exact)
+    tools, measured = Tools(rules), {moment.number: moment for moment in found.moments}
+    replay = record.game.start()
+    moments, steps = [], []
+    for number, action in enumerate(actions):
+        if progress is not None:
+            progress(number, len(actions))
+        if number in measured:
+            moments.append(_played(measured[number], replay, tools, worlds=worlds))
+        steps.append(play_step(replay, action))
+    return {
+        **_heading(record),
+        "exact": exact,
+        "before": found.before,
+        "luck": None if found.before is None else _luck(record.game.start(), found.before),
+        "players": _players(record, found),
+        "summary": summary(found),
+        "steps": steps,
+        "moments": moments,
+        "next": _next(replay, tools, worlds=worlds),
+    }
 
 
 def _halves(progress: Progress | None) -> tuple[Progress | None, Progress | None]:
@@ -121,72 +142,6 @@ def _halves(progress: Progress | None) -> tuple[Progress | None, Progress | None
         lambda done, total: progress(done, 2 * total),
         lambda done, total: progress(total + done, 2 * total),
     )
-
-
-def _exact(record: Record, found: Analysis, progress: Progress | None, *, worlds: bool) -> Json:
-    actions, tools = record.game.actions, Tools(record.game.rules)
-    moments, steps = [], []
-    replay = record.game.start()
-    for number, action in enumerate(actions):
-        if progress is not None:
-            progress(number, len(actions))
-        if number < len(found.moments):
-            moments.append(_moment(found.moments[number], replay, tools, worlds=worlds))
-        steps.append(play_step(replay, action))
-    players = [
-        {"lost": found.lost(seat), "expected_loss": found.expected_loss(seat)} for seat in range(2)
-    ]
-    return {
-        **_heading(record),
-        "exact": True,
-        "before": found.before,
-        "luck": _luck(record.game.start(), found.before),
-        "players": _players(record, found.moments, players),
-        "summary": summary(found),
-        "steps": steps,
-        "moments": moments,
-        "next": _next(replay, len(steps), worlds=worlds),
-    }
-
-
-def _sampled(record: Record, found: SampledAnalysis) -> Json:
-    replay = record.game.start()
-    steps = [play_step(replay, action) for action in record.game.actions]
-    seats = range(record.game.rules.players)
-    players = [{"expected_loss": found.expected_loss(seat)} for seat in seats]
-    return {
-        **_heading(record),
-        "exact": False,
-        "before": None,
-        "luck": None,
-        "players": _players(record, found.moments, players),
-        "summary": sampled_summary(found),
-        "steps": steps,
-        "moments": [
-            {**_estimated(m), "action": m.card, "expected_loss": m.expected_loss}
-            | {"better": m.better, "mark": m.mark}
-            for m in found.moments
-        ],
-        "next": _next(replay, len(steps), worlds=True),
-    }
-
-
-def _estimated(m: SampledMoment) -> Json:
-    """What is known of a position by a sample."""
-    return {
-        "number": m.number,
-        "trick": m.trick,
-        "seat": m.player,
-        "values": {},
-        "means": m.means,
-        "half": m.half if m.sample else None,
-        "close": m.close,
-        "worlds": m.worlds,
-        "sample": m.sample,
-        "lines": None,
-        "others": None,
-        "endgame": None,
-    }
 
 
 def position(record: Record, names: Sequence[str]) -> Json:
@@ -204,28 +159,58 @@ def position(record: Record, names: Sequence[str]) -> Json:
     return {
         "v": VERSION,
         "steps": steps,
-        "moment": _next(game, len(steps), worlds=True),
+        "moment": _next(game, Tools(game.rules), worlds=True),
         "scores": game.scores() if game.is_over else None,
     }
 
 
-def _next(game: Game, number: int, *, worlds: bool) -> Json | None:
+def _next(game: Game, tools: Tools, *, worlds: bool) -> Json | None:
     """The position that a game stands in, as a moment without a card; None outside the play."""
     if game.phase != "play":
         return None
-    if not is_exact(game.rules):
-        return _estimated(estimate(game, number, game.legal_actions()[0], Pro(seed=0)))
-    tools = Tools(game.rules)
-    values, means, count = measure(game, tools.table, tools.pimc, worlds=worlds)
+    found = tools.measurer.measure(game, game.legal_actions()[0], worlds=worlds)
+    return _position(found, game, tools, worlds=worlds)
+
+
+def _played(found: Moment, game: Game, tools: Tools, *, worlds: bool) -> Json:
+    """A card that was played, and what else could be known of the position before it."""
+    solved = {"lost": found.lost, "after": found.after} if found.values else {}
     return {
-        "number": number,
-        "trick": game.trick_number + 1,
-        "seat": game.player,
-        "values": values,
-        "means": means,
-        "worlds": count,
-        **_beside(game, tools, worlds=worlds),
+        **_position(found, game, tools, worlds=worlds),
+        "action": found.card,
+        **solved,
+        "expected_loss": found.expected_loss,
+        "better": found.better,
+        "mark": found.mark,
     }
+
+
+def _position(found: Moment, game: Game, tools: Tools, *, worlds: bool) -> Json:
+    """What is known of a position, where it is solved with best play after each card.
+
+    With `worlds` also the other hands and the endgame.
+    """
+    told: Json = {
+        "number": found.number,
+        "trick": found.trick,
+        "seat": found.player,
+        "values": found.values,
+        "means": found.means,
+        "half": found.half,
+        "close": found.close,
+        "worlds": found.worlds,
+        "sample": found.sample,
+        "lines": None,
+        "others": None,
+        "endgame": None,
+    }
+    if tools.measurer.table is not None:
+        told["lines"] = lines_of(game, tools.measurer.table)
+        if worlds:
+            view = game.view(found.player)
+            told["others"] = others_of(game, view, tools)
+            told["endgame"] = endgame_of(view, tools.model)
+    return told
 
 
 def _heading(record: Record) -> Json:
@@ -264,35 +249,6 @@ def _exchange(game: Game) -> Json | None:
     return {"steps": count, "hands": hands_of(after)}
 
 
-def _moment(told: Moment, game: Game, tools: Tools, *, worlds: bool) -> Json:
-    """A card that was played, and what else could be known of the position before it."""
-    return {
-        "number": told.number,
-        "trick": told.trick,
-        "seat": told.player,
-        "action": told.card,
-        "values": told.values,
-        "means": told.means,
-        "worlds": told.worlds,
-        "lost": told.lost,
-        "expected_loss": told.expected_loss,
-        "after": told.after,
-        "better": told.better,
-        "mark": told.mark,
-        **_beside(game, tools, worlds=worlds),
-    }
-
-
-def _beside(game: Game, tools: Tools, *, worlds: bool) -> Json:
-    """Best play after each card and, with `worlds`, the other hands and the endgame."""
-    found: Json = {"lines": lines_of(game, tools.table), "others": None, "endgame": None}
-    if worlds and game.player is not None:
-        view = game.view(game.player)
-        found["others"] = others_of(game, view, tools)
-        found["endgame"] = endgame_of(view, tools.model)
-    return found
-
-
 def _luck(start: Game, before: int) -> Json:
     """What the cards are worth to each seat before the first is played."""
     return {"dealt": [before, -before], "hand": [_worth_of_hand(start, seat) for seat in range(2)]}
@@ -309,16 +265,15 @@ def _worth_of_hand(start: Game, seat: int) -> float:
     return float(np.where(movers == seat, values, -values).mean())
 
 
-def _players(
-    record: Record, moments: Sequence[Moment | SampledMoment], losses: Sequence[Json]
-) -> list[Json]:
+def _players(record: Record, found: Analysis) -> list[Json]:
     """What each player gave away and kept, and how the champion would have done."""
     replaying = _replaying(record)
     return [
         {
             "name": name,
-            **losses[seat],
-            "kept": kept(moments, seat),
+            **({"lost": found.lost(seat)} if found.is_exact else {}),
+            "expected_loss": found.expected_loss(seat),
+            "kept": kept(found.moments, seat),
             "champion": replayed(record, seat) if seat in replaying else None,
         }
         for seat, name in enumerate(record.names())
@@ -338,7 +293,7 @@ def _replaying(record: Record) -> list[int]:
     return people[:1]
 
 
-def kept(moments: Sequence[Moment | SampledMoment], seat: int) -> float | None:
+def kept(moments: Sequence[Moment], seat: int) -> float | None:
     """The share of what was at stake in a player's choices that it kept; None: nothing was.
 
     At stake is the gap between the best and the worst legal card, by what the player could know.
@@ -382,3 +337,147 @@ def _named(name: str, best: str, rules: Rules) -> str:
     except HeartsError:
         return best
     return name
+
+
+# ---- one position --------------------------------------------------------------------------------
+class Tools:
+    """What is needed to look at one deal after another of the same rules: memory and a model.
+
+    Not for two threads at a time.
+    """
+
+    def __init__(self, rules: Rules) -> None:
+        """Tools that solve deals of these rules, if the board does, or estimate them."""
+        self.measurer = Measurer(rules, exact=is_exact(rules))
+        self.model: Agent = make_agent(_model_of(rules) if is_exact(rules) else "standard", seed=0)
+
+
+def _model_of(rules: Rules) -> str:
+    """The strongest quick player of a game, but none that would sample in every world."""
+    is_sampled = game_of(rules) is None and num_first_worlds(rules) > DEFAULT_WORLDS
+    return "standard" if is_sampled else strongest(rules)
+
+
+def play_step(game: Game, action: int) -> Step:
+    """Play an action, -1 for a revoke, and tell it as a step."""
+    seat = game.player
+    if action < 0:
+        game.revoke()
+        return [seat, REVOKE]
+    name, tricks = game.rules.action_name(action), game.trick_number
+    game.play(action)
+    if game.trick_number == tricks:
+        return [seat, name]
+    return [seat, name, game.trick_takers[-1], game.points()]
+
+
+def best_line(game: Game, first: int, table: TranspositionTable) -> list[Step]:
+    """A card and best play by both after it, all cards seen, to the end of the tricks."""
+    replay = game.clone()
+    steps = [play_step(replay, first)]
+    while replay.phase == "play":
+        steps.append(play_step(replay, solve_double_dummy(replay, table=table).best[0]))
+    return steps
+
+
+def lines_of(game: Game, table: TranspositionTable) -> dict[str, list[Step]]:
+    """Best play by both after each legal card of a position."""
+    name = game.rules.action_name
+    return {name(action): best_line(game, action, table) for action in game.legal_actions()}
+
+
+def others_of(game: Game, view: PlayerView, tools: Tools) -> Json:
+    """The hands that the other player could have: how likely, and what each card is worth then.
+
+    A hand is given by the cards of ``unseen`` that are in it or, where these are fewer, by those
+    that are not (``by`` says which). ``actual`` is the number of the one that it was.
+    """
+    rules, seat = view.rules, view.player
+    hands, _, margins = tools.measurer.pimc.examined(view)
+    chances = belief(view, in_parts(tools.model.action_probs), epsilon=EPSILON).weights
+    unseen = set(view.unseen)
+    held = [{rules.deck[card] for card in cards_of(int(hand))} for hand in hands]
+    is_dead = bool(held) and 2 * len(held[0]) > len(unseen)
+    shown = [sorted(unseen - cards if is_dead else cards, key=rules.deck.index) for cards in held]
+    legal = [rules.action_name(action) for action in view.legal_actions()]
+    actual = set(game.hand(1 - seat))
+    return {
+        "unseen": list(view.unseen),
+        "by": "dead" if is_dead else "hand",
+        "cards": ["".join(cards) for cards in shown],
+        "chances": [round(float(chance), 5) for chance in chances],
+        "model": tools.model.name,
+        "actual": held.index(actual) if actual in held else -1,
+        "values": {card: margins[:, place].tolist() for place, card in enumerate(legal)},
+    }
+
+
+def endgame_of(view: PlayerView, model: Agent) -> Json | None:
+    """The equilibrium of the last tricks for the player to act; None where it is not cheap.
+
+    How likely each hand of either player is follows from the cards it has played, if the model had
+    played them.
+    """
+    left = view.rules.hand_size - view.trick_number
+    if left > ENDGAME_TRICKS or view.legal_mask.bit_count() < 2:
+        return None
+    try:
+        tree = Endgame(
+            view, (model.action_probs, model.action_probs), epsilon=EPSILON, max_memory=_MAX_MEMORY
+        )
+    except HeartsError:  # too many hands, or too large a tree
+        return None
+    found = solve(tree, target=_TARGET)
+    side = tree.sides[view.player]
+    _, (infoset,) = tree.find(BatchView.of([view]))
+    first = int(side.first[infoset])
+    places = range(first, first + view.legal_mask.bit_count())
+    chances = found.chances[view.player]
+    worths = _worths(tree, view.player, found.chances)
+    names = [view.rules.action_name(action) for action in view.legal_actions()]
+    return {
+        "chances": {
+            name: round(float(chances[i]), 4) for name, i in zip(names, places, strict=True)
+        },
+        "worths": {name: _rounded(worths[i]) for name, i in zip(names, places, strict=True)},
+        "exploitability": round(found.exploitability, 4),
+        "hands": len(tree.deals),
+        "model": model.name,
+    }
+
+
+def _worths(tree: Endgame, player: int, chances: tuple[Floats, Floats]) -> Floats:
+    """The mean margin after each sequence of a player if both go on as `chances` say."""
+    side = tree.sides[player]
+    plan = tree.sides[1 - player].plan(chances[1 - player])
+    values, reach = tree.gradient(player, plan), tree.reach(player, plan)
+    for sums in (values, reach):
+        backward_mean(side.parent, side.first, chances[player], sums)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(reach > 0, values / reach, np.nan)
+
+
+def _rounded(worth: float) -> float | None:
+    return None if np.isnan(worth) else round(float(worth), 3)
+
+
+def actions_of(game: Game, names: Iterable[str]) -> list[int]:
+    """Actions by their names, as steps have them; -1 for a revoke.
+
+    Raises:
+        HeartsError: if one is not an action of these rules.
+    """
+    rules = game.rules
+    numbers = {rules.action_name(action): action for action in range(rules.num_actions)}
+    numbers[REVOKE] = -1
+    unknown = [name for name in names if name not in numbers]
+    if unknown:
+        raise HeartsError(
+            f"actions: {unknown[0]!r} is not an action of {rules.name}; give names of cards"
+        )
+    return [numbers[name] for name in names]
+
+
+def hands_of(game: Game) -> list[list[str]]:
+    """The cards of every seat."""
+    return [list(game.hand(seat)) for seat in range(game.rules.players)]

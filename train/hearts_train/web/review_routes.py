@@ -22,9 +22,8 @@ from hearts_env import HeartsError
 from hearts_env.support.progress import Progress
 from hearts_train.session.table import Refusal
 from hearts_train.web import puzzles
-from hearts_train.web.moments import Json
 from hearts_train.web.players import Workers, check_wanted
-from hearts_train.web.review import position, read_deal, review
+from hearts_train.web.review import Json, position, read_deal, review
 
 log = logging.getLogger("hearts.serve")
 

@@ -173,11 +173,10 @@ export class Drawer {
     if (!values || !(card in values)) return true;
     const lost = Math.max(...Object.values(values)) - values[card];
     if (lost < WARN) return true;
-    const {worlds, sample} = this.values.answer;
-    const over = sample ? `${worlds} sampled worlds` : `all ${worlds} possible worlds`;
+    const over = ways(this.values.answer);
     const chosen = await ask({
       title: `${cardText(card)}: are you sure?`,
-      body: [el("p", {text: `Over ${over}, the ${cardName(card)} is ${lost.toFixed(1)} points `
+      body: [el("p", {text: `On average over ${over}, the ${cardName(card)} is ${lost.toFixed(1)} points `
         + "worse than your best card."})],
       buttons: [["back", "Choose again"], ["play", `Play ${cardText(card)}`]],
     });
@@ -196,12 +195,10 @@ export class Drawer {
         el("td", {}, sign && el("span", {role: "img", class: "sign", text: sign,
           "aria-label": kind})));
     });
-    const over = answer.sample ? `${answer.worlds} sampled worlds`
-      : `all ${answer.worlds} possible worlds`;
     return el("section", {},
       el("h3", {text: "Worth of each card"}),
       el("table", {class: "worths"}, el("caption", {class: "small",
-        text: `The others' mean score less yours, mean over ${over}.`}),
+        text: `By how many points you win the deal with it, on average over ${ways(answer)}.`}),
       el("thead", {class: "unseen"}, el("tr", {}, el("th", {scope: "col", text: "Card"}),
         el("th", {scope: "col", text: "Worth"}), el("th", {scope: "col", text: "Mark"}))),
       el("tbody", {}, ...rows)));
@@ -230,7 +227,7 @@ export class Drawer {
     const {table} = this.room;
     const {answer} = this.odds;
     const agents = fitting(this.room);
-    const chooser = picker("If the others play like", [["", "anybody (all worlds alike)"],
+    const chooser = picker("If the others play like", [["", "anybody (all hands alike)"],
       ...agents.map((name) => /** @type {[string, string]} */ ([name, name]))], this.model,
     (value) => {
       this.model = value;
@@ -248,10 +245,16 @@ export class Drawer {
 const MEANINGS = {
   off: "You are on your own.",
   warn: `Asks before you play a card that is ${WARN} points worse than your best one, or more.`,
-  values: "Every card that you may play bears what it is worth, on average over the worlds that "
+  values: "Every card that you may play bears what it is worth, on average over the hands that "
     + "fit what you have seen.",
   odds: "The values, and who may hold each unseen card.",
 };
+
+/** What an average is over. @param {any} answer */
+function ways({worlds, sample}) {
+  if (worlds === 1) return "the one way the unseen cards can lie";
+  return `${sample ? `${worlds} of the` : `all ${worlds}`} ways the unseen cards can lie`;
+}
 
 /** Names of agents that play these rules. @param {any} room @returns {string[]} */
 function fitting(room) {
@@ -316,9 +319,7 @@ function oddsTable(table, {worlds, chances, ...rest}) {
     return rows.length ? el("tbody", {"aria-label": `${suitName(suit)} ${suitSign(suit)}`}, ...rows)
       : null;
   });
-  const what = /** @type {any} */ (rest).sample ? `${worlds} sampled worlds`
-    : `${worlds} possible ${worlds === 1 ? "world" : "worlds"}`;
-  return [el("table", {class: "odds"}, el("caption", {class: "small", text: `Over ${what}.`}),
+  return [el("table", {class: "odds"}, el("caption", {class: "small", text: `Over ${ways({worlds, ...rest})}.`}),
     el("thead", {}, el("tr", {}, el("th", {scope: "col", text: "Card"}),
       ...places.map((place) => el("th", {scope: "col", text: heading(place)})))), ...bodies)];
 }

@@ -334,7 +334,7 @@ class Review {
       seen = Object.fromEntries(Object.entries(others.values).map(([card, all]) =>
         [card, all[world]]));
     }
-    return {known, seen, half: moment.half || null, close: moment.close || []};
+    return {known, seen, half: moment.sample ? moment.half : null, close: moment.close || []};
   }
 
   /** Another card is played, or the same: on in the deal. @param {string} card */

@@ -4,7 +4,7 @@ import {chip} from "hearts/cards.js";
 import {button, el} from "hearts/dom.js";
 import {capital, percent, plain, possessive, signed} from "hearts/figures.js";
 
-const FIGURES = new Set(["Trick", "Margin", "Lost", "Expected"]);
+const FIGURES = new Set(["Trick", "Margin", "Given away", "Cards open"]);
 const OTHERS = {"moon:off": "points off", "moon:others": "others pay", revoke: "revoke"};
 
 /**
@@ -42,8 +42,8 @@ function equation(deal, [own, other]) {
     el("span", {text: words}));
   return el("ul", {class: "equation", "aria-label": "How the margin came about"},
     term("term", signed(luck.dealt[own]), "the cards, played best by both"),
-    term("term", signed(-players[own].lost), `${names[own]} gave away`),
-    term("term", signed(players[other].lost), `${names[other]} gave away`),
+    term("term", signed(-players[own].lost), `${names[own]} gave away, cards open`),
+    term("term", signed(players[other].lost), `${names[other]} gave away, cards open`),
     term("term sum-result", signed(result), capital(`${possessive(names[own])} margin`)));
 }
 
@@ -53,8 +53,8 @@ function equation(deal, [own, other]) {
  */
 function tally(deal, order, enter) {
   const exact = deal.exact;
-  const heads = ["Player", deal.scores && "Points", exact && "Lost", "Expected", "Kept",
-    exact && "Hand", hasChampion(deal) && "Champion"].filter(Boolean);
+  const heads = ["Player", deal.scores && "Points", exact && "Cards open", "Given away",
+    "Well chosen", exact && "Luck", hasChampion(deal) && "Champion"].filter(Boolean);
   const rows = order.map((seat) => {
     const player = deal.players[seat];
     const champion = player.champion;
@@ -87,13 +87,13 @@ function explained(deal) {
   const champion = hasChampion(deal);
   /** @type {(string|false|null)[][]} */
   const words = [
-    [exact && "Lost", "points that the cards played cost, all cards seen."],
-    ["Expected", exact
-      ? "points that they cost on average over all hands that the player could not see."
-      : "points that they cost on average over a sample of what the player could not see."],
-    ["Kept", "of all that the player’s choices put at stake, by what it could know, the share it "
-      + "kept. A choice puts at stake the gap between its best and its worst card."],
-    [exact && "Hand", "luck: the margin that the hand as dealt is worth on average over all hands "
+    [exact && "Cards open", "points that the player gave away, as one sees it with all cards open."],
+    ["Given away", exact
+      ? "points given away by what the player could know: on average over all hands it could not see."
+      : "points given away by what the player could know: on average over a sample of hands it could not see."],
+    ["Well chosen", "100 %: always the best card that the player could know of; 0 %: always the worst. "
+      + "Each choice counts by the gap between its best and its worst card."],
+    [exact && "Luck", "the margin that the hand as dealt is worth on average over all hands "
       + "the other could have, both playing best with all cards seen."],
     [champion && "Champion", champion && `the points of ${champion.agent}, the package’s strongest `
       + "quick player, in that seat of the same deal. Press the number to see how."],
@@ -106,9 +106,9 @@ function explained(deal) {
 /** What the figures on the cards are. @param {any} deal */
 export function legend(deal) {
   const {slip, blunder} = deal.marks;
-  return el("p", {class: "legend"}, el("span", {}, el("b", {text: "Upper figure"}),
-    " the margin by what the player could know"),
-  el("span", {}, el("b", {text: "lower"}), deal.exact ? " all cards seen" : " half the 95 % interval"),
+  return el("p", {class: "legend"}, el("span", {}, el("b", {text: "On a card"}),
+    " above: the points by which its player would win the deal with it, on average over the hands not seen; ",
+    deal.exact ? "below: the same with all cards open" : "below: how far that estimate may be off"),
   el("span", {class: "stamp best", text: "✓ best"}),
   el("span", {class: "stamp slip", text: `? ${slip} or more worse`}),
   el("span", {class: "stamp blunder", text: `?? ${blunder} or more`}),
@@ -139,7 +139,7 @@ export function cardList(deal, go) {
     return row;
   });
   const heads = ["Trick", "Player", "Card", exact && "Margin",
-    exact && "Lost", "Expected", "Better"].filter(Boolean);
+    exact && "Cards open", "Given away", "Better"].filter(Boolean);
   const element = el("section", {class: "list", "aria-label": "Card by card"},
     el("table", {class: "card-table"}, el("caption", {}, "Card by card",
       exact && el("span", {class: "note", text: `; margins are ${possessive(deal.names[0])}${deal.names[0] === "You" ? "s" : ""}`})),
