@@ -260,10 +260,10 @@ TRAININGS = {
 
 def train(figure: str, seed: int) -> None:
     """Train a config for its budget in decisions, evaluate the player, and write its file."""
-    from hearts_train.command.reports import evaluate_against
     from hearts_train.learn.config_files import load_config
     from hearts_train.learn.log import read_metrics
     from hearts_train.learn.training import train as train_player
+    from hearts_train.measure.evaluation import evaluate
 
     training, name = TRAININGS[figure], f"{figure}-{seed}"
     settings = [f"seed={seed}", f"budget.decisions={training.decisions}", "budget.minutes=null"]
@@ -280,7 +280,7 @@ def train(figure: str, seed: int) -> None:
         raise KeyboardInterrupt
     # Deals of seed 1: other ones than those of the learning curve.
     rules, opponents = Rules.preset(training.rules), list(training.opponents)
-    found = evaluate_against(str(run), opponents, rules, training.deals, 1, command=command)
+    found = evaluate(str(run), opponents, rules, training.deals, 1, command=command)
     if len(found) < len(opponents) or found[-1].interrupted:
         raise KeyboardInterrupt
     records = [evaluation.to_json() | {"agent": name} for evaluation in found]
