@@ -218,7 +218,7 @@ class SelfPlayGames:
     # -- learning --------------------------------------------------------------------------------
     def estimate(self, gamma: float, gae_lambda: float) -> NDArray[np.int64]:
         """Write advantages and returns; returns the rows that can be learnt from."""
-        estimate(self.rows, self.size, gamma, gae_lambda)
+        estimate_advantages(self.rows, self.size, gamma, gae_lambda)
         return np.flatnonzero(self.rows.nexts[: self.size] != PENDING)
 
     def drop_learnt(self) -> None:
@@ -404,7 +404,7 @@ def advance(
 
 
 @jit
-def estimate(rows: Rows, size: int, gamma: float, gae_lambda: float) -> None:
+def estimate_advantages(rows: Rows, size: int, gamma: float, gae_lambda: float) -> None:
     """Write advantages and returns of the first `size` rows (Schulman et al. 2016, eq. 16).
 
     The advantage of a `PENDING` row is 0: its reward is not known yet, only its value is used, by
