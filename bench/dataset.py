@@ -8,8 +8,8 @@ medians. Compilation is not counted.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
+import functools
 import statistics
 import tempfile
 import time
@@ -17,13 +17,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hearts_env import __version__
-from hearts_env.support.files import write_json
+from bench import harness
 from hearts_env.support.progress import no_progress
-from hearts_train import console
-from hearts_train.measure.evaluation import platform_versions
-from hearts_train.offline.folder import make_dataset
-from hearts_train.offline.options import DatasetOptions
+from hearts_train.data.folder import make_dataset
+from hearts_train.data.options import DatasetOptions
 
 FORMS: dict[str, dict[str, Any]] = {
     "Parquet, without exact values": {"formats": ["parquet"], "exact": False},
@@ -60,36 +57,25 @@ def cost(options: DatasetOptions) -> dict[str, float]:
 
 def main() -> None:
     """Read the command line, measure, write."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = harness.options(__doc__)
     parser.add_argument("--games", type=int, default=640)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--out", type=Path, help="the file of results")
     given = parser.parse_args()
     asked = {
         name: DatasetOptions.of([AGENT], RULES, given.games, **form) for name, form in FORMS.items()
     }
-    found: dict[str, list[dict[str, float]]] = {name: [] for name in FORMS}
-    for number in range(given.repeats + 1):
-        for name, options in asked.items():
-            taken = cost(options)
-            if number:  # the first one compiles
-                found[name].append(taken)
-            console.note(f"{number} of {given.repeats}, {name}: {taken}")
+    found = harness.in_turn(
+        {name: functools.partial(cost, options) for name, options in asked.items()}, given.repeats
+    )
     rows = [
         {"form": name, **{key: statistics.median(c[key] for c in costs) for key in costs[0]}}
         for name, costs in found.items()
     ]
-    record = {
-        "version": __version__,
-        "platform": platform_versions(),
-        "command": f"python bench/dataset.py --games {given.games} --repeats {given.repeats}",
-        "agent": AGENT,
-        "rules": RULES,
-        "games": given.games,
-        "rows": rows,
-    }
-    if given.out:
-        write_json(given.out, record)
+    for row in rows:
+        print(row)
+    command = f"python bench/dataset.py --games {given.games} --repeats {given.repeats}"
+    facts = {"agent": AGENT, "rules": RULES, "games": given.games, "rows": rows}
+    harness.write(given.out, facts, command=command)
 
 
 if __name__ == "__main__":

@@ -8,13 +8,13 @@ a clock on the wall; where not said otherwise the table is made empty before eve
 
 from __future__ import annotations
 
-import argparse
 import random
 import time
 from typing import Any
 
 import numpy as np
 
+from bench import harness
 from hearts_env import Game, Rules, kernel
 from hearts_env.cards import list_of
 from hearts_env.solve import TranspositionTable, solve_batch
@@ -126,9 +126,7 @@ def draw(times: Any, path: str) -> None:
 
 def main() -> None:
     """Print the tables of docs/worlds.md."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = harness.options(__doc__, has_out=False)
     parser.add_argument("--deals", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--plot", metavar="PNG", help="draw how long a deal takes")

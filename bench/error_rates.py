@@ -13,22 +13,19 @@ from __future__ import annotations
 
 import argparse
 import math
-import shlex
-import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bench import harness
 from hearts_agents import make_agent
-from hearts_env import Rules, __version__
+from hearts_env import Rules
 from hearts_env.solve.best_response import policy_of
 from hearts_env.solve.tree import Tree
 from hearts_env.support.arrays import Floats
-from hearts_env.support.files import write_json
 from hearts_train.measure.aggregates import aggregate, difference, interquartile_mean, mean
-from hearts_train.measure.evaluation import evaluate, platform_versions
+from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.intervals import Z95, bootstrap_interval, mean_and_interval
 from hearts_train.measure.sequential import Question, SequentialTest, looks
 
@@ -220,29 +217,18 @@ def simulate_tests(args: argparse.Namespace) -> dict[str, Any]:
 
 def main() -> None:
     """Simulate, and write what was found."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = harness.options(__doc__)
     parser.add_argument("--evaluations", type=int, default=1000)
     parser.add_argument("--tests", type=int, default=1000)
     parser.add_argument("--estimates", type=int, default=500)
     parser.add_argument("--truth-deals", type=int, default=1_000_000)
     parser.add_argument("--part", choices=("coverage", "tests", "seeds"), default="coverage")
-    parser.add_argument("--out", type=Path, metavar="FILE")
     args = parser.parse_args()
     begin = time.process_time()
     found = {"coverage": simulate_coverage, "tests": simulate_tests, "seeds": simulate_seeds}[
         args.part
     ](args)
-    record = {
-        "version": __version__,
-        "platform": platform_versions(),
-        "command": shlex.join(["python", "bench/error_rates.py", *sys.argv[1:]]),
-        "cpu_seconds": time.process_time() - begin,
-        **found,
-    }
-    if args.out is not None:
-        write_json(args.out, record)
+    harness.write(args.out, {"cpu_seconds": time.process_time() - begin, **found})
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ missing are left out.
 
 from __future__ import annotations
 
-import argparse
+import functools
 import os
 import shutil
 import statistics
@@ -24,12 +24,11 @@ from typing import Any
 
 import numpy as np
 
+from bench import harness
 from hearts_agents import make_agent
 from hearts_agents.programs.program_agent import ExternalAgent
-from hearts_env import BatchGame, __version__
+from hearts_env import BatchGame
 from hearts_env.batch.views import BatchView
-from hearts_env.support.files import write_json
-from hearts_train.measure.evaluation import platform_versions
 
 BOTS = Path(__file__).resolve().parents[1] / "examples" / "bots"
 DECISIONS, PLAYED = 8192, 14
@@ -57,23 +56,17 @@ def views_to_ask() -> BatchView:
     return batch.views()
 
 
-def processor_seconds(agent: ExternalAgent) -> float:
-    """What the program has used so far."""
-    process = agent._process
-    assert process is not None
-    stat = Path(f"/proc/{process._process.pid}/stat").read_text(encoding="ascii")
-    fields = stat.rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def once(agent: ExternalAgent, views: BatchView) -> tuple[float, float, float]:
     """Seconds of the clock, of this process and of the program, for one decision each."""
-    bot, own, clock = processor_seconds(agent), time.process_time(), time.perf_counter()
+    agent.start(views.rules)
+    assert agent._process is not None
+    pid = agent._process._process.pid
+    bot, own, clock = harness.processor_seconds(pid), time.process_time(), time.perf_counter()
     given, failures = agent.answers(views)
     assert len(given) == len(views)
     assert not failures
     clock, own = time.perf_counter() - clock, time.process_time() - own
-    return clock / len(views), own / len(views), (processor_seconds(agent) - bot) / len(views)
+    return clock / len(views), own / len(views), (harness.processor_seconds(pid) - bot) / len(views)
 
 
 def measure(repeats: int) -> list[dict[str, Any]]:
@@ -85,14 +78,9 @@ def measure(repeats: int) -> list[dict[str, Any]]:
             for name, spec in bots(Path(folder)).items()
             for batch in BATCHES
         }
-        times: dict[tuple[str, int], list[tuple[float, float, float]]] = {key: [] for key in agents}
-        for repeat in range(repeats + 1):
-            for key, agent in agents.items():
-                assert isinstance(agent, ExternalAgent)
-                agent.start(views.rules)
-                found = once(agent, views)
-                if repeat:  # the first time compiles
-                    times[key].append(found)
+        times = harness.in_turn(
+            {key: functools.partial(once, agent, views) for key, agent in agents.items()}, repeats
+        )
         for agent in agents.values():
             assert isinstance(agent, ExternalAgent)
             agent.close()
@@ -112,9 +100,8 @@ def measure(repeats: int) -> list[dict[str, Any]]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print, and write the figures if wanted."""
-    parser = argparse.ArgumentParser(description="Measure the protocol of external agents.")
+    parser = harness.options(__doc__)
     parser.add_argument("--repeats", type=int, default=9, help="times that each bot is asked")
-    parser.add_argument("--out", type=Path, help="a JSON file for the figures")
     given = parser.parse_args(arguments)
     begun = os.getloadavg()[0]
     rates = measure(given.repeats)
@@ -124,16 +111,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
             f"(best {rate['best_per_second']:,}), {rate['own_us']:.1f} us here, "
             f"{rate['bot_us']:.1f} us in the bot"
         )
-    if given.out:
-        record = {
-            "version": __version__,
-            "platform": platform_versions(),
-            "cores": os.cpu_count(),
-            "load": round(float(np.mean([begun, os.getloadavg()[0]])), 1),
-            "decisions": DECISIONS,
-            "rates": rates,
-        }
-        write_json(given.out, record)
+    facts = {
+        "cores": os.cpu_count(),
+        "load": round(float(np.mean([begun, os.getloadavg()[0]])), 1),
+        "decisions": DECISIONS,
+        "rates": rates,
+    }
+    harness.write(given.out, facts)
 
 
 if __name__ == "__main__":

@@ -8,18 +8,15 @@ medians. Playing, learning and everything between are included, evaluations are 
 
 from __future__ import annotations
 
-import argparse
+import functools
 import statistics
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
-from hearts_env import __version__
-from hearts_env.support.files import write_json
+from bench import harness
 from hearts_train.learn.learner import Learner
 from hearts_train.learn.recipes import load_config
 from hearts_train.learn.training import make_learner
-from hearts_train.measure.evaluation import platform_versions
 
 ONE = ("threads=1",)
 VARIANTS: dict[str, tuple[str, Sequence[str]]] = {
@@ -48,9 +45,8 @@ def rates(learner: Learner) -> tuple[float, float]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print, and write the figures if wanted."""
-    parser = argparse.ArgumentParser(description="Measure what each choice of the trainer costs.")
+    parser = harness.options(__doc__)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--out", type=Path, help="a JSON file for the figures")
     given = parser.parse_args(arguments)
     learners = {
         name: make_learner(load_config(recipe, settings))
@@ -58,12 +54,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     }
     for learner in learners.values():
         learner.warm_up()
-        for _ in range(2):  # the first snapshot is kept, everything has been loaded
-            learner.update()
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in learners}
-    for _ in range(given.rounds):
-        for name, learner in learners.items():
-            found[name].append(rates(learner))
+    found = harness.in_turn(
+        {name: functools.partial(rates, learner) for name, learner in learners.items()},
+        given.rounds,
+        warm=2,  # the first snapshot is kept, everything has been loaded
+    )
     records = []
     print(f"{'':32} per second of processor      of clock")
     for name, pairs in found.items():
@@ -79,10 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 "per_second": clock,
             }
         )
-    if given.out is not None:
-        command = f"python bench/learning.py --rounds {given.rounds} --out {given.out}"
-        record = {"version": __version__, "platform": platform_versions(), "command": command}
-        write_json(given.out, record | {"rates": records})
+    harness.write(given.out, {"rates": records})
 
 
 if __name__ == "__main__":

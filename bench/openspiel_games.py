@@ -9,26 +9,23 @@ margin) and by ours, from both seats. Seconds are of the processor. DQN and NFSP
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import json
 import time
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bench import harness
 from hearts_agents import make_agent
-from hearts_env import Game, __version__, openspiel
+from hearts_env import Game, openspiel
 from hearts_env.batch.views import BatchView
 from hearts_env.solve.beliefs import Policy
 from hearts_env.solve.best_response import exploitability, policy_of
 from hearts_env.solve.tree import Tree
-from hearts_env.support.files import write_json
 from hearts_env.views.view import PlayerView
-from hearts_train.measure.evaluation import platform_versions
 
 Record = dict[str, Any]
 
@@ -138,11 +135,8 @@ def rows_of(game: Any) -> dict[str, tuple[int | None, Callable[[], Any]]]:
 
 def main() -> None:
     """Measure, and write what was found."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = harness.options(__doc__)
     parser.add_argument("--only", metavar="NAME", help="measure one row anew, like CFR")
-    parser.add_argument("--out", type=Path, metavar="FILE")
     args = parser.parse_args()
     np.random.seed(1)  # noqa: NPY002  # OpenSpiel's solvers draw from it
     game, tree, found = openspiel.load("micro", information_state="flat"), Tree("micro"), []
@@ -156,15 +150,9 @@ def main() -> None:
         row = {"policy": name, "iterations": number, "made_in": time.process_time() - began}
         found.append(row | compare(game, tree, policy))
         print(found[-1], flush=True)
-    record = {
-        "version": __version__,
-        "platform": platform_versions() | {"open_spiel": _version("open_spiel")},
-        "command": "python bench/openspiel_games.py",
-        "rules": "micro",
-        "rows": found,
-    }
-    if args.out is not None:
-        write_json(args.out, record)
+    platform = harness.platform_versions() | {"open_spiel": _version("open_spiel")}
+    facts = {"platform": platform, "rules": "micro", "rows": found}
+    harness.write(args.out, facts, command="python bench/openspiel_games.py")
 
 
 def _version(name: str) -> str:

@@ -8,20 +8,16 @@ way asks for a solution at every public position after the first trick, for eith
 
 from __future__ import annotations
 
-import argparse
 import time
-from pathlib import Path
 from typing import Any
 
+from bench import harness
 from hearts_agents.champion import weights_of
 from hearts_agents.endgame_agent import EPSILON, ITERATIONS, EndgameAgent
 from hearts_agents.models.network import load_agent
-from hearts_env import __version__
 from hearts_env.solve.best_response import exploit
 from hearts_env.solve.tree import Tree
-from hearts_env.support.files import write_json
 from hearts_train import console
-from hearts_train.measure.evaluation import platform_versions
 
 GAME = "mini"
 WAYS = ((0.0, EPSILON), (0.5, EPSILON), (0.75, EPSILON), (0.9, EPSILON), (1.0, EPSILON), (1.0, 0.3))
@@ -30,15 +26,13 @@ WAYS = ((0.0, EPSILON), (0.5, EPSILON), (0.75, EPSILON), (0.9, EPSILON), (1.0, E
 
 def main() -> None:
     """Read the command line, measure, write."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = harness.options(__doc__)
     parser.add_argument("--tricks", type=int, default=4, help="solved")
-    parser.add_argument("--out", type=Path, help="the file of results")
     given = parser.parse_args()
     network = load_agent(weights_of(GAME), greedy=False)
     tree = Tree(GAME)
     rows: list[dict[str, Any]] = [{"exploitability": exploit(network, tree).exploitability}]
     for guessed, epsilon in WAYS:
-        console.progress(f"range {guessed:.0%}, epsilon {epsilon:.0%}")
         begin = time.process_time()
         player = EndgameAgent(network, given.tricks, guessed=guessed, epsilon=epsilon)
         found = exploit(player, tree).exploitability
@@ -46,16 +40,8 @@ def main() -> None:
         rows.append({"guessed": guessed, "noise": epsilon, "exploitability": found})
         rows[-1]["processor_seconds"] = seconds
         console.note(f"range {guessed:4.0%}, epsilon {epsilon:4.0%}: {found:.4f}")
-    record = {
-        "version": __version__,
-        "platform": platform_versions(),
-        "command": f"python bench/resolving.py --tricks {given.tricks}",
-        "tricks": given.tricks,
-        "iterations": ITERATIONS,
-        "rows": rows,
-    }
-    if given.out:
-        write_json(given.out, record)
+    facts = {"tricks": given.tricks, "iterations": ITERATIONS, "rows": rows}
+    harness.write(given.out, facts, command=f"python bench/resolving.py --tricks {given.tricks}")
 
 
 if __name__ == "__main__":

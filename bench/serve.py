@@ -11,7 +11,6 @@ the last event of the agent's answer. Seconds of the clock depend on what else t
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import json
@@ -31,10 +30,8 @@ from typing import Any
 
 from websockets.asyncio.client import connect
 
-from hearts_env import __version__
+from bench import harness
 from hearts_env.game.notation import parse_games
-from hearts_env.support.files import write_json
-from hearts_train.measure.evaluation import platform_versions
 
 AGENT, RULES = "champion", "two_player"
 THINKS = (0.5, 1.5)
@@ -61,9 +58,7 @@ class Server:
 
     def cpu(self) -> float:
         """Processor seconds so far."""
-        stat = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii")
-        fields = stat.rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return harness.processor_seconds(self.process.pid)
 
     def megabytes(self) -> float:
         """Memory in use."""
@@ -261,23 +256,18 @@ def measure(games: int, seconds: float) -> dict[str, Any]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print, and write the figures if wanted."""
-    parser = argparse.ArgumentParser(description="Measure the table server under load.")
+    parser = harness.options(__doc__)
     parser.add_argument("--games", type=int, default=200, help="tables, with a person at each")
     parser.add_argument("--seconds", type=float, default=30.0, help="of play, before and after")
-    parser.add_argument("--out", type=Path, help="a JSON file for the figures")
     given = parser.parse_args(arguments)
     load_average = os.getloadavg()[0]
-    record = {
-        "command": "python bench/serve.py --out docs/results/serve.json",
-        "version": __version__,
-        "platform": platform_versions(),
+    facts = {
         "cores": os.cpu_count(),
         "load": round(load_average, 1),
         **measure(given.games, given.seconds),
     }
-    print(json.dumps(record, indent=1))
-    if given.out:
-        write_json(given.out, record)
+    print(json.dumps(facts, indent=1))
+    harness.write(given.out, facts, command="python bench/serve.py --out docs/results/serve.json")
 
 
 if __name__ == "__main__":

@@ -8,14 +8,13 @@ bootstrap over deals; and processor milliseconds a duplicate deal, of the play a
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bench import harness
 from bench.control_variates import (
     Plays,
     adjusted,
@@ -25,13 +24,12 @@ from bench.control_variates import (
     play_pairs,
 )
 from hearts_agents import make_agent
-from hearts_env import Rules, __version__
+from hearts_env import Rules
 from hearts_env import kernel as k
 from hearts_env.solve import TranspositionTable
 from hearts_env.solve.beliefs import Policy
 from hearts_env.support.arrays import Floats
-from hearts_env.support.files import write_json
-from hearts_train.measure.evaluation import evaluate, platform_versions
+from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.intervals import percentiles
 from hearts_train.measure.pictures import short_names
 
@@ -133,12 +131,9 @@ def measure(agent: str, other: str, rules: str, deals: int, seed: int) -> dict[s
 
 def main() -> None:
     """Measure, and write what was found."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = harness.options(__doc__)
     parser.add_argument("--deals", type=int, default=1000)
     parser.add_argument("--also", metavar="A,B", help="Two agents more, like two networks.")
-    parser.add_argument("--out", type=Path, metavar="FILE")
     args = parser.parse_args()
     pairings = list(PAIRINGS)
     if args.also:
@@ -150,14 +145,8 @@ def main() -> None:
         found.append(measure(agent, other, rules, args.deals, seed=3) | names)
         print(found[-1], flush=True)
     also = " --also A,B" if args.also else ""
-    record = {
-        "version": __version__,
-        "platform": platform_versions(),
-        "command": f"python bench/variates.py --deals {args.deals}{also}",
-        "pairings": found,
-    }
-    if args.out is not None:
-        write_json(args.out, record)
+    command = f"python bench/variates.py --deals {args.deals}{also}"
+    harness.write(args.out, {"pairings": found}, command=command)
 
 
 if __name__ == "__main__":

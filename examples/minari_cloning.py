@@ -11,8 +11,8 @@ import torch
 from _report import Report
 from torch import nn
 
-from hearts_train.offline.folder import make_dataset
-from hearts_train.offline.options import DatasetOptions
+from hearts_train.data.folder import make_dataset
+from hearts_train.data.options import DatasetOptions
 
 report = Report(__doc__, "minari", "h5py", "pyarrow", "torch")
 torch.manual_seed(1)

@@ -55,6 +55,7 @@ from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.recipes import load_config, shipped_configs
 from hearts_train.measure import records
 from hearts_train.measure.duel import Block
+from tests.verification import section, write_page
 
 Data = str | bytes
 
@@ -65,6 +66,7 @@ MOST_MESSAGE = MOST_TOLD + 100
 MOST_GROWTH = 600
 """Megabytes by which a process may grow over a chunk."""
 CHUNK = 1000
+COUNTED = ("inputs", "read", "refused", "ms")
 
 
 class TooSlowError(Exception):
@@ -101,38 +103,12 @@ class Target:
 TOKENS = (
     *("", " ", "\t", "\n", "\0", '"', "'", "#", "=", ".", ",", ":", "-", "~", "%", "&a", "*a", "|"),
     *("[", "]", "{", "}", "[" * 50, "{" * 50, "[" * 3000, '{"a":' * 2000, "- " * 300, "((((", "<<"),
-    *(
-        "0",
-        "-1",
-        "1e6",
-        "1e400",
-        "-0.0",
-        "NaN",
-        ".nan",
-        ".inf",
-        "Infinity",
-        "0x_",
-        "0b_",
-        "0o",
-        "²",
-    ),
-    *("٣", "1_000", "2026-13-40", "2026-01-01", "1:2:3", str(2**63), str(-(2**63)), "9" * 400),
+    *("0", "-1", "1e6", "1e400", "-0.0", "NaN", ".nan", ".inf", "Infinity", "0x_", "0b_", "0o"),
+    *("²", "٣", "1_000", "2026-13-40", "2026-01-01", "1:2:3", str(2**63), str(-(2**63)), "9" * 400),
     *("9" * 5000, "0x" + "f" * 5000, "!!int x", "!!bool x", "!!timestamp today", "!!map [a]"),
     *("!!set [a]", "!!binary é", "!!python/name:os.system", "null", "None", "True", "yes", "on"),
-    *(
-        "\ud800",
-        "\ufeff",
-        "\u2028",
-        "é",
-        "♠",
-        "10H",
-        "x" * 300,
-        "x" * 20000,
-        "2C",
-        "QS",
-        "../..",
-        "/",
-    ),
+    *("\ud800", "\ufeff", "\u2028", "é", "♠", "10H", "x" * 300, "x" * 20000, "2C", "QS"),
+    *("../..", "/"),
     *("%s", "{0}", "{x!r}", "__class__", "\\", "\\u0000", "\x1b[31m", "\x85", "\r"),
 )
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
@@ -260,20 +236,8 @@ def _change_header(data: bytes, rng: random.Random) -> bytes:
 
 HOSTILE: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 1, 2, 2**31, 2**63, -(2**63), 10**30, 1e15, 1e300, -1e300, 0.5),
-    *(
-        float("nan"),
-        float("inf"),
-        "",
-        "x",
-        "x" * 300,
-        "9" * 5000,
-        [],
-        {},
-        [[]],
-        [0],
-        [1e400],
-        [None],
-    ),
+    *(float("nan"), float("inf"), "", "x", "x" * 300, "9" * 5000),
+    *([], {}, [[]], [0], [1e400], [None]),
     *({"": None}, {"a": {"b": []}}, [[[[[[[[[[]]]]]]]]]], "2C", "null", "two_player", "\ud800"),
 )
 
@@ -381,8 +345,7 @@ def played(rules: Rules, seed: int, decisions: int) -> Game:
     return game
 
 
-def card_samples() -> list[Data]:
-    return [*ALL_CARDS, "10h", "q♠", " Qs "]
+CARD_SAMPLES: list[Data] = [*ALL_CARDS, "10h", "q♠", " Qs "]
 
 
 def read_card(data: Data, folder: Path) -> None:
@@ -500,19 +463,18 @@ def read_recipe(data: Data, folder: Path) -> None:
     assert again == config
 
 
-def override_samples() -> list[Data]:
-    return [
-        "seed=7",
-        "ppo.learning_rate=3e-4",
-        "schedule.0.opponents.standard=2",
-        "schedule=[{until: 0.25, opponents: {easy: 1}}, {opponents: {self: 3}}]",
-        "network.trunk=[64, 64]",
-        "evaluation.opponents=[easy]",
-        "env.rules=mini trump=null",
-        "env.seat=random",
-        "budget.decisions=1e3",
-        "name=a-b_c.d",
-    ]
+OVERRIDE_SAMPLES: list[Data] = [
+    "seed=7",
+    "ppo.learning_rate=3e-4",
+    "schedule.0.opponents.standard=2",
+    "schedule=[{until: 0.25, opponents: {easy: 1}}, {opponents: {self: 3}}]",
+    "network.trunk=[64, 64]",
+    "evaluation.opponents=[easy]",
+    "env.rules=mini trump=null",
+    "env.seat=random",
+    "budget.decisions=1e3",
+    "name=a-b_c.d",
+]
 
 
 def read_override(data: Data, folder: Path) -> None:
@@ -719,7 +681,7 @@ def read_folder(data: Data, folder: Path) -> None:
 
 
 _LIST = [
-    Target("cards", "`parse_card`", card_samples, read_card, share=2),
+    Target("cards", "`parse_card`", lambda: CARD_SAMPLES, read_card, share=2),
     Target("histories", "`parse_records`", history_samples, read_history, share=3),
     Target("history files", "`hearts replay FILE`", history_samples, read_history_file),
     Target("rules", "`Rules.from_text`", rules_samples, read_rules, RULES_TOKENS, share=3),
@@ -732,7 +694,7 @@ _LIST = [
         share=2,
     ),
     Target("recipes", "`hearts train CONFIG`", recipe_samples, read_recipe),
-    Target("overrides", "`--set`", override_samples, read_override, share=3),
+    Target("overrides", "`--set`", lambda: OVERRIDE_SAMPLES, read_override, share=3),
     Target("agents", "`make_agent`", agent_samples, read_agent, ("?", "&", "=", "worlds", ".npz")),
     Target("players", "`read_checkpoint`", checkpoint_samples, read_checkpoint_file, share=3),
     Target("training states", "`load_state`", state_samples, read_state, share=3),
@@ -877,31 +839,22 @@ def run_chunk(chunk: tuple[str, int, int]) -> tuple[tuple[str, int, int], dict[s
     return chunk, {**counts, "ms": round(1000 * (time.process_time() - begin))}, fault
 
 
-def section(rows: dict[str, dict[str, int]]) -> str:
+def section_of(rows: dict[str, dict[str, int]]) -> str:
     """The part of tests/data/verification.md that tells of the inputs."""
-    lines = [
-        "## fuzz",
-        "",
+    says = (
         "`make fuzz`: damaged and hostile texts and files (tests/fuzz.py): samples with bits "
         "flipped, parts cut out, doubled, exchanged or replaced by hostile constants, and noise. "
         "Each was either read, and read the same after it was written again, or refused in one "
         f"line; none took more than {MOST_SECONDS:g} s of processor time. Seconds are those of "
-        "one process.",
-        "",
-        "| | what reads | inputs | read | refused | seconds |",
-        "|---|---|---:|---:|---:|---:|",
-    ]
-    total = dict.fromkeys(("inputs", "read", "refused", "ms"), 0)
-    for name, counts in rows.items():
-        lines.append(_row(name, TARGETS[name].says, counts))
-        total = {key: total[key] + counts[key] for key in total}
-    lines.append(_row("**all**", "", total))
-    return "\n".join(lines) + "\n"
-
-
-def _row(name: str, says: str, counts: dict[str, int]) -> str:
-    cells = " | ".join(f"{counts[key]:,}" for key in ("inputs", "read", "refused"))
-    return f"| {name} | {says} | {cells} | {counts['ms'] / 1000:,.0f} |"
+        "one process."
+    )
+    total = {key: sum(counts[key] for counts in rows.values()) for key in COUNTED}
+    table = []
+    for name, counts in {**rows, "**all**": total}.items():
+        *numbers, ms = (counts[key] for key in COUNTED)
+        table.append([name, TARGETS[name].says if name in TARGETS else "", *numbers, ms / 1000])
+    columns = ["", "what reads", "inputs", "read", "refused", "seconds"]
+    return section("fuzz", says, columns, table, texts=2)
 
 
 def main() -> None:
@@ -917,19 +870,14 @@ def main() -> None:
     if arguments.repeat is not None:
         repeat(TARGETS[names[0]], arguments.repeat)
         return
-    rows = {name: dict.fromkeys(("inputs", "read", "refused", "ms"), 0) for name in names}
-    done = set()
+    rows = {name: dict.fromkeys(COUNTED, 0) for name in names}
+    wanted, done = chunks(arguments.count, names), set()
     arguments.log.parent.mkdir(parents=True, exist_ok=True)
-    if arguments.log.exists():
-        for line in arguments.log.read_text().splitlines():
-            chunk, counts = json.loads(line)
-            done.add(tuple(chunk))
-    wanted = chunks(arguments.count, names)
-    if done:
-        for line in arguments.log.read_text().splitlines():
-            chunk, counts = json.loads(line)
-            if tuple(chunk) in wanted:
-                _add(rows[chunk[0]], counts)
+    for line in arguments.log.read_text().splitlines() if arguments.log.exists() else ():
+        chunk, counts = json.loads(line)
+        done.add(tuple(chunk))
+        if tuple(chunk) in wanted:
+            _add(rows[chunk[0]], counts)
     faults = 0
     left = [chunk for chunk in wanted if chunk not in done]
     with (
@@ -946,13 +894,11 @@ def main() -> None:
             _add(rows[chunk[0]], counts)
             if n % 20 == 0:
                 print(f"{n}/{len(left)} chunks", flush=True)
-    text = section({name: counts for name, counts in rows.items() if counts["inputs"]})
+    text = section_of({name: counts for name, counts in rows.items() if counts["inputs"]})
     print(text)
     if faults:
         sys.exit(f"{faults} chunks had a fault")
     if arguments.count >= 1_000_000 and arguments.target is None:
-        from tests.verify import write_page
-
         write_page({"fuzz": text})
 
 

@@ -1,41 +1,86 @@
-"""Commands that are killed at random moments and resumed: ``make kills``; here ``hearts train``.
+"""Commands that are killed at random moments and resumed: ``make kills``.
 
-Whatever hits a run, it must end as the run that nothing hit, to the last bit; no file may be torn;
-and a second process at the same work must be refused. Results go to tests/data/verification.md.
+Whatever hits a command, it must end with the result that it has when nothing hits it, to the last
+bit; no file may be torn; and a second process at the same work must be refused. ``COMMANDS`` lists
+them. Results go to tests/data/verification.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
+import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from hearts_agents.models.checkpoint import read_checkpoint
+from hearts_env import Rules
+from hearts_env.solve.equilibrium import Solver
+from hearts_env.support.tensors import read_tensors
+from hearts_train.data.folder import UNFINISHED, is_unfinished
 from hearts_train.learn import runs
-from tests.league_kills import kill_league
-from tests.solve_kills import SIGNALS, Count, begin, kill_solve, ready
-from tests.tournament_kills import kill_tournament
-from tests.training_runs import assert_same_history, recipe
+from hearts_train.measure.league import add
+from hearts_train.measure.league_file import read_folder
+from hearts_train.measure.league_table import tables
+from hearts_train.store import unsealed
+from tests.training_runs import history, recipe
+from tests.verification import section, write_page
+from tests.waiting import timeless
 
-HITS = 10
+ROOT = Path(__file__).resolve().parents[1]
+SIGNALS = ("SIGKILL", "SIGKILL", "SIGKILL", "SIGTERM", "SIGINT", "SIGHUP")
+"""What hits a command, drawn with equal chances."""
+HITS = 6
 """A run is hit so often at most."""
+LATEST = 0.9
+"""A hit comes in this share of the time that an undisturbed run takes."""
+REFUSALS = ("in use by process", "already exists", "is already there", "a finished dataset")
+"""Why a second process at the same work ends."""
 
-RECIPE = recipe(
-    "env={rules: mini, num_envs: 256, reward: trick}",
-    "ppo={num_steps: 8, batch_size: 256, num_epochs: 2}",
-    "network={trunk: [64], policy: [64], value: [64]}",
-    "budget.decisions=200000",
-    "evaluation={times: 4, deals: 50, opponents: [standard]}",
-    "checkpoint.every_seconds=0.3",
-)
+
+# ---- the commands --------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Command:
+    """A command that survives kills.
+
+    Attributes:
+        words: What begins the work at a path, or resumes what is there.
+        result: What the work at a path has come to, given what the command has printed.
+        check: Read all files that must be whole after a kill; returns how many.
+        code: The program, which prints "ready" once it has loaded everything.
+        is_repeatable: Whether finished work can be resumed, which gives the same result.
+    """
+
+    words: Callable[[Path], Sequence[str]]
+    result: Callable[[Path, str], Any]
+    check: Callable[[Path], int]
+    code: str = """
+from hearts_train.command.cli import main
+print("ready", flush=True)
+main()
+"""
+    is_repeatable: bool = True
+
+
+def check_lines(path: Path) -> int:
+    """Refuse a file of sealed lines of which any but the last is damaged."""
+    if not path.exists() or not path.stat().st_size:
+        return 0
+    lines = path.read_bytes().split(b"\n")[:-1]
+    assert all(unsealed(line) is not None for line in lines), path
+    return 1
+
 
 TRAIN = """
 import sys
@@ -53,101 +98,234 @@ else:
 sys.exit(0 if result.is_finished else 128 + result.signal_number)
 """
 
-
-def start(folder: Path, config: Path) -> subprocess.Popen[str]:
-    """A trainer that has loaded everything and is about to look at its folder."""
-    return ready(begin(TRAIN, str(folder), str(config)))
-
-
-def check_files(folder: Path) -> int:
-    """Read what must be whole after a kill; returns how many files."""
-    count = 0
-    if (folder / runs.STATE_NAME).exists():
-        runs.load_state(folder / runs.STATE_NAME)
-        count += 1
-    for path in [*folder.glob("*.safetensors"), *folder.glob("checkpoints/*.safetensors")]:
-        if path.name != runs.STATE_NAME:
-            read_checkpoint(path)
-            count += 1
-    return count
+RECIPE = recipe(
+    "env={rules: mini, num_envs: 256, reward: trick}",
+    "ppo={num_steps: 8, batch_size: 256, num_epochs: 2}",
+    "network={trunk: [64], policy: [64], value: [64]}",
+    "budget.decisions=200000",
+    "evaluation={times: 4, deals: 50, opponents: [standard]}",
+    "checkpoint.every_seconds=0.3",
+)
 
 
-def kill_train(kills: int, seed: int) -> Count:
-    """Kill training runs until `kills` signals have hit one at work, and resume each to its end."""
+def train_words(folder: Path) -> Sequence[str]:
+    config = folder.with_suffix(".yaml")
+    config.write_text(RECIPE.to_yaml())
+    return str(folder), str(config)
+
+
+def check_run(folder: Path) -> int:
+    states = [path for path in [folder / runs.STATE_NAME] if path.exists()]
+    for path in states:
+        runs.load_state(path)
+    found = [*folder.glob("*.safetensors"), *folder.glob("checkpoints/*.safetensors")]
+    players = [path for path in found if path.name != runs.STATE_NAME]
+    for path in players:
+        read_checkpoint(path)
+    return len(states) + len(players)
+
+
+SOLVE = """
+import hearts_env.solve.equilibrium as equilibrium
+from hearts_train.command.cli import main
+equilibrium._FIRST_SAVE = equilibrium._SAVE_EVERY = 0.05  # seconds, so that kills meet saves
+print("ready", flush=True)
+main()
+"""
+
+
+def solve_words(file: Path) -> Sequence[str]:
+    begin = ("--resume", str(file)) if file.exists() else ("mini hand_size=3", "--save", str(file))
+    return "solve", *begin, "--iterations", "2000"
+
+
+def solved(file: Path, _output: str) -> Any:
+    solver = Solver.load(file)
+    return solver.iteration, solver.result().value, [c.tobytes() for c in solver.chances()]
+
+
+def check_solved(file: Path) -> int:
+    if not file.exists():
+        return 0
+    Solver.load(file)
+    return 1
+
+
+PLAYERS = ("easy", "standard", "pro")
+
+
+def tournament_words(file: Path) -> Sequence[str]:
+    new = (*PLAYERS, "--rules", "mini", "--deals", "5000", "--seed", "5", "--save", str(file))
+    is_begun = file.exists() and file.stat().st_size
+    return "tournament", *(("--resume", str(file)) if is_begun else new), "--json"
+
+
+def league_words(folder: Path) -> Sequence[str]:
+    if not folder.exists():
+        add(folder, PLAYERS, [Rules.make("mini")], seed=5)
+    return "tournament", "--folder", str(folder), "--until", "0.1"
+
+
+def league_result(folder: Path, _output: str) -> Any:
+    """The table; its blocks are there once each."""
+    league = read_folder(folder)
+    (game,) = league.games.values()
+    assert game.path.read_bytes().count(b'"line":"block"') == len(game.blocks)
+    return [record["result"] for record in tables(league)]
+
+
+def check_league(folder: Path) -> int:
+    league_result(folder, "")
+    return 1
+
+
+def dataset_words(folder: Path) -> Sequence[str]:
+    new = ("--agent", "pro", "--rules", "mini", "--games", "1500", "--format", "parquet,minari")
+    return "dataset", str(folder), *(("--resume",) if is_unfinished(folder) else new)
+
+
+def dataset_result(folder: Path, _output: str) -> Any:
+    """The digest of every file."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {
+        path.relative_to(folder): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
+    }
+
+
+def check_dataset(folder: Path) -> int:
+    blocks = [*folder.glob(f"{UNFINISHED}/blocks/[0-9]*.safetensors")]
+    for path in blocks:
+        read_tensors(path)
+    return len(blocks) + check_lines(folder / UNFINISHED / "blocks.jsonl")
+
+
+COMMANDS = {
+    "train": Command(train_words, lambda folder, _: history(folder), check_run, TRAIN),
+    "solve": Command(solve_words, solved, check_solved, SOLVE),
+    "tournament": Command(
+        tournament_words, lambda _, output: timeless(json.loads(output)), check_lines
+    ),
+    "tournament --folder": Command(league_words, league_result, check_league),
+    "dataset": Command(dataset_words, dataset_result, check_dataset, is_repeatable=False),
+}
+
+
+# ---- kills ---------------------------------------------------------------------------------------
+@dataclass
+class Count:
+    """What a command has gone through."""
+
+    kills: int = 0
+    starts: int = 0
+    runs: int = 0
+    files: int = 0
+    refused: int = 0
+    seconds: float = 0.0
+    by_signal: dict[str, int] = field(default_factory=dict)
+
+
+def hears_signals() -> None:
+    """What is started in the background, or with nohup, would else ignore some."""
+    for name in set(SIGNALS) - {"SIGKILL"}:
+        signal.signal(getattr(signal, name), signal.SIG_DFL)
+
+
+def launch(command: Command, path: Path) -> subprocess.Popen[str]:
+    """A process of this checkout that begins to load."""
+    paths = os.pathsep.join(str(ROOT / part) for part in ("", "agents", "train"))
+    return subprocess.Popen(
+        [sys.executable, "-c", command.code, *command.words(path)],
+        env=os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=hears_signals,
+    )
+
+
+def ready(process: subprocess.Popen[str]) -> subprocess.Popen[str]:
+    """Wait until it has loaded everything, and is about to look at its files."""
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n", process.communicate()[1]
+    return process
+
+
+def run(command: Command, path: Path) -> tuple[Any, float]:
+    """The result of a run that nothing hits, and its seconds once it is loaded."""
+    process, began = ready(launch(command, path)), time.monotonic()
+    output, errors = process.communicate()
+    assert process.returncode == 0, errors
+    return command.result(path, output), time.monotonic() - began
+
+
+def kill(name: str, kills: int, seed: int) -> Count:
+    """Kill runs of a command until `kills` signals have hit one at work; resume each to its end."""
+    command = COMMANDS[name]
     rng, count, started = random.Random(seed), Count(), time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
-        config = Path(scratch) / "kills.yaml"
-        config.write_text(RECIPE.to_yaml())
-        whole, folder = Path(scratch) / "whole", Path(scratch) / "run"
-        process, began = start(whole, config), time.monotonic()
-        _, told = process.communicate()
-        assert process.returncode == 0, told
-        length = time.monotonic() - began
+        run(command, Path(scratch) / "compiled")
+        expected, length = run(command, Path(scratch) / "whole")
         while count.kills < kills:
+            path = Path(scratch) / str(count.runs) / "work"
+            path.parent.mkdir()
+            is_over = False
             for _ in range(rng.randint(1, HITS)):
-                process = start(folder, config)
+                process = ready(launch(command, path))
                 count.starts += 1
-                name = rng.choice(SIGNALS)
+                hit = rng.choice(SIGNALS)
                 try:
-                    process.wait(rng.uniform(0.0, 0.3 * length))
+                    process.wait(rng.uniform(0.0, LATEST * length))
                 except subprocess.TimeoutExpired:
-                    process.send_signal(getattr(signal, name))
-                    _, told = process.communicate()
-                    if process.returncode == 0:  # it was done before it was hit
-                        break
-                    count.kills += 1
-                    count.by_signal[name] = count.by_signal.get(name, 0) + 1
-                    count.files += check_files(folder)
-                else:  # it has come to its end
-                    assert process.returncode == 0, process.communicate()[1]
+                    process.send_signal(getattr(signal, hit))
+                output, errors = process.communicate()
+                assert "Traceback" not in errors, errors
+                if is_over := process.returncode == 0:  # it was done before it was hit
                     break
-            both = [start(folder, config), start(folder, config)]
-            count.starts += 2
-            texts = [process.communicate()[1] for process in both]
-            for process, told in zip(both, texts, strict=True):
-                if process.returncode:  # whoever came second, unless the first had ended already
-                    assert "in use by process" in told, told
-                    count.refused += 1
-            assert 0 in [process.returncode for process in both], texts
-            assert not list(folder.rglob(".*.tmp"))
-            assert_same_history(folder, whole)
+                count.kills += 1
+                count.by_signal[hit] = count.by_signal.get(hit, 0) + 1
+                count.files += command.check(path)
+            if command.is_repeatable or not is_over:
+                output = end_by_two(command, path, count)
+            assert command.result(path, output) == expected
+            assert not list(path.parent.rglob(".*.tmp"))
             count.runs += 1
-            print(f"train: {count}", flush=True)
-            shutil.rmtree(folder)
+            print(f"{name}: {count}", flush=True)
     count.seconds = time.monotonic() - started
     return count
 
 
-KILLS = {
-    "`hearts train`": kill_train,
-    "`hearts solve`": kill_solve,
-    "`hearts tournament`": kill_tournament,
-    "`hearts tournament --folder`": kill_league,
-}
+def end_by_two(command: Command, path: Path, count: Count) -> str:
+    """Let two processes at once resume a run to its end; returns what the first has printed."""
+    both = [launch(command, path), launch(command, path)]
+    count.starts += 2
+    ended = [(ready(process).communicate(), process.returncode) for process in both]
+    outputs = []
+    for (output, errors), status in ended:
+        if status:  # whoever came second, unless the first had ended already
+            assert any(words in errors for words in REFUSALS), errors
+            count.refused += 1
+        else:
+            outputs.append(output)
+    assert outputs, ended
+    return outputs[0]
 
 
-def section(rows: dict[str, Count]) -> str:
+def section_of(rows: dict[str, Count]) -> str:
     """The part of tests/data/verification.md that tells of the kills."""
-    lines = [
-        "## kills",
-        "",
+    says = (
         "`make kills`: processes hit at random moments and resumed, in the end by two at once, one "
         "of which must be refused. Every run ended as the one that nothing had hit, to the last "
         "bit: weights, optimiser, games, random numbers, log and evaluations of `hearts train`; "
-        "policies and value of `hearts solve`; all figures of `hearts tournament` and of `hearts "
-        "league`. Files are those that were read after a kill; none was torn.",
-        "",
-        "| command | kills | runs, all the same | files, none torn | second processes refused "
-        "| seconds |",
-        "|---|---:|---:|---:|---:|---:|",
-    ]
+        "policies and value of `hearts solve`; all figures of `hearts tournament`; all files of "
+        "`hearts dataset`. Files are those that were read after a kill; none was torn."
+    )
+    columns = ["command", "kills", "runs, all the same", "files, none torn"]
+    table = []
     for name, row in rows.items():
         hits = ", ".join(f"{number} {word}" for word, number in sorted(row.by_signal.items()))
-        lines.append(
-            f"| {name} | {row.kills} ({hits}) | {row.runs} | {row.files} | {row.refused} "
-            f"| {row.seconds:,.0f} |"
-        )
-    return "\n".join(lines) + "\n"
+        kills = f"{row.kills} ({hits})"
+        table.append([f"`hearts {name}`", kills, row.runs, row.files, row.refused, row.seconds])
+    return section("kills", says, [*columns, "second processes refused", "seconds"], table)
 
 
 def main() -> None:
@@ -155,13 +333,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--kills", type=int, default=30, help="of each command")
     parser.add_argument("--seed", type=int, default=0, help="of the moments")
+    parser.add_argument("--only", choices=COMMANDS, action="append", help="a command; repeatable")
     arguments = parser.parse_args()
-    rows = {name: kill(arguments.kills, arguments.seed) for name, kill in KILLS.items()}
-    text = section(rows)
+    names = arguments.only or list(COMMANDS)
+    text = section_of({name: kill(name, arguments.kills, arguments.seed) for name in names})
     print(text)
-    if arguments.kills >= 30:
-        from tests.verify import write_page
-
+    if arguments.kills >= 30 and not arguments.only:
         write_page({"kills": text})
 
 

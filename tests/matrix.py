@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from packaging.requirements import Requirement
 
-from tests.verify import PAGE, write_page
+from tests.verification import section, table_rows, write_page
 
 ROOT = Path(__file__).resolve().parents[1]
 MINORS = (11, 12, 13)
@@ -167,39 +167,24 @@ def pythons(given: Sequence[str]) -> list[tuple[str, str]]:
     return [(path, name) for path, _, name in (found[m].rpartition(" ") for m in sorted(found))]
 
 
-def line_of(row: Row, result: Result) -> str:
-    """The row of the page's table."""
-    cells = [result.versions.get(name, "") for name in SHOWN]
-    return f"| {' | '.join([row.told, *cells, result.digests, result.tests])} |"
-
-
-def lines_on_page() -> dict[str, str]:
-    """The table's rows as the page has them, by what they tell of."""
-    part = PAGE.read_text().partition("\n## matrix\n")[2].partition("\n## ")[0]
-    lines = [line for line in part.splitlines() if line.startswith("| 3.")]
-    return {line[2:].partition(" |")[0]: line for line in lines}
-
-
-def section(lines: dict[str, str]) -> str:
-    """The part of tests/data/verification.md that tells of the versions."""
-    text = [
-        "## matrix",
-        "",
+def section_of(results: dict[Row, Result]) -> str:
+    """The part of tests/data/verification.md that tells of the versions; other rows stay."""
+    says = (
         "`make matrix`: the lowest dependencies that pyproject.toml allows, those of "
         "constraints.txt and the newest, under each Python. The digests of tests/data/digests.json "
         "(games, observations, infos, evaluations, solutions) are compared twice, once with `-O`, "
         "a random hash seed and three threads. After that the command line and a few quick tests "
-        "are run.",
-        "",
-        "| Python, versions | NumPy | numba | Gymnasium | PettingZoo | typer | SB3 | torch "
-        "| digests | tests |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-        *(lines[told] for told in sorted(lines)),
-    ]
-    missing = [f"3.{minor}" for minor in MINORS if not any(f"| 3.{minor}." in row for row in text)]
-    if missing:
-        text += ["", f"Not tried: Python {', '.join(missing)}."]
-    return "\n".join(text) + "\n"
+        "are run."
+    )
+    columns = ["Python, versions", "NumPy", "numba", "Gymnasium", "PettingZoo", "typer", "SB3"]
+    columns += ["torch", "digests", "tests"]
+    rows = {cells[0]: cells for cells in table_rows("matrix")[1:]}
+    for row, result in results.items():
+        versions = [result.versions.get(name, "") for name in SHOWN]
+        rows[row.told] = [row.told, *versions, result.digests, result.tests]
+    text = section("matrix", says, columns, [rows[told] for told in sorted(rows)], texts=10)
+    missing = [f"3.{n}" for n in MINORS if not any(told.startswith(f"3.{n}.") for told in rows)]
+    return text + f"\nNot tried: Python {', '.join(missing)}.\n" * bool(missing)
 
 
 def main() -> None:
@@ -227,7 +212,7 @@ def main() -> None:
     ):
         done = workers.map(lambda row: run(row, Path(scratch)), rows)
         results = dict(zip(rows, done, strict=True))
-    text = section(lines_on_page() | {row.told: line_of(row, results[row]) for row in rows})
+    text = section_of(results)
     print(text)
     write_page({"matrix": text})
     if not all(result.is_good for result in results.values()):

@@ -33,6 +33,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 from tests.syntax_changes import CannotBePlaced, change  # noqa: E402
+from tests.verification import section, write_page  # noqa: E402
 
 LIST = ROOT / "tests" / "data" / "mutants.toml"
 RECORD = LIST.with_name("mutants_record.json")
@@ -308,27 +309,23 @@ class Record:
             part.replace(self.path)
 
 
-def section(mutants: Sequence[Mutant], record: Record) -> str:
+def section_of(mutants: Sequence[Mutant], record: Record) -> str:
     """The part of tests/data/verification.md that sums up the record."""
-    lines = [
-        "## mutants",
-        "",
+    says = (
         "`make mutants`: deliberate faults in one place each (tests/data/mutants.toml), put into a "
         "copy of the tree one at a time. A fault is caught if a test fails. "
-        "tests/data/mutants_record.json names the test, and the version of the tree, for each.",
-        "",
-        "| module | faults | run | caught | processor seconds |",
-        "|---|---:|---:|---:|---:|",
-    ]
-    modules = sorted({mutant.module for mutant in mutants})
-    for name in [*modules, None]:
+        "tests/data/mutants_record.json names the test, and the version of the tree, for each."
+    )
+    table = []
+    for name in [*sorted({mutant.module for mutant in mutants}), None]:
         own = [mutant for mutant in mutants if name in (None, mutant.module)]
         rows = [row for mutant in own if (row := record.of(mutant))]
         caught = sum(bool(row["test"]) for row in rows)
-        seconds = sum(row["seconds"] for row in rows)
         title = "**all**" if name is None else f"`{name}`"
-        lines.append(f"| {title} | {len(own)} | {len(rows)} | {caught} | {seconds:,.0f} |")
-    return "\n".join(lines) + "\n"
+        seconds = float(sum(row["seconds"] for row in rows))
+        table.append([title, len(own), len(rows), caught, seconds])
+    columns = ["module", "faults", "run", "caught", "processor seconds"]
+    return section("mutants", says, columns, table)
 
 
 # ---- the command ---------------------------------------------------------------------------------
@@ -420,9 +417,7 @@ def main() -> None:
             print("stopped; the same command goes on from here")
             raise SystemExit(130) from None
     if not arguments.show and not arguments.only:
-        from tests.verify import write_page
-
-        write_page({"mutants": section(everything, record)})
+        write_page({"mutants": section_of(everything, record)})
     if missed or misplaced:
         sys.exit(f"{missed} faults were not caught, {misplaced} cannot be placed")
 

@@ -22,6 +22,7 @@ import numpy as np
 from hearts_agents import make_agent
 from hearts_env import BatchGame, Game, hearts_v0
 from hearts_env.solve import solve_worlds
+from tests.verification import section, write_page
 
 MOST_GROWTH = 8.0
 """Megabytes by which the process may grow after the first fifth of the time."""
@@ -132,24 +133,15 @@ def main() -> None:
     for way in WAYS:
         rows.append(soak(way, 60 * minutes / len(WAYS)))
         print(rows[-1], flush=True)
-    lines = [
-        "## soak",
-        "",
-        f"`make soak`: {minutes:g} minutes of play, an even share for each way. The memory that "
-        "the process holds at the end, and by how much that is more than after a fifth of the "
-        f"time; {MOST_GROWTH:g} MB more would be a fault.",
-        "",
-        "| way | decisions | seconds | MB | grown by MB |",
-        "|---|---:|---:|---:|---:|",
-    ]
-    lines += [
-        f"| {r.way} | {r.decisions:,} | {r.seconds:,.0f} | {r.megabytes:,.0f} | {r.growth:.1f} |"
-        for r in rows
-    ]
     if minutes >= 10:
-        from tests.verify import write_page
-
-        write_page({"soak": "\n".join(lines) + "\n"})
+        says = (
+            f"`make soak`: {minutes:g} minutes of play, an even share for each way. The memory "
+            "that the process holds at the end, and by how much that is more than after a fifth of "
+            f"the time; {MOST_GROWTH:g} MB more would be a fault."
+        )
+        columns = ["way", "decisions", "seconds", "MB", "grown by MB"]
+        table = [[r.way, r.decisions, r.seconds, r.megabytes, f"{r.growth:.1f}"] for r in rows]
+        write_page({"soak": section("soak", says, columns, table)})
 
 
 if __name__ == "__main__":

@@ -1,23 +1,37 @@
-"""``python -m bench``: what it measures is told, and the peers beside it."""
+"""``python -m bench``: speed beside the peers, the size of games, how well models predict hands."""
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
+import signal
+from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from bench import calibration, complexity
 from bench.__main__ import app
-from tests.refusals import mistake
+from bench.calibration import calibrate
+from bench.complexity import Complexity, Measurement, complexities, estimated, histories
+from hearts_agents import make_agent
+from hearts_env import Game, HeartsError, Rules
+from hearts_env.seeds import derived_seed
+from hearts_env.solve.beliefs import belief
+from tests.refusals import mistake, refused
+from tests.test_cli import command
+from tests.waiting import HANG
 
-pytestmark = pytest.mark.slow
 
-
+# ---- speed ---------------------------------------------------------------------------------------
 def speed(*args):
     """The command ``speed`` in this process."""
     return CliRunner().invoke(app, ["speed", *map(str, args)])
 
 
+@pytest.mark.slow
 def test_speed(tmp_path):
     result = speed("--quick", "--json", "--plot", tmp_path / "speed.png")
     assert result.exit_code == 0, result.stderr
@@ -32,3 +46,328 @@ def test_speed(tmp_path):
     alone = json.loads(speed("--quick", "--json", "--no-peers").stdout)
     assert all(row["ours"] for row in alone)
     mistake(speed("--plot", tmp_path / "none" / "x.png"), "--plot")
+
+
+# ---- complexity ----------------------------------------------------------------------------------
+def plain_tree(rules: Rules) -> tuple[int, int, int]:
+    """Lines, positions and information sets with a choice, by playing every deal in every way."""
+    lines = positions = 0
+    views = set()
+    cards = set(rules.deck)
+    for own in _hands(rules.deck, rules.hand_size):
+        for other in _hands(sorted(cards - set(own), key=rules.index.get), rules.hand_size):
+            kitty = cards - set(own) - set(other)
+            game = Game(rules, hands=[own, other], kitty=list(kitty), deal_number=0, dealer=0)
+            stack = [game]
+            while stack:
+                game = stack.pop()
+                positions += 1
+                if game.is_over:
+                    lines += 1
+                    continue
+                legal = game.legal_actions()
+                if len(legal) > 1:
+                    view = game.view(game.player)
+                    views.add((view.player, view.hand, tuple(view.history)))
+                for action in legal:
+                    after = game.clone()
+                    after.play(action)
+                    stack.append(after)
+    return lines, positions, len(views)
+
+
+def _hands(cards, size: int):
+    return itertools.combinations(cards, size)
+
+
+def test_micro_is_counted_as_by_hand() -> None:
+    (found,) = complexities(["micro"], measurement=Measurement(deals=50, pro_deals=5))
+    lines, positions, infosets = plain_tree(Rules.preset("micro"))
+    assert found.deals == math.comb(8, 3) * math.comb(5, 3) == 560
+    for estimate, counted in [
+        (found.lines, lines),
+        (found.positions, positions),
+        (found.infosets, infosets),
+    ]:
+        assert estimate.exact
+        assert 10**estimate.log10 == pytest.approx(counted)
+    assert found.random.actions == found.pro.actions == 6
+    assert found.worlds_most <= math.comb(5, 3)
+
+
+@pytest.mark.parametrize("piece", [complexity._PIECE, 150])
+@pytest.mark.parametrize(
+    ("name", "lines", "infosets"), [("micro", 4216, 1114), ("mini", 7_426_296, 2_469_782)]
+)
+def test_estimates_agree_with_counted_trees(name, lines, infosets, piece, monkeypatch) -> None:
+    monkeypatch.setattr(complexity, "_PIECE", piece)
+    ends, _, sets = estimated(Rules.preset(name), 20_000, 2000, seed=1)
+    for estimate, counted in ((ends, lines), (sets, infosets)):
+        assert not estimate.exact
+        half = estimate.high - estimate.log10
+        assert half < 0.05
+        assert estimate.log10 == pytest.approx(math.log10(counted), abs=2.5 * half)
+
+
+def stop_after(pieces: int, monkeypatch) -> None:
+    """Press Ctrl-C when so many pieces of lines have been drawn."""
+    random_lines, drawn = complexity.random_lines, []
+
+    def stopping(*args):
+        drawn.append(args)
+        if len(drawn) > pieces:
+            signal.raise_signal(signal.SIGINT)
+        return random_lines(*args)
+
+    monkeypatch.setattr(complexity, "random_lines", stopping)
+
+
+@pytest.mark.slow
+def test_ctrl_c_keeps_the_groups_of_lines_that_were_drawn(monkeypatch) -> None:
+    work = Measurement(lines=4000, positions=100, deals=3, pro_deals=1)
+    (whole,) = complexities(["two_player"], measurement=work)
+    assert (whole.drawn, whole.interrupted) == (4000, False)
+    stop_after(4, monkeypatch)  # of 20 groups
+    stopped, *more = complexities(["two_player", "mini"], measurement=work)
+    assert not more
+    assert (stopped.drawn, stopped.interrupted) == (800, True)
+    assert (stopped.random, stopped.pro) == (whole.random, whole.pro)
+    for few, all_lines in ((stopped.lines, whole.lines), (stopped.infosets, whole.infosets)):
+        assert few.high - few.log10 > all_lines.high - all_lines.log10
+    assert Complexity.of(stopped.to_json()) == stopped
+    monkeypatch.undo()
+    monkeypatch.setattr(complexity, "_PIECE", 50)
+    stop_after(27, monkeypatch)  # all groups have a piece, seven of them two
+    many = Measurement(lines=100_000, positions=100, deals=3, pro_deals=1)
+    (found,) = complexities(["two_player"], measurement=many)
+    assert (found.drawn, found.interrupted) == (27 * 50, True)
+
+
+@pytest.mark.slow
+def test_ctrl_c_before_two_groups_keeps_the_games_before(monkeypatch) -> None:
+    work = Measurement(lines=4000, positions=100, deals=3, pro_deals=1)
+    stop_after(1, monkeypatch)
+    (found,) = complexities(["micro", "two_player"], measurement=work)
+    assert (found.rules, found.interrupted) == ("micro", False)
+    with pytest.raises(KeyboardInterrupt):
+        complexities(["two_player"], measurement=work)
+
+
+def test_the_interval_of_few_groups_is_that_of_student() -> None:
+    # Of 1 and 3: the mean is 2, the standard error 1, and t 12.706; no less than the least.
+    found = complexity._estimate(np.log([1.0, 3.0]), 0.0)
+    assert found == pytest.approx((math.log10(2), 0.0, math.log10(14.706), False))
+
+
+def test_histories_of_an_exchange_are_all_deals_and_passes_with_that_view() -> None:
+    # Three players with two cards each, one passed: all histories can be listed.
+    rules = Rules(
+        players=3,
+        removed=tuple(c for c in Rules().deck if c not in ("2C", "3C", "4C", "QS", "2H", "3H")),
+        hand_size=2,
+        pass_count=1,
+        pass_rotation=("left",),
+    )
+    seen: dict[tuple, int] = {}
+    examples = {}
+    deck = set(rules.deck)
+    for first in _hands(rules.deck, 2):
+        for second in _hands(sorted(deck - set(first), key=rules.index.get), 2):
+            third = tuple(deck - set(first) - set(second))
+            stack = [Game(rules, hands=[first, second, third], deal_number=0, dealer=0)]
+            while stack:
+                game = stack.pop()
+                if game.is_over:
+                    continue
+                view = game.view(game.player)
+                key = (view.player, view.hand, view.passed, view.received, tuple(view.history))
+                seen[key] = seen.get(key, 0) + 1
+                examples[key] = view
+                if len(game.actions) < 5:
+                    for action in game.legal_actions():
+                        after = game.clone()
+                        after.play(action)
+                        stack.append(after)
+    assert len(seen) > 500
+    assert all(histories(view) == seen[key] for key, view in examples.items())
+
+
+@pytest.mark.slow
+def test_an_exchange_is_measured() -> None:
+    work = Measurement(lines=200, positions=20, deals=3, pro_deals=1)
+    (found,) = complexities(["classic"], measurement=work)
+    assert found.random.actions == found.pro.actions == 4 * 3 + 52
+    assert found.lines.low <= found.lines.log10 <= found.lines.high
+    assert found.infosets.log10 < found.positions.log10
+    assert math.log10(found.deals) < found.lines.log10
+    assert math.isfinite(estimated(Rules.preset("kitty", 7), 200, 20, seed=1)[2].log10)
+
+
+@pytest.mark.slow
+def test_complexity_of_several_games(tmp_path) -> None:
+    out = tmp_path / "sizes.json"
+    words = ["complexity", "micro", "mini", "--pro-deals", "2", "--json", str(out)]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.stderr
+    told = json.loads(out.read_text())
+    assert [one["rules"] for one in told] == ["micro", "mini"]
+    for one in told:
+        assert Complexity.of(one).to_json().items() <= one.items()
+    for wrong, said in [
+        (["micro", "--json", str(out)], "--json"),
+        (["nothing"], "rules 'nothing'"),
+        (["mini", "--lines", "3"], "lines 3"),
+        (["mini", "--json", "no/such/folder.json"], "--json"),
+        (["classic", "--players", "3"], "players classic 4"),
+    ]:
+        mistake(CliRunner().invoke(app, ["complexity", *wrong]), *said.split())
+    with refused(HeartsError, "positions", value=1):
+        complexities(["mini"], measurement=Measurement(positions=1))
+
+
+# ---- calibration ---------------------------------------------------------------------------------
+def test_equally_likely_worlds_lose_the_logarithm_of_their_number() -> None:
+    (result,) = calibrate("standard", [], "mini", deals=12, seed=3)
+    standard, bits = make_agent("standard", seed=0), []
+    for deal in range(12):
+        game = Game.deal("mini", derived_seed(3, deal))
+        while not game.is_over:
+            view = game.view(game.player)
+            if view.num_worlds > 1:
+                bits.append(math.log2(view.num_worlds))
+            game.play(standard.act(view))
+    assert result.decisions == len(bits)
+    assert np.isclose(result.log_loss, np.mean(bits))
+    assert result.ci95[0] < result.log_loss < result.ci95[1]
+    assert np.isclose(result.perplexity, 2 ** np.mean(bits))
+
+
+def test_the_true_model_tells_most() -> None:
+    alike, right, wrong = calibrate(
+        "standard", ["standard", "easy"], "mini", deals=40, epsilon=0.05
+    )
+    assert right.log_loss < alike.log_loss - 0.2
+    assert math.isclose(wrong.log_loss, alike.log_loss, rel_tol=0.2)
+    assert right.impossible == alike.impossible == 0
+
+
+@pytest.mark.slow
+def test_calibration_is_shown_and_drawn(tmp_path: Path) -> None:
+    plot = tmp_path / "c.png"
+    arguments = ["calibrate", "standard", "--model", "standard", "--deals", "5", "--rules", "micro"]
+    result = CliRunner().invoke(app, [*arguments, "--plot", str(plot), "--json"])
+    assert result.exit_code == 0, result.stderr
+    told = json.loads(result.stdout)
+    assert [row["model"] for row in told] == ["all alike", "standard"]
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    for wrong, words in [
+        ("--deals=1", "deals"),
+        (f"--deals={10**12}", "deals"),
+        ("--rules=no_pass", "4 players"),
+    ]:
+        result = CliRunner().invoke(app, [*arguments, wrong])
+        assert result.exit_code == 2
+        assert words in result.stderr
+
+
+def test_ctrl_c_keeps_the_deals_finished() -> None:
+    def stop(done: float, deals: float) -> None:
+        if done == 7:
+            signal.raise_signal(signal.SIGINT)
+
+    found = calibrate("standard", ["easy"], "micro", deals=100, seed=2, progress=stop)
+    whole = calibrate("standard", ["easy"], "micro", deals=7, seed=2)
+    assert [result.interrupted for result in (*found, *whole)] == [True, True, False, False]
+    for stopped, played in zip(found, whole, strict=True):
+        assert stopped.to_json() == {**played.to_json(), "interrupted": True}
+
+
+def test_a_deal_broken_off_counts_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = calibrate("standard", ["easy"], "micro", deals=3, seed=2)
+    asked = []
+
+    def stopping(*args, **options):
+        asked.append(args)
+        if len(asked) > 2 * whole[0].decisions + 1:  # both models of the first view of deal 3
+            signal.raise_signal(signal.SIGINT)
+        return belief(*args, **options)
+
+    monkeypatch.setattr(calibration, "belief", stopping)
+    found = calibrate("standard", ["easy"], "micro", deals=100, seed=2)
+    assert [result.deals for result in found] == [3, 3]
+    assert [result.log_loss for result in found] == [result.log_loss for result in whole]
+    assert found[1].impossible == whole[1].impossible
+
+
+def test_ctrl_c_before_two_deals_has_nothing_to_show() -> None:
+    def stop(done: float, deals: float) -> None:
+        if done == 1:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        calibrate("standard", [], "micro", deals=100, progress=stop)
+
+
+# ---- stopped -------------------------------------------------------------------------------------
+STOP_COMPLEXITY = """
+import os, signal
+from bench import complexity
+
+random_lines, drawn = complexity.random_lines, []
+
+def stopping(*args):
+    drawn.append(args)
+    if len(drawn) > 4:
+        os.kill(os.getpid(), signal.SIGTERM)
+    return random_lines(*args)
+
+complexity.random_lines = stopping
+"""
+
+STOP_CALIBRATION = """
+import os, signal
+from bench import calibration
+
+dealt = []
+
+class Game(calibration.Game):
+    @classmethod
+    def deal(cls, rules, seed):
+        dealt.append(seed)
+        if len(dealt) == 6:
+            os.kill(os.getpid(), signal.SIGINT)
+        return super().deal(rules, seed)
+
+calibration.Game = Game
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("before", "words", "status", "expected", "shown"),
+    [
+        (
+            STOP_COMPLEXITY,
+            "complexity two_player --lines 4000 --pro-deals 1",
+            143,
+            [{"drawn": 800, "interrupted": True}],
+            "two_player (stopped: 800 lines)",
+        ),
+        (
+            STOP_CALIBRATION,
+            "calibrate easy --model easy --rules micro --deals 100",
+            130,
+            [{"deals": 5, "interrupted": True}] * 2,
+            "5 deals (stopped early)",
+        ),
+    ],
+    ids=["complexity", "calibrate"],
+)
+def test_a_stopped_command_shows_what_was_finished(before, words, status, expected, shown) -> None:
+    main = "from bench.__main__ import app; app()"
+    process = command(*words.split(), "--json", main=main, before=before)
+    output, errors = process.communicate(timeout=HANG)
+    assert process.returncode == status, errors
+    for row, least in zip(json.loads(output), expected, strict=True):
+        assert least.items() <= row.items()
+    assert shown in " ".join(errors.split())

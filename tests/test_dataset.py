@@ -8,12 +8,11 @@ import pytest
 
 from hearts_agents.registry import register_agent
 from hearts_agents.search import MAX_HANDS
-from hearts_env import Game, HeartsError, Rules, hearts_v0, kernel
+from hearts_env import Game, HeartsError, hearts_v0, kernel
 from hearts_env.solve import solve_double_dummy, solve_worlds
-from hearts_train.offline.episodes import Episodes
-from hearts_train.offline.exact import Worth
-from hearts_train.offline.options import DatasetOptions, library
-from hearts_train.offline.playing import BLOCK, Seating
+from hearts_train.data.episodes import Episodes
+from hearts_train.data.options import DatasetOptions, library
+from hearts_train.data.playing import BLOCK, Seating, Worth
 from tests.refusals import refused
 from tests.test_arguments import ODD
 
@@ -56,16 +55,6 @@ def test_episodes_are_what_the_environment_shows_and_pays(rules, reward, observa
             at[seat] += 1
         margins = env.unwrapped.game.margins()
         assert episodes.margins[game * n : (game + 1) * n] == pytest.approx(margins)
-
-
-def test_all_rewards_of_a_seat_are_its_margin():
-    found = played(rules="two_player", games=20, agents=["pro", "easy"])
-    for seat in range(2):
-        mine = found.views.players == seat
-        earned = np.bincount(found.games[mine], found.rewards[mine], minlength=20)
-        np.testing.assert_allclose(earned * found.rules.max_margin, found.margins[:, seat])
-    assert (found.margins.sum(1) == 0).all()
-    assert found.margins.any()
 
 
 def test_decisions_lead_from_the_deal_to_the_end():
@@ -121,13 +110,6 @@ def test_where_worlds_are_too_many_they_are_not_counted():
     assert np.isnan(values.mean[~known]).all()
     for row in np.flatnonzero(known)[::7]:
         assert values.worlds[row] == found.views[int(row)].num_worlds
-
-
-def test_pimc_plays_what_is_worth_most_on_average():
-    found = played(["pimc"], "two_player", 3)
-    mean = Worth(found.rules).of(found.views, found.others).mean
-    rows = np.arange(len(mean))
-    np.testing.assert_allclose(mean[rows, found.actions], np.nanmax(mean, axis=1))
 
 
 def test_a_block_follows_from_its_number_alone():
@@ -257,13 +239,6 @@ def test_odd_values_are_taken_or_refused_by_name(name):
             options(**{old: ["text"]})
 
 
-def test_exact_values_are_computed_where_they_are_known():
-    assert options().exact
-    assert not options(rules="classic").exact
-    assert not options(exact=False).exact
-    assert not options(formats=["minari"]).exact
-
-
 def test_players_that_cannot_play_are_named_before_anything_is_played():
     with refused(HeartsError, "rules"):
         Seating(options(["pimc"], "classic"))
@@ -274,7 +249,3 @@ def test_players_that_cannot_play_are_named_before_anything_is_played():
 def test_a_missing_library_is_named_with_what_installs_it():
     with refused(HeartsError, "dataset", "no_such"):
         library("no_such.part")
-
-
-def test_rules_are_named_in_full():
-    assert Rules.from_dict(options(rules="micro").to_json()["rules_in_full"]) == Rules.make("micro")

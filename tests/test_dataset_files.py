@@ -1,6 +1,7 @@
 """The files of a dataset: what readers find in them; only the options decide their content."""
 
 import contextlib
+import dataclasses
 import json
 import re
 import sys
@@ -22,10 +23,10 @@ minari = pytest.importorskip("minari")
 
 import pyarrow.parquet as pq  # noqa: E402
 
-from hearts_train.offline import folder as making  # noqa: E402
-from hearts_train.offline.folder import begun_options, make_dataset, packed, unpacked  # noqa: E402
-from hearts_train.offline.options import DatasetOptions  # noqa: E402
-from hearts_train.offline.playing import BLOCK  # noqa: E402
+from hearts_train.data import folder as making  # noqa: E402
+from hearts_train.data.folder import make_dataset, unfinished_options  # noqa: E402
+from hearts_train.data.options import DatasetOptions  # noqa: E402
+from hearts_train.data.playing import BLOCK  # noqa: E402
 from tests.refusals import mistake, refused  # noqa: E402
 
 GAMES = BLOCK + 10  # two blocks
@@ -167,62 +168,47 @@ def test_the_mask_can_stand_beside_the_observation(mask, tmp_path):
     assert env.reset(seed=1)[0]["observation"].dtype == np.float32
 
 
-@contextlib.contextmanager
-def stopping_after(number):
-    """Ctrl-C once so many blocks are there."""
-
-    def tell(done, _total):
-        if done == number:
-            raise KeyboardInterrupt
-
-    yield tell
-
-
-@pytest.mark.parametrize("stop", [("playing", 1), ("writing", 2)])
-def test_what_was_broken_off_ends_as_if_it_had_not_been(made, tmp_path, stop, monkeypatch):
+@pytest.mark.parametrize("stop", [("playing", 1), ("writing", 2)], ids=["playing", "writing"])
+def test_an_interrupted_dataset_ends_as_an_uninterrupted_one(made, tmp_path, stop):
     path = tmp_path / "d"
-    doing, number = stop
 
-    def show(what):
-        return stopping_after(number if what == doing else None)
+    @contextlib.contextmanager
+    def show(doing):
+        def tell(done, _total):
+            if (doing, done) == stop:
+                raise KeyboardInterrupt
 
+        yield tell
+
+    (path / ".unfinished").mkdir(parents=True)  # left by a process killed at its first moment
     with pytest.raises(KeyboardInterrupt):
         make_dataset(path, ASKED, show=show)
     assert not (path / "dataset.json").exists()
     with refused(HeartsError, "folder", "--resume"):
         make_dataset(path, ASKED)
-    other = DatasetOptions.of(["random"], "mini", GAMES, seed=1)
-    with refused(HeartsError, "resume"):
-        make_dataset(path, other, resume=True)
-    for block in (path / ".unfinished" / "blocks").iterdir():
-        data = bytearray(block.read_bytes())
-        data[-1] ^= 1
-        block.write_bytes(data)
-        break
-    assert begun_options(path) == ASKED
+    for other in ({"seed": 1}, {"agents": ["easy"]}):
+        with refused(HeartsError, "resume", *other):
+            make_dataset(path, dataclasses.replace(ASKED, **other), resume=True)
+    block = path / ".unfinished" / "blocks" / "0000000.safetensors"
+    data = bytearray(block.read_bytes())
+    data[-1] ^= 1
+    block.write_bytes(data)
+    assert unfinished_options(path) == ASKED
     assert make_dataset(path, ASKED, resume=True).facts == made.facts
     assert not (path / ".unfinished").exists()
     with refused(HeartsError, "resume"):
         make_dataset(path, ASKED, resume=True)
 
 
-def test_a_block_made_elsewhere_is_the_same(made):
+def test_a_block_made_in_another_process_is_the_same(made):
     work = making.BlockWork(ASKED)
     build, arguments = work.__reduce__()
-    assert build(*arguments)(1) == work(1)
+    (here, counts), (there, same) = work(1), build(*arguments)(1)
+    assert counts == same
+    assert here.keys() == there.keys()
+    assert all(np.array_equal(here[name], there[name]) for name in here)
     with refused(HeartsError, "agent"):
         build(arguments[0], arguments[1], ["0" * 64, None])
-
-
-def test_arrays_are_packed_with_a_digest():
-    data = packed({"a": np.arange(5)})
-    assert unpacked(data)["a"].tolist() == [0, 1, 2, 3, 4]
-    for place in (0, 10, 20, len(data) - 1):
-        damaged = bytearray(data)
-        damaged[place] ^= 8
-        assert unpacked(bytes(damaged)) is None
-    assert unpacked(data[:-3]) is None
-    assert unpacked(b"") is None
 
 
 def test_games_of_more_players_have_no_exact_values(tmp_path):
@@ -262,51 +248,38 @@ def test_a_checkpoint_plays_the_rules_that_it_was_trained_for(tmp_path):
 
 
 @pytest.mark.slow
-def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path, monkeypatch):
-    play = making.BlockWork.__call__
-
-    def stopped(self, number):
-        if number:
-            raise KeyboardInterrupt
-        return play(self, number)
-
+def test_ctrl_c_saves_finished_blocks_and_says_how_to_continue(tmp_path, monkeypatch):
+    play, played = making.BlockWork.__call__, []
     words = ["dataset", tmp_path / "d", "--agent", "random", "--games", GAMES, "--rules", "micro"]
-    with monkeypatch.context() as patched:
-        patched.setattr(making.BlockWork, "__call__", stopped)
-        result = run(*words, "--json")
-    assert result.exit_code == 130
-    stopped = json.loads(result.stdout)
-    assert f"hearts dataset {tmp_path / 'd'} --resume" in result.stderr
-    played = []
-    monkeypatch.setattr(
-        making.BlockWork, "__call__", lambda self, n: played.append(n) or play(self, n)
-    )
-    result = run("dataset", tmp_path / "d", "--resume", "--json")
-    assert result.exit_code == 0
-    assert played == [1]
-    whole = json.loads(result.stdout)
-    assert stopped.keys() == whole.keys()
-    assert (stopped["interrupted"], whole["interrupted"]) == (True, False)
-    first = run("dataset", tmp_path / "first", *words[2:5], BLOCK, *words[6:], "--json")
-    counted = ("folder", "command", "options", "files", "interrupted")
-    assert {k: v for k, v in stopped.items() if k not in counted} == {
-        k: v for k, v in json.loads(first.stdout).items() if k not in counted
-    }
-    assert stopped["files"] == {}
-    assert stopped["options"] == whole["options"]
 
+    def stop_at(limit):
+        def stopped(self, number):
+            if number >= limit:
+                raise KeyboardInterrupt
+            return played.append(number) or play(self, number)
 
-def test_ctrl_c_before_the_first_block_is_finished_tells_of_none(tmp_path, monkeypatch):
-    def stopped(self, number):
-        raise KeyboardInterrupt
+        monkeypatch.setattr(making.BlockWork, "__call__", stopped)
 
-    words = ["dataset", tmp_path / "d", "--agent", "random", "--games", GAMES, "--rules", "micro"]
-    monkeypatch.setattr(making.BlockWork, "__call__", stopped)
+    stop_at(0)
     result = run(*words, "--json")
     assert result.exit_code == 130
-    told = json.loads(result.stdout)
-    assert (told["games"], told["mean_scores"], told["episodes"]) == (0, [], 0)
-    assert told["interrupted"]
+    assert f"hearts dataset {tmp_path / 'd'} --resume" in result.stderr
+    nothing = json.loads(result.stdout)
+    assert (nothing["games"], nothing["mean_scores"], nothing["episodes"]) == (0, [], 0)
+    stop_at(1)
+    stopped = json.loads(run("dataset", tmp_path / "d", "--resume", "--json").stdout)
+    stop_at(9)
+    whole = json.loads(run("dataset", tmp_path / "d", "--resume", "--json").stdout)
+    assert played == [0, 1]
+    assert stopped.keys() == whole.keys()
+    assert (stopped["interrupted"], whole["interrupted"]) == (True, False)
+    assert (stopped["files"], stopped["options"]) == ({}, whole["options"])
+    first = run("dataset", tmp_path / "first", *words[2:5], BLOCK, *words[6:], "--json")
+    other = {"folder", "command", "options", "files", "interrupted"}
+    expected = json.loads(first.stdout)
+    assert {k: stopped[k] for k in stopped.keys() - other} == {
+        k: expected[k] for k in expected.keys() - other
+    }
 
 
 @pytest.mark.parametrize(
@@ -338,15 +311,11 @@ def test_a_missing_library_is_told_in_a_line(tmp_path, monkeypatch):
     mistake(result, "dataset", "h5py", "[dataset]")
 
 
-def test_damaged_settings_are_refused(tmp_path):
-    path = tmp_path / "d" / ".unfinished" / "settings.json"
+def test_a_damaged_index_is_refused(tmp_path):
+    path = tmp_path / "d" / ".unfinished" / "blocks.jsonl"
     path.parent.mkdir(parents=True)
     path.write_text("{}")
     mistake(run("dataset", tmp_path / "d", "--resume"), "resume")
-    path.write_text(
-        json.dumps({"format": "hearts-env dataset", "version": 1, "package": "0", "options": {}})
-    )
-    mistake(run("dataset", tmp_path / "d", "--resume"), "resume", "0")
 
 
 # ---- docs/datasets.md ----------------------------------------------------------------------------

@@ -23,7 +23,7 @@ FORBIDDEN = {
     "agents/hearts_agents": ("hearts_train", "torch", "sb3_contrib", "onnxruntime"),
     "train/hearts_train/measure": (
         "hearts_train.learn",
-        "hearts_train.offline",
+        "hearts_train.data",
         "hearts_train.web",
         "hearts_train.command",
         "hearts_train.console",
@@ -32,7 +32,7 @@ FORBIDDEN = {
         "sb3_contrib",
     ),
     "train/hearts_train/session": ("hearts_agents", "torch", "stable_baselines3", "sb3_contrib"),
-    "train/hearts_train/offline": (
+    "train/hearts_train/data": (
         "hearts_train.learn",
         "hearts_train.web",
         "hearts_train.command",
@@ -45,7 +45,7 @@ FORBIDDEN = {
         "hearts_train.command",
         "hearts_train.console",
         "hearts_train.web",
-        "hearts_train.offline",
+        "hearts_train.data",
         "typer",
     ),
     "train/hearts_train/web": ("hearts_train.command", "hearts_train.console", "typer"),
@@ -61,7 +61,7 @@ ALONE = {
 ROOMS = {
     "hearts_env": "support cards kernel seeds rules render views game encoders batch envs "
     "hearts_v0 solve openspiel",
-    "train/hearts_train": "screen store session measure offline learn web console command",
+    "train/hearts_train": "screen store session measure data learn web console command",
 }
 """The rooms of a package, each of which may import only those before it."""
 

@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from tests import mutants
-from tests.mutants import Mutant, Record, Run, load, section
+from tests.mutants import Mutant, Record, Run, load, section_of
 from tests.syntax_changes import CannotBePlaced, change
 
 SAMPLE = '''
@@ -140,7 +140,7 @@ def test_a_record_knows_what_was_caught_with_the_code_as_it_is(small_tree) -> No
     row = record.of(faults[1])
     assert row is not None
     assert row["test"] == "tests/test_game.py::test_this[a b]"
-    assert "| `hearts_env.sample` | 3 | 2 | 1 | 6 |" in section(faults, record)
+    assert "| `hearts_env.sample` | 3 | 2 | 1 | 6 |" in section_of(faults, record)
     module = small_tree / "hearts_env" / "sample.py"
     module.write_text("# a comment\n" + SAMPLE)
     assert record.is_caught(faults[1])

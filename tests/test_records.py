@@ -25,8 +25,7 @@ from hearts_train.measure.records import read_settings, results_file
 from hearts_train.measure.tournament import tournament
 from tests.refusals import mistake, refused
 from tests.test_cli import command, run
-from tests.tournament_kills import timeless
-from tests.waiting import HANG
+from tests.waiting import HANG, timeless
 
 PAIRS = 100  # blocks of 16, 32 and 52
 ARGUMENTS = ("standard", "easy", "two_player", PAIRS, 5)

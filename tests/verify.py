@@ -55,8 +55,8 @@ from tests.perft import DATA, count_lines, naive_count, report
 from tests.reshuffle import reshuffled
 from tests.strategies import rule_sets
 from tests.test_view import HARD_RULES, naive_at, random_positions
+from tests.verification import PAGE, section, table_rows, write_page
 
-PAGE = Path(__file__).parent / "data" / "verification.md"
 Counts = dict[str, int]
 
 
@@ -408,9 +408,6 @@ CHECKS = [
     ),
 ]
 
-OTHERS = ("fuzz", "faults", "kills", "mutants", "matrix", "soak")
-"""Sections of the page that commands of their own write, in their order."""
-
 
 # ---- running -------------------------------------------------------------------------------------
 def run_task(task: Task) -> tuple[Task, Counts, float, str]:
@@ -458,65 +455,31 @@ def run(tasks: list[Task], processes: int, console: Console) -> dict[str, dict[s
     return results
 
 
-def section(check: Check, rows: dict[str, Counts], order: list[str]) -> str:
+def section_of(check: Check, rows: dict[str, Counts], order: list[str]) -> str:
     """The part of the page that tells of one check."""
     keys = [key for key in next(iter(rows.values())) if key != "thousandths"]
-    lines = [f"## {check.name}", "", check.says, ""]
-    lines.append("| | " + " | ".join([*keys, "seconds"]) + " |")
-    lines.append("|---|" + "---:|" * (len(keys) + 1))
-    totals: Counts = {}
-    for row in order:
-        if row in rows:
-            counts = rows[row]
-            for key, count in counts.items():
-                totals[key] = totals.get(key, 0) + count
-            lines.append(_line(row, counts, keys))
+    shown = {row: rows[row] for row in order if row in rows}
     if len(rows) > 1:
-        lines.append(_line("**all**", totals, keys))
-    return "\n".join(lines) + "\n"
-
-
-def _line(row: str, counts: Counts, keys: list[str]) -> str:
-    cells = [f"{counts.get(key, 0):,}" for key in keys]
-    return f"| {row} | " + " | ".join([*cells, f"{counts['thousandths'] / 1000:,.0f}"]) + " |"
-
-
-_OPENING = """\
-# Verification
-
-What `make verify` compared when it was last run. Everything agreed: the first difference would have
-stopped it. Seconds are those of one process; two run at a time. `make test` runs a seeded sample of
-each check. The sections at the end name the commands that write them.
-"""
+        names = [*keys, "thousandths"]
+        total = {key: sum(counts.get(key, 0) for counts in shown.values()) for key in names}
+        shown["**all**"] = total
+    table = [
+        [row, *(counts.get(key, 0) for key in keys), counts["thousandths"] / 1000]
+        for row, counts in shown.items()
+    ]
+    return section(check.name, check.says, ["", *keys, "seconds"], table)
 
 
 def rows_on_page(check: Check) -> dict[str, Counts]:
     """What the page tells of a check, row by row, as ``run`` counts."""
-    if not PAGE.exists() or f"\n## {check.name}\n" not in PAGE.read_text():
-        return {}
-    part = PAGE.read_text().partition(f"\n## {check.name}\n")[2].partition("\n## ")[0]
-    table = [line.strip("| ").split(" | ") for line in part.splitlines() if line[:1] == "|"]
-    keys = table[0][:-1]  # the first cell is empty; the last is seconds
     rows: dict[str, Counts] = {}
-    for label, *cells in table[2:]:
-        numbers = [int(cell.replace(",", "")) for cell in cells]
+    head, *table = table_rows(check.name) or [[]]
+    for label, *cells in table:
+        *numbers, seconds = (int(cell.replace(",", "")) for cell in cells)
         if not label.startswith("**"):
-            rows[label] = dict(zip(keys, numbers[:-1], strict=True))
-            rows[label]["thousandths"] = 1000 * numbers[-1]
+            rows[label] = dict(zip(head[:-1], numbers, strict=True))
+            rows[label]["thousandths"] = 1000 * seconds
     return rows
-
-
-def write_page(sections: dict[str, str]) -> None:
-    """Renews these sections of the page and keeps the others."""
-    old: dict[str, str] = {}
-    if PAGE.exists():
-        for part in PAGE.read_text().split("\n## ")[1:]:
-            old[part.partition("\n")[0]] = "## " + part.rstrip() + "\n"
-    kept = {**old, **sections}
-    order = [*(check.name for check in CHECKS), *OTHERS]
-    parts = [kept[name] for name in order if name in kept]
-    PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text("\n".join([_OPENING, *parts]))
 
 
 def main() -> None:
@@ -545,7 +508,7 @@ def main() -> None:
         order = list(dict.fromkeys(t.row for check in checks for t in check.tasks(0.0)))
         for check in checks:
             results[check.name] = {**rows_on_page(check), **results[check.name]}
-    sections = {check.name: section(check, results[check.name], order) for check in checks}
+    sections = {check.name: section_of(check, results[check.name], order) for check in checks}
     for text in sections.values():
         console.print(text, markup=False, highlight=False)
     if arguments.scale == 1.0:

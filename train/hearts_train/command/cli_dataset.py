@@ -84,7 +84,7 @@ def dataset(
         str | None, typer.Option("--id", metavar="ID", help="Minari's name: hearts/pro-v0.")
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with what was begun in the folder.")
+        bool, typer.Option("--resume", help="Continue the unfinished dataset in the folder.")
     ] = False,
     workers: Workers = None,
     backend: Backend = "local",
@@ -92,12 +92,13 @@ def dataset(
     as_json: Json = None,
 ) -> None:
     """Play games and record them: Parquet tables and Minari episodes."""
-    from hearts_train.command.dataset_command import begun, make, rules_of_agents
-    from hearts_train.offline.options import DatasetOptions, check_libraries
+    from hearts_train.command.dataset_command import make, rules_of_agents
+    from hearts_train.data.folder import unfinished_options
+    from hearts_train.data.options import DatasetOptions, check_libraries
 
     if resume:
         refuse_said(context, _SETTLED, "--resume", folder)
-        options = begun(folder)
+        options = unfinished_options(folder)
     elif not agent:
         raise Mistake("--agent: none given; name one; see 'hearts dataset --help'")
     else:

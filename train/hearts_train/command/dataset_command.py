@@ -1,4 +1,4 @@
-"""What ``hearts dataset`` does around ``hearts_train.offline``."""
+"""What ``hearts dataset`` does around ``hearts_train.data``."""
 
 from __future__ import annotations
 
@@ -10,18 +10,15 @@ from typing import Any
 from hearts_agents.spec import AgentSpec
 from hearts_env import Rules
 from hearts_train import console
-from hearts_train.measure.contenders import Contender, rules_for
-from hearts_train.measure.crew import Crew
-from hearts_train.offline.folder import (
+from hearts_train.data.folder import (
     SHEET,
-    begun_options,
     is_unfinished,
     make_dataset,
     unfinished_facts,
 )
-from hearts_train.offline.options import DatasetOptions
-
-begun = begun_options
+from hearts_train.data.options import DatasetOptions
+from hearts_train.measure.contenders import Contender, rules_for
+from hearts_train.measure.crew import Crew
 
 
 def rules_of_agents(agents: Sequence[str]) -> Rules:
@@ -39,7 +36,7 @@ def rules_of_agents(agents: Sequence[str]) -> Rules:
 def make(
     folder: Path, options: DatasetOptions, crew: Crew, *, resume: bool, as_json: str | None
 ) -> None:
-    """Make a dataset, or go on with one, and say what it holds."""
+    """Make a dataset, or continue one, and say what it holds."""
     workers, backend = crew
     try:
         made = make_dataset(
@@ -56,7 +53,7 @@ def make(
             words += ["--allow-code"] * any(
                 AgentSpec.parse(name).runs_code for name in options.agents
             )
-            console.note(f"kept; go on with: {shlex.join(words)}")
+            console.note(f"saved; continue with: {shlex.join(words)}")
             if as_json:
                 _print_facts(folder, unfinished_facts(folder), as_json, interrupted=True)
         raise

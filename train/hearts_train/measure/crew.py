@@ -48,6 +48,7 @@ def spread(
     *,
     workers: int | None = None,
     backend: str = "local",
+    apart: bool = False,
 ) -> Generator[Result]:
     """The results of ``work(task)``, in the order of the tasks.
 
@@ -61,13 +62,14 @@ def spread(
         workers: processes; None: one, which is this one, or with ``ray`` all cores of the cluster.
         backend: ``local``: processes of this machine; ``ray``: those of a Ray cluster, the one that
             this process can reach, else one that is started on this machine.
+        apart: a single worker is another process too, which an interruption ends at once.
 
     Raises:
         HeartsError: if there is no such backend or number of workers, Ray is not installed,
             `work` cannot be sent to another process, or a task ended three processes.
     """
     workers, backend = check_crew(workers, backend)
-    if backend == "local" and workers in (None, 1):
+    if backend == "local" and workers in (None, 1) and not apart:
         return _here(work, tasks)
     return _in_order(work, iter(tasks), workers, backend)
 

@@ -2,27 +2,21 @@
 
 A process does one part after another. What a part calls and an earlier start, or another process,
 has compiled comes from numba's cache on disk, function by function; so two processes share the work
-as long as they are not at the same function. The processes are started afresh and told their parts
-over pipes, a line of JSON each way.
+as long as they are not at the same function.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import io
 import itertools
-import json
 import os
-import queue
-import sys
-import tempfile
 import time
-import traceback
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
 
 import numpy as np
 from numba.core import event
@@ -33,12 +27,6 @@ from hearts_agents import make_agent
 from hearts_agents.attackers import Attacker
 from hearts_agents.baselines import NAMES
 from hearts_agents.envs.vector import HeartsVectorEnv
-from hearts_agents.programs.process import (
-    close_pipes,
-    kill_child,
-    python_environment,
-    start_child,
-)
 from hearts_env import BatchGame, Game, HeartsError, Rules, hearts_v0
 from hearts_env.encoders import ENCODERS
 from hearts_env.rules.presets import PRESETS
@@ -54,12 +42,10 @@ from hearts_env.solve.endgame import Endgame
 from hearts_env.solve.equilibrium import solve
 from hearts_env.solve.regret import ALGORITHMS
 from hearts_env.solve.response import whole_game
-from hearts_env.support.arguments import check_number
 from hearts_env.support.jit import cache_folder
-from hearts_env.support.progress import Progress
+from hearts_env.support.progress import Progress, no_progress
+from hearts_train.measure.crew import check_crew, spread
 
-_PROGRAM = "from hearts_train.measure.warmup import serve; serve()"
-_MOST_WORKERS = 256
 _DEFAULT_WORKERS = 4  # more get in one another's way: few functions are of one part alone
 
 
@@ -92,58 +78,35 @@ def warm_up(
 ) -> WarmUp:
     """Compile what games, environments, players and solvers need, as far as it is not compiled.
 
-    An interruption ends the processes at once; what they have compiled so far is kept.
+    An interruption ends the processes at once; what they have compiled so far stays.
 
     Args:
-        progress: called with the work done and all of it, in seconds as they were measured once.
+        progress: called with the number of parts done and of all.
         workers: processes; None: one for each core, at most 4.
         parts: names out of `PARTS`; None: all of them.
 
     Raises:
         HeartsError: compiled code can be kept nowhere or compiling is switched off, `workers` or
-            `parts` are no such thing, or a process came to an end.
+            `parts` are no such thing, or a part ended three processes.
     """
     names = list(PARTS) if parts is None else list(parts)
     if unknown := [name for name in names if name not in PARTS]:
         raise HeartsError(f"parts: no part {unknown[0]!r}; known: {', '.join(PARTS)}")
-    if workers is not None:
-        workers = check_number("workers", workers, 1, _MOST_WORKERS)
-    _check_kept()
+    asked, _ = check_crew(workers, "local")
+    _check_cache()
     begin = time.perf_counter()
-    workers = workers or min(_cores(), _DEFAULT_WORKERS)
-    helpers = [_Helper() for _ in range(min(workers, len(names)))]
-    idle: queue.SimpleQueue[_Helper] = queue.SimpleQueue()
-    for helper in helpers:
-        idle.put(helper)
-
-    def compile_part(name: str) -> tuple[str, int]:
-        helper = idle.get()
-        try:
-            return name, helper.ask(name)
-        finally:
-            idle.put(helper)
-
-    compiled = dict.fromkeys(names, 0)
-    total, done = sum(PARTS[name].seconds for name in names), 0.0
-    pool = ThreadPoolExecutor(max(1, len(helpers)))
-    try:
-        if progress is not None:
-            progress(done, total)
-        for future in as_completed([pool.submit(compile_part, name) for name in names]):
-            name, compiled[name] = future.result()
-            done += PARTS[name].seconds
-            if progress is not None:
-                progress(done, total)
-    finally:
-        for helper in helpers:
-            helper.kill()
-        pool.shutdown(cancel_futures=True)
-        for helper in helpers:
-            helper.close()
-    return WarmUp(time.perf_counter() - begin, len(helpers), MappingProxyType(compiled))
+    size = min(asked or min(_cores(), _DEFAULT_WORKERS), len(names))
+    tell = progress or no_progress
+    compiled: dict[str, int] = {}
+    tell(0, len(names))
+    with contextlib.closing(spread(_compile, names, workers=size or 1, apart=True)) as counts:
+        for name, count in zip(names, counts, strict=True):
+            compiled[name] = count
+            tell(len(compiled), len(names))
+    return WarmUp(time.perf_counter() - begin, size, MappingProxyType(compiled))
 
 
-def _check_kept() -> None:
+def _check_cache() -> None:
     """Refuse to compile what would not be kept.
 
     Raises:
@@ -166,69 +129,12 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-# ---- the processes -------------------------------------------------------------------------------
-class _Helper:
-    """A process that does parts, one after another."""
-
-    def __init__(self) -> None:
-        """Start it."""
-        # What it says is read only when it has failed.
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 closed with the process
-        self._process = start_child(
-            [sys.executable, "-c", _PROGRAM],
-            stderr=self._errors,
-            environment=python_environment(),
-        )
-
-    def ask(self, name: str) -> int:
-        """Have a part done; returns how many functions that compiled.
-
-        Raises:
-            HeartsError: the process came to an end.
-            RuntimeError: the part raised something; its text is what it raised.
-        """
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        try:
-            self._process.stdin.write(json.dumps(name).encode() + b"\n")
-            self._process.stdin.flush()
-            answer = json.loads(self._process.stdout.readline())
-        except (OSError, ValueError):
-            self._errors.seek(0)
-            said = self._errors.read().decode(errors="replace").strip().splitlines()
-            why = f" ({said[-1]})" if said else ""
-            raise HeartsError(
-                f"warmup: a process came to an end at {name!r}{why}; if memory is short, use one "
-                "worker"
-            ) from None
-        if isinstance(answer, str):
-            raise RuntimeError(f"{name}: {answer}")
-        return int(answer)
-
-    def kill(self) -> None:
-        """End it at once; who waits for an answer gets none."""
-        kill_child(self._process)
-
-    def close(self) -> None:
-        """Give back what belongs to it, when nobody asks any more."""
-        close_pipes(self._process)
-        self._errors.close()
-
-
-def serve() -> None:
-    """Do the parts named on standard input: a line for each, with the number of its functions."""
-    for line in sys.stdin:
-        try:
-            answer: int | str = _compile(json.loads(line))
-        except Exception:
-            answer = traceback.format_exc()
-        print(json.dumps(answer), flush=True)
-
-
 def _compile(name: str) -> int:
     """Do a part; returns how many of the package's functions had to be compiled."""
-    with event.install_recorder("numba:compile") as recorder:
-        PARTS[name].work()
+    # The announcements of several processes would run into the line of progress.
+    quiet = contextlib.redirect_stderr(io.StringIO())
+    with quiet, event.install_recorder("numba:compile") as recorder:
+        PARTS[name]()
     return sum(
         e.is_start and e.data["dispatcher"].py_func.__module__.startswith("hearts_")
         for _, e in recorder.buffer
@@ -236,14 +142,6 @@ def _compile(name: str) -> int:
 
 
 # ---- the parts -----------------------------------------------------------------------------------
-class Part(NamedTuple):
-    """Something that people do with the package, to be done once."""
-
-    seconds: float
-    """What compiling it took once, after the parts before it."""
-    work: Callable[[], object]
-
-
 def _play(*presets: str) -> None:
     """Play a game of each, look at it and take it back."""
     for preset in presets:
@@ -344,22 +242,22 @@ def _attack() -> None:
 
 
 _part = functools.partial
-PARTS: Mapping[str, Part] = MappingProxyType(
+PARTS: Mapping[str, Callable[[], object]] = MappingProxyType(
     {
-        "games": Part(5.0, _part(_play, *PRESETS)),
-        "double-dummy endgames": Part(3.0, _fill_table),
-        "batches": Part(11.0, _play_batches),
-        "double-dummy solver": Part(7.0, _solve),
-        "players": Part(7.0, _part(_ask, *NAMES)),
-        "trees and equilibria": Part(7.0, _solve_trees),
-        "vector environments": Part(4.0, _train),
-        "environments": Part(2.0, _play_environments),
-        "observations": Part(3.0, _observe),
-        "pimc": Part(1.0, _part(_ask, "pimc")),
-        "champion": Part(2.0, _part(_ask, "champion", "champion?search=2&match=true")),
-        "attackers": Part(2.0, _attack),
+        "games": _part(_play, *PRESETS),
+        "double-dummy endgames": _fill_table,
+        "batches": _play_batches,
+        "double-dummy solver": _solve,
+        "players": _part(_ask, *NAMES),
+        "trees and equilibria": _solve_trees,
+        "vector environments": _train,
+        "environments": _play_environments,
+        "observations": _observe,
+        "pimc": _part(_ask, "pimc"),
+        "champion": _part(_ask, "champion", "champion?search=2&match=true"),
+        "attackers": _attack,
         **{
-            f"batches of {preset}": Part(1.0, _part(_step_frozen, preset))
+            f"batches of {preset}": _part(_step_frozen, preset)
             for preset in PRESETS
             if preset != "two_player"
         },

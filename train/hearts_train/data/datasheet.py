@@ -5,12 +5,11 @@ Its head is what the Hugging Face Hub and ``datasets`` read, so that the folder 
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from hearts_train.offline import tables
-from hearts_train.offline.options import DatasetOptions, knows_mean_values
+from hearts_train.data import tables
+from hearts_train.data.options import DatasetOptions, knows_mean_values
 
 LICENSE = "MIT"
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**6, "100K<n<1M"))
@@ -18,32 +17,30 @@ _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**6
 
 def datasheet(facts: dict[str, Any], options: DatasetOptions) -> str:
     """The page, in Markdown."""
-    parts = [_head(facts, options), _summary(facts, options)]
+    lines = [*_head(facts, options), *_summary(facts, options)]
     if "parquet" in options.formats:
-        parts.append(_table_of("games", tables.games_schema(), facts))
-        parts.append(_table_of("decisions", tables.decisions_schema(options), facts))
+        lines += _table_of("games", "a game", tables.games_schema(), facts)
+        schema = tables.decisions_schema(options)
+        lines += _table_of("decisions", "a decision of a recorded seat", schema, facts)
     if "minari" in options.formats:
-        parts.append(_episodes(facts, options))
-    parts += [_making(facts, options), _limits(facts, options)]
-    return "\n".join(parts)
+        lines += _episodes(facts, options)
+    lines += [*_making(facts, options), *_limits(facts, options)]
+    return "\n".join(lines)
 
 
-def _head(facts: dict[str, Any], options: DatasetOptions) -> str:
+def _head(facts: dict[str, Any], options: DatasetOptions) -> list[str]:
     """YAML that the Hub reads: the licence, and where each table lies."""
+    size = next((word for most, word in _SIZES if facts["games"] < most), "n>1M")
     lines = ["---", f"license: {LICENSE.lower()}"]
     lines += ["pretty_name: " + f"Hearts, {options.rules.name}".replace(":", " ")]
-    lines += ["tags:", "- reinforcement-learning", "- hearts-env", "size_categories:"]
-    size = next((word for most, word in _SIZES if facts["games"] < most), "n>1M")
-    lines += [f"- {size}"]
+    lines += ["tags:", "- reinforcement-learning", "- hearts-env", "size_categories:", f"- {size}"]
     if "parquet" in options.formats:
-        lines += ["configs:"]
-        for name in ("decisions", "games"):
-            lines += [f"- config_name: {name}", f"  data_files: {name}/*.parquet"]
-            lines += ["  default: true"] if name == "decisions" else []
-    return "\n".join([*lines, "---", ""])
+        lines += ["configs:", "- config_name: decisions", "  data_files: decisions/*.parquet"]
+        lines += ["  default: true", "- config_name: games", "  data_files: games/*.parquet"]
+    return [*lines, "---", ""]
 
 
-def _summary(facts: dict[str, Any], options: DatasetOptions) -> str:
+def _summary(facts: dict[str, Any], options: DatasetOptions) -> list[str]:
     rules = options.rules
     who = [f"- seat {seat}: `{agent}`" for seat, agent in enumerate(options.agents)]
     rows = [
@@ -54,47 +51,33 @@ def _summary(facts: dict[str, Any], options: DatasetOptions) -> str:
         ("games ended by a fault of a player", f"{facts['revoked']:,}"),
     ]
     seats = "all seats" if len(options.seats) == rules.players else f"seats {options.seats}"
-    return "\n".join(
-        [
-            f"# Hearts: {facts['games']:,} games of `{rules.name}`\n",
-            "Deals of Hearts as computer players played them, recorded by hearts-env. Low scores",
-            f"win. What is recorded is what {seats} saw and did. The players:\n",
-            *who,
-            "",
-            *_markdown(("figure", "value"), rows),
-            "",
-        ]
-    )
-
-
-def _table_of(name: str, schema: Any, facts: dict[str, Any]) -> str:
-    about = [field.metadata or {} for field in schema]
-    rows = [
-        (f"`{field.name}`", f"`{_kind(field)}`", _text(d, b"unit"), _text(d, b"description"))
-        for field, d in zip(schema, about, strict=True)
+    return [
+        f"# Hearts: {facts['games']:,} games of `{rules.name}`\n",
+        "Deals of Hearts as computer players played them, recorded by hearts-env. Low scores",
+        f"win. What is recorded is what {seats} saw and did. The players:\n",
+        *who,
+        "",
+        *_markdown(("figure", "value"), rows),
     ]
-    told = {"games": "a game", "decisions": "a decision of a recorded seat"}[name]
-    return "\n".join(
-        [
-            f"## Table `{name}`\n",
-            f"`{name}/*.parquet`, zstd, a row for {told}: {facts['rows'][name]:,} rows. The same",
-            "descriptions stand in the files' own schema.\n",
-            *_markdown(("field", "type", "unit", "meaning"), rows),
-            "",
-        ]
-    )
 
 
-def _kind(field: Any) -> str:
-    item = getattr(field.type, "value_type", None)
-    return str(field.type) if item is None else f"list<{item}>"
+def _table_of(name: str, row: str, schema: Any, facts: dict[str, Any]) -> list[str]:
+    def cells(field: Any) -> tuple[str, ...]:
+        item = getattr(field.type, "value_type", None)
+        kind = str(field.type) if item is None else f"list<{item}>"
+        about = field.metadata or {}
+        unit, meaning = (about.get(key, b"").decode() for key in (b"unit", b"description"))
+        return f"`{field.name}`", f"`{kind}`", unit, meaning
+
+    return [
+        f"## Table `{name}`\n",
+        f"`{name}/*.parquet`, zstd, a row for {row}: {facts['rows'][name]:,} rows. The same",
+        "descriptions stand in the files' own schema.\n",
+        *_markdown(("field", "type", "unit", "meaning"), map(cells, schema)),
+    ]
 
 
-def _text(about: dict[bytes, bytes], key: bytes) -> str:
-    return about.get(key, b"").decode()
-
-
-def _episodes(facts: dict[str, Any], options: DatasetOptions) -> str:
+def _episodes(facts: dict[str, Any], options: DatasetOptions) -> list[str]:
     space = options.form.box
     legal = f"`({options.rules.num_actions},)` int8, 1 where an action is legal; zeros at the end"
     shape = f"`{space.shape}` {space.dtype}, encoder `{options.observation}` of docs/encoders.md"
@@ -111,23 +94,21 @@ def _episodes(facts: dict[str, Any], options: DatasetOptions) -> str:
         ("metadata", "`seed`, `game`, `seat`, `player`, `margin` (points), `deal` (hand history)"),
     ]
     where = f"minari/{options.dataset_id}/data"
-    return "\n".join(
-        [
-            "## Episodes\n",
-            f"`{where}`, for Minari: an episode for every game and recorded seat, "
-            f"{facts['episodes']:,} of {facts['steps']:,} steps.",
-            "Rewards are the project's own; each seat gets its last one, whoever plays the last",
-            "card. Arrays of T + 1 rows end with the view after the deal.\n",
-            *_markdown(("part", "content"), rows),
-            "\n```python",
-            f'dataset = minari.MinariDataset("{where}")',
-            f'# or, with MINARI_DATASETS_PATH=minari: minari.load_dataset("{options.dataset_id}")',
-            "```\n",
-        ]
-    )
+    return [
+        "## Episodes\n",
+        f"`{where}`, for Minari: an episode for every game and recorded seat, "
+        f"{facts['episodes']:,} of {facts['steps']:,} steps.",
+        "Rewards are the project's own; each seat gets its last one, whoever plays the last",
+        "card. Arrays of T + 1 rows end with the view after the deal.\n",
+        *_markdown(("part", "content"), rows),
+        "```python",
+        f'dataset = minari.MinariDataset("{where}")',
+        f'# or, with MINARI_DATASETS_PATH=minari: minari.load_dataset("{options.dataset_id}")',
+        "```\n",
+    ]
 
 
-def _making(facts: dict[str, Any], options: DatasetOptions) -> str:
+def _making(facts: dict[str, Any], options: DatasetOptions) -> list[str]:
     rows = [
         ("command", f"`{facts['command']} FOLDER`"),
         ("seed", f"{options.seed}"),
@@ -140,19 +121,16 @@ def _making(facts: dict[str, Any], options: DatasetOptions) -> str:
         ),
         ("licence", f"{LICENSE}, that of hearts-env"),
     ]
-    return "\n".join(
-        [
-            "## How it was made\n",
-            *_markdown(("what", "value"), rows),
-            "",
-            "The same command and versions give the same content, whatever the number of workers.",
-            "`dataset.json` has all settings, and the size and SHA-256 of every file. Deals are",
-            "drawn apart from those of `hearts evaluate` and HeartsBench, whatever the seeds.\n",
-        ]
-    )
+    return [
+        "## How it was made\n",
+        *_markdown(("what", "value"), rows),
+        "The same command and versions give the same content, whatever the number of workers.",
+        "`dataset.json` has all settings, and the size and SHA-256 of every file. Deals are",
+        "drawn apart from those of `hearts evaluate` and HeartsBench, whatever the seeds.\n",
+    ]
 
 
-def _limits(facts: dict[str, Any], options: DatasetOptions) -> str:
+def _limits(facts: dict[str, Any], options: DatasetOptions) -> list[str]:
     found = [
         "The players are programs: this is not how people play.",
         "Each game is a deal on its own; no totals of a match, so nobody plays for one.",
@@ -182,14 +160,13 @@ def _limits(facts: dict[str, Any], options: DatasetOptions) -> str:
         found.append(f"{facts['faults']:,} faults of players ended games; for example:")
     lines = [f"- {line}" for line in found]
     lines += [f"  - {example}" for example in facts["fault_examples"]]
-    return "\n".join(["## Known limits\n", *lines, ""])
-
-
-def command_of(options: DatasetOptions) -> str:
-    """The command that makes a dataset, its folder left out."""
-    return shlex.join(options.command())
+    return ["## Known limits\n", *lines, ""]
 
 
 def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    lines = [list(head), ["---"] * len(head), *map(list, rows)]
-    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in lines]
+    """A table, and an empty line."""
+    lines = [head, ["---"] * len(head), *rows]
+    return [
+        *("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in lines),
+        "",
+    ]

@@ -199,11 +199,6 @@ def versions(formats: Sequence[str]) -> dict[str, str]:
     return {"hearts-env": __version__, "numpy": np.__version__} | known
 
 
-def knows_seen_values(rules: Rules) -> bool:
-    """Whether the value of a card with all cards seen is known: in games of two."""
-    return rules.players == 2
-
-
 def knows_mean_values(rules: Rules) -> bool:
     """Whether a card's mean value over all worlds is known: in games of two without an exchange."""
     return has_exact_worlds(rules)
@@ -246,7 +241,7 @@ def _encoder(name: object) -> str:
 
 def _exact(asked: bool | None, rules: Rules, formats: Sequence[str]) -> bool:  # noqa: FBT001
     """Whether exact values are computed; they stand in the table of decisions."""
-    is_known = knows_seen_values(rules)
+    is_known = rules.players == 2
     asked = None if asked is None else check_flag("exact", asked)
     if asked and not is_known:
         raise HeartsError(

@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from hearts_agents.programs.view_lines import ViewLines
 from hearts_env import Game
 from hearts_env import kernel as k
-from hearts_env.support.arrays import Ints
+from hearts_env.support.arrays import Array, Ints
 from hearts_env.views.position import PHASES
-from hearts_train.offline.exact import Values
-from hearts_train.offline.options import DatasetOptions, library
-from hearts_train.offline.playing import Played
+from hearts_train.data.options import DatasetOptions, library
+from hearts_train.data.playing import Played, Values
 
 pa: Any = library("pyarrow")
 pq: Any = library("pyarrow.parquet")
@@ -182,18 +181,18 @@ def _table(schema: Any, columns: dict[str, Any]) -> Arrow:
 
 
 # ---- bytes ---------------------------------------------------------------------------------------
-def to_bytes(table: Arrow) -> bytes:
-    """A table as a stream of Arrow, compressed."""
+def to_array(table: Arrow) -> Array:
+    """A table as the bytes of a stream of Arrow, compressed."""
     sink = io.BytesIO()
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
         writer.write_table(table)
-    return sink.getvalue()
+    return np.frombuffer(sink.getvalue(), np.uint8)
 
 
-def from_bytes(data: bytes) -> Arrow:
-    """The table that ``to_bytes`` wrote."""
-    return pa.ipc.open_stream(data).read_all()
+def from_array(data: Array) -> Arrow:
+    """The table that ``to_array`` wrote."""
+    return pa.ipc.open_stream(data.tobytes()).read_all()
 
 
 def parquet_bytes(parts: list[Arrow]) -> bytes:
