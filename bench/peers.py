@@ -16,18 +16,28 @@ Measure = Callable[[float], float]
 """Plays for about the given number of seconds; returns steps per second."""
 
 
-def rate(seconds: float, work: Callable[[], int]) -> float:
+def rate(
+    seconds: float, work: Callable[[], int], clock: Callable[[], float] = time.perf_counter
+) -> float:
     """The units of `work` done per second; each call returns how many it did."""
-    done, begin = 0, time.perf_counter()
+    done, begin = 0, clock()
     while True:
         done += work()
-        gone = time.perf_counter() - begin
+        gone = clock() - begin
         if gone >= seconds:
             return done / gone
 
 
-def aec(env: Any) -> Measure:
-    """Random legal play through ``last()`` and ``step()``, as PettingZoo's tutorials have it."""
+def aec(
+    env: Any, *, sample: bool = False, clock: Callable[[], float] = time.perf_counter
+) -> Measure:
+    """Random legal play through ``last()`` and ``step()``, as PettingZoo's tutorials have it.
+
+    Args:
+        env: the environment.
+        sample: draw actions with the action space, as PettingZoo's own examples do.
+        clock: what seconds are read from.
+    """
     rng = random.Random(0)
     seed = 0
 
@@ -36,18 +46,22 @@ def aec(env: Any) -> Measure:
         seed += 1
         env.reset(seed=seed)
         steps = 0
-        for _ in env.agent_iter():
+        for agent in env.agent_iter():
             observation, _, termination, truncation, info = env.last()
             if termination or truncation:
                 env.step(None)
                 continue
             has_mask = isinstance(observation, dict) and "action_mask" in observation
-            legal = (observation if has_mask else info)["action_mask"].nonzero()[0]
-            env.step(int(legal[int(rng.random() * len(legal))]))
+            mask = (observation if has_mask else info)["action_mask"]
+            if sample:
+                env.step(env.action_space(agent).sample(mask))
+            else:
+                legal = mask.nonzero()[0]
+                env.step(int(legal[int(rng.random() * len(legal))]))
             steps += 1
         return steps
 
-    return lambda seconds: rate(seconds, play)
+    return lambda seconds: rate(seconds, play, clock)
 
 
 def pettingzoo(module: str) -> Measure:
