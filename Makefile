@@ -123,7 +123,7 @@ figures: install ## measure the playing strengths that docs/ still lacks (hours)
 	$(BIN)/python docs/tables.py
 
 leagues: install ## play the docs' league of the package's players further (days; stop it at any time)
-	nice $(BIN)/python docs/leagues.py
+	nice $(BIN)/python docs/figures.py league
 	$(BIN)/python docs/tables.py
 
 clean: ## remove caches and builds; runs/ and .venv stay

@@ -29,7 +29,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
 ]
-exclude_patterns = ["_site", "results"]
+exclude_patterns = ["_site"]
 needs_sphinx = "8.2"
 nitpicky = False
 

@@ -1,13 +1,15 @@
 """Measures what the documentation says of players' strength, into ``docs/results``.
 
-Every strength in the docs and in README comes from these files, by ``docs/tables.py``. Each file is
-written whole when its figure is done; what is there already is not measured again, so that the
-command can be stopped and started at will (half-done figures lie in ``build/figures``).
+Every strength in the docs and in README comes from these files, by ``docs/tables.py``. A figure is
+one or more commands, of ``hearts`` or of ``python -m bench``, and its file is what they print with
+``--json``. Files that are there are not measured again, and what is half done lies in
+``build/figures``: the command can be stopped and started at will.
 
     python docs/figures.py                 the players of the package, cheap ones first (hours)
     python docs/figures.py NAME ...        some of them, like standard-easy or exploit
     python docs/figures.py demo            five trainings of `hearts train demo`, seeds 0 to 4
     python docs/figures.py demo --seeds 2  one of them; likewise classic, arm_magnet
+    python docs/figures.py league          the league of the package's own players (weeks)
     python docs/figures.py --list          what there is
 """
 
@@ -15,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import shlex
 import shutil
 import subprocess
@@ -28,36 +29,193 @@ from typing import Any
 from hearts_agents import make_agent
 from hearts_env import Game, Rules, __version__
 from hearts_env.support.files import write_json, write_whole
-from hearts_train import console
-from hearts_train.command.reports import prepare
-from hearts_train.measure.evaluation import Contest, platform_versions
+from hearts_env.support.interrupts import interruptible
+from hearts_train.measure.evaluation import platform_versions
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "results"
 WORK = ROOT / "build" / "figures"
 
 
+# ---- commands ------------------------------------------------------------------------------------
+EVALUATIONS = {
+    "standard-easy": "standard --opponents easy --deals 400000",
+    "standard_trump-standard": "standard_trump --opponents standard --deals 200000",
+    "pro-standard": "pro --opponents standard --deals 200000",
+    "pro-easy": "pro --opponents easy --deals 240000",
+    "pro-standard_trump": "pro --opponents standard_trump --deals 280000",
+    "pro_trump-pro": "pro_trump --opponents pro --deals 50000",
+    "pimc-pro": "pimc --opponents pro --deals 50000 --seed 1",
+    "pimc_belief-pimc": "pimc_belief --opponents pimc --deals 400 --seed 1",
+    "pimc_belief-pro": "pimc_belief --opponents pro --deals 400 --seed 1",
+    "champion-pimc": "champion --opponents pimc --deals 20000 --seed 1",
+    "champion-pro": "champion --opponents pro --deals 20000 --seed 1",
+    "champion-standard": "champion --opponents standard --deals 20000 --seed 1",
+    "champion_drawn-champion": "champion?greedy=false --opponents champion --deals 20000 --seed 1",
+    "champion_small-champion": "champion?small=true --opponents champion --deals 20000 --seed 1",
+    "champion_small-pimc": "champion?small=true --opponents pimc --deals 20000 --seed 1",
+    "champion_search-pimc": "champion?search=50ms --opponents pimc --deals 1000 --seed 3",
+    "champion_search-champion": "champion?search=50ms --opponents champion --deals 500 --seed 3",
+    "champion-pimc-mini": "champion --opponents pimc --deals 20000 --seed 1 --rules mini",
+    "champion-equilibrium-mini": "champion --opponents equilibrium "
+    "--deals 20000 --seed 1 --rules mini",
+    "champion-standard-classic": "champion --opponents standard "
+    "--deals 10000 --seed 1 --rules classic",
+    "champion-pro-classic": "champion --opponents pro --deals 250 --seed 1 --rules classic",
+}
+"""What ``hearts evaluate`` is asked. Quick players get +-0.03, searching players what a quarter of
+an hour allows."""
+
+_ATTACKS = {
+    "standard": "standard --attackers all --deals 200",
+    "demo-0": "../demo-0 --attackers all --deals 200",
+    "pro": "pro --attackers belief,endings,lbr_endings,trained --deals 100",
+    "pimc": "pimc --attackers belief,endings,lbr_endings,trained --deals 40",
+}
+
+COMMANDS = {
+    "exploit-champion": [
+        "exploit champion champion?greedy=true champion?endgame_tricks=4 --rules mini"
+    ],
+    "exploit": ["exploit random standard pro pimc equilibrium --rules micro,mini"],
+    "calibrate": ["bench calibrate pro --model pro,standard --deals 200"],
+    "complexity": ["bench complexity"],
+    "matches": [
+        "evaluate match --unit match --opponents pimc --deals 1500 --totals 80,60",
+        "evaluate match --unit match --opponents pimc --deals 1200",
+    ],
+    "matches-champion": [
+        "evaluate champion?search=16&match=true --unit match --opponents champion?search=16 "
+        "--deals 400 --totals 80,60"
+    ],
+    "endgame": ["endgame pro-pro.txt --model pro --agent standard,pro,pimc"],
+    "attack-champion": [
+        "exploit champion --attackers belief,lbr_endings --tricks 4 --deals 1000",
+        "exploit champion?greedy=false --attackers belief,lbr_endings --tricks 4 --deals 300",
+    ],
+    "attack-micro": [
+        f"exploit {agent} --rules micro --attackers belief,lbr,endings,lbr_endings"
+        for agent in ("standard", "pro", "pimc", "equilibrium")
+    ],
+    "attack-mini": [
+        "train mini --run network",
+        *(
+            f"exploit {agent} --rules mini --attackers all --seconds 60 --run against-{agent}"
+            for agent in ("standard", "pro", "pimc", "network", "equilibrium")
+        ),
+    ],
+    **{f"attack-{name}": [f"exploit {words} --seconds 120"] for name, words in _ATTACKS.items()},
+}
+"""Each in a folder of its own in `WORK`, empty at first; ``../demo-0`` was trained before."""
+
+HISTORIES = 100
+"""Deals of ``pro`` against itself, ``pro-pro.txt``, of which the last tricks are solved."""
+
+_QUICK = "easy,standard,standard_trump"
+_PLAYOUT = f"{_QUICK},pro,pro_trump"
+_SOLVING = f"{_PLAYOUT},pimc,champion"
+
+LEAGUE = [
+    "--built-in --rules micro --until 0.03",
+    "--built-in --rules mini --until 0.1",
+    f"{_SOLVING.replace(',', ' ')} --rules two_player --only {_SOLVING} --until 0.3",
+    "pimc_belief --rules two_player --deals 48",
+    f"{_QUICK.replace(',', ' ')} --rules every --only {_QUICK} --until 0.1",
+    "pro --rules party --players 5 --deals 16",
+    "pro --rules hoyle --players 2 --deals 16",
+    f"--only {_QUICK} --until 0.03",
+    "pro --rules classic --deals 16",
+    f"--rules two_player --only {_SOLVING} --until 0.1",
+    "--rules mini --until 0.03",
+    f"--rules two_player --only {_PLAYOUT} --until 0.03",
+    f"--rules two_player --only {_SOLVING} --until 0.03",
+    "--rules two_player --deals 1000",
+    "--built-in --rules every --deals 16",
+    *(f"--deals {deals}" for deals in (100, 1000)),
+    "--until 0.03",
+]
+"""Steps of ``hearts tournament --folder docs/results/league``, in the order of what they tell for
+their time: all games among quick players, then those that search, then narrower intervals."""
+
+
+def path_of(name: str) -> Path:
+    """Where the results of this name lie."""
+    return RESULTS / f"{name}.json"
+
+
+def call(command: str, folder: Path) -> Any:
+    """What a command prints with ``--json``, run in a folder.
+
+    Raises:
+        KeyboardInterrupt: if it was stopped.
+    """
+    program, *words = shlex.split(command)
+    module = {"hearts": "hearts_train.command.cli", "bench": "bench.__main__"}[program]
+    code = f"from {module} import app; app()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], stdout=subprocess.PIPE, check=False, cwd=folder
+    )
+    if done.returncode >= 128:
+        raise KeyboardInterrupt
+    done.check_returncode()
+    return json.loads(done.stdout or "null")
+
+
+def evaluate(name: str) -> None:
+    """Play the deals of an evaluation, from where it was stopped, and write its file."""
+    WORK.mkdir(parents=True, exist_ok=True)
+    saved = WORK / f"{name}.jsonl"
+    command, file = f"hearts evaluate {EVALUATIONS[name]} --json", shlex.quote(str(saved))
+    resumed = f"hearts evaluate --resume {file} --json"
+    (record,) = call(resumed if saved.exists() else f"{command} --save {file}", WORK)
+    write_json(path_of(name), record | {"command": command})
+
+
+def run_commands(name: str) -> None:
+    """Run the commands of a figure, and write what they print."""
+    folder = WORK / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    if any("pro-pro.txt" in command for command in COMMANDS[name]):
+        write_whole(folder / "pro-pro.txt", "\n".join(pro_against_itself()).encode())
+    records = []
+    for command in COMMANDS[name]:
+        line = command if command.startswith("bench ") else f"hearts {command}"
+        typed = shlex.join(f"python -m {line}".split() if line == command else line.split())
+        records.append({"command": typed, "results": call(f"{line} --json", folder)})
+    record = {"version": __version__, "platform": platform_versions(), "commands": records}
+    write_json(path_of(name), record)
+
+
+def pro_against_itself() -> Iterator[str]:
+    """The hand histories of deals that ``pro`` played against itself."""
+    pro = make_agent("pro")
+    for seed in range(HISTORIES):
+        game = Game.deal("two_player", seed)
+        while game.player is not None:
+            game.play(pro.act(game.view(game.player)))
+        yield game.to_text()
+
+
+def play_league() -> None:
+    """Take the steps of the league, one after another; each continues where it stood."""
+    for step in LEAGUE:
+        call(f"hearts tournament {step} --folder {shlex.quote(str(RESULTS / 'league'))}", ROOT)
+
+
+# ---- trainings -----------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Training:
-    """A recipe, trained for a number of decisions (so that a seed gives the same player)."""
+    """A config, trained for a number of decisions (so that a seed gives the same player)."""
 
     recipe: str
     rules: str
     decisions: int
     opponents: tuple[str, ...]
     deals: int
-    seed: int = 1
-    """Of the deals: other ones than those of the learning curve."""
     settings: tuple[str, ...] = ()
-    """What differs from the recipe."""
+    """What differs from the config."""
 
-
-TRAININGS = {
-    "demo": Training(
-        "demo", "two_player", 16_000_000, ("easy", "standard", "standard_trump", "pro"), 5_000
-    ),
-    "classic": Training("classic", "classic", 8_000_000, ("easy", "standard"), 10_000),
-}
 
 _ARM = (
     "env.observation=ranked",
@@ -88,198 +246,30 @@ _ARMS = {
 }
 """Ways of learning ``mini``, with the same budget: what they differ in."""
 
-TRAININGS |= {
-    f"arm_{name}": Training("mini", "mini", 2_000_000, ("pimc",), 5_000, settings=_ARM + settings)
-    for name, settings in _ARMS.items()
-}
-
-COMMANDS = {
-    "exploit-champion": [
-        "exploit champion champion?greedy=true champion?endgame_tricks=4 --rules mini"
-    ],
-    "exploit": ["exploit random standard pro pimc equilibrium --rules micro,mini"],
-    "calibrate": ["bench calibrate pro --model pro,standard --deals 200"],
-    "complexity": ["bench complexity"],
-    "matches": [
-        "evaluate match --unit match --opponents pimc --deals 1500 --totals 80,60",
-        "evaluate match --unit match --opponents pimc --deals 1200",
-    ],
-    "matches-champion": [
-        "evaluate champion?search=16&match=true --unit match --opponents champion?search=16 "
-        "--deals 400 --totals 80,60"
-    ],
-    "endgame": ["endgame pro-pro.txt --model pro --agent standard,pro,pimc"],
-    "attack-champion": [
-        f"exploit {agent} --attackers belief,lbr_endings --tricks 4 --deals {deals}"
-        for agent, deals in (("champion", 1_000), ("champion?greedy=false", 300))
-    ],
-    "attack-micro": [
-        f"exploit {agent} --rules micro --attackers belief,lbr,endings,lbr_endings"
-        for agent in ("standard", "pro", "pimc", "equilibrium")
-    ],
-    "attack-mini": [
-        "train mini --run network",
-        *(
-            f"exploit {agent} --rules mini --attackers all --seconds 60 --run against-{agent}"
-            for agent in ("standard", "pro", "pimc", "network", "equilibrium")
-        ),
-    ],
+TRAININGS = {
+    "demo": Training(
+        "demo", "two_player", 16_000_000, ("easy", "standard", "standard_trump", "pro"), 5_000
+    ),
+    "classic": Training("classic", "classic", 8_000_000, ("easy", "standard"), 10_000),
     **{
-        f"attack-{agent}": [
-            f"exploit {'../' * (agent == 'demo-0')}{agent} --attackers {attackers} --deals {deals} "
-            "--seconds 120"
-        ]
-        for agent, attackers, deals in (
-            ("standard", "all", 200),
-            ("demo-0", "all", 200),
-            ("pro", "belief,endings,lbr_endings,trained", 100),
-            ("pimc", "belief,endings,lbr_endings,trained", 40),
-        )
+        f"arm_{name}": Training("mini", "mini", 2_000_000, ("pimc",), 5_000, _ARM + settings)
+        for name, settings in _ARMS.items()
     },
 }
-"""Figures that are what a command of ``hearts``, or of ``python -m bench``, prints with ``--json``.
-
-Each has a folder of its own in `WORK`, empty at first; ``../demo-0`` is a player that was trained
-before.
-"""
-
-HISTORIES = 100
-"""Deals of ``pro`` against itself, of which the last tricks are solved."""
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One agent against another on two-player deals; the interval comes out of their number.
-
-    Quick players get +-0.03, searching players what a quarter of an hour allows.
-    """
-
-    agent: str
-    opponent: str
-    deals: int
-    seed: int = 0
-    rules: str = "two_player"
-
-    @property
-    def name(self) -> str:
-        """Of the file, without its suffix."""
-        agent = re.sub(r"\?(search|small)=\w+", r"_\1", self.agent)
-        agent = agent.replace("?greedy=false", "_drawn")
-        return f"{agent}-{self.opponent}" + f"-{self.rules}" * (self.rules != "two_player")
-
-    @property
-    def command(self) -> str:
-        """The command line that measures the same."""
-        return shlex.join(
-            f"hearts evaluate {self.agent} --opponents {self.opponent} --deals {self.deals} "
-            f"--seed {self.seed} --rules {self.rules} --json".split()
-        )
-
-
-FIGURES = [
-    Figure("standard", "easy", 400_000),
-    Figure("standard_trump", "standard", 200_000),
-    Figure("pro", "standard", 200_000),
-    Figure("pro", "easy", 240_000),
-    Figure("pro", "standard_trump", 280_000),
-    Figure("pro_trump", "pro", 50_000),
-    Figure("pimc", "pro", 50_000, seed=1),
-    Figure("pimc_belief", "pimc", 400, seed=1),
-    Figure("pimc_belief", "pro", 400, seed=1),
-    Figure("champion", "pimc", 20_000, seed=1),
-    Figure("champion", "pro", 20_000, seed=1),
-    Figure("champion", "standard", 20_000, seed=1),
-    Figure("champion?greedy=false", "champion", 20_000, seed=1),
-    Figure("champion?small=true", "champion", 20_000, seed=1),
-    Figure("champion?small=true", "pimc", 20_000, seed=1),
-    Figure("champion?search=50ms", "pimc", 1_000, seed=3),
-    Figure("champion?search=50ms", "champion", 500, seed=3),
-    Figure("champion", "pimc", 20_000, seed=1, rules="mini"),
-    Figure("champion", "equilibrium", 20_000, seed=1, rules="mini"),
-    Figure("champion", "standard", 10_000, seed=1, rules="classic"),
-    Figure("champion", "pro", 250, seed=1, rules="classic"),
-]
-
-
-def path_of(name: str) -> Path:
-    """Where the results of this name lie."""
-    return RESULTS / f"{name}.json"
-
-
-def trained_files(recipe: str) -> list[Path]:
-    """The files of results of all trainings of a recipe."""
-    return sorted(RESULTS.glob(f"{recipe}-[0-9]*.json"))
-
-
-def measure(figure: Figure) -> None:
-    """Play a figure's deals, from where it was stopped, and write its file."""
-    WORK.mkdir(parents=True, exist_ok=True)
-    kept = WORK / f"{figure.name}.jsonl"
-    contest = Contest(
-        [figure.agent, figure.opponent],
-        Rules.preset(figure.rules),
-        figure.seed,
-        command=figure.command,
-    )
-    prepare(contest)
-    is_begun = kept.exists()
-    out, resume = (None, kept) if is_begun else (kept, None)
-    with contest.recorded(figure.deals, out, resume):
-        [result] = contest.evaluations(figure.deals, lambda *_: console.progress(figure.name))
-    if result.interrupted:
-        raise KeyboardInterrupt
-    write(figure.name, result.to_json())
-    console.note(f"{figure.name}: {result.margin:+.3f} {result.ci95}")
-
-
-def run_commands(name: str) -> None:
-    """Run the commands of a figure, and write what they print."""
-    folder = WORK / name
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    if any("pro-pro.txt" in command for command in COMMANDS[name]):
-        write_whole(folder / "pro-pro.txt", "\n".join(pro_against_itself()).encode())
-    records = []
-    for command in COMMANDS[name]:
-        words = command.split()
-        is_bench = words[0] == "bench"
-        module = "bench.__main__" if is_bench else "hearts_train.command.cli"
-        words = words[is_bench:]
-        code = f"from {module} import app; app()"
-        done = subprocess.run(
-            [sys.executable, "-c", code, *words, "--json"],
-            stdout=subprocess.PIPE,
-            check=True,
-            cwd=folder,
-        )
-        typed = shlex.join([*(["python", "-m", "bench"] if is_bench else ["hearts"]), *words])
-        records.append({"command": typed, "results": json.loads(done.stdout)})
-    write(name, {"version": __version__, "platform": platform_versions(), "commands": records})
-
-
-def pro_against_itself() -> Iterator[str]:
-    """The hand histories of deals that ``pro`` played against itself."""
-    pro = make_agent("pro")
-    for seed in range(HISTORIES):
-        game = Game.deal("two_player", seed)
-        while game.player is not None:
-            game.play(pro.act(game.view(game.player)))
-        yield game.to_text()
 
 
 def train(figure: str, seed: int) -> None:
-    """Train a recipe for its budget in decisions, evaluate the player, and write its file."""
+    """Train a config for its budget in decisions, evaluate the player, and write its file."""
     from hearts_train.command.reports import evaluate_against
     from hearts_train.learn.log import read_metrics
     from hearts_train.learn.recipes import load_config
     from hearts_train.learn.training import train as train_player
 
-    training = TRAININGS[figure]
+    training, name = TRAININGS[figure], f"{figure}-{seed}"
     settings = [f"seed={seed}", f"budget.decisions={training.decisions}", "budget.minutes=null"]
     settings += training.settings
     words = [word for setting in settings for word in ("--set", setting)]
     command = shlex.join(["hearts", "train", training.recipe, *words])
-    name = f"{figure}-{seed}"
     run = WORK / name
     if (run / "config.yaml").exists():
         trained = train_player(None, None, run)
@@ -288,74 +278,57 @@ def train(figure: str, seed: int) -> None:
         trained = train_player(load_config(training.recipe, settings), run)
     if not trained.is_finished:
         raise KeyboardInterrupt
-    opponents = list(training.opponents)
-    rules = Rules.preset(training.rules)
-    evaluations = evaluate_against(
-        str(run), opponents, rules, training.deals, training.seed, command=command
-    )
-    if len(evaluations) < len(opponents) or evaluations[-1].interrupted:
+    # Deals of seed 1: other ones than those of the learning curve.
+    rules, opponents = Rules.preset(training.rules), list(training.opponents)
+    found = evaluate_against(str(run), opponents, rules, training.deals, 1, command=command)
+    if len(found) < len(opponents) or found[-1].interrupted:
         raise KeyboardInterrupt
-    records = []
-    for evaluation in evaluations:
-        record = evaluation.to_json() | {"agent": name}
+    records = [evaluation.to_json() | {"agent": name} for evaluation in found]
+    for record in records:
         record["agents"][0] |= {"name": name, "spec": None}
-        records.append(record)
-    write(
-        name,
-        {
-            "recipe": training.recipe,
-            "seed": seed,
-            "decisions": trained.decisions,
-            "seconds": trained.seconds,
-            "command": command,
-            "evaluations": records,
-            "exploitability": [row for row in read_metrics(run) if row["kind"] == "exploitability"],
-        },
-    )
+    figures: dict[str, Any] = {"recipe": training.recipe, "seed": seed, "command": command}
+    figures |= {"decisions": trained.decisions, "seconds": trained.seconds, "evaluations": records}
+    rows = [row for row in read_metrics(run) if row["kind"] == "exploitability"]
+    write_json(path_of(name), figures | {"exploitability": rows})
 
 
-def write(name: str, record: dict[str, Any]) -> None:
-    """Write a file of results."""
-    RESULTS.mkdir(exist_ok=True)
-    write_json(path_of(name), record)
-
-
+# ---- the command ---------------------------------------------------------------------------------
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure what is asked for; returns the exit status."""
-    from hearts_env.support.interrupts import interruptible
-
     parser = argparse.ArgumentParser(description="Measure the figures of the docs.")
-    parser.add_argument("names", nargs="*", help="figures; none: all but trainings")
+    parser.add_argument("names", nargs="*", help="figures; none: all but trainings and the league")
     parser.add_argument("--seeds", default="0,1,2,3,4", help="of trainings")
     parser.add_argument("--list", action="store_true", help="say what there is")
     given = parser.parse_args(arguments)
-    known = {figure.name: figure for figure in FIGURES}
-    names = [*COMMANDS, *known, *TRAININGS]
+    names = [*COMMANDS, *EVALUATIONS, *TRAININGS, "league"]
     if given.list:
-        for name in [*COMMANDS, *known]:
-            print(f"{name:24} {'done' if path_of(name).exists() else 'to do'}")
-        for name in TRAININGS:
-            seeds = [path.stem.rpartition("-")[2] for path in trained_files(name)]
-            print(f"{name:24} seeds done: {', '.join(seeds) or 'none'}")
+        for name in names:
+            seeds = [path.stem.rpartition("-")[2] for path in RESULTS.glob(f"{name}-[0-9].json")]
+            state = f"seeds done: {', '.join(sorted(seeds)) or 'none'}"
+            if name not in TRAININGS:
+                state = "done" if path_of(name).exists() else "to do"
+            print(f"{name:24} {state}")
         return 0
     for name in given.names:
         if name not in names:
             print(f"{name}: unknown; known: {', '.join(names)}", file=sys.stderr)
             return 2
+    RESULTS.mkdir(exist_ok=True)
     try:
         with interruptible():
-            for name in given.names or [*COMMANDS, *known]:
-                if name in TRAININGS:
+            for name in given.names or [*COMMANDS, *EVALUATIONS]:
+                if name == "league":
+                    play_league()
+                elif name in TRAININGS:
                     for seed in map(int, given.seeds.split(",")):
                         if not path_of(f"{name}-{seed}").exists():
                             train(name, seed)
+                elif not path_of(name).exists() and name in COMMANDS:
+                    run_commands(name)
                 elif not path_of(name).exists():
-                    if name in COMMANDS:
-                        run_commands(name)
-                    else:
-                        measure(known[name])
+                    evaluate(name)
     except KeyboardInterrupt:
-        print("stopped; the same command goes on", file=sys.stderr)
+        print("stopped; the same command continues", file=sys.stderr)
         return 130
     return 0
 

@@ -1,42 +1,46 @@
-"""What the documentation site makes of the Markdown pages, so that they need no marks of Sphinx's.
+"""What the documentation site makes of the Markdown pages, and its pages that follow from the code.
 
-- The order of the site is that of ``docs/index.md``: a row that begins with a link is a page below
-  the heading of its table, one that begins with a word a part of the side bar with all its links.
-  Pages that are built stand in `BUILT`.
+- The order of the site is that of the tables of ``docs/index.md``: a row that begins with a link is
+  a page below its heading, one that begins with a word a part of the side bar with all its links.
 - Links to files outside ``docs`` lead to their twin on the site, or are downloads.
-- What a block of Python prints looks like output.
-- Each tutorial is a notebook too, and every link of the built site is followed.
-
-Nothing here needs Sphinx, except `setup`.
+- Each tutorial is a notebook too.
+- The reference, in ``docs/reference``, which git ignores, documents what the packages export in
+  ``__all__``, what the pages import beside that, and what these functions return; no list of names
+  is kept by hand.
 """
 
 from __future__ import annotations
 
-import html
+import ast
+import importlib
+import inspect
 import json
 import os
 import re
+import typing
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+
+import parts
+import typer
+
+from hearts_env.encoders import ENCODERS
+from hearts_train.command.cli import app
+from hearts_train.console import group_of
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 
 BUILT = {
-    "Reference": (
-        ("reference/api.rst", "Python"),
-        ("reference/commands.rst", "Commands"),
-    ),
-    "Project": (
-        ("reference/changelog.rst", "Changelog"),
-        ("reference/contributing.rst", "Contributing"),
-        ("reference/cite.rst", "How to cite"),
-    ),
+    "reference/api.rst": "Python",
+    "reference/commands.rst": "Commands",
+    "reference/arrays.md": "Arrays, place by place",
+    "reference/changelog.rst": "Changelog",
+    "reference/contributing.rst": "Contributing",
+    "reference/cite.rst": "How to cite",
 }
-"""Pages that only the site has, by the row of ``docs/index.md`` that they come first in."""
+"""Pages that only the site has, and their titles."""
 
 TWINS = {
     "README.md": "index.md",
@@ -46,95 +50,59 @@ TWINS = {
 }
 """Files of the repository's root, and the pages of the site that say the same."""
 
-_FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]*)\]\((?P<target>[^)#\s:]+)(?P<anchor>#[^)\s]*)?\)")
-_ROW = re.compile(r"^\| \[(?P<title>[^\]]+)\]\((?P<page>[^)#\s:]+)\) \|", re.MULTILINE)
-_PART = re.compile(r"^\| (?P<caption>\w[^|\[]*) \| (?P<links>\[.*) \|$", re.MULTILINE)
 _OUTPUT = re.compile(r"^<!-- generated: output -->\n```text\n", re.MULTILINE)
 _MOVING = re.compile(r"^!\[(.*)\]\(images/deal\.gif\)$", re.MULTILINE)
-_STILL = "images/table.png"
-"""Shown in its place to whoever prefers that nothing moves."""
-_DOORS = re.compile(r"^<!-- doors -->\n(.*?)^<!-- end doors -->$", re.DOTALL | re.MULTILINE)
+_STILL = r"\g<0>" + "\n\n```{image} images/table.png\n" + r":alt: \1" + "\n:class: still\n```"
+"""A still picture, shown in its place to whoever prefers that nothing moves."""
 _CELL = re.compile(
     r"^```python\n(?P<code>.*?)^```$"
-    r"|^<!-- generated: (?:shown (?P<shown>.+?)(?: as .*?)?|[^\n]*) -->\n.*?^<!-- end -->$",
+    r"|^<!-- generated: (?:shown (?P<shown>.+?) as .*?|[^>]*?) -->\n.*?^<!-- end -->$",
     re.DOTALL | re.MULTILINE,
 )
 
 
-# ---- links ---------------------------------------------------------------------------------------
-def rewritten_links(text: str, page: Path) -> str:
-    """The text of a page with its links to files outside ``docs`` as the site can follow them.
-
-    A file with a twin on the site becomes a link to that; a folder, which a site cannot show, the
-    text of the link alone. Blocks of code stay as they are.
-    """
-
-    def rewrite(found: re.Match[str]) -> str:
-        target = (page.parent / found["target"]).resolve()
-        if target.is_relative_to(DOCS):
-            return found[0]
-        twin = TWINS.get(target.name) if target.parent == ROOT else None
-        if twin is not None:
-            return f"[{found['text']}]({os.path.relpath(DOCS / twin, page.parent)})"
-        return found["text"] if target.is_dir() else found[0]
-
-    parts, last = [], 0
-    for fence in _FENCED.finditer(text):
-        parts += [_LINK.sub(rewrite, text[last : fence.start()]), fence[0]]
-        last = fence.end()
-    return "".join([*parts, _LINK.sub(rewrite, text[last:])])
-
-
-# ---- the order of the site -----------------------------------------------------------------------
+# ---- Markdown pages ------------------------------------------------------------------------------
 def sections(text: str) -> dict[str, list[tuple[str, str]]]:
     """The parts of the side bar, in the order of the home page, and the (title, page) of each."""
     found: dict[str, list[tuple[str, str]]] = {}
-    for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
-        rows = [(row["title"], row["page"]) for row in _ROW.finditer(part)]
-        if rows:
-            found[part.partition("\n")[0].strip()] = rows
-        for row in _PART.finditer(part):
-            links = _LINK.finditer(row["links"])
-            found[row["caption"]] = [(link["text"], link["target"]) for link in links]
+    heading = ""
+    for line in text.splitlines():
+        heading = line[3:] if line.startswith("## ") else heading
+        links = [(link["text"], link["target"]) for link in _LINK.finditer(line)]
+        if line.startswith("| [") and links:
+            found.setdefault(heading, []).append(links[0])
+        elif line.startswith("| ") and links:
+            found[line.split("|")[1].strip()] = links
     return found
 
 
-def with_built_pages(text: str) -> str:
-    """The home page with the links of the pages that only the site has."""
-    for caption, pages in BUILT.items():
-        links = ", ".join(f"[{title}]({page})" for page, title in pages)
-        text = text.replace(f"\n| {caption} | ", f"\n| {caption} | {links}, ")
-    return text
-
-
-def with_toctrees(text: str) -> str:
-    """The home page with the hidden lists from which Sphinx makes its side bar."""
-    lists = [
-        f"\n```{{toctree}}\n:hidden:\n:caption: {heading}\n\n"
-        + "".join(f"{title} <{page}>\n" for title, page in rows)
-        + "```\n"
-        for heading, rows in sections(text).items()
-    ]
-    return text.rstrip("\n") + "\n" + "".join(lists)
-
-
-# ---- pages ---------------------------------------------------------------------------------------
 def prepared(text: str, page: Path) -> str:
     """The text of a Markdown page as Sphinx is to read it."""
+
+    def rewrite(link: re.Match[str]) -> str:
+        target = (page.parent / link["target"]).resolve()
+        if target.is_relative_to(DOCS):
+            return link[0]
+        twin = TWINS.get(target.name) if target.parent == ROOT else None
+        if twin is not None:
+            return f"[{link['text']}]({os.path.relpath(DOCS / twin, page.parent)})"
+        return link["text"] if target.is_dir() else link[0]
+
     if page == DOCS / "index.md":
-        text = _DOORS.sub(r"::::{container} doors\n\1::::", text)
-        text = _MOVING.sub(rf"\g<0>\n\n```{{image}} {_STILL}\n:alt: \1\n:class: still\n```", text)
-        text = with_toctrees(with_built_pages(text))
+        text = _MOVING.sub(_STILL, text)
+        built = [(title, path) for path, title in BUILT.items()]
+        for heading, rows in {**sections(text), "On this site": built}.items():
+            lines = "".join(f"{title} <{path}>\n" for title, path in rows)
+            text += f"\n```{{toctree}}\n:hidden:\n:caption: {heading}\n\n{lines}```\n"
     text = _OUTPUT.sub("```{code-block} text\n:class: output\n\n", text)
     if page.parent.name == "tutorials":
         title, _, rest = text.partition("\n")
         link = f'<a href="../notebooks/{page.stem}.ipynb" download>a notebook</a>'
         text = f'{title}\n\n<p class="notebook">This page as {link}</p>\n{rest}'
-    return rewritten_links(text, page)
+    return _LINK.sub(rewrite, text)
 
 
-# ---- notebooks -----------------------------------------------------------------------------------
 def notebook_of(text: str) -> dict[str, Any]:
     """A page as a Jupyter notebook: its code without output, and what it shows as a cell.
 
@@ -160,55 +128,183 @@ def notebook_of(text: str) -> dict[str, Any]:
     return {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
 
 
-def write_notebooks(folder: Path) -> None:
-    """Write every tutorial as a notebook."""
-    folder.mkdir(exist_ok=True)
-    for page in sorted((DOCS / "tutorials").glob("*.md")):
-        notebook = notebook_of(page.read_text(encoding="utf-8"))
-        text = json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
-        (folder / f"{page.stem}.ipynb").write_text(text, encoding="utf-8")
+# ---- the reference of Python ---------------------------------------------------------------------
+PACKAGES = {
+    "hearts_env": "The game and its environments",
+    "hearts_env.solve": "Exact answers",
+    "hearts_env.openspiel": "OpenSpiel",
+    "hearts_agents": "Agents",
+    "hearts_train": "Training and measuring",
+}
+"""The pages of the reference; a name is on that of the innermost package that it comes from."""
 
 
-# ---- the built site ------------------------------------------------------------------------------
-class _Page(HTMLParser):
-    """The ids and the links of a page of the site."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.ids: set[str] = set()
-        self.links: set[str] = set()
-        self.feed(text)
-
-    def handle_starttag(self, _tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note what a tag has."""
-        for name, value in attrs:
-            if value and name == "id":
-                self.ids.add(value)
-            elif value and name in ("href", "src"):
-                self.links.add(html.unescape(value))
+def imported_by_pages() -> Iterator[str]:
+    """Every name of these packages that a page of the documentation imports."""
+    for page in parts.pages():
+        for code in re.findall(
+            r"^```python[^\n]*\n(.*?)^```", page.read_text("utf-8"), re.M | re.S
+        ):
+            for node in ast.walk(ast.parse(code)):
+                if isinstance(node, ast.ImportFrom) and str(node.module).startswith("hearts_"):
+                    yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def dead_links(site: Path) -> Iterator[str]:
-    """Every link of a built site that leads nowhere on it, with its page."""
-    pages = {path.resolve(): _Page(path.read_text()) for path in sorted(site.rglob("*.html"))}
-    for path, page in pages.items():
-        for link in sorted(page.links):
-            parts = urlsplit(link)
-            if parts.scheme or parts.netloc:
-                continue
-            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
-            anchor = unquote(parts.fragment)
-            known = pages[target].ids if target in pages else None
-            if not target.is_file() or (anchor and known is not None and anchor not in known):
-                yield f"{path.relative_to(site.resolve())}: {link} leads nowhere"
+def public_names() -> dict[str, Any]:
+    """Every public class and function, by the name that users import it by.
+
+    Each thing has one name, the shortest; what a function returns comes with it.
+    """
+    names = [
+        f"{package}.{name}"
+        for package in PACKAGES
+        for name in importlib.import_module(package).__all__
+        if not name.startswith("__")
+    ]
+    names += [f"hearts_env.hearts_v0.{name}" for name in ("env", "raw_env", "parallel_env")]
+    names += sorted(set(imported_by_pages()), key=lambda name: (name.count("."), name))
+    found: dict[str, Any] = {}
+    for name in names:
+        module, _, last = name.rpartition(".")
+        thing = getattr(importlib.import_module(module), last)
+        if callable(thing) and not any(thing is known for known in found.values()):
+            found[name] = thing
+    for thing in list(found.values()):
+        returned = typing.get_type_hints(thing).get("return") if inspect.isfunction(thing) else None
+        for made in (returned, *typing.get_args(returned)):
+            if inspect.isclass(made) and is_ours(made) and made not in found.values():
+                found[f"{made.__module__}.{made.__name__}"] = made
+    return found
+
+
+def is_ours(thing: Any) -> bool:
+    """Whether a class is of these packages."""
+    return str(thing.__module__).startswith("hearts_")
+
+
+def api_pages() -> dict[str, str]:
+    """The reference of Python: a page with all names, and one for each package."""
+    head = "Every public class and function, from its docstring. Whatever else the packages hold "
+    head += "may change without notice.\n\n.. toctree::\n   :hidden:\n\n"
+    pages = {"api": heading("Python", "=") + head + "".join(f"   api/{p}\n" for p in PACKAGES)}
+    public = public_names()
+    for package, title in PACKAGES.items():
+        below = {name for name in PACKAGES if name.startswith(f"{package}.")}
+        names = [
+            name
+            for name in public
+            if name.startswith(f"{package}.") and not any(name.startswith(f"{b}.") for b in below)
+        ]
+        summary = ".. autosummary::\n   :nosignatures:\n\n" + "".join(f"   {n}\n" for n in names)
+        pages["api"] += f"\n{heading(f':doc:`{title} <api/{package}>`', '-')}{summary}"
+        text = heading(title, "=") + summary + "\n"
+        for name in names:
+            kind = "autoclass" if inspect.isclass(public[name]) else "autofunction"
+            text += f".. {kind}:: {name}\n"
+            if kind == "autoclass":
+                foreign = {base.__name__ for base in public[name].__mro__ if not is_ours(base)}
+                text += f"   :members:\n   :inherited-members: {', '.join(sorted(foreign))}\n"
+            text += "\n"
+        pages[f"api/{package}"] = text
+    return pages
+
+
+def mend_docstring(what: str, lines: list[str]) -> None:
+    """Put right, in place, what Napoleon has made of a docstring; pages of the docs become links.
+
+    In a property's "The length: of the vector." Napoleon takes all before the colon for a type. The
+    fields that `help` lists in a class are entries of their own here.
+    """
+    if what == "class" and "Fields:" in lines:
+        del lines[lines.index("Fields:") :]
+    typed = [line for line in lines if line.startswith(":type: ")]
+    if what in ("property", "attribute") and typed:
+        lines[lines.index(typed[-1])] = ""
+        lines[0] = f"{typed[-1].removeprefix(':type: ')}: {lines[0]}"
+    for i, line in enumerate(lines):
+        lines[i] = re.sub(r"(?<![/\w])docs/([\w/]+)\.md", r":doc:`docs/\1.md </\1>`", line)
+
+
+# ---- commands ------------------------------------------------------------------------------------
+def commands() -> str:
+    """Every command with its help, arguments, options and example."""
+    root: Any = typer.main.get_command(app)
+    context = typer.Context(root, info_name="hearts")
+    panels: dict[str, str] = {}
+    for name in root.list_commands(context):
+        command = root.commands[name]
+        if not command.hidden:
+            panel = group_of(name)
+            panels[panel] = panels.get(panel, "") + command_text(command, name, context)
+    head = "``hearts COMMAND --help`` says the same on a terminal.\n\n"
+    texts = (heading(panel, "-") + text for panel, text in panels.items())
+    return heading("Commands", "=") + head + "".join(texts)
+
+
+def command_text(command: Any, name: str, parent: Any) -> str:
+    """One command."""
+    context = typer.Context(command, info_name=name, parent=parent)
+    path = context.command_path
+    usage = re.sub(r"[{}]", "", " ".join(command.collect_usage_pieces(context)))
+    text = f".. program:: {path}\n\n" + heading(path, "~")
+    text += "".join(f"{escaped(words)}\n\n" for words in (command.help or "").split("\n\n"))
+    text += f".. code-block:: text\n   :class: usage\n\n   {path} {usage}\n\n"
+    for parameter in command.get_params(context):
+        record = parameter.get_help_record(context)
+        if record is not None and record[0] != "--help":
+            text += f".. option:: {record[0]}\n\n   {escaped(record[1])}\n\n"
+    example = re.sub(r"^Examples?: ", "", re.sub(r"\s*\n\s*", " ", command.epilog or ""))
+    if example:
+        lines = re.split(r"; (?:then )?(?=hearts )", example)
+        text += "Example:\n\n.. code-block:: text\n\n" + "".join(f"   {one}\n" for one in lines)
+    return text + "\n"
+
+
+def escaped(text: str) -> str:
+    """Plain words as reStructuredText."""
+    return re.sub(r"([\\*`_|])", r"\\\1", re.sub(r"\s*\n\s*", " ", text).strip())
+
+
+# ---- all of it -----------------------------------------------------------------------------------
+def heading(text: str, line: str) -> str:
+    """A heading with this line below it."""
+    return f"{text}\n{line * len(text)}\n\n"
+
+
+def arrays() -> str:
+    """What stands where in observations and in the state of a game."""
+    text = "# Arrays, place by place\n\nObservations of two-player Hearts; other rules have other "
+    text += "sizes ([encoders](../encoders.md)).\n\n"
+    for name in ENCODERS:
+        if name not in ("bits", "planes", "belief", "text"):  # those of flat, or no places
+            text += f"## `{name}`\n\n{parts.encoder(name, 'two_player')}\n"
+    return text + f"## The state of a game\n\n{parts.state()}"
+
+
+def write_pages(folder: Path) -> None:
+    """Write every page that follows from the code, where it has changed."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    bibtex = readme.partition("```bibtex\n")[2].partition("```")[0]
+    pages = {f"{name}.rst": text for name, text in api_pages().items()} | {
+        "commands.rst": commands(),
+        "arrays.md": arrays(),
+        "cite.rst": heading("How to cite", "=")
+        + ".. code-block:: bibtex\n\n"
+        + "".join(f"   {line}\n" for line in bibtex.splitlines())
+        + "\n.. literalinclude:: ../../CITATION.cff\n   :language: yaml\n",
+    }
+    for name in ("CHANGELOG", "CONTRIBUTING"):
+        include = f".. include:: ../../{name}.md\n   :parser: myst_parser.sphinx_\n"
+        pages[f"{name.lower()}.rst"] = include
+    (folder / "api").mkdir(parents=True, exist_ok=True)
+    for name, text in pages.items():
+        path = folder / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
 
 
 def setup(app: Any) -> None:
     """Connect all of this to Sphinx."""
-    import site_reference
-    from sphinx.util import logging
-
-    site = Path(app.outdir)
 
     def read(_app: object, name: str, content: list[str]) -> None:
         path = Path(app.env.doc2path(name))
@@ -216,15 +312,18 @@ def setup(app: Any) -> None:
             content[0] = prepared(content[0], path)
 
     def document(_app: object, what: str, *rest: Any) -> None:
-        site_reference.mend_docstring(what, rest[-1])
+        mend_docstring(what, rest[-1])
 
     def finish(_app: object, failure: Exception | None) -> None:
         if failure is None and app.builder.format == "html":
-            write_notebooks(site / "notebooks")
-            for line in dead_links(site):
-                logging.getLogger(__name__).warning(line)
+            folder = Path(app.outdir, "notebooks")
+            folder.mkdir(exist_ok=True)
+            for page in (DOCS / "tutorials").glob("*.md"):
+                notebook = notebook_of(page.read_text(encoding="utf-8"))
+                text = json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+                (folder / f"{page.stem}.ipynb").write_text(text, encoding="utf-8")
 
-    site_reference.write_pages(DOCS / "reference")
+    write_pages(DOCS / "reference")
     app.connect("source-read", read)
     app.connect("autodoc-process-docstring", document, priority=900)  # after Napoleon
     app.connect("build-finished", finish)

@@ -22,14 +22,19 @@ SOURCES = (
 )
 
 
+def sources() -> list[Path]:
+    """The files that can change what a page's code does."""
+    found = {path for pattern in SOURCES for path in ROOT.glob(pattern)}
+    return sorted(p for p in found if p.is_file() and "__pycache__" not in p.parts)
+
+
 @functools.cache
 def digest_of_sources() -> str:
     """SHA-256 of all that can change what a page's code does: packages, libraries, Python."""
     made = hashlib.sha256(sys.version.encode())
     made.update(str(sorted((d.name, d.version) for d in distributions())).encode())
-    for path in sorted({path for pattern in SOURCES for path in ROOT.glob(pattern)}):
-        if path.is_file() and "__pycache__" not in path.parts:
-            made.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
+    for path in sources():
+        made.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
     return made.hexdigest()
 
 

@@ -249,7 +249,7 @@ def test_an_odd_value_is_refused_in_words_or_answered(name: str) -> None:
                 raise AssertionError(f"{argument}={quoted(odd)}: {error!r}") from error
             if refusal is not None:
                 assert subject.look() == before, (argument, quoted(odd))
-                begin = re.split(r"[[.]", refusal.argument)[0]
+                begin = re.split(r"[.\[]", refusal.argument)[0]
                 assert begin in (argument, *ALSO.get(argument, ())), (argument, str(refusal))
                 assert refusal.hint, str(refusal)
                 assert len(str(refusal)) < 1500, (argument, quoted(odd))

@@ -18,18 +18,18 @@ from hearts_env.rules.presets import PRESETS
 from hearts_train.command.cli import app
 from hearts_train.learn.recipes import load_config
 from hearts_train.measure.contenders import Contender
-from hearts_train.measure.duel import Duel
-from hearts_train.measure.evaluation import evaluate
 from tests import pages
 from tests.pages import run_if_changed
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
+README = DOCS.parent / "README.md"
 
 
-def load_script(name: str, folder: str = "docs") -> ModuleType:
-    """A script of ``docs`` or ``bench``, which is not part of a package."""
-    path = DOCS.parent / folder / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"{folder}_{name}", path)
+def load_script(name: str) -> ModuleType:
+    """A script of ``docs``, which is not part of a package."""
+    if str(DOCS) not in sys.path:
+        sys.path.append(str(DOCS))  # they import each other
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -38,17 +38,12 @@ def load_script(name: str, folder: str = "docs") -> ModuleType:
     return module
 
 
-def load_figures() -> ModuleType:
-    """``docs/figures.py``, fresh."""
-    return load_script("figures")
-
-
+parts = load_script("parts")
 tables = load_script("tables")
+figures = load_script("figures")
 BLOCK = re.compile(r"^```python([^\n]*)\n(.*?)^```[ ]*$", re.DOTALL | re.MULTILINE)
-PAGES = [pytest.param(page, id=page.relative_to(DOCS).as_posix()) for page in tables.pages()]
-
-
-QUICK = ("start.md", "state.md", "rules.md", "notation.md", "tutorials/game.md")
+PAGES = [pytest.param(page, id=page.relative_to(DOCS).as_posix()) for page in parts.pages()]
+QUICK = ("start.md", "worlds.md", "rules.md", "notation.md", "tutorials/game.md")
 """Pages that run in a second each; the others are slow tests."""
 
 
@@ -58,17 +53,21 @@ def blocks_of(page: Path) -> list[str]:
     return [code for flags, code in BLOCK.findall(text) if "no-run" not in flags]
 
 
-@pytest.mark.parametrize("page", PAGES)
+# ---- pages ---------------------------------------------------------------------------------------
+@pytest.mark.parametrize("page", [*PAGES, pytest.param(README, id="README.md")])
 def test_generated_parts_are_fresh(page):
     text = page.read_text(encoding="utf-8")
     assert tables.render(text, str(page), run=False) == text, "run make docs-tables"
+    # Strengths come from files of results; a page says them only in generated parts.
+    written = re.sub(r"<!-- generated.*?<!-- end -->|^```.*?^```", "", text, flags=re.S | re.M)
+    assert not re.findall(r"[+-]\d+\.\d+ ± \d", written)
 
 
 @pytest.mark.parametrize(
     "page",
     [
         pytest.param(page, id=name, marks=() if name in QUICK else pytest.mark.slow)
-        for page in tables.pages()
+        for page in parts.pages()
         if (name := page.relative_to(DOCS).as_posix()) and blocks_of(page)
     ],
 )
@@ -91,8 +90,8 @@ def test_a_comparison_that_a_page_shows_is_asserted(page):
 
 
 def test_a_page_is_run_again_only_if_it_or_the_sources_have_changed(monkeypatch):
-    kept, ran = {}, []
-    cache = SimpleNamespace(get=kept.get, set=kept.__setitem__)
+    known, ran = {}, []
+    cache = SimpleNamespace(get=known.get, set=known.__setitem__)
     test = SimpleNamespace(config=SimpleNamespace(cache=cache), node=SimpleNamespace(nodeid="a"))
     for text in ("one", "one", "two", "two"):
         run_if_changed(test, text, lambda text=text: ran.append(text))
@@ -112,61 +111,62 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [*PAGES, pytest.param(README, id="README.md")])
 def test_links_lead_somewhere(page):
-    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.S | re.M)
+    text = page.read_text(encoding="utf-8")
+    text = re.sub(r"^```.*?^```|<!--.*?-->", "", text, flags=re.S | re.M)
     for link in re.findall(r"\]\(([^)\s]+)\)", text):
-        if "://" in link:
-            continue
         path, _, anchor = link.partition("#")
         target = (page.parent / path).resolve() if path else page
-        assert target.exists(), link
-        if anchor:
-            assert anchor in anchors(target), link
+        if "://" not in link:
+            assert target.exists(), link
+            assert not anchor or anchor in anchors(target), link
+
+
+def test_pages_that_the_sources_name_are_there():
+    for path in pages.sources():
+        if path.suffix in (".py", ".yaml", ".js"):
+            for page, anchor in re.findall(r"docs/([\w/]+\.md)(?:#([\w-]+))?", path.read_text()):
+                assert (DOCS / page).exists(), f"{path}: docs/{page}"
+                assert not anchor or anchor in anchors(DOCS / page), f"{path}: docs/{page}#{anchor}"
 
 
 GAMES = sorted((DOCS / "games").glob("*.md"))
-COMMANDS = [
-    pytest.param(line.partition("#")[0].split(), id=line.partition("#")[0].strip())
-    for line in sorted({line for page in GAMES for line in page.read_text().splitlines()})
-    if line.startswith("hearts ")
-]
+COMMANDS = sorted(
+    {line.partition("#")[0].strip() for page in GAMES for line in page.read_text().splitlines()}
+)
 
 
-@pytest.mark.parametrize("words", COMMANDS)
-def test_commands_of_the_games_are_understood(words):
-    _, name, *rest = words
-    if name == "train":  # the recipe alone; training is what the pages' Python does
+@pytest.mark.parametrize("line", [line for line in COMMANDS if line.startswith("hearts ")])
+def test_commands_of_the_games_are_understood(line):
+    _, name, *rest = line.split()
+    if name == "train":  # the config alone; training is what the pages' Python does
         recipe, *settings = rest
         assert settings[::2] == ["--set"] * (len(settings) // 2)
         load_config(recipe, settings[1::2])
     else:
-        result = CliRunner().invoke(app, [name, *rest, "--deals", "2"])
+        more = {"evaluate": ["--deals", "2"], "play": ["--help"]}.get(name, [])
+        result = CliRunner().invoke(app, [name, *rest, *more])
         assert result.exit_code == 0, result.stderr
 
 
 def test_every_preset_has_a_page():
-    told = {line for page in GAMES for line in page.read_text().splitlines()}
-    shown = {name for line in told if "generated: options" in line for name in line.split()[3:-1]}
+    lines = {line for page in GAMES for line in page.read_text().splitlines()}
+    shown = {name for line in lines if "generated: options" in line for name in line.split()[3:-1]}
     assert shown == set(PRESETS)
 
 
-def test_every_page_is_in_the_index():
-    index = (DOCS / "index.md").read_text(encoding="utf-8")
-    linked = set(re.findall(r"\]\(([^)#\s]+)", index))
-    missing = {page.relative_to(DOCS).as_posix() for page in tables.pages()} - linked
-    assert missing <= {"index.md", "verification.md"}, f"not in docs/index.md: {missing}"
-
-
+# ---- generated parts -----------------------------------------------------------------------------
 def test_check_finds_a_stale_part(monkeypatch, tmp_path, capsys):
     page = tmp_path / "page.md"
-    page.write_text("# A page\n\n<!-- generated: margins -->\nold\n<!-- end -->\n")
+    page.write_text("# A page\n\n<!-- generated: presets -->\nstale\n<!-- end -->\n")
+    monkeypatch.setattr(parts, "DOCS", tmp_path)
     monkeypatch.setattr(tables, "DOCS", tmp_path)
     assert tables.main(["--check"]) == 1
     assert "page.md" in capsys.readouterr().err
-    assert "old" in page.read_text()
+    assert "stale" in page.read_text()
     assert tables.main([]) == 0
-    assert "old" not in page.read_text()
+    assert "stale" not in page.read_text()
     assert tables.main(["--check"]) == 0
 
 
@@ -178,17 +178,59 @@ def test_output_is_what_the_blocks_before_it_print():
     assert "```text\n4\n```\n<!-- end -->" in tables.render(text)
 
 
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    """A folder for files of results, instead of the docs' own."""
+    monkeypatch.setattr(parts, "DOCS", tmp_path)
+    (tmp_path / "results").mkdir()
+
+    def write(name, record):
+        (tmp_path / "results" / f"{name}.json").write_text(json.dumps(record))
+
+    return write
+
+
+def evaluation_of(margin, half, won=0.5):
+    """A record as an evaluation writes it."""
+    ci95 = [margin - half, margin + half]
+    names = {"agent": "pro", "opponent": "easy"}
+    return {**names, "margin": margin, "ci95": ci95, "won": won, "deals": 12000}
+
+
+def test_strengths_are_shown_with_their_intervals(results):
+    assert "figures.py pro-easy" in parts.strengths("pro-easy")
+    results("pro-easy", evaluation_of(8.7351, 0.0312))
+    assert parts.strengths("pro-easy").splitlines()[2:] == [
+        "| `pro` | `easy` | +8.74 ± 0.03 | 12,000 |",
+    ]
+
+
+def test_a_template_makes_a_row_of_each_record(results):
+    results("file", {"found": [{"x": 1}, {"x": 2}], "named": {"a": {"x": 3}}})
+    head = "| x | twice |"
+    assert parts.rows("file.found if x > 1", head, "| {x} | {2 * row['x']:.1f} |").splitlines() == [
+        head,
+        "| --- | --- |",
+        "| 2 | 4.0 |",
+    ]
+    assert parts.rows("file.named", head, "| {name} | {x} |").endswith("| a | 3 |\n")
+    page = "<!-- generated: rows file.named\n| a |\n| {x} | -->\n<!-- end -->"
+    page = page.replace(" |  -->", " -->")
+    assert "| 3 |\n<!-- end -->" in tables.render(page)
+
+
+def test_learned_results_are_shown_as_mean_and_spread_over_seeds(results):
+    assert "figures.py demo" in parts.learned("demo")
+    for seed, margin in ((0, 3.0), (1, 4.0), (2, 5.0)):
+        record = evaluation_of(margin, 0.2, won=0.6 + 0.01 * seed)
+        results(f"demo-{seed}", {"seed": seed, "decisions": 4_000_000, "evaluations": [record]})
+    shown = parts.learned("demo")
+    # Of 3, 4 and 5 the mean is 4 and the standard deviation, with n - 1, is 1.
+    assert "| `easy` | +4.00 ± 1.00 | 61.0 ± 1.0 % |" in shown
+    assert "of 3 trained players (seeds 0, 1, 2; 4.0 M decisions each)" in shown
+
+
 # ---- figures -------------------------------------------------------------------------------------
-README = DOCS.parent / "README.md"
-
-
-def test_the_figures_of_the_readme_are_those_of_the_files():
-    text = README.read_text(encoding="utf-8")
-    assert text.count("<!-- generated: ") >= 3
-    parts = "".join(found[0] for found in tables._TOKEN.finditer(text) if found["name"])
-    assert tables.render(parts, "README.md", run=False) == parts, "run make docs-tables"
-
-
 def recorded(tree, rules=""):
     """Every champion that a record of results names, with its rules and digest."""
     if isinstance(tree, dict):
@@ -202,7 +244,7 @@ def recorded(tree, rules=""):
 
 def test_figures_of_the_champion_are_of_the_networks_that_come_with_the_package():
     found = {}
-    for path in sorted((tables.DOCS / "results").glob("*.json")):
+    for path in sorted((DOCS / "results").glob("*.json")):
         for key in recorded(json.loads(path.read_text(encoding="utf-8"))):
             found.setdefault(key, path.name)
     assert {rules for _, rules, _ in found} == {"two_player", "mini", "classic"}
@@ -213,65 +255,10 @@ def test_figures_of_the_champion_are_of_the_networks_that_come_with_the_package(
         assert contender.digest == digest, f"{name}: measured of another {spec}; measure it again"
 
 
-def test_no_interval_is_written_by_hand():
-    # Strengths come from files of results; a page says them only in generated parts.
-    for page in [README, *tables.pages()]:
-        text = page.read_text(encoding="utf-8")
-        told = re.sub(r"<!-- generated.*?<!-- end -->", "", text, flags=re.S)
-        told = re.sub(r"^```.*?^```", "", told, flags=re.S | re.M)  # what a terminal shows
-        assert not re.findall(r"[+-]\d+\.\d+ ± \d", told), page
-
-
-def evaluation_of(margin, half, won=0.5, **more):
-    """A record as an evaluation writes it."""
-    ci95 = [margin - half, margin + half]
-    names = {"agent": "pro", "opponent": "easy"}
-    return {**names, "margin": margin, "ci95": ci95, "won": won, "deals": 12000, **more}
-
-
-@pytest.fixture
-def results(tmp_path, monkeypatch):
-    """A folder for files of results, instead of the docs' own."""
-    monkeypatch.setattr(tables, "DOCS", tmp_path)
-    (tmp_path / "results").mkdir()
-
-    def write(name, record):
-        (tmp_path / "results" / f"{name}.json").write_text(json.dumps(record))
-
-    return write
-
-
-def test_strengths_are_told_with_their_intervals(results):
-    results("pro-easy", evaluation_of(8.7351, 0.0312))
-    assert tables.strengths("pro-easy", "pimc-pro").splitlines()[2:] == [
-        "| `pro` | `easy` | +8.74 ± 0.03 | 12,000 |",
-        "| `pimc` | `pro` | not measured yet |  |",
-    ]
-
-
-def test_learned_results_are_told_as_mean_and_spread_over_seeds(results):
-    assert "figures.py demo" in tables.learned("demo")
-    for seed, margin in ((0, 3.0), (1, 4.0), (2, 5.0)):
-        record = evaluation_of(margin, 0.2, won=0.6 + 0.01 * seed)
-        results(f"demo-{seed}", {"seed": seed, "decisions": 4_000_000, "evaluations": [record]})
-    told = tables.learned("demo")
-    # Of 3, 4 and 5 the mean is 4 and the standard deviation, with n - 1, is 1.
-    assert "| `easy` | +4.00 ± 1.00 | 61.0 ± 1.0 % |" in told
-    assert "of 3 trained players (seeds 0, 1, 2; 4.0 M decisions each)" in told
-
-
-def test_what_one_trained_player_makes_is_told_with_its_interval(results):
-    record = evaluation_of(3.0, 0.2)
-    results("demo-4", {"seed": 4, "decisions": 4_000_000, "evaluations": [record]})
-    told = tables.learned("demo")
-    assert "| `easy` | +3.00 ± 0.20 |" in told
-    assert "One trained player (seed 4; 4.0 M decisions), over 12,000 duplicate deals" in told
-
-
 @pytest.mark.parametrize("name", ["dqn", "nfsp"])
-def test_recipes_of_compared_ways_of_learning_have_the_settings_compared(name):
+def test_configs_of_compared_ways_of_learning_have_the_settings_compared(name):
     """But for whom they are evaluated against, and for what the algorithm makes no use of."""
-    arm = load_figures().TRAININGS[f"arm_{name}"]
+    arm = figures.TRAININGS[f"arm_{name}"]
     compared, recipe = load_config(arm.recipe, arm.settings), load_config(name)
     evaluation = recipe.evaluation.model_copy(update={"opponents": []})
     unused = {name: getattr(compared.ppo, name) for name in ("ent_coef", "ent_coef_end")}
@@ -282,37 +269,48 @@ def test_recipes_of_compared_ways_of_learning_have_the_settings_compared(name):
 
 
 def test_the_figures_command_knows_every_file_that_a_page_uses(capsys):
-    figures = load_figures()
     assert figures.main(["--list"]) == 0
     known = {line.split()[0] for line in capsys.readouterr().out.splitlines()}
-    for page in [README, *tables.pages()]:
-        for line in page.read_text(encoding="utf-8").splitlines():
-            words = line.removeprefix("<!-- generated: ").removesuffix(" -->").split()
-            if line.startswith("<!-- generated: ") and words[0] in ("strengths", "learned"):
-                assert known >= set(words[1:])
+    used = re.compile(r"^<!-- generated: (?:strengths|learned|exploited) (.*) -->$", re.M)
+    for page in [README, *parts.pages()]:
+        for names in used.findall(page.read_text(encoding="utf-8")):
+            assert known >= set(names.split())
     assert figures.main(["no-such"]) == 2
 
 
-def test_a_figure_is_measured_into_its_file_and_goes_on_where_it_was_stopped(tmp_path, monkeypatch):
-    figures = load_figures()
+def test_a_figure_is_what_its_command_prints_and_continues_where_it_was_stopped(
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr(figures, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(figures, "WORK", tmp_path / "work")
-    figure = figures.Figure("standard", "easy", 40)
-    monkeypatch.setattr(figures, "FIGURES", [figure])
-    stopped = []
+    monkeypatch.setitem(
+        figures.EVALUATIONS, "standard-easy", "standard --opponents easy --deals 40"
+    )
+    asked = []
 
-    def stop(self, first, size, progress=None):
-        if first == 16 and not stopped:
-            stopped.append(True)
+    def call(command, folder):
+        asked.append(command)
+        if len(asked) == 1:
+            (folder / "standard-easy.jsonl").touch()
             raise KeyboardInterrupt
-        return play(self, first, size, progress)
+        return [{"margin": 1.0, "command": command}]
 
-    play = Duel.play
-    monkeypatch.setattr(Duel, "play", stop)
+    monkeypatch.setattr(figures, "call", call)
     assert figures.main(["standard-easy"]) == 130
-    assert not (tmp_path / "results").exists()
     assert figures.main(["standard-easy"]) == 0
+    assert figures.main(["standard-easy"]) == 0  # measured already
+    assert [("--save" in line, "--resume" in line) for line in asked] == [
+        (True, False),
+        (False, True),
+    ]
     record = json.loads((tmp_path / "results" / "standard-easy.json").read_text())
-    assert record["margin"] == evaluate("standard", "easy", "two_player", 40, 0).margin
-    assert record["command"] == figure.command
-    assert "hearts evaluate standard --opponents easy --deals 40 --seed 0" in figure.command
+    command = "hearts evaluate standard --opponents easy --deals 40 --json"
+    assert record == {"margin": 1.0, "command": command}
+
+
+@pytest.mark.slow
+def test_a_figure_runs_the_command_line(tmp_path):
+    (record,) = figures.call(
+        "hearts evaluate standard --opponents easy --deals 16 --json", tmp_path
+    )
+    assert record["deals"] == 16

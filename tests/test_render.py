@@ -17,14 +17,12 @@ from pettingzoo.test import render_test
 
 from hearts_env import Game, HeartsError, Rules, hearts_v0
 from hearts_env.envs import drawing
-from hearts_env.rules.presets import PRESETS
 from hearts_env.views.picture import picture_of
-from tests.lockstep import QUICK, SAMPLE
+from tests.lockstep import GAMES, QUICK, SAMPLE
 from tests.refusals import refused
 from tests.reshuffle import reshuffled
 from tests.slow import few
 
-GAMES = [(name, n) for name, (numbers, _) in PRESETS.items() for n in numbers]
 SVG = "{http://www.w3.org/2000/svg}"
 
 

@@ -16,12 +16,10 @@ import pytest
 from hearts_env import Game, IllegalActionError, Rules, hearts_v0
 from hearts_env.encoders import ENCODERS, FlatEncoder, encode, make_encoder
 from hearts_env.envs.rewards import Rewarder
-from hearts_env.rules.presets import PRESETS
-from tests.lockstep import QUICK
+from tests.lockstep import GAMES, QUICK
 from tests.refusals import refused
 from tests.slow import few
 
-GAMES = [(name, n) for name, (numbers, _) in PRESETS.items() for n in numbers]
 OTHERS = [name for name in ENCODERS if name not in ("flat", "bits")]
 
 

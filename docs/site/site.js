@@ -6,7 +6,7 @@ document.addEventListener("DOMContentLoaded", () => {
   }
   document.querySelector("aside.sidebar-drawer")?.setAttribute("aria-label", "Pages");
   document.querySelector("aside.toc-drawer")?.setAttribute("aria-label", "On this page");
-  for (const box of document.querySelectorAll("pre, .table-wrapper, article table:not([class])")) {
+  for (const box of document.querySelectorAll("pre, .table-wrapper")) {
     if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight) {
       box.tabIndex = 0; // scrolled by the arrow keys
     }

@@ -270,8 +270,8 @@ class Rules:
     def max_margin(self) -> float:
         """The largest possible size of a margin in a deal: others' mean score minus one's own.
 
-        ``reward="margin"`` divides by it, so that rewards lie in [-1, 1]. Derived in the rule book,
-        section "Margins".
+        ``reward="margin"`` divides by it, so that rewards lie in [-1, 1]. It is a bound over all
+        deals of the rules, a revoke included; the comments here derive it.
         """
         points = sorted(self.card_points.get(card, 0) for card in self.deck)
         # How many cards can be taken at most, and how many can be dead.

@@ -1,7 +1,7 @@
 """How the players of the benchmark's fields do against each other, on the tracks' own deals.
 
-They do not change, so the figures are shipped: ``docs/field.py`` played them. A table is of deals,
-not of a version of the protocol: it serves every version that has its deals.
+They do not change, so the figures are shipped: ``bench/benchmark_field.py`` played them. A table is
+of deals, not of a version of the protocol: it serves every version that has its deals.
 """
 
 from __future__ import annotations

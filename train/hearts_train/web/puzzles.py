@@ -3,7 +3,7 @@
 A puzzle is a decision of two-player Hearts with three legal cards or more. Over all worlds that the
 player can think possible, all alike, the mean double-dummy margin of one card is at least two
 points above that of every other; ``standard`` and ``pro`` choose another. `judge` says so, and the
-file that comes with the package holds what ``docs/puzzles.py`` has found.
+file that comes with the package holds what ``bench/make_puzzles.py`` has found.
 
 Levels: 1, the players that know of trump find it; 2, all baselines miss it, and ``champion`` finds
 it; 3, ``champion`` misses it.

@@ -1,7 +1,7 @@
 """Puts the player of a training run into the package, as ``champion`` of a game.
 
     hearts train champion --run runs/champion
-    python docs/ship.py runs/champion two_player champion
+    python bench/ship_champion.py runs/champion two_player champion
 
 The file that comes with the package is the run's, its weights rounded to 16 bits, with the command
 that anybody can give and without the folder that it was given in. The card beside it has the run's
@@ -23,7 +23,7 @@ from hearts_train.learn import runs
 from hearts_train.learn.recipes import load_config
 from hearts_train.learn.report import format_card
 
-IMAGES = Path(__file__).parent / "images"
+IMAGES = Path(__file__).parents[1] / "docs" / "images"
 
 
 def main() -> None:

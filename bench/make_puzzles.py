@@ -1,6 +1,6 @@
 """Finds the puzzles that come with the package, in deals played by its own players.
 
-    python docs/puzzles.py
+    python bench/make_puzzles.py
 
 Deals of the seeds from 0 on are played, by pairs of players in turn; a deal gives one puzzle at
 most. What ``hearts_train.web.puzzles.Judge.judge`` takes for a puzzle is checked twice more: its

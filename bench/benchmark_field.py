@@ -1,6 +1,6 @@
 """Play the fields of the benchmark against themselves, for the cross tables of its reports.
 
-    python docs/field.py [TRACK ...]
+    python bench/benchmark_field.py [TRACK ...]
 
 Every two players of a field meet on the track's own deals; on `classic` and `party-5`, where a deal
 of `pro` takes seconds, on the first of them. What is in the package's file

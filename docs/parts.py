@@ -1,0 +1,567 @@
+"""The generated parts of the documentation, by name: what stands between two marks of a page.
+
+Each function marked with `part` is one; the words after its name are its arguments. Most read files
+in ``docs/results``; ``docs/tables.py`` puts them into the pages.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import json
+import re
+import statistics
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.complexity import COLUMNS as SIZE_COLUMNS
+from bench.complexity import Complexity
+from bench.complexity import rows as size_rows
+from hearts_agents.attackers import METHODS
+from hearts_env import Rules, hearts_v0, kernel
+from hearts_env.cards import DIRECTIONS, MAX_ROTATION, CardPoints
+from hearts_env.encoders import ENCODERS, HistoryEncoder
+from hearts_env.rules import rules as rules_module
+from hearts_env.rules.explain import match_rules, meaning_of
+from hearts_env.rules.presets import PRESETS
+from hearts_env.rules.rules import FIELDS
+from hearts_env.rules.values import MAX_POINTS
+from hearts_env.solve.deal_results import shipped_results
+from hearts_train.command import league_tables
+from hearts_train.measure.attack import TRAINED
+from hearts_train.measure.equity import match_equity
+from hearts_train.measure.field import read_field
+from hearts_train.measure.league_file import read_folder
+from hearts_train.measure.league_table import tables as tables_of
+from hearts_train.measure.protocol import SPLITS, TRACKS
+from hearts_train.measure.shown import (
+    format_interval,  # noqa: F401  templates in the pages use it
+    format_margin,
+)
+
+DOCS = Path(__file__).resolve().parent
+
+PARTS: dict[str, Callable[..., str]] = {}
+"""Generated parts by name; the words after the name are their arguments."""
+
+_BAR = re.compile(r"(?<!\\)\|")
+
+
+def pages() -> list[Path]:
+    """Every page of the documentation that is written by hand, and the tables of results."""
+    built = (DOCS / "_site", DOCS / "reference")
+    return sorted(p for p in DOCS.rglob("*.md") if not any(p.is_relative_to(b) for b in built))
+
+
+def part(function: Callable[..., str]) -> Callable[..., str]:
+    """Make a function a part of that name."""
+    PARTS[function.__name__] = function
+    return function
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A Markdown table; bars in cells are escaped."""
+    lines = [list(head), ["---"] * len(head), *(list(map(str, row)) for row in rows)]
+    return "".join("| " + " | ".join(_BAR.sub(r"\\|", c) for c in line) + " |\n" for line in lines)
+
+
+# ---- rules ---------------------------------------------------------------------------------------
+def show(value: object) -> str:
+    """A field's value in the fewest words that `Rules` would read back."""
+    if isinstance(value, str):
+        return f"`{value}`"
+    if isinstance(value, tuple):
+        return " ".join(map(str, value)) or "none"
+    if isinstance(value, CardPoints):
+        points = dict(value)  # thirteen equal hearts in a word
+        hearts = {points.pop(card) for card in [c for c in points if c[1] == "H"]}
+        words = [f"every heart {worth}" for worth in hearts]
+        return ", ".join(words + [f"{card} {worth}" for card, worth in points.items()])
+    return str(value)
+
+
+def ranks_of(rules: Rules) -> str:
+    """The ranks of the deck if cards are left out and the ranks are the same in each suit."""
+    ranks = {" ".join(c[0] for c in rules.deck if c[1] == suit) for suit in "CDSH"}
+    return ranks.pop() if rules.removed and len(ranks) == 1 else ""
+
+
+def show_deck(rules: Rules) -> str:
+    """The deck of a rule set, in words."""
+    size, ranks = len(rules.deck), ranks_of(rules)
+    if not rules.removed:
+        return str(size)
+    return f"{size}: {ranks} of each suit" if ranks else f"{size}: without {show(rules.removed)}"
+
+
+def show_exchange(rules: Rules) -> str:
+    """The exchange of a rule set, in words."""
+    return f"{rules.pass_count}: {show(rules.pass_rotation)}" if rules.pass_count else "none"
+
+
+@part
+def fields() -> str:
+    """Every field of ``Rules``: values, default, and the meaning that its docstring gives."""
+    rows = []
+    for field in dataclasses.fields(Rules):
+        name, default = field.name, getattr(Rules(), field.name)
+        rows.append([f"`{name}`", field_values(name), show(default), meaning_of(name)])
+    return table(["field", "values", "default", "meaning"], rows)
+
+
+def field_values(name: str) -> str:
+    """What a field may be."""
+    optional = rules_module._OPTIONAL_RANGES
+    if name in rules_module._CHOICES:
+        return ", ".join(show(value) for value in rules_module._CHOICES[name])
+    if name in rules_module._RANGES or name in optional:
+        low, high = {**rules_module._RANGES, **optional}[name]
+        return f"{low:,} to {high:,}" + " or None" * (name in optional)
+    others = {
+        "card_points": f"card → whole number, {-MAX_POINTS:,} to {MAX_POINTS:,}",
+        "removed": "cards",
+        "pass_rotation": f"1 to {MAX_ROTATION} of " + ", ".join(f"`{word}`" for word in DIRECTIONS),
+    }
+    return others.get(name, "True, False")
+
+
+@part
+def presets() -> str:
+    """Every preset in one line, as it is for the number of players that it is made with."""
+    rows = []
+    for name, (numbers, _) in PRESETS.items():
+        rules = Rules.preset(name)
+        ends = f"chips, `{rules.settlement}`, stake {rules.stake}"
+        if rules.settlement == "points":
+            ends = f"{rules.end_score} {rules.end_when}"
+        rows.append(
+            [
+                f"`{name}`",
+                str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}",
+                show_deck(rules),
+                rules.hand_size,
+                rules.kitty_size,
+                show(rules.trump) if rules.trump else "none",
+                show(rules.card_points),
+                f"`{rules.moon}`" + (f" {rules.moon_points}" if rules.moon != "none" else ""),
+                show_exchange(rules),
+                ends,
+            ]
+        )
+    head = ["preset", "players", "deck", "hand", "kitty", "trump", "points", "moon", "exchange"]
+    return table([*head, "match"], rows)
+
+
+@part
+def options(*names: str) -> str:
+    """The fields in which some presets differ from a plain ``Rules()``, side by side."""
+    all_rules = [Rules.preset(name) for name in names]
+    rows = []
+    for field in FIELDS:
+        values = [show(getattr(rules, field)) for rules in all_rules]
+        default = show(getattr(Rules(), field))
+        if field == "removed":
+            values = [
+                f"all but {ranks_of(r)}" if ranks_of(r) else show(r.removed) for r in all_rules
+            ]
+        if set(values) != {default}:
+            rows.append([f"`{field}`", *values, default])
+    return table(["field", *(f"`{name}`" for name in names), "default"], rows)
+
+
+@part
+def players(*names: str) -> str:
+    """What depends on the number of players, for the presets of one family."""
+    rows = []
+    for name in names:
+        for number in PRESETS[name][0]:
+            r = Rules.preset(name, number)
+            sizes = [show_deck(r), r.hand_size, r.kitty_size, show_exchange(r)]
+            rows.append([f"`{name}`", number, *sizes, f"{r.max_margin:g}"])
+    return table(["preset", "players", "deck", "hand", "kitty", "exchange", "`max_margin`"], rows)
+
+
+@part
+def match(*names: str) -> str:
+    """How a match of some presets ends, in one paragraph that holds for all of them."""
+    texts = {
+        " ".join(rule.sentence for rule in match_rules(Rules.preset(name, number)))
+        for name in names
+        for number in PRESETS[name][0]
+    }
+    if len(texts) > 1:
+        raise SystemExit(f"match: {', '.join(names)} end in different ways; give each a part")
+    return textwrap.fill("**The match.** " + texts.pop(), 100, break_on_hyphens=False) + "\n"
+
+
+# ---- arrays --------------------------------------------------------------------------------------
+@part
+def state() -> str:
+    """The layout of a state."""
+    rows = [
+        [
+            f"`{f.name}`",
+            f"{f.start} + {kernel.SEAT} p" if f.is_seats else f.start,
+            f.meaning,
+            "" if f.empty is None else f.empty,
+            f.who,
+        ]
+        for f in kernel.STATE
+    ]
+    sizes = ", ".join(
+        f"{8 * Rules.preset(name).state_size} bytes in `{name}`"
+        for name in ("mini", "two_player", "classic")
+    )
+    return (
+        f"Seat p's fields follow those of seat p - 1, {kernel.SEAT} numbers a seat. Then comes the "
+        f"history, {kernel.PLAYS_A_WORD} plays a word, card + 64 x seat in {kernel.PLAY_BITS} bits "
+        "each, the first play lowest; all may know it. A game's state takes "
+        f"{sizes}.\n\n" + table(["field", "place", "meaning", "empty", "who may know"], rows)
+    )
+
+
+@part
+def encoder(name: str, preset: str) -> str:
+    """The places of an encoder's observation of a preset."""
+    made, rules = ENCODERS[name], Rules.preset(preset)
+    space = made.space(rules)
+    text = f"`{preset}`: shape `{space.shape}`, `{space.dtype}`.\n\n"
+    places: list[tuple[str, int, str]] = []
+    if isinstance(made, HistoryEncoder):  # rows and columns
+        places = list(made.columns(rules))
+        kinds = [(str(i), f"`{kind}`", told) for i, (kind, told) in enumerate(made.rows(rules))]
+        plays = "a card played, in order; zeros where none has been played yet"
+        kinds.append((f"{len(kinds)} to {space.shape[0] - 1}", "`play`", plays))
+        text += table(["row", "kind", "meaning"], kinds) + "\n"
+    else:
+        assert hasattr(made, "blocks"), f"{name} has no places"
+        places = [(block.name, block.size, block.meaning) for block in made.blocks(rules)]
+    starts = np.cumsum([0, *(size for _, size, _ in places)])
+    assert starts[-1] == space.shape[-1], f"{name} of {preset} has no such table"
+    head = ["columns" if isinstance(made, HistoryEncoder) else "name", "start", "size", "meaning"]
+    rows = zip(places, starts[:-1], strict=True)
+    return text + table(head, ([f"`{n}`", start, size, told] for (n, size, told), start in rows))
+
+
+@part
+def sizes() -> str:
+    """The shape of every encoder's observation under some presets."""
+    rows = []
+    for preset in ("two_player", "mini", "micro", "classic", "kitty", "hoyle"):
+        numbers, _ = PRESETS[preset]
+        for number in dict.fromkeys((numbers[0], numbers[-1])):
+            rules = Rules.preset(preset, number)
+            shapes = ["x".join(map(str, e.space(rules).shape)) for e in ENCODERS.values()]
+            rows.append([f"`{preset}`", number, *shapes])
+    return table(["preset", "players", *(f"`{name}`" for name in ENCODERS)], rows)
+
+
+@part
+def game_page(*heading: str) -> str:
+    """A section of the environment's page, the docstring of ``hearts_v0``, by its heading."""
+    page = f"\n{inspect.getdoc(hearts_v0)}\n"
+    start = f"# {' '.join(heading)}\n"
+    _, _, section = page.partition(f"\n#{start}" if heading != ("Hearts",) else f"\n{start}")
+    if not section:
+        raise SystemExit(f"hearts_v0: its page has no section {' '.join(heading)!r}")
+    return section.partition("\n## ")[0].strip() + "\n"
+
+
+# ---- files of results ----------------------------------------------------------------------------
+def results(pattern: str) -> list[Any]:
+    """What the files of results of this name hold, or of all that fit a pattern; [] without any."""
+    found = sorted((DOCS / "results").glob(f"{pattern}.json"))
+    return [json.loads(path.read_text(encoding="utf-8")) for path in found]
+
+
+def interval(record: dict[str, Any]) -> str:
+    """Like ``+2.13 ± 0.03``."""
+    return format_margin(record["margin"], record["ci95"])
+
+
+def percent(record: dict[str, Any]) -> str:
+    """A share with its 95 % interval, like ``94.3 (92.7 to 95.6)``."""
+    low, high = record["ci95"]
+    return f"{record['share']:.1%} ({low:.1%} to {high:.1%})"
+
+
+def spread(values: Sequence[float], form: str, unit: str = "") -> str:
+    """Mean and standard deviation; of a single value the value."""
+    mean = f"{statistics.fmean(values):{form}}"
+    if len(values) < 2:
+        return mean + unit
+    return f"{mean} ± {statistics.stdev(values):{form.lstrip('+')}}{unit}"
+
+
+def points(value: float) -> str:
+    """An exploitability, a small one to four places."""
+    if value < 0.001:
+        return f"{max(value, 0.0):.0e}"
+    return f"{value:.{4 if value < 0.01 else 3}f}"
+
+
+@part
+def rows(source: str, *template: str) -> str:
+    """A table of records in files of results, by its template in the page.
+
+    ``rows FILE[.key ...] [if CONDITION]``, then the head of the table, then one or more rows: what
+    stands in braces is Python, in which the fields of a record have their names, and `row` is all
+    of it. FILE may be several, with commas between.
+    """
+    source, _, condition = source.partition(" if ")
+    files, *keys = source.split(".")
+    records = [record for file in files.split(",") for record in results(file)]
+    if not records:
+        return f"Not measured yet: `python docs/figures.py {files}`.\n"
+    for key in keys:
+        records = [below for record in records for below in listed(record[key])]
+    head, *forms = template
+    cells = "|" + " --- |" * (head.count("|") - 1)
+    lines = [head, cells]
+    for record in records:
+        names = {**record, "row": record}
+        if not condition or eval(condition, globals(), names):
+            lines += [str(eval(f'f"""{form}"""', globals(), names)) for form in forms]
+    return "\n".join(lines) + "\n"
+
+
+def listed(found: Any) -> list[Any]:
+    """The records below a key: of a dictionary its values, each with its name; of one, itself."""
+    if isinstance(found, list):
+        return found
+    if all(isinstance(value, dict) for value in found.values()):
+        return [value | {"name": name} for name, value in found.items()]
+    return [found]
+
+
+@part
+def strengths(*names: str) -> str:
+    """Margins of one player over another, each from a file of results."""
+    form = "| `{agent}` | `{opponent}` | {interval(row)} | {deals:,} |"
+    return rows(",".join(names), "| player | against | margin | duplicate deals |", form)
+
+
+@part
+def learned(recipe: str) -> str:
+    """What the players of a config make, over the seeds that were trained."""
+    runs = results(f"{recipe}-[0-9]*")
+    if not runs:
+        return f"Not measured yet: `python docs/figures.py {recipe}`.\n"
+    first, trained = runs[0]["evaluations"][0], f"{runs[0]['decisions'] / 1e6:.1f} M decisions"
+    deals = f"over {first['deals']:,} duplicate deals"
+    rows = []
+    for place, first in enumerate(runs[0]["evaluations"]):
+        records = [run["evaluations"][place] for run in runs]
+        margin = spread([record["margin"] for record in records], "+.2f")
+        won = spread([100 * record["won"] for record in records], ".1f", " %")
+        rows.append([f"`{first['opponent']}`", margin, won])
+    seeds = ", ".join(str(run["seed"]) for run in runs)
+    return (
+        table(["against", "margin", "deals won"], rows)
+        + f"\nMean ± standard deviation of {len(runs)} trained players (seeds {seeds}; {trained} "
+        f"each),\neach {deals}.\n"
+    )
+
+
+ARMS = {
+    "plain": "PPO of both seats",
+    "entropy": "the same with 17 times the entropy bonus",
+    "average": "and the average of the weights",
+    "magnet": "and a pull towards that average",
+    "maskable": "MaskablePPO of one seat against its snapshots",
+    "nfsp": "NFSP: the average of best responses",
+    "monte_carlo": "Deep Monte Carlo",
+    "dqn": "DQN, double",
+}
+"""Ways of learning ``mini``, as in docs/figures.py."""
+
+
+@part
+def arms() -> str:
+    """What ways of learning the five-card game come to with the same budget, over seeds."""
+    rows, runs = [], []
+    for arm, meaning in ARMS.items():
+        found = results(f"arm_{arm}-[0-9]*")
+        if not found:
+            rows.append([meaning, "not measured yet", "", "", "", "0"])
+            continue
+        last = [run["exploitability"][-1] for run in found]
+        drawn = [row["drawn"] for row in last if "drawn" in row]
+        figures = [
+            spread(drawn, ".3f") if drawn else "",
+            spread([row["preferred"] for row in last], ".3f"),
+            spread([run["evaluations"][0]["margin"] for run in found], "+.2f"),
+            spread([run["seconds"] / 60 for run in found], ".1f"),
+        ]
+        rows.append([meaning, *figures, str(len(found))])
+        runs += found
+    text = table(["", "drawn", "preferred", "over `pimc`", "minutes", "seeds"], rows)
+    if not runs:
+        return text
+    deals = runs[0]["evaluations"][0]["deals"]
+    return text + (
+        f"\nMean ± standard deviation over seeds, {runs[0]['decisions'] / 1e6:.0f} M decisions "
+        f"each; margins over {deals:,}\nduplicate deals (`python docs/figures.py arm_dqn ...`). "
+        "Minutes count the exact evaluations, on cores\nthat had other work too.\n"
+    )
+
+
+@part
+def exploited(name: str) -> str:
+    """The exact exploitability of some players of the small decks."""
+    (record,) = results(name)
+    found = {
+        (row["agent"], row["rules"]): points(row["exploitability"])
+        for row in record["commands"][0]["results"]
+    }
+    agents, decks = (list(dict.fromkeys(names)) for names in zip(*found, strict=True))
+    rows = [[f"`{agent}`", *(found[agent, deck] for deck in decks)] for agent in agents]
+    return table(["", *(f"`{deck}`" for deck in decks)], rows)
+
+
+@part
+def endgames_lost() -> str:
+    """What a best response wins in the last tricks."""
+    (record,) = results("endgame")
+    deals = record["commands"][0]["results"]
+    rows = []
+    for agent in deals[0]["agents"]:
+        values = [deal["agents"][agent] for deal in deals]
+        half = 1.96 * statistics.stdev(values) / len(values) ** 0.5
+        rows.append([f"`{agent}`", f"{statistics.fmean(values):.2f} ± {half:.2f}"])
+    return table(["player", "exploitability in the last four tricks"], rows)
+
+
+SIZED = ("two_player", "mini", "micro", "classic", "party players=3", "party players=7", "hoyle")
+"""The games of the table of sizes; its command has all."""
+
+
+@part
+def game_sizes(*names: str) -> str:
+    """How large some games are."""
+    (record,) = results("complexity")
+    found = [Complexity.of(row) for row in record["commands"][0]["results"]]
+    rows = [[f"`{row[0]}`", *row[1:]] for row in size_rows(found) if row[0] in (names or SIZED)]
+    return table(SIZE_COLUMNS, rows)
+
+
+@part
+def attackers() -> str:
+    """The attackers and what they do."""
+    rows = [[f"`{name}`", method.meaning] for name, method in METHODS.items()]
+    rows.append([f"`{TRAINED}`", "a network, trained against the frozen agent and nobody else"])
+    return table(["attacker", "plays"], rows)
+
+
+@part
+def attacked(name: str) -> str:
+    """What attackers win from the players in the files of results of this name, or beginning so."""
+    records = [
+        command["results"]
+        for file in results(f"attack-{name}")
+        for command in file["commands"]
+        if "gains" in command["results"]
+    ]
+    if not records:
+        return f"Not measured yet: `python docs/figures.py attack-{name}`.\n"
+    found = {gain["attacker"] for record in records for gain in record["gains"]}
+    words = [word for word in (*METHODS, TRAINED) if word in found]
+    is_exact = records[0]["exploitability"] is not None
+    rows = []
+    for record in records:
+        gains = {gain["attacker"]: gain_of(gain) for gain in record["gains"]}
+        last = points(record["exploitability"]) if is_exact else f"{record['gains'][0]['deals']:,}"
+        agent = record["agent"].removeprefix("../")
+        rows.append([f"`{agent}`", *(gains.get(word, "") for word in words), last])
+    last = "best response" if is_exact else "duplicate deals"
+    return table(["attacked", *(f"`{word}`" for word in words), last], rows)
+
+
+def gain_of(gain: dict[str, Any]) -> str:
+    """What an attacker wins, with its interval or its share of what a best response wins."""
+    if gain["ci95"] is not None:
+        return interval(gain)
+    share = f" ({gain['ratio']:.0%})" if gain["ratio"] is not None and gain["ratio"] > 0 else ""
+    return f"{gain['margin']:+.3f}{share}"
+
+
+@part
+def benchmark_tracks() -> str:
+    """The tracks of HeartsBench and their fields."""
+    rows = [
+        [
+            f"`{track.name}`",
+            f"`{track.rules}`",
+            f"{track.deals:,}",
+            ", ".join(f"`{name}`" for name in track.field),
+            "exact" if track.is_exact else "",
+        ]
+        for track in TRACKS.values()
+    ]
+    return table(["track", "rules", "duplicate deals", "field", "exploitability"], rows)
+
+
+@part
+def benchmark_deals() -> str:
+    """The seeds of HeartsBench's deals, and their SHA-256."""
+    rows = [
+        [f"`{track.name}`", split, track.seed(split), f"`{track.digest(split)}`"]
+        for track in TRACKS.values()
+        for split in SPLITS
+    ]
+    return table(["track", "split", "seed", "SHA-256"], rows)
+
+
+@part
+def benchmark_field(track: str, split: str, *of: str) -> str:
+    """The margins of a track's players, or of some, over each other."""
+    names = TRACKS[track].field
+    played = {(p["agent"], p["opponent"]): p for p in read_field()[f"{track} {split}"]["pairings"]}
+    rows = [
+        [f"`{one}`", *("" if one == other else interval(played[one, other]) for other in names)]
+        for one in of or names
+    ]
+    return table(["margin of", *(f"over `{name}`" for name in names)], rows)
+
+
+@part
+def match_chances(preset: str, step: str) -> str:
+    """The chance to win a match between two ``pimc``, own total down, the other's across."""
+    rules = Rules.preset(preset)
+    totals = np.arange(0, rules.end_score, int(step))
+    chances = match_equity(rules, shipped_results(rules)).grid(totals)
+    rows = [
+        [f"**{own}**", *(f"{chance:.3f}" for chance in row)]
+        for own, row in zip(totals, chances, strict=True)
+    ]
+    return table(["own total", *map(str, totals)], rows)
+
+
+@functools.cache
+def leagues(folder: Path) -> dict[str, dict[str, Any]]:
+    """The tables of the league in a folder, by game; empty without one."""
+    if not (folder / "league.json").exists():
+        return {}
+    return {record["result"]["game"]: record for record in tables_of(read_folder(folder))}
+
+
+@part
+def league(game: str) -> str:
+    """Standings and remarks of a game of the league."""
+    record = leagues(DOCS / "results" / "league").get(game)
+    if record is None or not record["result"]["standings"]:
+        return "Not measured yet: `python docs/figures.py league`.\n"
+    result = record["result"]
+    remarks = "".join(f"- {line}\n" for line in league_tables.remarks(result))
+    return "\n".join(
+        [
+            f"Duplicate deals: {league_tables.pairs_told(result)}.\n",
+            table(*league_tables.standings(record)),
+            *([remarks] if remarks else []),
+        ]
+    )
