@@ -14,8 +14,8 @@ import time
 from collections.abc import Sequence
 
 from bench import harness
+from hearts_train.learn.config_files import load_config
 from hearts_train.learn.learner import Learner
-from hearts_train.learn.recipes import load_config
 from hearts_train.learn.training import make_learner
 
 ONE = ("threads=1",)

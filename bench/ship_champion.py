@@ -20,7 +20,7 @@ from hearts_agents.models.checkpoint import read_checkpoint, save_checkpoint
 from hearts_env.support.files import write_whole
 from hearts_train.console import note
 from hearts_train.learn import runs
-from hearts_train.learn.recipes import load_config
+from hearts_train.learn.config_files import load_config
 from hearts_train.learn.report import format_card
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"

@@ -261,8 +261,8 @@ TRAININGS = {
 def train(figure: str, seed: int) -> None:
     """Train a config for its budget in decisions, evaluate the player, and write its file."""
     from hearts_train.command.reports import evaluate_against
+    from hearts_train.learn.config_files import load_config
     from hearts_train.learn.log import read_metrics
-    from hearts_train.learn.recipes import load_config
     from hearts_train.learn.training import train as train_player
 
     training, name = TRAININGS[figure], f"{figure}-{seed}"

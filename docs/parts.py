@@ -34,7 +34,7 @@ from hearts_env.rules.values import MAX_POINTS
 from hearts_env.solve.deal_results import shipped_results
 from hearts_train.command import league_tables
 from hearts_train.measure.attack import TRAINED
-from hearts_train.measure.equity import match_equity
+from hearts_train.measure.equity import MatchEquity
 from hearts_train.measure.field import read_field
 from hearts_train.measure.league_file import read_folder
 from hearts_train.measure.league_table import tables as tables_of
@@ -534,7 +534,7 @@ def match_chances(preset: str, step: str) -> str:
     """The chance to win a match between two ``pimc``, own total down, the other's across."""
     rules = Rules.preset(preset)
     totals = np.arange(0, rules.end_score, int(step))
-    chances = match_equity(rules, shipped_results(rules)).grid(totals)
+    chances = MatchEquity(rules, shipped_results(rules)).grid(totals)
     rows = [
         [f"**{own}**", *(f"{chance:.3f}" for chance in row)]
         for own, row in zip(totals, chances, strict=True)

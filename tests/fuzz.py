@@ -52,7 +52,7 @@ from hearts_env.support.errors import MOST_TOLD
 from hearts_train.command.replay import read_games
 from hearts_train.learn import log, runs
 from hearts_train.learn.config import TrainConfig
-from hearts_train.learn.recipes import load_config, shipped_configs
+from hearts_train.learn.config_files import load_config, shipped_configs
 from hearts_train.measure import records
 from hearts_train.measure.duel import Block
 from tests.verification import section, write_page

@@ -85,7 +85,7 @@ def check_lines(path: Path) -> int:
 TRAIN = """
 import sys
 from pathlib import Path
-from hearts_train.learn.recipes import load_config
+from hearts_train.learn.config_files import load_config
 from hearts_train.learn.training import train
 from hearts_train.learn import runs
 folder, config = map(Path, sys.argv[1:])

@@ -293,7 +293,7 @@ def test_asking_for_a_player_leaves_the_agent_as_it_was():
 
 
 @pytest.mark.parametrize(
-    "name", ["champion", "champion?search=2", "champion?endgame_tricks=2", "pimc"]
+    "name", ["champion", "champion?search=2", "champion?endgame_tricks=2", "pimc", "standard"]
 )
 def test_who_is_not_to_move_gets_no_card(name):
     game = Game.deal("two_player", 4)
@@ -301,7 +301,9 @@ def test_who_is_not_to_move_gets_no_card(name):
         make_agent(name).act(game.view(1 - game.player))
 
 
-@pytest.mark.parametrize("name", ["champion", "champion?search=2", "champion?endgame_tricks=2"])
+@pytest.mark.parametrize(
+    "name", ["champion", "champion?search=2", "champion?endgame_tricks=2", "pro"]
+)
 def test_of_no_views_there_are_no_cards(name):
     views = BatchGame("mini", 3, seed=1).views(games=np.empty(0, np.int64))
     assert make_agent(name).act_batch(views).shape == (0,)

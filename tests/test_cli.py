@@ -28,7 +28,7 @@ from hearts_env.support.interrupts import held_interrupt
 from hearts_train import console
 from hearts_train.command.cardtext import CardText
 from hearts_train.command.cli import app
-from hearts_train.learn.recipes import shipped_configs
+from hearts_train.learn.config_files import shipped_configs
 from hearts_train.screen import progress
 from tests.refusals import mistake
 from tests.slow import few

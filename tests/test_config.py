@@ -13,15 +13,15 @@ import yaml
 
 from hearts_env import HeartsError
 from hearts_train.learn.config import ALGORITHMS, OF_VALUES, SELF, ConfigError, Name, TrainConfig
-from hearts_train.learn.learner import Learner
-from hearts_train.learn.ppo import PPOLearner
-from hearts_train.learn.recipes import (
+from hearts_train.learn.config_files import (
     RENAMED,
     load_config,
     make_config,
     shipped_configs,
     with_present_names,
 )
+from hearts_train.learn.learner import Learner
+from hearts_train.learn.ppo import PPOLearner
 from tests.refusals import refused
 
 
@@ -57,10 +57,6 @@ def test_shipped_recipes_load_by_name_and_say_only_what_differs(name):
     compare(stated, defaults, "")
 
 
-def test_recipes_are_shipped():
-    assert {"demo", "mini", "smoke"} <= set(shipped_configs())
-
-
 def test_demo_never_trains_against_pro():
     config = load_config("demo")
     assert not [name for name in config.opponents if name.startswith("pro")]
@@ -93,11 +89,8 @@ def test_overrides_are_yaml_and_go_into_lists():
         ("sede=1", ["'sede'", "'seed'"]),
         ("schedule.0.unti=1", ["schedule.0.unti", "'until'"]),
         ("ppo.learning_rate=-1", ["ppo.learning_rate", "-1", "0"]),
-        ("ppo.learning_rate=1e38", ["ppo.learning_rate", "1000000"]),
         ("ppo.magnet_coef_end=0.1", ["ppo.magnet_coef", "average"]),
-        ("self_play.keep=100000", ["self_play.keep", "1000"]),
         ("ppo.num_epochs=2.5", ["ppo.num_epochs", "2.5"]),
-        ("evaluation.final_deals=1000000000000", ["evaluation.final_deals", "10000000"]),
         ("ppo.gamma=.nan", ["ppo.gamma", "nan"]),
         ("env.reward=margins", ["env.reward", "'margins'", "'margin'"]),
         ("env.seat=left", ["env.seat", "'left'", "random"]),
@@ -115,7 +108,6 @@ def test_overrides_are_yaml_and_go_into_lists():
         ("seed", ["--set", "key.sub=value"]),
         ("seed=[", ["--set seed", "YAML"]),
         ("seed.x.y=1", ["seed"]),
-        ("schedule.²=1", ["schedule.²", "0 to 0"]),
         ("schedule.٠=1", ["schedule.٠", "0 to 0"]),
         pytest.param(f"schedule.{'1' * 150}=1", ["0 to 0"], id="long place"),
         pytest.param(f"schedule.{'1.' * 5000}=1", ["setting"], id="long key"),
@@ -146,20 +138,14 @@ def test_unknown_recipe_names_the_nearest():
     [
         ("name: a\nseed: 2026-13-40\n", ["line 2", "'2026-13-40'", "timestamp"]),
         ("seed: 0x_\n", ["line 1", "'0x_'", "int"]),
-        ("seed: 0b_\n", ["line 1", "'0b_'", "int"]),
         ("name: !!timestamp today\n", ["line 1", "'today'", "timestamp"]),
-        ("seed: !!int x\n", ["line 1", "'x'", "int"]),
-        ("seed: !!float x\n", ["line 1", "'x'", "float"]),
         ("seed: !!bool x\n", ["line 1", "'x'", "bool"]),
         pytest.param(f"env: {{seat: 0x{'f' * 5000}}}", ["line 1", "int"], id="seat"),
         ("env: !!map [a]\n", ["YAML"]),
-        ("env: !!set [a]\n", ["YAML"]),
         pytest.param("seed: " + "9" * 5000, ["line 1", "int"], id="long"),
-        pytest.param("seed: 0x" + "f" * 5000, ["line 1", "int"], id="hexadecimal"),
         pytest.param("seed: " + "[" * 5000, ["line 1", "nested"], id="deep"),
         pytest.param("seed: 1 #" + "x" * 200_000, ["100,000"], id="large"),
         ("seed: 1\nseed: 2\n", ["line 2", "'seed'"]),
-        ("seed: [1\n", ["YAML"]),
         ("- seed\n", ["key: value"]),
         ("seed: !!python/object/apply:os.getcwd []\n", ["YAML"]),
         ("{[1]: 2}\n", ["key"]),

@@ -16,20 +16,19 @@ from hearts_env.encoders import make_encoder
 from hearts_env.solve.best_response import exploit
 from hearts_env.support.errors import HeartsError
 from hearts_train.learn.config import ConfigError
+from hearts_train.learn.config_files import make_config
 from hearts_train.learn.dqn import DQNLearner, transitions
 from hearts_train.learn.games import END, PENDING
 from hearts_train.learn.log import read_metrics
 from hearts_train.learn.monte_carlo import epsilon_greedy
 from hearts_train.learn.nfsp import NFSPLearner, draw_responses
 from hearts_train.learn.ppo_kernel import FIGURES
-from hearts_train.learn.recipes import make_config
 from hearts_train.learn.replay import Column, Memory, Reservoir, seen
 from hearts_train.learn.report import curves
 from hearts_train.learn.runs import find_runs
 from hearts_train.learn.training import Trainer, make_learner, train
 from hearts_train.measure.evaluation import evaluate
 from tests.refusals import refused
-from tests.slow import few
 
 RECIPE: dict[str, Any] = {
     "algorithm": "dqn",
@@ -217,36 +216,6 @@ def test_targets_are_those_of_double_q_learning_over_legal_actions():
     assert illegal > 20
 
 
-def test_the_gradient_is_that_of_the_squared_error():
-    made = learner()
-    made.update()
-    places = np.arange(40)
-    sums = made._gradient(0, places, 80, made._clip())
-    found = made.replicas.gradients[0].clone()
-    rows = made.memory.read(places)
-    values, _ = made._forward(made.network, torch.from_numpy(rows["seen"]))
-    chosen = values[torch.arange(40), torch.from_numpy(rows["actions"]).long()]
-    loss = ((chosen - made._targets(0, rows)) ** 2).sum()
-    made.replicas.gradients[0].zero_()
-    (loss / 80).backward()
-    torch.testing.assert_close(found, made.replicas.gradients[0])
-    assert sums[FIGURES.index("value_loss")] == pytest.approx(float(loss.detach()), rel=1e-5)
-
-
-def test_the_target_network_is_copied_now_and_then():
-    made = learner(dqn=RECIPE["dqn"] | {"target_every": 3})
-    made.warm_up()
-    copies = [made.target.weights.clone()]
-    for step in range(1, 8):
-        made.replicas.gradients[0].fill_(1.0)
-        made._step(0.1)
-        assert torch.equal(made.target.weights, made.replicas.weights) == (step % 3 == 0)
-        if step % 3 == 0:
-            copies.append(made.target.weights.clone())
-    assert not torch.equal(copies[0], copies[1])
-    assert not torch.equal(copies[1], copies[2])
-
-
 # ---- neural fictitious self-play -----------------------------------------------------------------
 def test_seats_are_drawn_by_deal_and_stay_what_they_are():
     deals = np.arange(20_000) * 7919 + 3
@@ -334,43 +303,6 @@ def assert_same(made: DQNLearner, other: DQNLearner) -> None:
     assert ours.keys() == theirs.keys()
     for name, array in ours.items():
         np.testing.assert_array_equal(array, theirs[name], err_msg=name)
-
-
-@pytest.mark.parametrize("algorithm", ["dqn", "nfsp"])
-@few(
-    "rules",
-    ["two_player", "classic", "mini"],
-    ["mini"],
-    ids=["two players", "four, who pass", "mini"],
-)
-def test_only_legal_actions_are_done_and_remembered(algorithm, rules):
-    made = learner(algorithm, **SMALL | {"env": {"rules": rules, "num_envs": 12}, "threads": 2})
-    made.warm_up()
-    take_in, remembered = made._take_in, []
-
-    def checked(ready: list[Any]) -> Any:
-        """Before the decisions that are learnt from are dropped."""
-        figures, kept = take_in(ready), made.memory.read(np.arange(len(made.memory)))
-        parts = list(zip(made.games, ready, strict=True))
-        masks = np.concatenate([games.rows.masks[rows] for games, rows in parts])
-        newest = kept["actions"][sum(remembered) :]
-        assert len(newest) == len(masks)
-        assert masks[np.arange(len(masks)), newest].all()
-        for games in made.games:
-            rows = np.arange(games.size)
-            assert games.rows.masks[rows, games.rows.actions[rows]].all()
-        remembered.append(len(newest))
-        return figures
-
-    with patch.object(made, "_take_in", checked):
-        for _ in range(10):
-            made.update()
-    assert sum(remembered) == len(made.memory) > 300
-    if algorithm == "nfsp":
-        kept = made.reservoir.read(np.arange(len(made.reservoir)))
-        assert kept["legal"][np.arange(len(made.reservoir)), kept["actions"]].all()
-    kept = made.memory.read(np.arange(len(made.memory)))
-    assert kept["legal_next"].any(1).all()
 
 
 @pytest.mark.parametrize("algorithm", ["dqn", "nfsp"])
@@ -462,7 +394,7 @@ def test_past_snapshots_play_as_the_player_does(algorithm, is_mixed):
     """A softmax of action values would play nearly at random."""
     made = learner(algorithm, self_play={"latest_share": 0.5, "keep": 1, "keep_every": 1})
     made.update()
-    past = made.pasts[0].agents[1]
+    past = made.opponents[0].snapshots[1]
     views = made.games[0].batch.views(np.arange(64))
     is_same = np.array_equal(past.act_batch(views), made.agent().act_batch(views))
     assert is_same != is_mixed

@@ -10,7 +10,7 @@ from hearts_agents import make_agent
 from hearts_env import BatchView, Game, HeartsError, Rules
 from hearts_env.cards import mask_of
 from hearts_env.solve.beliefs import belief
-from hearts_env.solve.best_response import best_response, exploit
+from hearts_env.solve.best_response import best_response
 from hearts_env.solve.endgame import Endgame
 from hearts_env.solve.equilibrium import solve
 from hearts_env.solve.linear import solve_linear
@@ -100,37 +100,6 @@ def test_the_linear_program_and_regrets_agree() -> None:
         assert np.isclose(sum(shares), 1)
         mean = sum(hand.share * hand.value for hand in found.hand_values(0))
         assert np.isclose(mean, found.value)
-
-
-def test_the_last_trick_is_worth_what_it_is() -> None:
-    """Nobody chooses any more: the value is the mean margin over the pairs of hands."""
-    game = played("mini", 2, 8)
-    end = Endgame(game)
-    margins = []
-    for hand0, hand1 in end.deals:
-        hands = [
-            [c for i, c in enumerate(game.rules.deck) if int(h) >> i & 1] for h in (hand0, hand1)
-        ]
-        other = Game("mini", hands, deal_number=game.deal_number, dealer=game.dealer)
-        for _, card in game.history:
-            other.play(card)
-        while not other.is_over:
-            other.play(other.legal_actions()[0])
-        margins.append(other.margins()[0])
-    assert len(set(margins)) > 1
-    assert np.isclose(solve(end, target=1.0).value, np.mean(margins))
-
-
-@pytest.mark.slow
-def test_four_tricks_of_the_full_game() -> None:
-    pro = make_agent("pro", seed=0)
-    for seed in range(3):
-        game = played("two_player", seed, 18, "pro")
-        end = Endgame(game, (pro.action_probs, pro.action_probs), epsilon=0.1)
-        assert end.tricks_left == 4
-        found = solve(end, target=0.01)
-        assert found.exploitability < 0.01
-        assert exploit(pro, end).exploitability >= -1e-9
 
 
 def test_the_end_can_begin_within_a_trick() -> None:

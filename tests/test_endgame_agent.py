@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import pickle
 
 import numpy as np
@@ -126,8 +127,8 @@ def test_copies_draw_the_same_and_remember_nothing() -> None:
 
 
 def test_whole_deals_follow_from_the_seed() -> None:
-    def played(seed: int) -> list[tuple[int, str]]:
-        player, cards = make_agent("champion?endgame_tricks=3", seed=seed), []
+    def played(seed: int, search: str = "") -> list[tuple[int, str]]:
+        player, cards = make_agent(f"champion?endgame_tricks=3{search}", seed=seed), []
         for number in range(5):
             game = Game.deal("mini", number)
             while game.player is not None:
@@ -136,6 +137,7 @@ def test_whole_deals_follow_from_the_seed() -> None:
         return cards
 
     assert played(1) == played(1) != played(2)
+    assert played(1, "&search=4&match=true") != played(1)
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,45 +148,22 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(agent._solved) == 1
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("champion?endgame_tricks=0", "endgame_tricks"),
-        ("champion?endgame_tricks=5", "endgame_tricks"),
-        ("champion?endgame_tricks=two", "endgame_tricks"),
-    ],
-)
-def test_numbers_of_tricks_that_cannot_be_solved(name: str, words: str) -> None:
-    with refused(HeartsError, words):
-        make_agent(name)
-
-
-def test_the_last_tricks_may_be_all_of_them() -> None:
-    agent = EndgameAgent(policy("micro", seed=1), 4, seed=1)
-    for seed in range(4):
-        game = Game.deal("micro", seed)
-        while game.player is not None:
-            game.play(agent.act(game.view(game.player)))
-
-
 def test_deals_that_only_the_kitty_tells_apart_have_solutions_of_their_own() -> None:
     rules = Rules.preset("micro").replace(kitty_to="first_trick")
-    agent = EndgameAgent(policy(rules, seed=1), 2, seed=1)
-    for seed in range(12):
+    for tricks, seed in itertools.product((2, 4), range(12)):  # the last tricks may be all
+        agent = EndgameAgent(policy(rules, seed=1), tricks, seed=1)
         game = Game.deal(rules, seed)
         while game.player is not None:
             game.play(agent.act(game.view(game.player)))
 
 
-def test_it_solves_after_a_search() -> None:
-    agent = make_agent("champion?search=4&endgame_tricks=2&match=true", seed=1)
-    game = Game.deal("two_player", 3)
-    while game.player is not None:
-        game.play(agent.act(game.view(game.player)))
-
-
 def test_what_cannot_work_is_refused_before_the_deal() -> None:
     network = policy("mini")
+    for tricks in ("0", "5", "two"):
+        with refused(HeartsError, "endgame_tricks"):
+            make_agent(f"champion?endgame_tricks={tricks}")
+    with refused(HeartsError, "endings", hint="endgame_tricks"):
+        make_agent("champion?endings=2")
     with refused(HeartsError, "epsilon"):
         EndgameAgent(network, 2, epsilon=0.0)
     large = Rules.preset("two_player").replace(removed=(), hand_size=13)

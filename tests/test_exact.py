@@ -100,18 +100,6 @@ def test_a_network_comes_near_the_equilibrium(descent, least):
 
 
 @pytest.mark.slow
-def test_what_is_logged_is_what_it_learns_by():
-    """Not the rates of PPO, which it does not use."""
-    learner = make_learner(recipe({"descent": 0.5, "learning_rate": 0.02, "descent_rate": 0.01}))
-    logged = [learner.update() for _ in range(60)]
-    rates = [figures["learning_rate"] for figures in logged]
-    assert rates[0] == 0.02
-    assert rates[30] == pytest.approx(0.01)
-    assert rates[59] == pytest.approx(0.01 / 30)
-    assert not any("ent_coef" in figures for figures in logged)
-
-
-@pytest.mark.slow
 def test_the_second_stage_goes_on_with_what_the_first_one_has_left():
     """With steps of almost no size the player stays who it was, sharpened as it is."""
     learner = make_learner(recipe({"descent": 0.5, "descent_rate": 1e-12}, ema_decay=0.0))
@@ -182,36 +170,6 @@ def test_the_floor_brings_back_what_has_been_ruled_out():
     assert won_in_the_end(0.1) < 1e-3
 
 
-def test_the_floor_pushes_up_what_is_rare_and_not_down():
-    """But for next to nothing, by which the gradient itself does."""
-    learner = make_learner(recipe({"descent": 1.0}))
-    with torch.no_grad():
-        learner.network.policy[-1].weight *= 3e4
-    given, ups = fitted_to(learner), 0
-    for player, place in enumerate(learner._positions):
-        logits = learner._forward(learner.network, place.observations)[0].detach()
-        chances = policy_of(learner.config.exact.inverse_temperature * logits, place.legal)
-        logits.requires_grad_()
-        rows = torch.arange(len(logits))
-        given["losses"](player, rows, logits).sum().backward()
-        gradients = logits.grad.numpy() * given["weights"][player][:, None]
-        rare = gradients[(chances < 1e-6) & place.legal.numpy()]
-        assert rare.max() < 1e-4 * -rare.min()
-        ups += int((rare < 0.0).sum())
-    assert ups > 10
-
-
-def test_the_floor_has_fallen_to_nothing_in_the_end():
-    """Then it is the gradient, as if there had been none."""
-    weights = []
-    for floor in (0.0, 0.1):
-        learner = make_learner(recipe({"descent": 1.0, "descent_floor": floor}))
-        learner.counters.decisions = learner.config.budget.decisions
-        weights.append(fitted_to(learner)["weights"])
-    for plain, floored in zip(*weights, strict=True):
-        np.testing.assert_array_equal(plain, floored)
-
-
 def policy_of(logits, legal):
     """The chances of the legal actions."""
     return torch.softmax(logits.double().masked_fill(~legal, -torch.inf), 1).numpy()
@@ -243,15 +201,14 @@ def test_it_is_resumed_to_the_bit(descent):
         np.testing.assert_array_equal(array, resumed.state().tensors[name], err_msg=name)
 
 
-@pytest.mark.parametrize(
-    ("rules", "words"), [("two_player", "max_memory GB"), ("classic", "players")]
-)
-def test_games_that_cannot_be_listed_are_refused(rules, words):
-    with refused(HeartsError, *words.split()):
-        make_learner(recipe(env={"rules": rules}))
-
-
-def test_a_game_that_does_not_fit_into_memory_is_refused(monkeypatch):
+def test_games_that_cannot_be_listed_are_refused(monkeypatch):
+    for rules, words in (("two_player", "max_memory GB"), ("classic", "players")):
+        with refused(HeartsError, *words.split()):
+            make_learner(recipe(env={"rules": rules}))
+        env = {"rules": rules, "num_envs": 16}
+        asked = {"env": env, "ppo": {"batch_size": 64}, "evaluation": {"exploitability": True}}
+        with refused(ConfigError, "evaluation.exploitability"):
+            Trainer(TrainConfig.model_validate(asked))
     monkeypatch.setattr("hearts_train.learn.exact.DEFAULT_MEMORY", 1e-6)
     with refused(ConfigError, "env.rules"):
         make_learner(recipe())
@@ -286,13 +243,3 @@ def test_runs_in_small_decks_log_how_exploitable_the_player_is(tmp_path):
         assert f"{found:.3f} (" in result.card.read_text()
     best = min(rows, key=lambda row: (row["drawn"], -row["decisions"]))
     assert runs.best_decisions(result.run_dir) == best["decisions"]
-
-
-def test_exploitability_of_a_game_that_cannot_be_listed_is_refused_at_once():
-    for rules in ("two_player", "classic"):
-        env = {"rules": rules, "num_envs": 16}
-        given = TrainConfig.model_validate(
-            {"env": env, "ppo": {"batch_size": 64}, "evaluation": {"exploitability": True}}
-        )
-        with refused(ConfigError, "evaluation.exploitability"):
-            Trainer(given)

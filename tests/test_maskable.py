@@ -19,13 +19,13 @@ from hearts_env.solve.best_response import best_response, policy_of
 from hearts_env.solve.tree import Tree
 from hearts_train.learn.actor_critic import TorchNetwork
 from hearts_train.learn.config import EnvConfig, NetworkConfig, PPOConfig
+from hearts_train.learn.config_files import load_config
 from hearts_train.learn.maskable import (
     CompactRolloutBuffer,
     HeartsPolicy,
     policy_kwargs,
     policy_tensors,
 )
-from hearts_train.learn.recipes import load_config
 from hearts_train.learn.training import Trainer
 
 
@@ -112,60 +112,33 @@ PPO = {
 }
 
 
-@pytest.fixture
-def seen(monkeypatch) -> list[dict[str, Any]]:
-    """What the model of each update had, as the update itself saw it."""
-    rows: list[dict[str, Any]] = []
-    update = MaskablePPO.train
-
-    def watched(self: Any) -> None:
-        update(self)
-        rows.append(
-            {
-                "num_steps": self.rollout_buffer.buffer_size,
-                "batch_size": self.batch_size,
-                "num_epochs": self.n_epochs,
-                "learning_rate": self.policy.optimizer.param_groups[0]["lr"],
-                "gamma": self.rollout_buffer.gamma,
-                "gae_lambda": self.rollout_buffer.gae_lambda,
-                "clip_range": self.clip_range(1.0),
-                "clip_range_vf": self.clip_range_vf and self.clip_range_vf(1.0),
-                "normalize_advantage": self.normalize_advantage,
-                "ent_coef": self.ent_coef,
-                "vf_coef": self.vf_coef,
-                "max_grad_norm": self.max_grad_norm,
-                "target_kl": self.target_kl,
-            }
-        )
-
-    monkeypatch.setattr(MaskablePPO, "train", watched)
-    return rows
+def settings_of(model: MaskablePPO) -> dict[str, Any]:
+    """What an update has used."""
+    names = ("batch_size", "normalize_advantage", "ent_coef", "vf_coef", "max_grad_norm")
+    return {name: getattr(model, name) for name in (*names, "target_kl")} | {
+        "num_steps": model.rollout_buffer.buffer_size,
+        "num_epochs": model.n_epochs,
+        "learning_rate": model.policy.optimizer.param_groups[0]["lr"],
+        "gamma": model.rollout_buffer.gamma,
+        "gae_lambda": model.rollout_buffer.gae_lambda,
+        "clip_range": model.clip_range(1.0),
+        "clip_range_vf": model.clip_range_vf(1.0),
+    }
 
 
-def ppo_overrides(**changed: Any) -> list[str]:
-    values = PPO | changed
-    return [f"ppo.{name}={str(value).lower()}" for name, value in values.items()]
-
-
-def at_share(trainer: Trainer, share: float) -> None:
-    assert trainer.config.budget.decisions is not None
-    trainer.counters.decisions = int(share * trainer.config.budget.decisions)
-    trainer.learner.model.num_timesteps = trainer.counters.decisions
-
-
-def test_every_setting_of_ppo_arrives_in_the_update(seen):
+def test_every_setting_of_ppo_arrives_in_the_update():
     ours = {"magnet", "magnet_coef", "magnet_coef_end"}  # of our own trainer alone
     assert PPO.keys() == PPOConfig.model_fields.keys() - ours
     defaults = PPOConfig()
     assert all(value != getattr(defaults, name) for name, value in PPO.items())
-    trainer = Trainer(smoke("env.num_envs=16", "budget.decisions=1000", *ppo_overrides()))
-    for share in (0.0, 0.5, 1.0):
-        at_share(trainer, share)
-        trainer.learner.update()
-    for row, rates in zip(seen, [(0.011, 0.041), (0.009, 0.03), (0.007, 0.019)], strict=True):
+    given = [f"ppo.{name}={str(value).lower()}" for name, value in PPO.items()]
+    learner = Trainer(smoke("env.num_envs=16", "budget.decisions=1000", *given)).learner
+    for decisions, rate, bonus in ((0, 0.011, 0.041), (500, 0.009, 0.03), (1000, 0.007, 0.019)):
+        learner.counters.decisions = learner.model.num_timesteps = decisions
+        learner.update()
         expected = {k: v for k, v in PPO.items() if not k.endswith("_end")}
-        expected |= {"learning_rate": rates[0], "ent_coef": rates[1]}
-        assert row == pytest.approx(expected)
+        expected |= {"learning_rate": rate, "ent_coef": bonus}
+        assert settings_of(learner.model) == pytest.approx(expected)
 
 
 def test_every_setting_of_the_games_arrives_in_the_environment():
@@ -203,28 +176,11 @@ def test_kept_snapshots_are_the_player_as_it_was():
         if update % 2 == 0:
             past.append(policy_tensors(trainer.learner.model.policy))
     # Five were taken; three places: the fourth and fifth have taken the first two.
-    kept = [agent.network.tensors() for agent in trainer.learner.snapshots.agents]
+    kept = [agent.network.tensors() for agent in trainer.learner.opponents[0].snapshots]
     for network, number in zip(kept, (4, 3, 4, 2), strict=True):
         for name, array in past[number].items():
             assert np.array_equal(network[name], array), (number, name)
     assert not np.array_equal(past[2]["policy.0.weight"], past[3]["policy.0.weight"])
-
-
-def test_opponents_are_drawn_as_the_schedule_weighs_them():
-    trainer = Trainer(
-        smoke(
-            "schedule=[{until: 0.5, opponents: {easy: 1}}, {opponents: {easy: 3, standard: 1}}]",
-            "env.num_envs=4000",
-            "env.seat=0",
-            "ppo.batch_size=4000",
-        )
-    )
-    assert set(trainer.learner.env.arena.cast[:, 1].tolist()) == {0}
-    at_share(trainer, 0.5)
-    trainer.learner._set_rates()
-    trainer.learner._begin_games()
-    share = trainer.learner.env.arena.cast[:, 1].mean()  # of standard: 1/4, deviation 0.007
-    assert abs(share - 0.25) < 0.035
 
 
 # ---- a known value -------------------------------------------------------------------------------

@@ -23,151 +23,105 @@ PAIRS, SEED = 20, 4
 RULES = Rules.preset("two_player")
 
 
-class Lowest:
-    """Plays the legal action with the lowest number; goes wrong at the deals of some hands."""
-
-    def goes_wrong(self, view):
-        """Once, after ten cards, where the hand dealt has the ace of hearts."""
-        own = {*view.hand, *(card for seat, card in view.history if seat == view.player)}
-        return len(view.history) >= 10 and "AH" in own
-
-    def act(self, view):
-        return view.legal_actions()[0]
-
-
-class Raises(Lowest):
-    def act(self, view):
-        if self.goes_wrong(view):
-            raise KeyError("no such plan")
-        return super().act(view)
-
-
-class Leaves(Lowest):
-    def act(self, view):
-        if self.goes_wrong(view):
-            raise SystemExit(3)
-        return super().act(view)
-
-
 class Own(BaseException):
     """What no handler of exceptions expects."""
 
 
-class RaisesItsOwn(Lowest):
+def goes_wrong(view):
+    """Once, after ten cards, where the hand dealt has the ace of hearts."""
+    own = {*view.hand, *(card for seat, card in view.history if seat == view.player)}
+    return len(view.history) >= 10 and "AH" in own
+
+
+class Lowest:
+    """Plays the legal action with the lowest number; does `wrong` at the deals of some hands."""
+
+    def __init__(self, wrong=None, name="Lowest"):
+        self.wrong, self.name = wrong, name
+
     def act(self, view):
-        if self.goes_wrong(view):
-            raise Own("mine")
-        return super().act(view)
-
-
-class Interrupts(Lowest):
-    def act(self, view):
-        if self.goes_wrong(view):
-            raise KeyboardInterrupt
-        return super().act(view)
-
-
-class Closes(Lowest):
-    def act_batch(self, views):
-        return (Lowest.act(self, view) for view in self.until_wrong(views))
-
-    def until_wrong(self, views):
-        for view in views:
-            if self.goes_wrong(view):
-                raise GeneratorExit
-            yield view
-
-
-class Illegal(Lowest):
-    def act(self, view):
-        return 99 if self.goes_wrong(view) else super().act(view)
-
-
-class Words(Lowest):
-    def act(self, view):
-        return "ace of hearts" if self.goes_wrong(view) else super().act(view)
-
-
-class Nothing(Lowest):
-    def act(self, view):
-        return None if self.goes_wrong(view) else super().act(view)
-
-
-class Tampers(Lowest):
-    def act(self, view):
-        action = super().act(view)
-        if self.goes_wrong(view):
-            view.vector[:] = 0
-        return action
+        lowest = view.legal_actions()[0]
+        return self.wrong(view) if self.wrong and goes_wrong(view) else lowest
 
 
 class Batch(Lowest):
-    """The same by ``act_batch``."""
-
-    one: type[Lowest]
+    """The same, all views at once."""
 
     def act_batch(self, views):
-        return np.array([self.one().act(view) for view in views])
+        given = [self.act(view) for view in views]
+        return np.array(given) if all(isinstance(one, int) for one in given) else given
 
 
-class RaisesInBatch(Batch):
-    one = Raises
+class Closes(Lowest):
+    """A generator that is closed before its end."""
 
-
-class IllegalInBatch(Batch):
-    one = Illegal
-
-
-class ListWithNothing(Batch):
     def act_batch(self, views):
-        return [Nothing().act(view) for view in views]
+        for view in views:
+            if goes_wrong(view):
+                raise GeneratorExit
+            yield self.act(view)
 
 
-class RaisesItsOwnInBatch(Batch):
-    one = RaisesItsOwn
+class Tampers(Lowest):
+    """Does something to the views, and answers as if nothing had happened."""
 
-
-class ReplacesInBatch(Lowest):
     def act_batch(self, views):
-        actions = np.array([Lowest.act(self, view) for view in views])
-        if any(self.goes_wrong(view) for view in views):
-            views.vectors = None
+        actions = np.array([Lowest().act(view) for view in views])
+        rows = [row for row, view in enumerate(views) if goes_wrong(view)]
+        if rows:
+            self.wrong(views, rows)
         return actions
 
 
-class Replaces(Lowest):
-    def act(self, view):
-        action = super().act(view)
-        if self.goes_wrong(view):
-            view.vector = "nothing"
-        return action
+def raises(error):
+    def wrong(view):
+        raise error
+
+    return wrong
 
 
-class TampersInBatch(Lowest):
-    def act_batch(self, views):
-        actions = np.array([Lowest.act(self, view) for view in views])
-        for row in range(len(views)):
-            if self.goes_wrong(views[row]):
-                views.vectors[row, :] = 7
-        return actions
+def fills(view):
+    action, view.vector[:] = view.legal_actions()[0], 0
+    return action
+
+
+def replaces(view):
+    action, view.vector = view.legal_actions()[0], "nothing"
+    return action
+
+
+def fills_rows(views, rows):
+    views.vectors[rows, :] = 7
+
+
+def replaces_all(views, rows):
+    views.vectors = None
 
 
 KINDS = [
-    (Raises, "raised", "KeyError: 'no such plan'"),
-    (Leaves, "raised", "SystemExit: 3"),
-    (RaisesItsOwn, "raised", "Own: mine"),
-    (Interrupts, "raised", "KeyboardInterrupt"),
-    (Closes, "raised", "GeneratorExit"),
-    (RaisesItsOwnInBatch, "raised", "Own: mine"),
-    (Replaces, "tampered", "the view"),
-    (Illegal, "illegal", "action 99"),
-    (Words, "illegal", "'ace of hearts'"),
-    (Nothing, "illegal", "None (NoneType)"),
-    (Tampers, "tampered", "the view"),
-    (RaisesInBatch, "raised", "KeyError: 'no such plan'"),
-    (IllegalInBatch, "illegal", "action 99"),
-    (ListWithNothing, "illegal", "None"),
-    (TampersInBatch, "tampered", "the view"),
+    *(
+        (cls, raises(error), "raised", words)
+        for cls in (Lowest, Batch)
+        for error, words in (
+            (KeyError("no such plan"), "KeyError: 'no such plan'"),
+            (SystemExit(3), "SystemExit: 3"),
+            (Own("mine"), "Own: mine"),
+            (KeyboardInterrupt(), "KeyboardInterrupt"),
+        )
+    ),
+    (Closes, None, "raised", "GeneratorExit"),
+    *(
+        (cls, lambda _, given=given: given, "illegal", words)
+        for cls in (Lowest, Batch)
+        for given, words in (
+            (99, "action 99"),
+            ("ace of hearts", "'ace of hearts'"),
+            (None, "None (NoneType)"),
+        )
+    ),
+    (Lowest, fills, "tampered", "the view"),
+    (Lowest, replaces, "tampered", "the view"),
+    (Tampers, fills_rows, "tampered", "the view"),
 ]
 
 
@@ -180,7 +134,7 @@ def charged_plainly(opponent):
             game = Game.deal(RULES, derived_seed(SEED, number))
             while (player := game.player) is not None:
                 view = game.view(player)
-                if player == seat and Lowest().goes_wrong(view):
+                if player == seat and goes_wrong(view):
                     game.revoke()
                     charged += 1
                 else:
@@ -191,15 +145,15 @@ def charged_plainly(opponent):
     return margins, charged
 
 
-@pytest.mark.parametrize(("agent", "kind", "words"), KINDS)
-def test_a_misbehaving_agent_pays_for_its_deals_and_all_others_go_on(agent, kind, words):
-    result = evaluate(agent(), Lowest(), deals=PAIRS, seed=SEED)
+@pytest.mark.parametrize(("agent", "wrong", "kind", "words"), KINDS)
+def test_a_misbehaving_agent_pays_for_its_deals_and_all_others_go_on(agent, wrong, kind, words):
+    result = evaluate(agent(wrong, "wrong"), Lowest(), deals=PAIRS, seed=SEED)
     margins, charged = charged_plainly(Lowest())
     assert 0 < charged < 2 * PAIRS
     assert result.margins.tolist() == margins
     assert (result.faults, result.opponent_faults) == (charged, 0)
     example = result.examples[0]
-    assert (example.agent, example.role, example.kind) == (agent.__name__, "agent", kind)
+    assert (example.agent, example.role, example.kind) == ("wrong", "agent", kind)
     assert words in example.text
     # The view is told as it was, so that the fault can be seen again.
     game = Game.deal(RULES, example.seed)
@@ -208,9 +162,12 @@ def test_a_misbehaving_agent_pays_for_its_deals_and_all_others_go_on(agent, kind
     json.dumps(result.to_json(), allow_nan=False)
 
 
+ILLEGAL = Lowest(lambda _: 99, "Illegal")
+
+
 def test_a_fault_of_the_opponent_is_charged_to_it():
-    mine = evaluate(Lowest(), Illegal(), deals=PAIRS, seed=SEED)
-    theirs = evaluate(Illegal(), Lowest(), deals=PAIRS, seed=SEED)
+    mine = evaluate(Lowest(), ILLEGAL, deals=PAIRS, seed=SEED)
+    theirs = evaluate(ILLEGAL, Lowest(), deals=PAIRS, seed=SEED)
     assert (mine.margin, mine.opponent_faults) == (-theirs.margin, theirs.faults)
     assert mine.examples[0].role == "opponent"
 
@@ -229,29 +186,23 @@ def test_a_deal_that_is_charged_costs_all_its_points():
     assert result.faults == 8
 
 
-def test_the_wrong_number_of_actions_is_charged_to_every_row():
-    class Short(Agent):
+@pytest.mark.parametrize("wrong", ["short", "unheld"])
+def test_the_wrong_number_of_actions_costs_all_rows_and_an_illegal_one_its_own(wrong):
+    class Wrong(Agent):
         def act_batch(self, views):
-            return np.zeros(len(views) - 1, np.int64)
-
-    actions, faults = ask(Short(), BatchGame(RULES, 3).views())
-    assert actions.tolist() == [-1, -1, -1]
-    assert [fault.kind for fault in faults] == ["illegal"] * 3
-    assert "shape (2,)" in faults[0].text
-
-
-def test_a_card_of_the_deck_that_is_not_legal_now_is_charged_in_its_row_alone():
-    class WrongInOne(Lowest):
-        def act_batch(self, views):
+            if wrong == "short":
+                return np.zeros(len(views) - 1, np.int64)
             actions = np.array([view.legal_actions()[0] for view in views])
             actions[1] = next(a for a in range(28) if a not in views[1].legal_actions())
             return actions
 
     views = BatchGame(RULES, 3, seed=1).views()
-    actions, faults = ask(WrongInOne(), views)
-    assert [(fault.row, fault.kind) for fault in faults] == [(1, "illegal")]
-    assert actions[1] == -1
-    assert [actions[row] in views[row].legal_actions() for row in (0, 2)] == [True, True]
+    actions, faults = ask(Wrong(), views)
+    rows = [0, 1, 2] if wrong == "short" else [1]
+    assert [(fault.row, fault.kind) for fault in faults] == [(row, "illegal") for row in rows]
+    assert ("shape (2,)" in faults[0].text) == (wrong == "short")
+    for row, action in enumerate(actions.tolist()):
+        assert action == -1 if row in rows else action in views[row].legal_actions()
 
 
 def test_what_an_agent_does_to_its_views_changes_no_game():
@@ -269,13 +220,9 @@ def test_what_an_agent_does_to_its_views_changes_no_game():
     assert (batch.states == before).all()
 
 
-def test_views_without_their_arrays_are_changed_views():
-    batch = BatchGame(RULES, 4, seed=1)
-    for _ in range(10):
-        batch.play(batch.random_actions())
-    agent = ReplacesInBatch()
-    agent.goes_wrong = lambda view: True
-    _, faults = ask(agent, batch.views())
+def test_views_without_their_arrays_are_changed_views(monkeypatch):
+    monkeypatch.setitem(globals(), "goes_wrong", lambda view: True)
+    _, faults = ask(as_agent(Tampers(replaces_all)), BatchGame(RULES, 4, seed=1).views())
     assert [fault.kind for fault in faults] == ["tampered"] * 4
 
 
@@ -303,20 +250,13 @@ def test_a_signal_is_not_the_agents_whatever_it_does_with_it(batched, swallows):
     assert (pressed(), faults, len(actions)) == (signal.SIGINT, [], 2)
 
 
-def test_card_names_are_as_good_as_numbers():
-    class Names(Lowest):
-        def act(self, view):
-            return view.rules.deck[view.legal_actions()[0]].lower()
-
-    class NamesInBatch(Lowest):
-        def act_batch(self, views):
-            return [view.rules.deck[view.legal_actions()[0]] for view in views]
-
+@pytest.mark.parametrize("cls", [Lowest, Batch])
+def test_card_names_are_as_good_as_numbers(cls, monkeypatch):
     plain = evaluate(Lowest(), "standard", deals=10)
-    for agent in (Names(), NamesInBatch()):
-        named = evaluate(agent, "standard", deals=10)
-        assert named.margins.tolist() == plain.margins.tolist()
-        assert named.faults == 0
+    monkeypatch.setitem(globals(), "goes_wrong", lambda view: True)
+    names = cls(lambda view: view.rules.deck[view.legal_actions()[0]].lower())
+    named = evaluate(names, "standard", deals=10)
+    assert (named.margins.tolist(), named.faults) == (plain.margins.tolist(), 0)
 
 
 def test_an_error_is_told_with_its_line_in_the_users_code():
@@ -335,25 +275,21 @@ def test_an_error_is_told_with_its_line_in_the_users_code():
 
 
 def test_the_tables_name_who_misbehaved(capsys):
-    show_evaluations([evaluate(Illegal(), "standard", deals=4, seed=SEED)], to_stderr=False)
+    show_evaluations([evaluate(ILLEGAL, "standard", deals=4, seed=SEED)], to_stderr=False)
     shown = capsys.readouterr()
     assert "faults" in shown.out
     assert "Illegal: misbehaved" in shown.err
     assert "deal seed" in shown.err
     assert "Your hand" in shown.err
-    result = tournament([Lowest(), Illegal(), "standard"], deals=4, seed=SEED)
+    show_evaluations([evaluate("easy", "standard", deals=4)], to_stderr=False)
+    shown = capsys.readouterr()
+    assert ("faults" in shown.out, shown.err) == (False, "")
+    result = tournament([Lowest(), ILLEGAL, "standard"], deals=4, seed=SEED)
     show_tournament(result, to_stderr=False)
     assert "Illegal: misbehaved" in capsys.readouterr().err
     counts = {standing.agent: standing.faults for standing in result.standings}
     assert counts["Illegal"] > 0
     assert counts["Lowest"] == counts["standard"] == 0
-
-
-def test_well_behaved_agents_have_no_column_of_faults(capsys):
-    show_evaluations([evaluate("easy", "standard", deals=4)], to_stderr=False)
-    shown = capsys.readouterr()
-    assert "faults" not in shown.out
-    assert shown.err == ""
 
 
 def test_a_revoked_game_of_a_batch_is_that_of_game():

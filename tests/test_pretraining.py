@@ -1,4 +1,4 @@
-"""Lessons: what they say, that they follow from the seed, and that a network learns them."""
+"""Pretraining: what the teacher says, that it follows from the seed, that a network learns it."""
 
 import signal
 
@@ -15,7 +15,6 @@ from hearts_env.encoders import encode, make_encoder
 from hearts_env.solve import TranspositionTable
 from hearts_train.learn import runs
 from hearts_train.learn.config import OF_VALUES, ConfigError, TrainConfig
-from hearts_train.learn.learner import DivergenceError
 from hearts_train.learn.pretraining import Positions, Pretraining, Teacher
 from hearts_train.learn.training import make_learner, train
 from hearts_train.measure.crew import spread
@@ -56,32 +55,25 @@ def test_the_teacher_says_what_pimc_thinks(preset):
 
 
 @pytest.mark.slow
-def test_lessons_are_of_positions_with_a_choice_and_follow_from_the_seed():
-    teaching = Teacher(MICRO, seed=3, deals=20)
-    lessons = teaching(1)
-    assert (np.isfinite(lessons.values).sum(1) > 1).all()
-    assert lessons.observations.shape == (
-        len(lessons.values),
+def test_positions_have_a_choice_and_follow_from_the_seed():
+    teacher = Teacher(MICRO, seed=3, deals=20)
+    positions = teacher(1)
+    assert (np.isfinite(positions.values).sum(1) > 1).all()
+    assert positions.observations.shape == (
+        len(positions.values),
         *make_encoder("flat").space(MICRO).shape,
     )
-    for again, is_same in ((Teacher(MICRO, seed=3, deals=20)(1), True), (teaching(2), False)):
-        assert np.array_equal(again.values, lessons.values, equal_nan=True) == is_same
-        assert np.array_equal(again.observations, lessons.observations) == is_same
-    parts = list(spread(teaching, range(1, 3), workers=2))
-    together, alone = Positions.joined(parts), Positions.joined([lessons, teaching(2)])
+    for again, is_same in ((Teacher(MICRO, seed=3, deals=20)(1), True), (teacher(2), False)):
+        assert np.array_equal(again.values, positions.values, equal_nan=True) == is_same
+        assert np.array_equal(again.observations, positions.observations) == is_same
+    parts = list(spread(teacher, range(1, 3), workers=2))
+    together, alone = Positions.joined(parts), Positions.joined([positions, teacher(2)])
     assert np.array_equal(together.values, alone.values, equal_nan=True)
     assert np.array_equal(together.observations, alone.observations)
 
 
-def test_games_that_the_teacher_cannot_play_are_refused():
-    with refused(HeartsError, "rules"):
-        make_learner(recipe(env={"rules": "classic", "num_envs": 16}))
-    with pytest.raises(ValueError, match=r"ema_decay: .*maskable_ppo"):
-        recipe(algorithm="maskable_ppo", pretraining={})
-
-
 @pytest.mark.slow
-def test_each_pass_takes_every_lesson_once():
+def test_each_pass_takes_every_position_once():
     course = Pretraining(recipe(), MICRO, make_encoder("flat"))
     assert course.size == 7 * 20
     passes = [[course.rows(20 * number + i) for i in range(20)] for number in (0, 1, 0)]
@@ -148,7 +140,7 @@ def test_the_player_is_the_average_of_the_weights():
 
 
 def test_minutes_of_a_budget_are_those_of_play(tmp_path, clock, quick, monkeypatch):
-    """Lessons that take longer than the budget are learnt whole, and play has all of it."""
+    """Pretraining that takes longer than the budget is done whole, and play has all of it."""
     evaluation = {"times": 2, "opponents": ["easy"], "deals": 10}
     config = recipe(budget={"minutes": 1.0}, evaluation=evaluation)
     learner = make_learner(config)
@@ -157,7 +149,7 @@ def test_minutes_of_a_budget_are_those_of_play(tmp_path, clock, quick, monkeypat
     learner.counters.seconds += 30.0
     assert learner.progress == pytest.approx(0.5)
 
-    def pass_time(learner):  # an update of lessons takes two budgets, one of play a quarter
+    def pass_time(learner):  # an update of pretraining takes two budgets, one of play a quarter
         clock.time += 15.0 if learner.counters.decisions else 120.0
 
     on_update(monkeypatch, pass_time)
@@ -170,44 +162,6 @@ def test_minutes_of_a_budget_are_those_of_play(tmp_path, clock, quick, monkeypat
     state = runs.load_state(result.run_dir / runs.STATE_NAME)
     assert state.counters.pretraining_seconds == taught[-1]["seconds"] == 120.0 * len(taught)
     assert {row["decisions"] for row in rows if row["kind"] == "evaluation"} > {0}
-
-
-@pytest.mark.slow
-def test_lessons_that_diverge_name_their_own_settings():
-    learner = make_learner(recipe())
-    learner.warm_up()
-    with torch.no_grad():
-        learner.network.policy[-1].bias[0] = torch.nan
-    with refused(DivergenceError, "update 1", "pretraining.learning_rate"):
-        learner.update()
-
-
-@pytest.mark.slow
-def test_a_magnet_holds_the_policy_near_the_average():
-    """As far as it goes in the same steps, the stronger the magnet the less far."""
-    far = []
-    for coef in (0.0, 0.2, 3.0):
-        ppo = RECIPE["ppo"] | {"magnet_coef": coef, "num_epochs": 8, "learning_rate": 0.01}
-        learner = make_learner(recipe(pretraining={}, ema_decay=0.99, ppo=ppo))
-        for _ in range(6):
-            figures = learner.update()
-        batch = BatchGame("micro", 200, seed=2)
-        rows = torch.from_numpy(batch.observe()).float()
-        with torch.no_grad():
-            new, old = (
-                torch.log_softmax(network(rows)[0], 1)
-                for network in (learner.network, learner.averaged.networks[0])
-            )
-        far.append(float((new.exp() * (new - old)).sum(1).mean()))
-        assert figures["magnet_kl"] > 0 if coef else figures["magnet_kl"] == 0
-    assert far[0] > 1.5 * far[1] > 2 * far[2]
-
-
-def test_a_magnet_needs_an_average():
-    with pytest.raises(ValueError, match=r"ppo.magnet_coef: .*0.99"):
-        recipe(ema_decay=0.0, ppo={"magnet_coef": 0.1, "batch_size": 64})
-    with pytest.raises(ValueError, match=r"ppo.magnet_coef: .*0.99"):
-        recipe(ema_decay=0.0, ppo={"magnet_coef_end": 0.1, "batch_size": 64})
 
 
 @pytest.mark.parametrize("encoder", ["flat", "ranked", "belief"])
@@ -276,18 +230,18 @@ def test_a_player_of_action_values_is_no_magnet(tmp_path, algorithm):
 
 
 @pytest.mark.slow
-def test_a_signal_while_lessons_are_gathered_ends_the_run_there(tmp_path, monkeypatch, capsys):
+def test_a_signal_while_positions_are_gathered_ends_the_run_there(tmp_path, monkeypatch, capsys):
     taught, blocks = Teacher.__call__, []
 
-    def interrupted(teaching, number):
+    def interrupted(teacher, number):
         blocks.append(number)
         if len(blocks) == 2:
             signal.raise_signal(signal.SIGINT)
-        return taught(teaching, number)
+        return taught(teacher, number)
 
     monkeypatch.setattr(Teacher, "__call__", interrupted)
-    lessons = RECIPE["pretraining"] | {"positions": 20_000, "passes": 1}
-    config = recipe(threads=1, pretraining=lessons, evaluation={"times": 0})
+    positions = RECIPE["pretraining"] | {"positions": 20_000, "passes": 1}
+    config = recipe(threads=1, pretraining=positions, evaluation={"times": 0})
     result = train(config, tmp_path / "run")
     assert len(blocks) == 2
     assert result.signal_number == signal.SIGINT
@@ -295,3 +249,8 @@ def test_a_signal_while_lessons_are_gathered_ends_the_run_there(tmp_path, monkey
     assert result.updates == 0
     assert " left" in capsys.readouterr().err.partition("gathering positions ")[2]
     assert train(resume=tmp_path / "run").is_finished
+
+
+def test_games_that_the_teacher_cannot_play_are_refused():
+    with refused(HeartsError, "rules"):
+        make_learner(recipe(env={"rules": "classic", "num_envs": 16}))

@@ -407,22 +407,6 @@ def test_the_examples_play_alike_deal_by_deal(twins, preset):
     assert ("moon" in phases, "pass" in phases) == (rules.moon == "choose", rules.pass_count > 0)
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
-def test_the_bot_in_javascript_is_its_twin_in_python_deal_by_deal():
-    script = f"exec:node {BOTS / 'low_bot.js'}"
-    python, node = (evaluate(bot, "easy", deals=16) for bot in (LOW, script))
-    assert node.margins.tolist() == python.margins.tolist()
-    assert node.margins.any()
-    assert (node.faults, node.moons, node.won) == (0, python.moons, python.won)
-
-
-def test_the_examples_are_short():
-    sizes = {path.name: len(path.read_text().splitlines()) for path in BOTS.iterdir()}
-    assert sizes.keys() == {"low_bot.py", "low_bot.js", "low_bot.c"}
-    assert max(sizes.values()) < 120
-
-
 # ---- hearts agents --check -----------------------------------------------------------------------
 @pytest.mark.slow
 def test_engine_check_finds_a_bot_fit():

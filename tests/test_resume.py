@@ -130,7 +130,7 @@ def test_a_process_killed_in_an_update_goes_on_where_it_last_saved(whole, tmp_pa
     folder = tmp_path / "run"
     code = (
         "import os, signal, sys; from pathlib import Path\n"
-        "from hearts_train.learn.recipes import load_config\n"
+        "from hearts_train.learn.config_files import load_config\n"
         "from hearts_train.learn.learner import Learner\n"
         "from hearts_train.learn.training import train\n"
         "update = Learner.update\n"

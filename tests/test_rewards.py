@@ -17,7 +17,7 @@ from hearts_env import Game, HeartsError, Match, Rules, chips_of, hearts_v0
 from hearts_env import kernel as k
 from hearts_env.envs.rewards import REWARDS, Rewarder
 from hearts_env.game.chips import SHARES, net_chips
-from hearts_train.learn.recipes import load_config
+from hearts_train.learn.config_files import load_config
 from tests.naive import naive_settle
 from tests.refusals import refused
 from tests.strategies import SEEDED

@@ -21,8 +21,8 @@ from hearts_env.support.tensors import read_tensors, write_tensors
 from hearts_train.command.cli import app
 from hearts_train.learn import log, runs
 from hearts_train.learn.config import ConfigError
+from hearts_train.learn.config_files import load_config
 from hearts_train.learn.learner import Learner
-from hearts_train.learn.recipes import load_config
 from hearts_train.learn.training import Trainer, train
 from tests.faults import KINDS, Died, Faults
 from tests.refusals import refused

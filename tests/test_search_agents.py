@@ -161,15 +161,3 @@ def test_names_options_and_games_that_cannot_be() -> None:
     game = Game.deal("micro", 1)
     with refused(HeartsError, "view"):
         pimc.act(game.view(1 - game.player))
-
-
-def test_easy_tells_its_chances() -> None:
-    batch = BatchGame("two_player", 20, seed=2)
-    batch.play(batch.random_actions())
-    chances = make_agent("easy", seed=0).action_probs(batch.views())
-    masks = batch.masks()
-    assert np.allclose(chances, masks / masks.sum(1, keepdims=True))
-    standard = make_agent("standard", seed=0)
-    chances = standard.action_probs(batch.views())
-    assert np.array_equal(chances.argmax(1), standard.act_batch(batch.views()))
-    assert (chances.sum(1) == 1).all()

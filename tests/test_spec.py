@@ -15,22 +15,24 @@ from hearts_env import HeartsError
 from tests.refusals import refused
 
 KINDS = {
-    "pro": (Kind.OWN, "pro", False),
-    "pro-v1?worlds=3": (Kind.OWN, "pro", False),
-    "pimc_belief?model=mine.py:Mine": (Kind.OWN, "pimc_belief", True),
-    "pimc_belief?model=exec:./bot": (Kind.OWN, "pimc_belief", True),
-    "registered?model=mine.py:Mine": (Kind.REGISTERED, "registered", True),
-    "installed": (Kind.ENTRY_POINT, "installed", True),
-    "mine.py:Mine?step=1": (Kind.CODE, "mine.py:Mine", True),
-    "folder/mine.py:Mine": (Kind.CODE, "folder/mine.py:Mine", True),
-    "package.module:Mine": (Kind.CODE, "package.module:Mine", True),
-    "exec:./bot 'what?' --fast?batch=3": (Kind.PROGRAM, "exec:./bot 'what?' --fast", True),
-    "policy.safetensors": (Kind.FILE, "policy.safetensors", False),
-    "model.onnx?encoder=flat": (Kind.FILE, "model.onnx", False),
-    "model.zip?encoder=flat": (Kind.FILE, "model.zip", True),
-    "runs/mine": (Kind.RUN, "runs/mine", False),
-    "here": (Kind.RUN, "here", False),
-    "what?/run": (Kind.RUN, "what?/run", False),
+    "pro": (Kind.OWN, "pro", False, False),
+    "pro-v1?worlds=3": (Kind.OWN, "pro", False, False),
+    "pimc_belief?model=mine.py:Mine": (Kind.OWN, "pimc_belief", True, True),
+    "pimc_belief?model=exec:./bot": (Kind.OWN, "pimc_belief", True, False),
+    "registered?model=mine.py:Mine": (Kind.REGISTERED, "registered", True, False),
+    "pimc_belief?model=pimc_belief?model=mine.py:Mine": (Kind.OWN, "pimc_belief", True, True),
+    "pimc_belief?model=installed": (Kind.OWN, "pimc_belief", True, True),
+    "installed": (Kind.ENTRY_POINT, "installed", True, True),
+    "mine.py:Mine?step=1": (Kind.CODE, "mine.py:Mine", True, True),
+    "folder/mine.py:Mine": (Kind.CODE, "folder/mine.py:Mine", True, True),
+    "package.module:Mine": (Kind.CODE, "package.module:Mine", True, True),
+    "exec:./bot 'what?' --fast?batch=3": (Kind.PROGRAM, "exec:./bot 'what?' --fast", True, False),
+    "policy.safetensors": (Kind.FILE, "policy.safetensors", False, False),
+    "model.onnx?encoder=flat": (Kind.FILE, "model.onnx", False, False),
+    "model.zip?encoder=flat": (Kind.FILE, "model.zip", True, True),
+    "runs/mine": (Kind.RUN, "runs/mine", False, False),
+    "here": (Kind.RUN, "here", False, False),
+    "what?/run": (Kind.RUN, "what?/run", False, False),
 }
 UNKNOWN = ("nobody", "pro-v2", "mine.py", "pro?worlds", "pro?worlds=1&worlds=2", "")
 
@@ -49,7 +51,7 @@ def _known(tmp_path, monkeypatch):
 @pytest.mark.parametrize("text", KINDS)
 def test_a_name_is_read_once_and_a_record_names_the_same(text):
     spec = AgentSpec.parse(text)
-    assert (spec.kind, spec.name, spec.runs_code) == KINDS[text]
+    assert (spec.kind, spec.name, spec.runs_code, spec.is_outside) == KINDS[text]
     assert AgentSpec.from_json(spec.to_json()) == pickle.loads(pickle.dumps(spec)) == spec
     assert AgentSpec.parse(spec) is spec
     assert spec.label == text
@@ -62,6 +64,12 @@ def test_a_record_may_name_who_is_unknown_here_but_nobody_makes_it(text):
     for make in (lambda: AgentSpec.parse(text), lambda: make_agent(text), spec.make):
         with pytest.raises(HeartsError):
             make()
+
+
+def test_what_is_registered_stands_before_an_entry_point():
+    register_agent("installed", Easy)
+    spec = AgentSpec.parse("installed")
+    assert (spec.kind, spec.factory, spec.is_outside) == (Kind.REGISTERED, Easy, False)
 
 
 def test_a_path_is_a_path_whatever_it_looks_like():

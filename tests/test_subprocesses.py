@@ -38,13 +38,20 @@ print(*[pid for child, other in children for pid in (child.pid, other)], flush=T
 """
 
 
+def run(program):
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        env=python_environment(),
+        check=False,
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("end", ["os.kill(os.getpid(), 9)", "sys.exit(0)"])
 def test_children_end_with_the_process_that_started_them_however_it_ends(end):
-    program = [sys.executable, "-c", STARTS.format(end=end)]
-    found = subprocess.run(
-        program, capture_output=True, text=True, env=python_environment(), check=False
-    )
+    found = run(STARTS.format(end=end))
     assert not found.stderr
     pids = list(map(int, found.stdout.split()))
     assert len(set(pids)) == 6
@@ -68,13 +75,7 @@ print(children[0].pid, flush=True)
 
 @pytest.mark.slow
 def test_a_child_that_is_ended_after_the_guard_says_nothing():
-    found = subprocess.run(
-        [sys.executable, "-c", LATE],
-        capture_output=True,
-        text=True,
-        env=python_environment(),
-        check=False,
-    )
+    found = run(LATE)
     assert (found.stderr, found.returncode) == ("", 0)
     assert not is_running(int(found.stdout))
 

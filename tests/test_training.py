@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from typer import Exit
 
 from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_env import HeartsError
-from hearts_train.command import train_command
 from hearts_train.learn import runs, training
 from hearts_train.learn.config import ConfigError
-from hearts_train.learn.recipes import load_config
+from hearts_train.learn.config_files import load_config
 from hearts_train.learn.training import Trainer, train
 from tests.refusals import refused
 from tests.test_fair_play import assert_no_number_leads_to_the_deals
@@ -62,18 +58,6 @@ def test_run_folder(run):
     assert run.learning_seconds <= run.seconds
     assert [row["round"] for row in rows(run.run_dir, "evaluation")] == [0, 1, 2]
     assert any("tfevents" in path.name for path in (run.run_dir / runs.TENSORBOARD_NAME).iterdir())
-
-
-def test_the_last_words_of_a_run_have_a_rate_of_each_clock(run, monkeypatch, capsys):
-    figures = {"decisions": 120_000, "seconds": 18.0, "learning_seconds": 6.0}
-    result = replace(run, **figures, decisions_per_second=20_000.0)
-    monkeypatch.setattr(train_command.training, "train", lambda *_, **__: result)
-    monkeypatch.setattr(train_command, "evaluate_run", lambda *_: [])
-    monkeypatch.setattr(train_command, "show_evaluations", lambda *_, **__: None)
-    with pytest.raises(Exit):
-        train_command.train_and_evaluate("smoke", [], None, None, as_json=False)
-    first = capsys.readouterr().out.splitlines()[0]
-    assert re.findall(r"[\d,]+", first.replace(", ", " ")) == ["120,000", "18", "6", "20,000"]
 
 
 def test_model_card_tells_what_the_player_is(run):
@@ -125,7 +109,7 @@ def test_schedule_and_snapshots_set_the_pool(tmp_path):
     trainer = Trainer(config)
 
     def weights():
-        return {entry.name: entry.weight for entry in trainer.learner.pools[0].entries}
+        return {entry.name: entry.weight for entry in trainer.learner.opponents[0].pool.entries}
 
     nobody = {"easy": 0.0, "standard": 0.0, "self 0": 0.0, "self 1": 0.0, "self 2": 0.0}
     assert weights() == nobody | {"easy": 1.0}
@@ -133,13 +117,8 @@ def test_schedule_and_snapshots_set_the_pool(tmp_path):
     for _ in range(5):
         trainer.learner.update()
     trainer.learner._set_rates()
-    assert trainer.learner.pasts[0].kept == 2
+    assert trainer.learner.opponents[0].kept == 2
     assert weights() == nobody | {"standard": 1.0, "self 0": 1.5, "self 1": 0.75, "self 2": 0.75}
-    newest = trainer.learner.tensors()
-    for name, array in trainer.learner.pasts[0].agents[0].network.tensors().items():
-        assert np.array_equal(array, newest[name])
-    older = trainer.learner.pasts[0].agents[1].network.tensors()["policy.0.weight"]
-    assert not np.array_equal(older, newest["policy.0.weight"])
 
 
 def test_an_opponent_gets_no_number_that_leads_to_the_deals():
@@ -147,14 +126,6 @@ def test_an_opponent_gets_no_number_that_leads_to_the_deals():
         Trainer(smoke(f"seed={seed}", f"schedule=[{{opponents: {{{agent}: 1}}}}]"))
 
     assert_no_number_leads_to_the_deals(play)
-
-
-def test_rates_go_in_a_straight_line():
-    trainer = Trainer(smoke("ppo.learning_rate=0.01", "ppo.learning_rate_end=0.002"))
-    trainer.counters.decisions = 2500
-    trainer.learner._set_rates()
-    assert trainer.learner.learning_rate == pytest.approx(0.008)
-    assert trainer.learner.progress == 0.25
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from safetensors.numpy import load_file
 
 from hearts_train.learn import log, runs, training
 from hearts_train.learn.config import TrainConfig
+from hearts_train.learn.config_files import load_config
 from hearts_train.learn.learner import Learner
-from hearts_train.learn.recipes import load_config
 from hearts_train.learn.training import train
 
 

@@ -98,7 +98,7 @@ def _place_in(trace: TracebackType) -> str:
 
 
 @contextlib.contextmanager
-def blamed(what: str, fix: str) -> Iterator[None]:
+def blamed(what: str, fix: str, value: object = None) -> Iterator[None]:
     """Run code from outside, whose exceptions become a ``HeartsError`` in one line.
 
     A ``HeartsError`` passes through, and so does what a signal raises.
@@ -106,6 +106,7 @@ def blamed(what: str, fix: str) -> Iterator[None]:
     Args:
         what: what failed, the beginning of the message: "agent: 'mine' could not be made".
         fix: what to do about it.
+        value: what was given, for the error's ``value``.
 
     Raises:
         HeartsError: if the code raised anything else, ``SystemExit`` and the like included.
@@ -118,7 +119,7 @@ def blamed(what: str, fix: str) -> Iterator[None]:
             raise
         except BaseException as error:
             check_signals()
-            raise HeartsError(f"{what} ({describe(error)}); {fix}") from None
+            raise HeartsError(f"{what} ({describe(error)}); {fix}", value=value) from None
         check_signals()
 
 
@@ -221,22 +222,13 @@ def _could_be_agent(item: object, module: types.ModuleType) -> bool:
 
 
 def _module(name: str, where: str) -> types.ModuleType:
-    with signals_apart() as check_signals:
-        try:
-            if where.endswith(".py"):
-                return _module_of_file(Path(where))
-            if "" not in sys.path and str(Path.cwd()) not in sys.path:
-                sys.path.append(str(Path.cwd()))  # as `python -m` has it
-            return importlib.import_module(where)
-        except HeartsError:
-            raise
-        except BaseException as error:  # whatever the user's code does on import
-            check_signals()
-            raise HeartsError(
-                f"agent: {name!r}: {where} cannot be imported ({describe(error)}); "
-                "correct it, or name another agent",
-                value=name,
-            ) from None
+    what = f"agent: {name!r}: {where} cannot be imported"
+    with blamed(what, "correct it, or name another agent", value=name):
+        if where.endswith(".py"):
+            return _module_of_file(Path(where))
+        if "" not in sys.path and str(Path.cwd()) not in sys.path:
+            sys.path.append(str(Path.cwd()))  # as `python -m` has it
+        return importlib.import_module(where)
 
 
 def _module_of_file(path: Path) -> types.ModuleType:

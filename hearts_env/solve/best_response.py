@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -104,15 +104,9 @@ class Exploitability:
 
     def to_json(self) -> dict[str, Any]:
         """All figures, of types that JSON knows."""
-        return {
-            "agent": self.agent,
-            "rules": self.rules,
-            "exploitability": self.exploitability,
+        return asdict(self) | {
             "best_responses": list(self.best_responses),
-            "value": self.value,
             "infosets": list(self.infosets),
-            "frozen": self.frozen,
-            "seconds": self.seconds,
         }
 
 

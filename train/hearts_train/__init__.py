@@ -11,8 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from hearts_train.learn.config_files import load_config
     from hearts_train.learn.export import export_policy
-    from hearts_train.learn.recipes import load_config
     from hearts_train.learn.training import train
     from hearts_train.measure.attack import exploit
     from hearts_train.measure.benchmark import benchmark
@@ -31,7 +31,7 @@ _HOMES = {
     "evaluate": "hearts_train.measure.evaluation",
     "exploit": "hearts_train.measure.attack",
     "export_policy": "hearts_train.learn.export",
-    "load_config": "hearts_train.learn.recipes",
+    "load_config": "hearts_train.learn.config_files",
     "tournament": "hearts_train.measure.tournament",
     "train": "hearts_train.learn.training",
 }

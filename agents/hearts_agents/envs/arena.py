@@ -139,13 +139,8 @@ class Arena:
 
     def begin(self, rows: Ints) -> None:
         """Begin the next episode in each of `rows`, up to the learner's first decision."""
-        cut = self.truncated.copy()
-        self._begin(rows)
-        self.over[rows] = False
-        self.truncated[:] = cut  # matches that are passed over are marked too
-
-    def _begin(self, rows: Ints) -> None:
         self._read_pool()
+        begun, truncated = rows, self.truncated.copy()
         self.returns[rows] = 0.0
         self.lengths[rows] = 0
         for _ in range(MAX_FORCED_DEALS):
@@ -171,12 +166,42 @@ class Arena:
             self._carry[rows] = 0.0
             ended = self._run(rows, self._carry)
             if not len(ended):
+                self.over[begun] = False
+                self.truncated[:] = truncated  # matches that are passed over are marked too
                 return
             rows = ended  # only with skip_forced: an episode without a decision is passed over
         raise HeartsError("skip_forced: these rules leave nothing to decide; omit it")
 
     def step(self, actions: Any) -> tuple[Floats, NDArray[np.bool_], Finished | None]:
         """Play the learners' actions: rewards, which episodes ended, and the results of those."""
+        acts, rows, bad, num_bad = self._checked(actions)
+        ends_by_it = num_bad > 0 and self.illegal_action == "terminate"
+        self.truncated[:] = False
+        revoke = self.illegal_action == "revoke"
+        play_learner(self.rules.vector, self.states, rows, acts, bad, revoke)
+        self.lengths[rows] += 1
+        rewards, self._carry = self._carry, np.zeros(self.num_envs)
+        done = bad.copy() if ends_by_it else np.zeros(self.num_envs, np.bool_)
+        done[self._run(rows[~bad[rows]] if ends_by_it else rows, rewards)] = True
+        if ends_by_it:
+            rewards[bad] = ILLEGAL_REWARD
+        self.returns += rewards
+        if not done.any():
+            return rewards, done, None
+        self.over |= done
+        finished = self._finish(np.flatnonzero(done))
+        if ends_by_it:
+            illegal = bad[finished.games]
+            finished.facts["offender"][illegal] = finished.facts["seat"][illegal]
+        return rewards, done, finished
+
+    def _checked(self, actions: Any) -> tuple[Ints, Ints, NDArray[np.bool_], int]:
+        """The actions, the games that are not over, and which actions of these are illegal.
+
+        Raises:
+            HeartsError: if there is not a whole number for each environment.
+            IllegalActionError: if one is refused; nothing was played.
+        """
         acts = whole_numbers(actions)
         if acts is None or acts.shape != (self.num_envs,):
             form = np.shape(acts) if acts is not None else type(actions).__name__
@@ -184,44 +209,17 @@ class Arena:
                 f"actions: got {form}; give one whole number for each of {self.num_envs} "
                 "environments"
             )
-        n = self.num_envs
-        rows, bad = self._all, np.zeros(n, np.bool_)
-        number_bad = find_illegal(self.batch.legal, rows, acts, bad)
+        rows, bad = self._all, np.zeros(self.num_envs, np.bool_)
+        num_bad = find_illegal(self.batch.legal, rows, acts, bad)
         if self.over.any():
             rows = np.flatnonzero(~self.over)
             bad &= ~self.over
-            number_bad = bad.sum()
-        if number_bad:
-            self._check_bad(acts, bad)
-        self.truncated[:] = False
-        terminate = number_bad and self.illegal_action == "terminate"
-        revoke = self.illegal_action == "revoke"
-        play_learner(self.rules.vector, self.states, rows, acts, bad, revoke)
-        self.lengths[rows] += 1
-        rewards = self._carry
-        self._carry = np.zeros(n)
-        done = np.zeros(n, np.bool_)
-        if terminate:
-            done |= bad
-            rows = rows[~bad[rows]]
-        done[self._run(rows, rewards)] = True
-        if terminate:
-            rewards[bad] = ILLEGAL_REWARD
-        self.returns += rewards
-        if not done.any():
-            return rewards, done, None
-        self.over |= done
-        finished = self._finish(np.flatnonzero(done))
-        if terminate:
-            illegal = bad[finished.games]
-            finished.facts["offender"][illegal] = finished.facts["seat"][illegal]
-        return rewards, done, finished
-
-    def _check_bad(self, acts: Ints, bad: NDArray[np.bool_]) -> None:
-        """Refuse actions of which some are `bad`, if they are to be refused."""
-        outside = bad & ((acts < 0) | (acts >= self.rules.num_actions))
-        if outside.any():
-            g = int(np.flatnonzero(outside)[0])
+            num_bad = int(bad.sum())
+        if not num_bad:
+            return acts, rows, bad, 0
+        outside = np.flatnonzero(bad & ((acts < 0) | (acts >= self.rules.num_actions)))
+        if len(outside):
+            g = int(outside[0])
             raise IllegalActionError(
                 f"actions: {acts[g]} in environment {g} is not an action of these rules; "
                 f"give 0 to {self.rules.num_actions - 1}; nothing was played"
@@ -229,9 +227,10 @@ class Arena:
         if self.illegal_action == "raise":
             g = int(np.flatnonzero(bad)[0])
             raise IllegalActionError(
-                f"actions: {bad.sum()} illegal, the first {acts[g]} in environment {g}; "
+                f"actions: {num_bad} illegal, the first {acts[g]} in environment {g}; "
                 "nothing was played"
             )
+        return acts, rows, bad, num_bad
 
     # -- reading -------------------------------------------------------------------------------
     def observe(self, games: Ints | None = None) -> Observation:

@@ -47,7 +47,7 @@ from hearts_agents.programs.process import (
     python_environment,
 )
 from hearts_agents.spec import AgentSpec
-from hearts_agents.user_code import describe
+from hearts_agents.user_code import blamed, describe
 from hearts_env import HeartsError, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.solve.best_response import policy_asker
@@ -71,55 +71,6 @@ serve()
 """The process ignores signals to its group: the asking process ends it when it is done."""
 
 
-class _Process(LineProcess):
-    """A process that makes one agent and answers messages."""
-
-    def __init__(self, name: str, entrant: AgentSpec | Agent, rules: Rules | None) -> None:
-        spec = entrant.to_json() if isinstance(entrant, AgentSpec) else None
-        hello = line(
-            "hello",
-            name=name,
-            spec=spec,
-            agent=None if isinstance(entrant, AgentSpec) else _pickled(name, entrant),
-            rules=None if rules is None else rules.to_dict(),
-            path=[path or os.getcwd() for path in sys.path],
-        )
-        command = [sys.executable, "-c", _PROGRAM]
-        super().__init__(command, environment=python_environment(), keeps_words=False)
-        self.send(hello, answers=0)
-
-    def reply(self, kind: str, seconds: float = _START_SECONDS, most: int = 0) -> dict[str, Any]:
-        """The next answer, which is to be of this kind.
-
-        Raises:
-            ProgramError: if it ends, is late, or makes no sense; it is ended.
-            HeartsError: if the agent cannot do what was asked.
-        """
-        answer = self.answer(seconds, _MOST_BYTES + most)
-        if answer.get("type") == "error":
-            raise HeartsError(str(answer.get("text"))[:_MOST_WORDS])
-        if answer.get("type") != kind:
-            raise self.failed("gave something that is not an answer", CRASHED)
-        return answer
-
-
-def _pickled(name: str, agent: Agent) -> str:
-    try:
-        return base64.b64encode(pickle.dumps(agent)).decode()
-    except Exception as error:
-        raise HeartsError(
-            f"agent: {name!r} cannot be sent to a process of its own ({describe(error)}); name it "
-            "as FILE.py:CLASS, or omit isolate",
-            value=name,
-        ) from None
-
-
-def _not_ready(name: str, error: ProgramError) -> HeartsError:
-    return HeartsError(
-        f"agent: the process of {name!r} was not ready ({error}); see what it printed"
-    )
-
-
 @dataclass(frozen=True)
 class Card:
     """What an agent is, as its process says.
@@ -137,14 +88,69 @@ class Card:
     files: dict[str, str]
 
 
-class Enquiry:
+class _Process(LineProcess):
+    """A process that makes one agent and answers messages."""
+
+    def __init__(self, name: str, entrant: AgentSpec | Agent, rules: Rules | None) -> None:
+        self._name = name
+        is_spec = isinstance(entrant, AgentSpec)
+        hello = line(
+            "hello",
+            name=name,
+            spec=entrant.to_json() if isinstance(entrant, AgentSpec) else None,
+            agent=None if is_spec else _pickled(name, entrant),
+            rules=None if rules is None else rules.to_dict(),
+            path=[path or os.getcwd() for path in sys.path],
+        )
+        command = [sys.executable, "-c", _PROGRAM]
+        super().__init__(command, environment=python_environment(), keeps_words=False)
+        self.send(hello, answers=0)
+
+    def reply(self, kind: str, seconds: float, most: int = 0) -> dict[str, Any]:
+        """The next answer, which is to be of this kind.
+
+        Raises:
+            ProgramError: if it ends, is late, or makes no sense; it is ended.
+            HeartsError: if the agent cannot do what was asked.
+        """
+        answer = self.answer(seconds, _MOST_BYTES + most)
+        if answer.get("type") == "error":
+            raise HeartsError(str(answer.get("text"))[:_MOST_WORDS])
+        if answer.get("type") != kind:
+            raise self.failed("gave something that is not an answer", CRASHED)
+        return answer
+
+    def first_reply(self, kind: str) -> dict[str, Any]:
+        """The same while the agent is made, which may take long.
+
+        Raises:
+            HeartsError: if it cannot be made, or the process ends or is late.
+        """
+        try:
+            return self.reply(kind, _START_SECONDS)
+        except ProgramError as error:
+            raise HeartsError(
+                f"agent: the process of {self._name!r} was not ready ({error}); see what it printed"
+            ) from None
+
+
+def _pickled(name: str, agent: Any) -> str:
+    with blamed(
+        f"agent: {name!r} cannot be sent to a process of its own",
+        "name it as FILE.py:CLASS, or omit isolate",
+        value=name,
+    ):
+        return base64.b64encode(pickle.dumps(agent)).decode()
+
+
+class Enquiry(_Process):
     """A process that makes an agent to say what it is, and which rules it plays."""
 
     def __init__(self, name: str, spec: AgentSpec) -> None:
         """Start it without waiting for it."""
-        self._name, self._spec = name, spec
-        self._process = _Process(name, spec, None)
-        self._process.send(line("card"))
+        super().__init__(name, spec, None)
+        self._spec = spec
+        self.send(line("card"))
 
     @cached_property
     def card(self) -> Card:
@@ -153,7 +159,7 @@ class Enquiry:
         Raises:
             HeartsError: if it cannot be made, or its process ended.
         """
-        fields = self._reply("card")
+        fields = self.first_reply("card")
         try:
             rules = None if fields["rules"] is None else Rules.from_dict(fields["rules"])
             given, read = self._spec.options, fields["options"]
@@ -175,18 +181,8 @@ class Enquiry:
             HeartsError: if it does not.
         """
         _ = self.card  # must be asked first
-        self._process.send(line("rules", rules=rules.to_dict()))
-        self._reply("ready")
-
-    def close(self) -> None:
-        """End the process; what it has said is still known."""
-        self._process.kill()
-
-    def _reply(self, kind: str) -> dict[str, Any]:
-        try:
-            return self._process.reply(kind)
-        except ProgramError as error:
-            raise _not_ready(self._name, error) from None
+        self.send(line("rules", rules=rules.to_dict()))
+        self.first_reply("ready")
 
 
 def _plain(value: Any, text: str) -> Any:
@@ -236,10 +232,7 @@ class Isolated:
         if self._is_ready or self._process is None:
             return
         try:
-            self._process.reply("ready")
-        except ProgramError as error:
-            self.close()
-            raise _not_ready(self.name, error) from None
+            self._process.first_reply("ready")
         except BaseException:
             self.close()
             raise
@@ -287,7 +280,8 @@ class Isolated:
             return _numbers(reply["policy"], "<f8").reshape(shape)
         except ProgramError as error:
             self.close()
-            raise _not_ready(self.name, error) from None
+            text = f"agent: the process of {self.name!r} gave no policy ({error}); omit isolate"
+            raise HeartsError(text) from None
         except (KeyError, TypeError, ValueError):
             self.close()
             raise HeartsError(
@@ -372,14 +366,12 @@ class _Served:
         if self._hello["spec"] is not None:
             spec = AgentSpec.parse(self._hello["spec"])
             return spec, spec.make(0)
-        try:
+        with blamed(
+            f"agent: {self._hello['name']!r} cannot be made in a process of its own",
+            "name it as FILE.py:CLASS, or omit isolate",
+        ):
             spec = AgentSpec.parse(pickle.loads(base64.b64decode(self._hello["agent"])))
             return spec, spec.make()
-        except BaseException as error:
-            raise HeartsError(
-                f"agent: {self._hello['name']!r} cannot be made in a process of its own "
-                f"({describe(error)}); name it as FILE.py:CLASS, or omit isolate"
-            ) from None
 
     def player(self, message: dict[str, Any]) -> bytes:
         spec, agent = self._entered

@@ -119,7 +119,7 @@ def _draw(found: list[RunFolder], x: str, y: list[str], by: list[str], path: Pat
         console.note(f"{label}: {number} ({', '.join(run.path.name for run in group)})")
         for earlier, run in repeated(group):
             console.note(
-                f"{run.path} has the recipe and the seed of {earlier.path} ({run.seed}): they show "
+                f"{run.path} has the config and the seed of {earlier.path} ({run.seed}): they show "
                 "one sample, not two; train with another --set seed="
             )
     console.note(f"drawn: {path}")

@@ -16,7 +16,7 @@ def train(
     config: Annotated[
         str | None,
         typer.Argument(
-            help="A recipe: its path, or a shipped one: demo (where none is named; three minutes), "
+            help="A config: its path, or a shipped one: demo (where none is named; three minutes), "
             "smoke (seconds), mini, classic, maskable, dqn, nfsp, champion, champion_small, "
             "champion_taught, champion_mini, champion_classic."
         ),
@@ -25,7 +25,7 @@ def train(
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting.")
     ] = None,
     resume: Annotated[
-        Path | None, typer.Option("--resume", metavar="RUN", help="Go on with a run's folder.")
+        Path | None, typer.Option("--resume", metavar="RUN", help="Continue a run's folder.")
     ] = None,
     run: RunFolder = None,
     allow_code: AllowCode = False,
@@ -35,7 +35,7 @@ def train(
     if resume is not None and run is not None:
         raise Mistake("--run: a resumed run stays in its folder; omit it")
     if config == "":
-        raise Mistake("config: the name is empty; give a recipe, or omit it for demo")
+        raise Mistake("config: the name is empty; give a config, or omit it for demo")
     from hearts_train.command.train_command import train_and_evaluate
 
     train_and_evaluate(config, settings or [], resume, run, as_json=as_json)

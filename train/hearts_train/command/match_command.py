@@ -176,9 +176,9 @@ def _tell_table(
     as_json: str | None,
 ) -> dict[str, object]:
     """Compute, show and draw the table of two players; its JSON."""
-    from hearts_train.measure.equity import draw, match_equity, shown_totals
+    from hearts_train.measure.equity import MatchEquity, draw, shown_totals
 
-    equity = match_equity(rules, found)
+    equity = MatchEquity(rules, found)
     steps = shown_totals(equity)
     title = f"chance to win a match of {rules.name}: {_who(found)}"
     if totals is not None:

@@ -1,4 +1,4 @@
-"""What ``hearts train`` does around the training: the recipe, the final evaluation, the files."""
+"""What ``hearts train`` does around the training: the config, the final evaluation, the files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hearts_train import console
 from hearts_train.command.reports import command_line, evaluate_against, show_evaluations
 from hearts_train.learn import runs, training
 from hearts_train.learn.config import TrainConfig
-from hearts_train.learn.recipes import load_config
+from hearts_train.learn.config_files import load_config
 from hearts_train.learn.report import write_card
 from hearts_train.measure.evaluation import Evaluation, plot
 
@@ -41,12 +41,12 @@ def train_and_evaluate(
     """Train, evaluate the checkpoint on duplicate deals, and print where the files are."""
     if resume is not None:
         runs.check_run_folder(resume)
-    config = _recipe(config_name, settings, resume)
+    config = _config(config_name, settings, resume)
     result = training.train(config, run_dir, resume, progress=True)
     if not result.is_finished:
         with contextlib.suppress(OSError):  # after SIGHUP there is no longer a terminal
             console.note(
-                f"stopped after {result.decisions:,} decisions; go on with: "
+                f"stopped after {result.decisions:,} decisions; continue with: "
                 f"hearts train --resume {result.run_dir}"
                 + " --allow-code"
                 * any(AgentSpec.parse(name).runs_code for name in config.agents)
@@ -87,11 +87,11 @@ def train_and_evaluate(
         raise console.stopped()
 
 
-def _recipe(config_name: str | None, settings: Sequence[str], resume: Path | None) -> TrainConfig:
+def _config(config_name: str | None, settings: Sequence[str], resume: Path | None) -> TrainConfig:
     """What is to be trained with; of a run's folder only what is trusted."""
     if resume is not None and config_name is None:
         return runs.resumed_config(resume, settings)
-    if config_name is not None and runs.is_recipe_of_run(Path(config_name)):
+    if config_name is not None and runs.is_config_of_run(Path(config_name)):
         return runs.resumed_config(Path(config_name).parent, settings)
     return load_config(config_name or DEFAULT_CONFIG, settings)
 
@@ -113,7 +113,7 @@ def _record(
 
 
 def opponents_of(config: TrainConfig) -> list[str]:
-    """The opponents of the final evaluation: the baselines, and those of the recipe."""
+    """The opponents of the final evaluation: the baselines, and those of the config."""
     rules = Rules.make(config.env.rules, config.env.players)
     names = _BASELINES if rules.players == 2 else _LARGE_BASELINES
     return list(dict.fromkeys([*names, *config.evaluation.opponents]))

@@ -32,7 +32,7 @@ def set_threads(threads: int) -> None:
 
 
 def find_device(wanted: str) -> torch.device:
-    """The device that ``device`` in a recipe means.
+    """The device that ``device`` in a config means.
 
     Raises:
         ConfigError: if it is cuda, and torch finds none.

@@ -1,6 +1,6 @@
 """The settings of a training run, each with its default and its check.
 
-A recipe lists only what differs from the defaults below; ``recipes`` reads it. The table
+A config lists only what differs from the defaults below; ``config_files`` reads it. The table
 `ALGORITHMS` names the learners, which are imported only when a run needs one, and their checks.
 """
 
@@ -35,7 +35,7 @@ _MAX_ROLLOUT = 100_000_000  # decisions, of some hundred bytes each
 
 
 class ConfigError(HeartsError):
-    """A recipe or a setting that cannot be used."""
+    """A config, or a setting in one, that cannot be used."""
 
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -77,7 +77,7 @@ class EnvConfig(_Section):
     @classmethod
     def _is_for_networks(cls, observation: str) -> str:
         if observation == "bits":
-            raise ValueError("bits are packed, eight in a number; give flat, which tells the same")
+            raise ValueError("bits are packed, eight in a number; give flat, which says the same")
         return observation
 
     @field_validator("seat")
@@ -529,10 +529,10 @@ class TrainConfig(_Section):
 
     @property
     def agents(self) -> list[str]:
-        """Every agent that the recipe names: opponents, those of evaluations, the magnet."""
+        """Every agent that the config names: opponents, those of evaluations, the magnet."""
         named = [*self.opponents, *self.evaluation.opponents, self.ppo.magnet]
         return [name for name in dict.fromkeys(named) if name not in (SELF, AVERAGE)]
 
     def to_yaml(self) -> str:
-        """The complete resolved recipe; ``recipes.load_config`` reads it back."""
+        """The complete resolved config; ``config_files.load_config`` reads it back."""
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)

@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from hearts_env.support import clock
-from hearts_train.learn.config import TrainConfig
-from hearts_train.learn.log import Counters, Metrics
+from hearts_train.learn.learner import Learner
+from hearts_train.learn.log import Metrics
 from hearts_train.learn.report import EXPLOITED
 from hearts_train.measure.evaluation import Evaluation
 from hearts_train.screen import note, screen
 
 
-class Learning(Protocol):
-    """What the display reads of a trainer."""
-
-    config: TrainConfig
-    counters: Counters
-
-    @property
-    def progress(self) -> float:
-        """The share of the budget that is used up, 0 to 1."""
-
-
 class Display:
     """Shows a run on standard error: a bar with the time left, and a line for each evaluation."""
 
-    def __init__(self, trainer: Learning, *, is_shown: bool) -> None:
-        self.trainer = trainer
+    def __init__(self, learner: Learner, *, is_shown: bool) -> None:
+        self.learner = learner
         self.is_shown = is_shown
         self.console = Console(file=screen())
         self.latest: dict[str, str] = {}
@@ -45,7 +34,7 @@ class Display:
             console=self.console,
             disable=not is_shown,
         )
-        self.task = self.bar.add_task(trainer.config.name, total=1.0, text="")
+        self.task = self.bar.add_task(learner.config.name, total=1.0, text="")
         self._origin = (0.0, 0.0)
 
     def __enter__(self) -> Display:
@@ -87,18 +76,18 @@ class Display:
 
     def start(self) -> None:
         """Start the clock."""
-        self._origin = (clock.now(), self.trainer.progress)
+        self._origin = (clock.now(), self.learner.progress)
         self.bar.reset(self.task, text="")
-        self.bar.update(self.task, completed=self.trainer.progress)
+        self.bar.update(self.task, completed=self.learner.progress)
 
     def update(self, metrics: Metrics) -> None:
         """Show the progress after an update."""
-        share = self.trainer.progress
+        share = self.learner.progress
         begin, first = self._origin
         elapsed = clock.now() - begin
         left = elapsed * (1 - share) / (share - first) if share > first else None
         rate = metrics.rows[-1].get("decisions_per_second", 0.0)
-        count = self.trainer.counters.decisions
+        count = self.learner.counters.decisions
         taught = metrics.rows[-1].get("pretraining")
         self._progress = [f"{_clock(left)} left", f"{count / 1e6:.2f} M, {rate / 1e3:.0f} k/s"]
         if taught is not None:
@@ -124,13 +113,13 @@ class Display:
 
     def _found(self, text: str) -> None:
         if self.is_shown:
-            counters = self.trainer.counters
+            counters = self.learner.counters
             when = f"{counters.seconds / 60:5.2f} min, {counters.decisions / 1e6:5.2f} M decisions"
             self.bar.console.print(f"{when}: {text}", highlight=False)
 
 
 def _clock(seconds: float | None) -> str:
-    """Like ``3:20``, which fits into a bar; ``?`` while it cannot be told."""
+    """Like ``3:20``, which fits into a bar; ``?`` while it is unknown."""
     if seconds is None:
         return "?"
     minutes, rest = divmod(round(seconds), 60)

@@ -27,7 +27,7 @@ from hearts_train.learn.actor_critic import Replicas
 from hearts_train.learn.config import between
 from hearts_train.learn.games import END, SelfPlayGames, part_of
 from hearts_train.learn.monte_carlo import ActionValueLearner
-from hearts_train.learn.ppo_kernel import FIGURES, Clip
+from hearts_train.learn.ppo_kernel import FIGURES
 from hearts_train.learn.replay import Column, Memory, action_number, check_size, legal, seen
 
 
@@ -86,19 +86,14 @@ class DQNLearner(ActionValueLearner):
         places = np.zeros_like(rows)  # the first; where nothing is remembered yet, it is all zeros
         super()._try_gradient(thread, places)
 
-    def _gradient(self, thread: int, places: Ints, size: int, clip: Clip) -> Floats:
+    def _gradient(self, thread: int, places: Ints, size: int) -> Floats:
         """A thread's part of a minibatch: the square of what its action values are off by."""
-        sums = np.zeros(len(FIGURES))
-        self.replicas.gradients[thread].zero_()
-        if len(places):
-            rows = self.memory.read(places)
-            values, _ = self._forward(self.replicas.networks[thread], tensor(rows["seen"]))
-            actions = tensor(rows["actions"]).to(self.device).long()
-            chosen = values.gather(1, actions[:, None])[:, 0]
-            loss = (chosen - self._targets(thread, rows)).square().sum()
-            torch.autograd.backward([loss / size])
-            sums[FIGURES.index("value_loss")] = float(loss.detach())
-        return sums
+        if not len(places):
+            return np.zeros(len(FIGURES))
+        rows = self.memory.read(places)
+        values, _ = self._forward(self.replicas.networks[thread], tensor(rows["seen"]))
+        actions = tensor(rows["actions"]).to(self.device).long()
+        return self._fit(values, actions, self._targets(thread, rows), size)
 
     def _targets(self, thread: int, rows: dict[str, Array]) -> torch.Tensor:
         """What the actions of some rows of the memory are to be worth."""

@@ -4,7 +4,7 @@ Small decks have so few information sets that what every card is worth in each o
 and not sampled. Each update asks the network for its policy in every information set, computes the
 values, and learns from minibatches of information sets. There are two stages:
 
-1. **Mirror descent.** Q is what an action is worth if both players go on with the present policy.
+1. **Mirror descent.** Q is what an action is worth if both players continue by the present policy.
    The network is fitted to the policy that a step of magnetic mirror descent leads to (Sokota et
    al. 2023), with step eta and the uniform policy as magnet:
    ``log p' = (log p + eta Q) / (1 + eta alpha)`` up to a constant. The temperature alpha falls,
@@ -80,7 +80,7 @@ class ExactLearner(NetworkLearner):
         set_threads(config.threads)
         self.descent_optimizer = Adam(self.replicas.weights)
         """Takes the steps of the second stage, whose gradients are of another size."""
-        self._add_pool()
+        self._add_opponents()
         self._check_memory()
         self._positions = [self._look(player) for player in range(2)]
         if not any(bool((place.legal.sum(1) > 1).any()) for place in self._positions):
@@ -248,9 +248,9 @@ class ExactLearner(NetworkLearner):
         """What a player's actions are worth, and how likely its information sets are.
 
         Args:
-            player: whose; it goes on with its own chances.
+            player: whose; it continues by its own chances.
             chances: of both players.
-            others: what the other player goes on with, which may be something else.
+            others: how the other player continues, which may be something else.
 
         Returns:
             ``(infosets, actions)``, margins in points on average over what the player does not

@@ -106,7 +106,7 @@ class SelfPlayGames:
         """Games that wait for ``begin``.
 
         Args:
-            config: the recipe.
+            config: all settings.
             rules: of the games.
             encoder: what the learner sees.
             pool: the opponents; only these games draw from it.
@@ -212,8 +212,7 @@ class SelfPlayGames:
             except Exception as error:
                 raise HeartsError(
                     f"opponent {entry.name!r}: it raised {describe(error)}; "
-                    "correct it, and go on with "
-                    "hearts train --resume"
+                    "correct it, and continue with hearts train --resume"
                 ) from error
 
     # -- learning --------------------------------------------------------------------------------
@@ -396,7 +395,7 @@ def advance(
             row = table.last[g, p]
             if is_due(kind, is_over):
                 now = earned(r, s, kind, p)
-                if row >= 0:  # what comes before the first decision teaches nothing
+                if row >= 0:  # nothing is learnt from what is before the first decision
                     rows.rewards[row] += (now - table.paid[g, p]) / scale
                 table.paid[g, p] = 0 if is_over else now
             if is_over and row >= 0:

@@ -68,7 +68,7 @@ class Learner:
         """Begin; the subclass goes on.
 
         Args:
-            config: the recipe.
+            config: all settings.
             state: what to go on from.
 
         Raises:
@@ -80,27 +80,23 @@ class Learner:
         self.counters.starts += 1
         self.rules = Rules.make(config.env.rules, config.env.players)
         self.encoder = make_encoder(config.env.observation)
-        self.pools: list[OpponentPool] = []
-        """The same opponents for each part of the games, which are drawn side by side."""
-        self.pasts: list[Snapshots] = []
-        """The snapshots in each of these pools."""
+        self.opponents: list[Opponents] = []
+        """The same for each part of the games, which are drawn side by side."""
         self.learning_rate = config.ppo.learning_rate
         self.ent_coef = config.ppo.ent_coef
         self.magnet_coef = config.ppo.magnet_coef
         self.phase = 0
 
-    def _add_pool(self) -> OpponentPool:
-        """A pool of its own for some of the games."""
-        self.pasts.append(
-            Snapshots(self.config, self.rules, self.encoder, greedy=not self.is_mixed)
-        )
-        self.pools.append(make_pool(self.config, self.pasts[-1]))
-        return self.pools[-1]
+    def _add_opponents(self) -> OpponentPool:
+        """A pool of opponents for some of the games."""
+        greedy = not self.is_mixed
+        self.opponents.append(Opponents(self.config, self.rules, self.encoder, greedy=greedy))
+        return self.opponents[-1].pool
 
     def _start(self, state: runs.State | None) -> None:
         """Go on from `state` or begin, when everything has been made."""
-        for past in self.pasts:
-            past.take(self.tensors(), 0)
+        for some in self.opponents:
+            some.take(self.tensors(), 0)
         if state is None or state.games != self._games_key:
             self._begin_games()
         if state is not None:
@@ -140,7 +136,7 @@ class Learner:
     def _games_key(self) -> str:
         """What the games under way depend on besides what no resumed run may change."""
         env = self.config.env.model_dump(mode="json")
-        return json.dumps([env, len(self.pools), self.pools[0].names], sort_keys=True)
+        return json.dumps([env, len(self.opponents), self.opponents[0].pool.names], sort_keys=True)
 
     # -- of each algorithm -------------------------------------------------------------------------
     def tensors(self) -> Tensors:
@@ -184,11 +180,11 @@ class Learner:
         if state.games != self._games_key:
             parts.pop("games", None)
         elif "games" not in parts:
-            parts["games"] = {}  # what is missing will be told
+            parts["games"] = {}  # the restore names what is missing
         try:
             self._restore_parts(parts)
-            for past in self.pasts:
-                past.restore(state.tensors)
+            for some in self.opponents:
+                some.restore(state.tensors)
         except (HeartsError, RuntimeError) as error:
             reason = str(error).splitlines()[0]
             raise CheckpointError(
@@ -204,10 +200,8 @@ class Learner:
         self.ent_coef = between(ppo.ent_coef, ppo.ent_coef_end, share)
         self.magnet_coef = between(ppo.magnet_coef, ppo.magnet_coef_end, share)
         self.phase = self.config.phase_at(share)
-        for pool, past in zip(self.pools, self.pasts, strict=True):
-            for name, weight in pool_weights(self.config, self.phase, past).items():
-                if pool.entries[pool.place(name)].weight != weight:
-                    pool.set_weight(name, weight)
+        for some in self.opponents:
+            some.set_phase(self.phase)
 
     def preparing(self) -> Generator[tuple[str, float]]:
         """Make what the next update needs and what takes long to make.
@@ -242,8 +236,8 @@ class Learner:
         counters.updates += 1
         if counters.updates % self.config.self_play.every == 0:
             counters.snapshots += 1
-            for past in self.pasts:
-                past.take(self.tensors(), counters.snapshots)
+            for some in self.opponents:
+                some.take(self.tensors(), counters.snapshots)
         seconds = clock.now() - begin
         counters.learning_seconds += seconds
         return (
@@ -268,7 +262,7 @@ class NetworkLearner(Learner):
         """Make everything, as ``Learner`` has it.
 
         Args:
-            config: the recipe.
+            config: all settings.
             replicas: of the network, whose gradients can be computed side by side.
             state: what to go on from.
 
@@ -334,8 +328,7 @@ class NetworkLearner(Learner):
         if self.averaged is not None:
             tensors["average/weights"] = self.averaged.weights.cpu().numpy().copy()
         tensors |= {f"optimizer/{name}": array for name, array in self.optimizer.state().items()}
-        for past in self.pasts[:1]:  # they are all the same
-            tensors |= past.tensors()
+        tensors |= self.opponents[0].tensors()  # those of all parts are the same
         return runs.State(replace(self.counters), tensors | self._games_state(), self._games_key)
 
     def _games_state(self) -> Tensors:
@@ -371,11 +364,12 @@ def places_of_totals(encoder: Encoder, rules: Rules) -> list[int]:
 # ---- opponents -----------------------------------------------------------------------------------
 
 
-class Snapshots:
-    """The learner as it was: agent 0 the latest snapshot, the others earlier ones.
+class Opponents:
+    """Whom some of the games are played against: agents of the schedule, and snapshots, in a pool.
 
-    Agents stay the same objects; a snapshot changes the network that one plays. A deal under way
-    then ends against a newer opponent than it began with, which does no harm.
+    Snapshot 0 is the latest, the others are earlier ones. Its agents stay the same objects; a
+    snapshot changes the network that one plays. A deal under way then ends against a newer
+    opponent than it began with, which does no harm.
     """
 
     def __init__(
@@ -384,21 +378,22 @@ class Snapshots:
         """Start with blank networks, until the first snapshot is taken.
 
         Args:
-            config: the recipe.
+            config: all settings.
             rules: of the games.
             encoder: of what the networks see.
             greedy: snapshots do what they prefer; False: they draw from the policy.
         """
         self.config = config
         self.kept = 0
+        """How many earlier snapshots there are."""
         network = config.network
         ends = math.prod(encoder.space(rules).shape), rules.num_actions
         sizes = [ends[0], *network.trunk, *network.policy, ends[1]]
-        blank: dict[str, NDArray[Any]] = {}
+        blank: Tensors = {}
         for i, (inputs, outputs) in enumerate(itertools.pairwise(sizes)):
             blank[f"policy.{i}.weight"] = np.zeros((outputs, inputs), np.float32)
             blank[f"policy.{i}.bias"] = np.zeros(outputs, np.float32)
-        self.agents = [
+        self.snapshots = [
             NetworkAgent(
                 TorchNetwork(blank, network.activation),
                 rules,
@@ -408,38 +403,56 @@ class Snapshots:
             )
             for _ in range(1 + config.self_play.keep)
         ]
+        # Opponents may be outside code: no seed from which those of the deals can be computed. It
+        # shapes no game, since all opponents are reseeded before the first deal.
+        self.pool = OpponentPool(seed=secret_seed(config.seed, "opponents"))
+        for name in config.opponents:
+            if name != SELF:
+                self.pool.add(name, weight=0.0)
+        if SELF in config.opponents:
+            for number, agent in enumerate(self.snapshots):
+                self.pool.add(agent, name=f"{SELF} {number}", weight=0.0)
+        self.set_phase(0)
+
+    def set_phase(self, phase: int) -> None:
+        """Weigh the pool as a phase of the schedule has it."""
+        chosen = self.config.schedule[phase].opponents
+        weights = {name: chosen.get(name, 0.0) for name in self.config.opponents if name != SELF}
+        if SELF in self.config.opponents:
+            latest = self.config.self_play.latest_share if self.kept else 1.0
+            for number in range(len(self.snapshots)):
+                past = (1.0 - latest) / self.kept if 0 < number <= self.kept else 0.0
+                share = past if number else latest
+                weights[f"{SELF} {number}"] = chosen.get(SELF, 0.0) * share
+        for name, weight in weights.items():
+            if self.pool.entries[self.pool.place(name)].weight != weight:
+                self.pool.set_weight(name, weight)
 
     def take(self, tensors: Mapping[str, NDArray[Any]], number: int) -> None:
         """Take the `number`-th snapshot (from 1) as the latest; every ``keep_every``-th is kept."""
         network = TorchNetwork(tensors, self.config.network.activation)
-        self.agents[0].network = network
+        self.snapshots[0].network = network
         settings = self.config.self_play
         if number and number % settings.keep_every == 0:
             nth = number // settings.keep_every
-            self.agents[1 + (nth - 1) % settings.keep].network = network
+            self.snapshots[1 + (nth - 1) % settings.keep].network = network
             self.kept = min(settings.keep, nth)
 
-    def weights(self) -> list[float]:
-        """The share of each agent in the games against ``self``."""
-        latest = self.config.self_play.latest_share if self.kept else 1.0
-        past = (1.0 - latest) / self.kept if self.kept else 0.0
-        return [latest] + [past if n < self.kept else 0.0 for n in range(len(self.agents) - 1)]
-
-    def tensors(self) -> dict[str, NDArray[Any]]:
-        """The networks, under names for the state's file."""
+    def tensors(self) -> Tensors:
+        """The snapshots' networks, under names for the state's file."""
         return {
             f"snapshot/{place}/{name}": array
-            for place, agent in enumerate(self.agents[: 1 + self.kept])
+            for place, agent in enumerate(self.snapshots[: 1 + self.kept])
             for name, array in agent.network.tensors().items()
         }
 
     def restore(self, tensors: Mapping[str, NDArray[Any]]) -> None:
-        """Restore the networks from what ``tensors`` gave.
+        """Restore the snapshots from what ``tensors`` gave.
 
         Raises:
             HeartsError: if a network is missing, or of another size.
         """
-        stored: dict[int, dict[str, NDArray[Any]]] = {}
+        stored: dict[int, Tensors] = {}
         for name, array in tensors.items():
             if name.startswith("snapshot/"):
                 _, place, rest = name.split("/", 2)
@@ -450,42 +463,16 @@ class Snapshots:
                 f"snapshot: found the numbers {sorted(stored)} and not 0, 1, ...; "
                 "take another checkpoint"
             )
-        like = self.agents[0].network.tensors()
+        like = self.snapshots[0].network.tensors()
         for number, layers in stored.items():
             if layers.keys() != like.keys():
                 raise HeartsError(
-                    f"snapshot/{number}: its layers are not those of the recipe; "
+                    f"snapshot/{number}: its layers are not those of the config; "
                     "take another checkpoint"
                 )
             for name, own in like.items():
                 check_array(f"snapshot/{number}/{name}", layers[name], own)
-            if number < len(self.agents):
+            if number < len(self.snapshots):
                 network = TorchNetwork(layers, self.config.network.activation)
-                self.agents[number].network = network
+                self.snapshots[number].network = network
         self.kept = min(self.config.self_play.keep, len(stored) - 1)
-
-
-def make_pool(config: TrainConfig, snapshots: Snapshots) -> OpponentPool:
-    """All opponents of the schedule, with their weights in its first phase."""
-    # Opponents may be outside code: no seed from which those of the deals can be computed. It
-    # shapes no game, since all opponents are reseeded before the first deal.
-    pool = OpponentPool(seed=secret_seed(config.seed, "opponents"))
-    for name in config.opponents:
-        if name != SELF:
-            pool.add(name, weight=0.0)
-    if SELF in config.opponents:
-        for number, agent in enumerate(snapshots.agents):
-            pool.add(agent, name=f"{SELF} {number}", weight=0.0)
-    for name, weight in pool_weights(config, 0, snapshots).items():
-        pool.set_weight(name, weight)
-    return pool
-
-
-def pool_weights(config: TrainConfig, phase: int, snapshots: Snapshots) -> dict[str, float]:
-    """The weight of each entry of the pool in a phase."""
-    chosen = config.schedule[phase].opponents
-    weights = {name: chosen.get(name, 0.0) for name in config.opponents if name != SELF}
-    if SELF in config.opponents:
-        for number, share in enumerate(snapshots.weights()):
-            weights[f"{SELF} {number}"] = chosen.get(SELF, 0.0) * share
-    return weights

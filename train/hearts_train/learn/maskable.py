@@ -48,8 +48,7 @@ class MaskableLearner(Learner):
         """Make everything, as ``Learner`` has it."""
         super().__init__(config, state)
         set_threads(config.threads)
-        self.env = self._make_env(self._add_pool())
-        self.snapshots = self.pasts[0]
+        self.env = self._make_env(self._add_opponents())
         self.model = self._make_model()
         self._start(state)
 
@@ -113,7 +112,7 @@ class MaskableLearner(Learner):
         for number, moments in optimizer.state_dict()["state"].items():
             for name, tensor in moments.items():
                 tensors[f"optimizer/{number}/{name}"] = torch.as_tensor(tensor).numpy().copy()
-        tensors |= self.snapshots.tensors()
+        tensors |= self.opponents[0].tensors()
         tensors |= {f"games/{name}": array for name, array in self.env.state().items()}
         starts = self.model._last_episode_starts
         assert starts is not None

@@ -16,7 +16,7 @@ from hearts_env.support.arrays import Array, Floats, Floats32, Ints
 from hearts_train.learn.config import between
 from hearts_train.learn.games import SelfPlayGames
 from hearts_train.learn.ppo import PPOLearner
-from hearts_train.learn.ppo_kernel import FIGURES, Clip
+from hearts_train.learn.ppo_kernel import FIGURES
 
 
 class ActionValueLearner(PPOLearner):
@@ -39,6 +39,16 @@ class ActionValueLearner(PPOLearner):
         legal = self.games[thread].rows.masks[rows] != 0
         best = np.where(legal, values, -np.inf).max(1).astype(np.float32)
         return epsilon_greedy(values, legal, self.epsilon), best
+
+    def _fit(
+        self, values: torch.Tensor, actions: torch.Tensor, worths: torch.Tensor, size: int
+    ) -> Floats:
+        """Send back the squares of what actions' values are off by; the sums of the figures."""
+        sums = np.zeros(len(FIGURES))
+        loss = (values.gather(1, actions[:, None])[:, 0] - worths).square().sum()
+        torch.autograd.backward([loss / size])
+        sums[FIGURES.index("value_loss")] = float(loss.detach())
+        return sums
 
 
 def epsilon_greedy(values: Array, legal: NDArray[np.bool_], epsilon: float) -> Floats32:
@@ -74,16 +84,11 @@ class MonteCarloLearner(ActionValueLearner):
         games: SelfPlayGames,
         rows: Ints,
         size: int,
-        clip: Clip,
         observations: torch.Tensor,
         outputs: tuple[torch.Tensor, torch.Tensor],
-        sums: Floats,
-    ) -> None:
+    ) -> Floats:
         """The square of what the action played is off by, from what it earned."""
         values, _ = outputs
         actions = torch.from_numpy(games.rows.actions[rows]).to(self.device)
         earned = torch.from_numpy(games.rows.returns[rows]).to(self.device)
-        chosen = values.gather(1, actions[:, None])[:, 0]
-        loss = (chosen - earned).square().sum()
-        torch.autograd.backward([loss / size])
-        sums[FIGURES.index("value_loss")] = float(loss.detach())
+        return self._fit(values, actions, earned, size)

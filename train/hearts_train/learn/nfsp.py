@@ -99,22 +99,20 @@ class NFSPLearner(DQNLearner):
 
     def _imitate(self, parts: tuple[Ints, ...]) -> float:
         """Step towards what the best response did at some places; the mean cross-entropy."""
-        size, losses = sum(map(len, parts)), [0.0] * len(parts)
+        size = sum(map(len, parts))
 
-        def work(thread: int) -> None:
-            self.policies.gradients[thread].zero_()
+        def work(thread: int) -> Floats:
             rows = self.reservoir.read(parts[thread])
             is_legal, actions = (tensor(rows[n]).to(self.device) for n in ("legal", "actions"))
             logits, _ = self._forward(self.policies.networks[thread], tensor(rows["seen"]))
             logs = torch.log_softmax(logits.masked_fill(is_legal == 0, -torch.inf), 1)
             loss = -logs.gather(1, actions.long()[:, None]).sum() / size
             torch.autograd.backward([loss])
-            losses[thread] = float(loss.detach())
+            return np.array(float(loss.detach()))
 
-        self.workers.each(work)
-        self.policies.add_gradients()
+        loss = float(self._share(self.policies, work))
         self._descend(self.policies, self.policy_optimizer, self.policy_learning_rate)
-        return sum(losses)
+        return loss
 
     # -- state -------------------------------------------------------------------------------------
     def tensors(self) -> Tensors:

@@ -1,7 +1,7 @@
 """Proximal policy optimisation by self-play: every seat is the learner, from its own decisions.
 
 An update (Schulman et al. 2017) plays, estimates and learns; the numbers are those of ``ppo`` in
-the recipe:
+the config:
 
 1. **Play** (``games.py``): all games stand at a decision of the learner. One forward pass gives
    logits and values for whoever is to move, an action is drawn, the games play on; ``num_steps``
@@ -38,7 +38,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 import numpy as np
@@ -57,7 +57,7 @@ from hearts_env.support.errors import HeartsError
 from hearts_env.support.tensors import Tensors
 from hearts_env.support.workers import Workers
 from hearts_train.learn import runs
-from hearts_train.learn.actor_critic import ActorCritic, perceptron, set_threads
+from hearts_train.learn.actor_critic import ActorCritic, Replicas, perceptron, set_threads
 from hearts_train.learn.config import AVERAGE, OF_VALUES, ConfigError, TrainConfig
 from hearts_train.learn.games import END, SelfPlayGames, part_of
 from hearts_train.learn.learner import NetworkLearner
@@ -99,7 +99,7 @@ class PPOLearner(NetworkLearner):
         number = len(range(thread, self.config.env.num_envs, self.config.threads))
         seed = derived_seed(self.config.seed, 10 + thread)
         return SelfPlayGames(
-            self.config, self.rules, self.encoder, self._add_pool(), number, seed, self._empty
+            self.config, self.rules, self.encoder, self._add_opponents(), number, seed, self._empty
         )
 
     def _make_parts(self) -> None:
@@ -140,7 +140,7 @@ class PPOLearner(NetworkLearner):
 
     def _try_gradient(self, thread: int, rows: Ints) -> None:
         """Compute a thread's gradient of a few decisions that can be learnt from, for nothing."""
-        self._gradient(thread, rows, len(rows), self._clip())
+        self._gradient(thread, rows, len(rows))
 
     # -- learning ----------------------------------------------------------------------------------
     def preparing(self) -> Generator[tuple[str, float]]:
@@ -215,38 +215,46 @@ class PPOLearner(NetworkLearner):
 
     def _minibatch(self, parts: tuple[Ints, ...], size: int) -> Floats:
         """The gradient of a minibatch into the first replica's; returns the sums of its figures."""
-        clip = self._clip()
-        found: list[Floats] = [np.zeros(len(FIGURES))] * len(parts)
+        return self._share(
+            self.replicas, lambda thread: self._gradient(thread, parts[thread], size)
+        )
 
-        def work(thread: int) -> None:
-            found[thread] = self._gradient(thread, parts[thread], size, clip)
+    def _share(self, replicas: Replicas, work: Callable[[int], Floats]) -> Floats:
+        """Have each thread add a gradient to its replica's; all into the first's; sums of figures.
 
-        self.workers.each(work)
-        self.replicas.add_gradients()
+        Args:
+            replicas: of the network that learns.
+            work: of a thread: computes the gradient of its part, and returns its figures.
+        """
+        found: list[Floats] = [np.zeros(0)] * len(replicas.networks)
+
+        def whole(thread: int) -> None:
+            replicas.gradients[thread].zero_()
+            found[thread] = work(thread)
+
+        self.workers.each(whole)
+        replicas.add_gradients()
         return np.sum(found, axis=0)
 
-    def _gradient(self, thread: int, rows: Ints, size: int, clip: Clip) -> Floats:
+    def _gradient(self, thread: int, rows: Ints, size: int) -> Floats:
         """A thread's part of a minibatch of `size`: its gradient, and the sums of its figures."""
-        games, sums = self.games[thread], np.zeros(len(FIGURES))
-        self.replicas.gradients[thread].zero_()
-        if len(rows):
-            chosen = torch.from_numpy(rows)
-            observations = torch.from_numpy(games.observations).index_select(0, chosen)
-            outputs = self._forward(self.replicas.networks[thread], observations)
-            self._backward(games, rows, size, clip, observations, outputs, sums)
-        return sums
+        games = self.games[thread]
+        if not len(rows):
+            return np.zeros(len(FIGURES))
+        observations = torch.from_numpy(games.observations).index_select(0, torch.from_numpy(rows))
+        outputs = self._forward(self.replicas.networks[thread], observations)
+        return self._backward(games, rows, size, observations, outputs)
 
     def _backward(
         self,
         games: SelfPlayGames,
         rows: Ints,
         size: int,
-        clip: Clip,
         observations: torch.Tensor,
         outputs: tuple[torch.Tensor, torch.Tensor],
-        sums: Floats,
-    ) -> None:
-        """Send the gradient of the objective back through the network; add up its figures."""
+    ) -> Floats:
+        """Send the gradient of the loss back through the network; the sums of its figures."""
+        clip, sums = self._clip(), np.zeros(len(FIGURES))
         logits, values = (output.detach().cpu().numpy() for output in outputs)
         magnet = self._magnet(observations) if clip.magnet_coef else logits[:0]
         gradients = np.empty_like(logits), np.empty_like(values)
@@ -254,6 +262,7 @@ class PPOLearner(NetworkLearner):
         torch.autograd.backward(
             outputs, [torch.from_numpy(gradient).to(self.device) for gradient in gradients]
         )
+        return sums
 
     def _magnet(self, observations: torch.Tensor) -> Floats32:
         """The logits of the magnet's policy."""
@@ -314,21 +323,16 @@ class PPOLearner(NetworkLearner):
     def _taught_gradient(self, rows: Ints) -> Floats:
         """The gradient of some positions into the first replica's; the sums of their errors."""
         parts = np.array_split(rows, len(self.games))
-        found = [np.zeros(2)] * len(parts)
 
-        def work(thread: int) -> None:
+        def work(thread: int) -> Floats:
             part = parts[thread]
-            self.replicas.gradients[thread].zero_()
             observations = torch.from_numpy(self.pretraining.observations(part))
             outputs = self._forward(self.replicas.networks[thread], observations)
             losses = self._taught_losses(part, *outputs)
             torch.autograd.backward([loss / len(rows) for loss in losses])
-            found[thread] = np.array([float(loss.detach()) for loss in losses])
+            return np.array([float(loss.detach()) for loss in losses])
 
-        self.workers.each(work)
-        self.replicas.add_gradients()
-        total: Floats = np.sum(found, axis=0)
-        return total
+        return self._share(self.replicas, work)
 
     def _taught_losses(
         self, rows: Ints, logits: torch.Tensor, values: torch.Tensor
@@ -379,7 +383,7 @@ def find_magnet(
     """What gives the magnet's logits of observations, on the processor; None: there is none.
 
     Args:
-        config: the recipe.
+        config: all settings.
         rules: its game.
         encoder: what the learner sees.
         average: the network that is the average of the learner's weights, if it has one.
@@ -406,8 +410,8 @@ def _trained_player(name: str, rules: Rules, encoder: Encoder) -> NetworkAgent:
             "folder or checkpoint",
             value=name,
         )
-    recipe = agent.checkpoint.training.get("config") if agent.checkpoint else None
-    algorithm = recipe.get("algorithm") if isinstance(recipe, dict) else None
+    config = agent.checkpoint.training.get("config") if agent.checkpoint else None
+    algorithm = config.get("algorithm") if isinstance(config, dict) else None
     if algorithm in OF_VALUES:
         raise ConfigError(
             f"ppo.magnet: {name!r} has learnt by {algorithm} what actions are worth, and no policy "

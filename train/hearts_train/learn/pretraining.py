@@ -129,7 +129,7 @@ class Teacher:
 
 
 class Pretraining:
-    """All positions of a recipe, pass by pass in random orders that follow from its seed."""
+    """All positions of a config, pass by pass in random orders that follow from its seed."""
 
     def __init__(self, config: TrainConfig, rules: Rules, encoder: Encoder) -> None:
         """Nothing is gathered yet.

@@ -13,8 +13,8 @@ from hearts_agents.models.checkpoint import Checkpoint, read_checkpoint
 from hearts_env import HeartsError
 from hearts_env.support.files import write_whole
 from hearts_train.learn.config import AVERAGE
+from hearts_train.learn.config_files import with_present_names
 from hearts_train.learn.log import History, exploitability_of
-from hearts_train.learn.recipes import with_present_names
 from hearts_train.learn.runs import CARD_NAME, RunFolder
 from hearts_train.measure.pictures import literal, save_figure, short_names, styles, wrapped
 from hearts_train.measure.shown import format_margin
@@ -53,16 +53,16 @@ TIMES = {
 
 
 def differing(runs: Sequence[RunFolder]) -> list[str]:
-    """The settings in which some runs differ, in the order of the recipe, without ``IGNORED``."""
+    """The settings in which some runs differ, in the order of the config, without ``IGNORED``."""
     names = dict.fromkeys(name for run in runs for name in run.settings)
-    told = (name for name in names if name.partition(".")[0] not in IGNORED)
-    return [name for name in told if len({repr(run.settings.get(name)) for run in runs}) > 1]
+    counted = (name for name in names if name.partition(".")[0] not in IGNORED)
+    return [name for name in counted if len({repr(run.settings.get(name)) for run in runs}) > 1]
 
 
 def repeated(runs: Sequence[RunFolder]) -> Iterator[tuple[RunFolder, RunFolder]]:
-    """Runs of one recipe that have the seed of an earlier one, which comes first.
+    """Runs of one config that have the seed of an earlier one, which comes first.
 
-    A recipe and a seed make one player, so that they are no two samples of what the recipe makes.
+    A config and a seed make one player, so that they are no two samples of what the config makes.
     """
     for place, run in enumerate(runs):
         for earlier in runs[:place]:
@@ -77,7 +77,7 @@ def grouped(runs: Sequence[RunFolder], by: Sequence[str] = ()) -> dict[str, list
     Args:
         runs: the runs.
         by: settings that tell groups apart (``name``, ``ppo.ent_coef``); none: all that make
-            another experiment, and the recipe's name.
+            another experiment, and the config's name.
 
     Raises:
         HeartsError: if no run has a setting of this name.
@@ -91,11 +91,11 @@ def grouped(runs: Sequence[RunFolder], by: Sequence[str] = ()) -> dict[str, list
                 + " ...",
                 value=name,
             )
-    told = list(by) or ["name", *differing(runs)]
+    names = list(by) or ["name", *differing(runs)]
     keys: dict[tuple[str, ...], list[RunFolder]] = {}
     for run in runs:
-        keys.setdefault(tuple(repr(run.settings.get(name)) for name in told), []).append(run)
-    shown = list(by) or _fewest(told, list(keys))
+        keys.setdefault(tuple(repr(run.settings.get(name)) for name in names), []).append(run)
+    shown = list(by) or _fewest(names, list(keys))
     labels = {key: _label(shown, group[0]) for key, group in keys.items()}
     if not by and len(shown) > _MOST_SHOWN:  # then a folder's name says more
         labels |= {key: group[0].path.name for key, group in keys.items() if len(group) == 1}
@@ -109,7 +109,7 @@ def grouped(runs: Sequence[RunFolder], by: Sequence[str] = ()) -> dict[str, list
     return found
 
 
-def _fewest(told: Sequence[str], keys: Sequence[tuple[str, ...]]) -> list[str]:
+def _fewest(names: Sequence[str], keys: Sequence[tuple[str, ...]]) -> list[str]:
     """Few of the settings that tell the groups apart, those that do so best first."""
     chosen: list[int] = [] if len(keys) > 1 else [0]
 
@@ -117,9 +117,9 @@ def _fewest(told: Sequence[str], keys: Sequence[tuple[str, ...]]) -> list[str]:
         return len({tuple(key[place] for place in places) for key in keys})
 
     while apart(chosen) < len(keys):
-        rest = [place for place in range(len(told)) if place not in chosen]
+        rest = [place for place in range(len(names)) if place not in chosen]
         chosen.append(max(rest, key=lambda place: (apart([*chosen, place]), -place)))
-    return [told[place] for place in sorted(chosen)]
+    return [names[place] for place in sorted(chosen)]
 
 
 def _label(shown: Sequence[str], run: RunFolder) -> str:
@@ -136,15 +136,16 @@ def _label(shown: Sequence[str], run: RunFolder) -> str:
 def table(runs: Sequence[RunFolder], settings: Sequence[str]) -> tuple[list[str], list[list[str]]]:
     """The columns and rows of a list of runs, with some of their settings."""
     opponents = list(dict.fromkeys(name for run in runs for name in run.latest))
-    columns = ["run", "recipe", "seed", "decisions", "status"]
+    columns = ["run", "config", "seed", "decisions", "status"]
     columns += [f"{OVER}{opponent}" for opponent in opponents]
     is_exploited = any(run.of_kind(EXPLOITABILITY) for run in runs)
     columns += [EXPLOITABILITY] * is_exploited
     rows = []
     for run in runs:
         row = [str(run.path), run.name, str(run.seed), f"{run.decisions:,}", _status(run)]
-        latest = [run.latest.get(opponent) for opponent in opponents]
-        row += [format_margin(one["margin"], one["ci95"]) if one else "" for one in latest]
+        latest = run.latest
+        shown = [latest.get(opponent) for opponent in opponents]
+        row += [format_margin(one["margin"], one["ci95"]) if one else "" for one in shown]
         if is_exploited:
             last = run.latest_exploitability
             row.append(f"{exploitability_of(last):.3f}" if last else "")
@@ -184,7 +185,7 @@ class Curve:
     high: list[float]
 
     @property
-    def told(self) -> str:
+    def legend(self) -> str:
         """The label, with the number of runs."""
         return f"{self.label} ({self.runs} runs, ± sd)" if self.runs > 1 else self.label
 
@@ -397,7 +398,7 @@ def _panel(
             linewidth=1.4,
         )
         axes.fill_between(one.x, one.low, one.high, color=color, alpha=0.2, linewidth=0)
-        lines[literal(one.told)] = line
+        lines[literal(one.legend)] = line
     if quantity.startswith(OVER):
         axes.axhline(0.0, color="black", linewidth=0.8)
     if quantity == EXPLOITABILITY:
@@ -431,7 +432,7 @@ def write_card(
 
 
 def _taught_by(config: Mapping[str, Any]) -> dict[str, str]:
-    """Whom the player has learnt from besides play, by a complete recipe."""
+    """Whom the player has learnt from besides play, by a complete config."""
     found = {}
     taught = config.get("pretraining", {})
     if number := taught.get("positions"):

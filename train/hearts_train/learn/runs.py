@@ -2,7 +2,7 @@
 
 | file | what |
 |---|---|
-| `config.yaml` | the complete resolved recipe |
+| `config.yaml` | the complete resolved config |
 | `checkpoint.safetensors` | the player, for ``make_agent`` and ``hearts evaluate`` |
 | `checkpoints/` | the players of the last three evaluations, by decisions, and `best` |
 | `state.safetensors` | what training resumes from: weights, optimiser, games, random numbers, ... |
@@ -46,8 +46,8 @@ from hearts_env.support.tensors import (
     write_tensors,
 )
 from hearts_train.learn.config import BudgetConfig, ConfigError, TrainConfig
+from hearts_train.learn.config_files import load_config, parse_yaml, with_present_names
 from hearts_train.learn.log import METRICS_NAME, TENSORBOARD_NAME, Counters, History, read_metrics
-from hearts_train.learn.recipes import load_config, parse_yaml, with_present_names
 
 CONFIG_NAME = "config.yaml"
 STATE_NAME = "state.safetensors"
@@ -141,10 +141,10 @@ def check_is_free(run_dir: Path) -> None:
 def check_run_folder(run_dir: Path) -> None:
     """Refuse what is not the folder of a run that can be resumed.
 
-    A run that was killed before it saved a state can be: it starts again from its recipe.
+    A run that was killed before it saved a state can be: it starts again from its config.
 
     Raises:
-        CheckpointError: if it is not a folder, has no recipe, or is of a run that another process
+        CheckpointError: if it is not a folder, has no config, or is of a run that another process
             is starting.
     """
     if not run_dir.is_dir():
@@ -170,15 +170,15 @@ def check_run_folder(run_dir: Path) -> None:
 
 
 def resumed_config(run_dir: Path, overrides: Sequence[str] = ()) -> TrainConfig:
-    """The recipe in a run's folder, which somebody else may have written, to train with.
+    """The config in a run's folder, which somebody else may have written, to train with.
 
     Args:
         run_dir: the folder.
         overrides: the user's own changes, as for ``load_config``.
 
     Raises:
-        ConfigError: if the recipe or a change cannot be used.
-        HeartsError: if the recipe names an agent that runs code, the changes do not remove it, and
+        ConfigError: if the config or a change cannot be used.
+        HeartsError: if the config names an agent that runs code, the changes do not remove it, and
             the user does not trust the folder.
     """
     path = run_dir / CONFIG_NAME
@@ -189,8 +189,8 @@ def resumed_config(run_dir: Path, overrides: Sequence[str] = ()) -> TrainConfig:
     return config
 
 
-def is_recipe_of_run(path: Path) -> bool:
-    """Whether a file is the recipe in the folder of a run, which ``resumed_config`` reads."""
+def is_config_of_run(path: Path) -> bool:
+    """Whether a file is the config in the folder of a run, which ``resumed_config`` reads."""
     others = (CHECKPOINT_NAME, STATE_NAME, METRICS_NAME)
     return path.name == CONFIG_NAME and any((path.parent / name).exists() for name in others)
 
@@ -369,7 +369,7 @@ class RunFolder(History):
 
         Args:
             path: the folder.
-            settings: the resolved recipe, by dotted name: ``ppo.ent_coef``.
+            settings: the resolved config, by dotted name: ``ppo.ent_coef``.
             rows: the lines of ``metrics.jsonl``.
             is_training: whether some process trains here now.
         """
@@ -378,12 +378,12 @@ class RunFolder(History):
 
     @property
     def name(self) -> str:
-        """The name of its recipe."""
+        """The name of its config."""
         return str(self.settings.get("name", self.path.name))
 
     @property
     def seed(self) -> int | None:
-        """The seed of its recipe."""
+        """The seed of its config."""
         seed = self.settings.get("seed")
         return seed if isinstance(seed, int) else None
 
@@ -404,7 +404,7 @@ class RunFolder(History):
 
     @cached_property
     def share(self) -> float | None:
-        """The share of its budget that is spent, 0 to 1; None if its recipe does not say."""
+        """The share of its budget that is spent, 0 to 1; None if its config does not say."""
         known = {name: self.settings.get(f"budget.{name}") for name in ("minutes", "decisions")}
         try:
             before = max((row["seconds"] for row in self.rows if "pretraining" in row), default=0.0)
@@ -415,7 +415,7 @@ class RunFolder(History):
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds until its end at its mean pace; None if that cannot be told."""
+        """Seconds until its end at its mean pace; None if it is unknown."""
         if not self.share or not self.seconds:
             return None
         return self.seconds * (1 - self.share) / self.share
@@ -473,7 +473,7 @@ def read_run(folder: Path) -> RunFolder:
     tree = parse_yaml(text, str(config))
     if not isinstance(tree, dict):
         raise CheckpointError(
-            f"run: {str(config)!r} is not a recipe; give another folder", value=config
+            f"run: {str(config)!r} is not a config; give another folder", value=config
         )
     rows = read_metrics(folder)
     settings = dict(_flat(with_present_names(tree)))
@@ -484,7 +484,7 @@ def find_runs(places: Sequence[Path]) -> tuple[list[RunFolder], list[str]]:
     """The runs in or under some folders, oldest first, and what could not be read.
 
     A run that is named itself must be whole; one that is only found under a folder and cannot be
-    read is told of, and left out.
+    read is reported, and left out.
 
     Raises:
         CheckpointError: if there is no such folder, or it is no run and has none in it.

@@ -28,10 +28,10 @@ from hearts_env.support.files import removed_if_unused, write_whole
 from hearts_env.support.interrupts import Interrupted, noted_interrupt
 from hearts_train.learn import runs
 from hearts_train.learn.config import ALGORITHMS, ConfigError, TrainConfig
+from hearts_train.learn.config_files import load_config, make_config
 from hearts_train.learn.display import Display
 from hearts_train.learn.learner import Learner
 from hearts_train.learn.log import Metrics, exploitability_of
-from hearts_train.learn.recipes import load_config, make_config
 from hearts_train.learn.report import EXPLOITED, draw_curve, write_card
 from hearts_train.measure.evaluation import Evaluation, evaluate
 
@@ -41,7 +41,7 @@ _SMALL_HAND = 6
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a training run has come to."""
+    """The result of a training run."""
 
     run_dir: Path
     checkpoint: Path
@@ -70,23 +70,23 @@ def train(
     *,
     progress: bool = True,
 ) -> RunResult:
-    """Train a player, or go on training one.
+    """Train a player, or continue a run.
 
     Ctrl-C, SIGTERM and SIGHUP end the run after the update under way, with everything saved;
     positions of pretraining that are being gathered are gathered again on resuming.
 
     Args:
-        config: the recipe; None: the defaults, or the resumed run's own.
+        config: the config; None: the defaults, or the resumed run's own.
         run_dir: folder of a new run; None: a new one, ``runs/NAME-1`` or a higher number.
-        resume: folder of a run to go on with. A `config` then replaces the run's own (a larger
+        resume: folder of a run to continue. A `config` then replaces the run's own (a larger
             budget, say), but not its rules, observation, network or seed. Code that the run's own
-            recipe names is not run unless ``hearts_agents.allow_code`` was called.
+            config names is not run unless ``hearts_agents.allow_code`` was called.
         progress: show how it goes, on standard error.
 
     Raises:
         ConfigError: a setting that cannot be used; nothing has been written.
         CheckpointError: a folder that cannot be resumed, is in use, or cannot be written.
-        HeartsError: the recipe of a resumed run names code that is not trusted.
+        HeartsError: the config of a resumed run names code that is not trusted.
         DivergenceError: the weights have become infinite; what was saved before stands.
     """
     with contextlib.ExitStack() as stack:
@@ -115,34 +115,19 @@ def train(
 def _check_same(before: TrainConfig, config: TrainConfig, folder: Path) -> None:
     """Refuse to resume with what the weights were not made for."""
     fix = f"leave it as in {folder / runs.CONFIG_NAME}, or start a new run"
-    for key in ("rules", "players", "observation"):
-        old, new = getattr(before.env, key), getattr(config.env, key)
+    keys = ("env.rules", "env.players", "env.observation", "algorithm", "seed")
+    for key in (*keys, *ALGORITHMS[config.algorithm].memories):
+        old, new = (operator.attrgetter(key)(one) for one in (before, config))
         if old != new:
             raise ConfigError(
-                f"env.{key}: {new!r} cannot replace {old!r} in a resumed run; {fix}", value=new
-            )
-    if before.algorithm != config.algorithm:
-        raise ConfigError(
-            f"algorithm: {config.algorithm} cannot replace {before.algorithm} in a resumed run; "
-            f"{fix}"
-        )
-    if before.seed != config.seed:
-        raise ConfigError(
-            f"seed: {config.seed} cannot replace {before.seed} in a resumed run; {fix}"
-        )
-    for key in ALGORITHMS[config.algorithm].memories:
-        size, new_size = (operator.attrgetter(key)(one) for one in (before, config))
-        if size != new_size:
-            raise ConfigError(
-                f"{key}: {new_size} cannot replace {size} in a resumed run, whose memories keep "
-                f"their sizes; {fix}"
+                f"{key}: {new!r} cannot replace {old!r} in a resumed run; {fix}", value=new
             )
     if before.network != config.network:
         raise ConfigError(f"network: the sizes of a resumed run cannot change; {fix}")
 
 
 def make_learner(config: TrainConfig, state: runs.State | None = None) -> Learner:
-    """The learner of the recipe's algorithm; see ``Learner``."""
+    """The learner of the config's algorithm; see ``Learner``."""
     made: type[Learner] = ALGORITHMS[config.algorithm].load()
     return made(config, state)
 
@@ -154,7 +139,7 @@ class Trainer:
         """Make everything; nothing is written.
 
         Args:
-            config: the recipe.
+            config: all settings.
             state: what to go on from.
 
         Raises:
@@ -176,11 +161,6 @@ class Trainer:
                 raise ConfigError(f"evaluation.exploitability: {error}") from None
         self.counters = self.learner.counters
         self._stopped: Callable[[], int] = lambda: 0
-
-    @property
-    def title(self) -> str:
-        """What the run is called in pictures."""
-        return f"{self.config.name}: {self.learner.rules.name}"
 
     # -- the run -----------------------------------------------------------------------------------
     def run(self, run_dir: Path, *, is_shown: bool) -> RunResult:
@@ -219,13 +199,13 @@ class Trainer:
                     continue
                 if self.learner.progress >= 1.0:
                     break
-                begun = clock.now()
+                begin = clock.now()
                 if not self._prepare(display):
                     break
                 row = self.learner.update()
                 counters.seconds = before + clock.now() - start
                 if "pretraining" in row:
-                    counters.pretraining_seconds += clock.now() - begun
+                    counters.pretraining_seconds += clock.now() - begin
                 metrics.write("update", counters.decisions, row | {"seconds": counters.seconds})
                 display.update(metrics)
                 if clock.now() - saved >= self.config.checkpoint.every_seconds:
@@ -338,7 +318,8 @@ class Trainer:
         }
 
     def _draw(self, run_dir: Path, metrics: Metrics) -> None:
-        draw_curve(run_dir / runs.CURVE_NAME, metrics, self.title)
+        title = f"{self.config.name}: {self.learner.rules.name}"
+        draw_curve(run_dir / runs.CURVE_NAME, metrics, title)
 
     def checkpoint(self, run_dir: Path, metrics: Metrics) -> Checkpoint:
         """What the player is, as its file will say."""
@@ -390,7 +371,7 @@ def _saving(run_dir: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise CheckpointError(
-            f"run: {_file_fault(error)}; see to it, then go on with --resume {run_dir}"
+            f"run: {_file_fault(error)}; see to it, then continue with --resume {run_dir}"
         ) from error
 
 
@@ -465,7 +446,7 @@ def train_attacker(
 def attacker_config(
     agent: str, rules: Rules, seconds: float | None, decisions: int | None, seed: int
 ) -> TrainConfig:
-    """The recipe of an attacker of `agent`.
+    """The config of an attacker of `agent`.
 
     Raises:
         HeartsError: as ``train_attacker``.

@@ -1,6 +1,6 @@
-"""Several training runs of one recipe: aggregates over them, with intervals over runs.
+"""Several training runs of one config: aggregates over them, with intervals over runs.
 
-What a recipe gives differs from seed to seed, so that a single run says little about it. The
+What a config gives differs from seed to seed, so that a single run says little about it. The
 methods are those of Agarwal et al., *Deep Reinforcement Learning at the Edge of the Statistical
 Precipice*, 2021 (rliable): the interquartile mean, bootstrap intervals, the probability of
 improvement and performance profiles. Scores are arrays ``(runs, tasks)``; here a task is an

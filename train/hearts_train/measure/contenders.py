@@ -206,7 +206,7 @@ class Contender:
     def close(self) -> None:
         """End the processes that say what the agent is; its players stay, and it can be copied."""
         if self._enquiry is not None:
-            self._enquiry.close()
+            self._enquiry.kill()
         elif self._agent is not None:
             _close(self._agent, self.name)
 

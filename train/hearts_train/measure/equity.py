@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ from hearts_env.seeds import derived_seed
 from hearts_env.solve.deal_results import DealResults, check_same_deals, load_results
 from hearts_env.solve.match_equity import MatchEquity
 from hearts_env.support.arguments import check_number, check_seed
-from hearts_env.support.arrays import Floats, Ints
+from hearts_env.support.arrays import Ints
 from hearts_env.support.progress import Progress
 from hearts_train.measure.contenders import Entrant
 from hearts_train.measure.duel import Block
@@ -39,7 +39,6 @@ __all__ = [
     "Simulated",
     "draw",
     "load_results",
-    "match_equity",
     "measure_results",
     "simulated_equity",
 ]
@@ -47,21 +46,6 @@ __all__ = [
 _LONGEST = 100_000
 """Deals after which a simulated match is given up."""
 _DRAWN = 4096
-
-
-def match_equity(rules: Rules | str, results: DealResults) -> MatchEquity:
-    """The chance to win a match of two from any totals, and how many deals it will still have.
-
-    Args:
-        rules: they say when a match ends; all else must be as in `results`.
-        results: how often deals end with which scores, as ``measure_results`` or ``load_results``
-            gives them; the table is that of the player in the first column.
-
-    Raises:
-        HeartsError: if the rules are not for two players or are others than those of the results,
-            the table would be too large, or matches of such deals hardly ever end.
-    """
-    return MatchEquity(rules, results)
 
 
 # ---- measuring the results of deals --------------------------------------------------------------
@@ -164,34 +148,20 @@ class Simulated:
     seed: int
 
 
-class _Urns:
-    """Results to draw from; those with the same dealer together where the dealer matters."""
-
-    def __init__(self, results: DealResults, rng: np.random.Generator, *, by_dealer: bool) -> None:
-        self._rng = rng
-        self._rows: list[list[list[int]]] = []
-        self._chances: list[Floats] = []
-        for dealer in range(results.rules.players) if by_dealer else [-1]:
-            rows = np.flatnonzero((results.dealers == dealer) | (dealer < 0))
-            if not len(rows):
-                raise HeartsError(
-                    f"results: there is no deal that player {dealer} dealt, and the dealer matters "
-                    f"in {results.rules.name!r}; measure more deals"
-                )
-            counts = results.counts[rows]
-            self._rows.append(results.scores[rows].tolist())
-            self._chances.append(counts / counts.sum())
-        self._drawn: list[list[int]] = [[] for _ in self._rows]
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def draw(self, number: int) -> list[int]:
-        """A result out of urn `number`."""
-        if not self._drawn[number]:
-            rows, chances = self._rows[number], self._chances[number]
-            self._drawn[number] = self._rng.choice(len(rows), _DRAWN, p=chances).tolist()
-        return self._rows[number][self._drawn[number].pop()]
+def _drawn(
+    results: DealResults, dealer: int | None, rng: np.random.Generator
+) -> Iterator[list[int]]:
+    """Results drawn without end: of those with this dealer, or of all."""
+    rows = np.flatnonzero((results.dealers == dealer) | (dealer is None))
+    if not len(rows):
+        raise HeartsError(
+            f"results: there is no deal that player {dealer} dealt, and the dealer matters in "
+            f"{results.rules.name!r}; measure more deals"
+        )
+    scores, counts = results.scores[rows].tolist(), results.counts[rows]
+    while True:
+        for place in rng.choice(len(rows), _DRAWN, p=counts / counts.sum())[::-1].tolist():
+            yield scores[place]
 
 
 def simulated_equity(
@@ -224,7 +194,8 @@ def simulated_equity(
     number = check_number("matches", matches, 2, 10_000_000)
     rng = np.random.default_rng(check_seed(seed))
     start = Scoreboard(ends, totals)
-    urns = _Urns(results, rng, by_dealer=ends.first_lead == "eldest_hand")
+    by_dealer = ends.first_lead == "eldest_hand"
+    urns = [_drawn(results, p, rng) for p in (range(ends.players) if by_dealer else [None])]
     won, lengths = np.zeros((number, ends.players)), 0
     for row in range(number):
         board, first = start.clone(), int(rng.integers(len(urns)))
@@ -234,7 +205,7 @@ def simulated_equity(
                     f"results: a simulated match is not over after {_LONGEST:,} deals; with such "
                     "deals it hardly ever ends"
                 )
-            drawn = urns.draw((first + board.num_deals) % len(urns))
+            drawn = next(urns[(first + board.num_deals) % len(urns)])
             board.add(drawn, drawn)
         lengths += board.num_deals
         won[row, board.leaders] = 1 / len(board.leaders)

@@ -77,8 +77,8 @@ class RunShelf:
 
     def _fresh(self, path: Path) -> RunFolder:
         """The run in a folder, as it is now."""
-        told = (path / METRICS_NAME).stat()
-        stamp = (told.st_mtime_ns, told.st_size)
+        stat = (path / METRICS_NAME).stat()
+        stamp = (stat.st_mtime_ns, stat.st_size)
         known = self._read.get(path)
         if known is None or known[0] != stamp or known[1].is_training:
             known = self._read[path] = (stamp, read_run(path))
@@ -100,7 +100,7 @@ class RunShelf:
         folders = (path for path in self._names().values() if path.name == agent)
         return next((str(path) for path in folders if has_player(path)), None)
 
-    def told(self) -> dict[str, Any]:
+    def listing(self) -> dict[str, Any]:
         """All runs, as the page lists them."""
         runs = self.runs()
         names = differing(list(runs.values()))
@@ -120,7 +120,7 @@ class RunShelf:
 
         Args:
             wanted: names of runs; none: all.
-            y: quantities, as ``told`` lists them; none: margins and exploitability.
+            y: quantities, as ``listing`` has them; none: margins and exploitability.
             x: ``decisions`` or ``minutes``.
             by: settings that tell curves apart; none: all but seed and machine.
 
@@ -154,7 +154,7 @@ def rules_of(run: RunFolder) -> Rules:
     """The rules that a run learns to play.
 
     Raises:
-        HeartsError: if its recipe names none that are known.
+        HeartsError: if its config names none that are known.
     """
     name, players = run.settings.get("env.rules"), run.settings.get("env.players")
     return Rules.make(str(name), players if isinstance(players, int) else None)
@@ -195,7 +195,7 @@ def routes() -> list[BaseRoute]:
 
 async def ask_runs(request: Request) -> Response:
     """All runs: how far they are, what they win, in what they differ."""
-    return await _answer(_shelf(request).told)
+    return await _answer(_shelf(request).listing)
 
 
 async def ask_curves(request: Request) -> Response:

@@ -101,7 +101,7 @@ class Runs {
         this.y = value;
         this.drawCurves();
       }),
-      picker("One curve for each", [["", "experiment"], ["name", "recipe"], ["seed", "seed"],
+      picker("One curve for each", [["", "experiment"], ["name", "config"], ["seed", "seed"],
         ...differing.map((/** @type {string} */ name) => [name, name])], this.by, (value) => {
         this.by = value;
         this.drawCurves();
@@ -147,7 +147,7 @@ class Runs {
     const opponents = [...new Set(runs.flatMap((/** @type {any} */ run) =>
       Object.keys(run.margins)))];
     const isExploited = runs.some((/** @type {any} */ run) => run.exploitability !== null);
-    const heads = ["Drawn", "Run", "Recipe", "Seed", "Progress", "", "",
+    const heads = ["Drawn", "Run", "Config", "Seed", "Progress", "", "",
       ...opponents.map((name) => `Over ${name}`), ...(isExploited ? ["Exploitability"] : []),
       ...differing];
     const focused = /** @type {HTMLElement} */ (document.activeElement)?.dataset?.key;

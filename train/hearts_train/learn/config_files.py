@@ -1,7 +1,7 @@
-"""Recipes of training runs: read from YAML, overridden, and what is said about their mistakes.
+"""Configs of training runs: read from YAML, overridden, and what is said about their mistakes.
 
-A recipe (``configs/*.yaml``) lists only what differs from the defaults in ``config``, and
-``--set key.sub=value`` what differs from the recipe. An empty recipe is complete.
+A config (``configs/*.yaml``) lists only what differs from the defaults in ``config``, and
+``--set key.sub=value`` what differs from the config. An empty config is complete.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from hearts_env.support.errors import HeartsError, did_you_mean, quoted
 from hearts_env.support.files import read_limited
 from hearts_train.learn.config import ConfigError, TrainConfig
 
-_MAX_RECIPE = 100_000  # bytes; all settings written out take some 2,000
+_MAX_CONFIG = 100_000  # bytes; all settings written out take some 2,000
 _MAX_KEY = 200  # characters
 _MAX_DEPTH = 20  # of lists and mappings within each other; settings have 4
 _MAX_MESSAGES = 10
-"""How many faults of a recipe one message lists."""
+"""How many faults of a config one message lists."""
 
 RENAMED = {
     "lessons": "pretraining",
@@ -39,7 +39,7 @@ RENAMED = {
     "exact.descent_average": "exact.descent_ema_decay",
     "self_play.latest": "self_play.latest_share",
 }
-"""Settings that had another name before: a recipe with one is refused, a finished run is read."""
+"""Settings that had another name before: a config with one is refused, a finished run is read."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -103,12 +103,12 @@ def parse_yaml(text: str, source: str) -> Any:
     """The value of YAML text.
 
     Raises:
-        ConfigError: if it is not YAML, or larger or deeper than a recipe can be; the message names
+        ConfigError: if it is not YAML, or larger or deeper than a config can be; the message names
             `source` and, where it is known, the line.
     """
-    if len(text) > _MAX_RECIPE:
+    if len(text) > _MAX_CONFIG:
         raise ConfigError(
-            f"{source}: {len(text):,} characters; a recipe may have at most {_MAX_RECIPE:,}"
+            f"{source}: {len(text):,} characters; a config may have at most {_MAX_CONFIG:,}"
         )
     try:
         return yaml.load(text, _Loader)  # a SafeLoader
@@ -128,7 +128,7 @@ def _shortened(text: str) -> str:
 
 
 def shipped_configs() -> dict[str, Traversable]:
-    """The recipes that come with the package, by name."""
+    """The configs that come with the package, by name."""
     here = Path(__file__).resolve()
     folders: list[Traversable] = [resources.files("hearts_train") / "configs"]
     if len(here.parents) > 3:  # in a checkout
@@ -136,23 +136,23 @@ def shipped_configs() -> dict[str, Traversable]:
     for folder in folders:
         if folder.is_dir():
             files = {f.name.removesuffix(".yaml"): f for f in folder.iterdir()}
-            recipes = {name: f for name, f in sorted(files.items()) if f.name.endswith(".yaml")}
-            if recipes:
-                return recipes
+            configs = {name: f for name, f in sorted(files.items()) if f.name.endswith(".yaml")}
+            if configs:
+                return configs
     return {}
 
 
 def load_config(
     name_or_path: str | Path | None = None, overrides: Sequence[str] = ()
 ) -> TrainConfig:
-    """The recipe of a file or of a shipped name, with ``key.sub=value`` overrides.
+    """The config of a file or of a shipped name, with ``key.sub=value`` overrides.
 
     Args:
-        name_or_path: the recipe; None: the defaults alone.
+        name_or_path: the config; None: the defaults alone.
         overrides: values as in YAML; items of lists by index (``schedule.0.until=0.5``).
 
     Raises:
-        ConfigError: if there is no such recipe, a key is unknown, or a value cannot be used.
+        ConfigError: if there is no such config, a key is unknown, or a value cannot be used.
     """
     tree: Any = {}
     source = "defaults"
@@ -175,7 +175,7 @@ def load_config(
 
 
 def make_config(tree: Mapping[str, Any], source: str = "config") -> TrainConfig:
-    """The recipe of nested settings.
+    """The config of nested settings.
 
     Raises:
         ConfigError: if a key is unknown, or a value cannot be used.
@@ -191,7 +191,7 @@ def make_config(tree: Mapping[str, Any], source: str = "config") -> TrainConfig:
 
 
 def with_present_names(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """A complete recipe that a finished run or a player's file recorded, with today's names."""
+    """A complete config that a finished run or a player's file recorded, with today's names."""
     found = {key: dict(value) if isinstance(value, dict) else value for key, value in tree.items()}
     for old, new in RENAMED.items():
         (section, key), (_, new_key) = (name.rpartition(".")[::2] for name in (old, new))
@@ -203,17 +203,17 @@ def with_present_names(tree: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read(name_or_path: str | Path) -> tuple[str, str]:
-    """The text of a recipe, and what to call it in messages."""
+    """The text of a config, and what to call it in messages."""
     shipped = shipped_configs()
     name = str(name_or_path)
     path = Path(name_or_path)
     if name in shipped and not path.is_file():
         return shipped[name].read_text(encoding="utf-8"), f"{name}.yaml"
     try:
-        return read_limited(path, _MAX_RECIPE, "a recipe").decode("utf-8"), str(path)
+        return read_limited(path, _MAX_CONFIG, "a config").decode("utf-8"), str(path)
     except FileNotFoundError:
         raise ConfigError(
-            f"config: {quoted(name)} is neither a file nor a shipped recipe; "
+            f"config: {quoted(name)} is neither a file nor a shipped config; "
             f"{did_you_mean(name, shipped)}",
             value=name,
         ) from None
@@ -270,7 +270,7 @@ def _index(items: list[Any], part: str, override: str) -> int:
 
 
 def _default_tree(keys: list[str]) -> Any:
-    """What an override starts from if the recipe does not set it: a list's default, else {}."""
+    """What an override starts from if the config does not set it: a list's default, else {}."""
     place: Any = TrainConfig()
     for key in keys:
         known = isinstance(place, BaseModel) and key in type(place).model_fields
