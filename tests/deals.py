@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hearts_agents import make_agent
 from hearts_env import Game, Rules
 from hearts_env.cards import ALL_CARDS
 from tests.lockstep import naive_of
@@ -61,3 +62,12 @@ def legal(game: Game) -> str:
 def hand(game: Game, player: int) -> str:
     """The cards that a seat holds, in deck order."""
     return " ".join(game.hand(player))
+
+
+def played(rules: str, seed: int, *names: str, cards: int | None = None) -> Game:
+    """A deal as these players play it, to its end or until so many actions."""
+    agents = [make_agent(name, seed=1) for name in names]
+    game = Game.deal(rules, seed)
+    while not game.is_over and len(game.actions) != cards:
+        game.play(agents[game.player].act(game.view(game.player)))
+    return game

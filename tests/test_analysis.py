@@ -16,15 +16,8 @@ from hearts_train.command.cli import app
 from hearts_train.command.page import DARK, LIGHT
 from hearts_train.measure.analysis import analyse, pick, rows, summary
 from hearts_train.measure.hints import values
+from tests.deals import played
 from tests.refusals import refused
-
-
-def played(name: str, seed: int, *agents: str) -> Game:
-    players = [make_agent(agent, seed=1) for agent in agents]
-    game = Game.deal(name, seed)
-    while not game.is_over:
-        game.play(players[game.player].act(game.view(game.player)))
-    return game
 
 
 def test_losses_add_up_to_what_was_lost() -> None:
@@ -113,9 +106,9 @@ def test_players_go_by_their_names() -> None:
     text = " ".join(summary(found))
     assert "a margin of" in text
     assert "for you." in text
-    assert "You lost" in text
+    assert "You gave away" in text
     assert "by what you could know" in text
-    assert "pro lost" in text
+    assert "pro gave away" in text
     assert "layer 0" not in text
     assert {row[1] for row in rows(found)} == {"You", "pro"}
     assert [p["name"] for p in found.to_json()["players"]] == ["You", "pro"]
@@ -144,7 +137,7 @@ def test_games_of_more_players_are_estimated(tmp_path: Path) -> None:
         replay.play(action)
     assert found.expected_loss(2) == sum(m.expected_loss for m in found.moments if m.player == 2)
     text = " ".join(summary(found))
-    assert "You lost" in text
+    assert "You gave away" in text
     assert "15 of 52" in text
     file, page = tmp_path / "four.txt", tmp_path / "four.html"
     file.write_text(game.to_text(), encoding="utf-8")

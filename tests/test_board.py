@@ -17,15 +17,8 @@ from hearts_env.solve.equilibrium import solve
 from hearts_train.measure.analysis import Moment, analyse
 from hearts_train.web.assets import board_page
 from hearts_train.web.review import EPSILON, endgame_of, kept, position, read_deal, replayed, review
+from tests.deals import played
 from tests.refusals import refused
-
-
-def played(rules: str, seed: int, *names: str, cards: int | None = None) -> Game:
-    agents = [make_agent(name, seed=1) for name in names]
-    game = Game.deal(rules, seed)
-    while not game.is_over and len(game.actions) != cards:
-        game.play(agents[game.player].act(game.view(game.player)))
-    return game
 
 
 @pytest.fixture(scope="module")

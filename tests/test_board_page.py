@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from hearts_agents import make_agent
-from hearts_env import Game
 from hearts_env.game.notation import Record
 from hearts_train.web import puzzles
 from hearts_train.web.assets import write_board
@@ -22,6 +20,7 @@ pytestmark = [
     pytest.mark.skipif(not shutil.which("chromium"), reason="no Chromium here"),
 ]
 
+from tests.deals import played  # noqa: E402
 from tests.page import SIZES, Person  # noqa: E402
 from tests.page import address as address  # noqa: E402
 from tests.page import browser as browser  # noqa: E402
@@ -34,10 +33,7 @@ NAME = "<b>Ann</b> & 'Bo'"
 def told() -> list[dict]:
     documents = []
     for rules, seed in (("two_player", 3), ("mini", 2)):
-        agents = [make_agent("easy", seed=1), make_agent("standard", seed=1)]
-        game = Game.deal(rules, seed)
-        while not game.is_over:
-            game.play(agents[game.player].act(game.view(game.player)))
+        game = played(rules, seed, "easy", "standard")
         documents.append(review(Record(game, {"Player 0": NAME, "Player 1": "standard"})))
     return documents
 

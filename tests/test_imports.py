@@ -31,6 +31,7 @@ FORBIDDEN = {
         "stable_baselines3",
         "sb3_contrib",
     ),
+    "train/hearts_train/session": ("hearts_agents", "torch", "stable_baselines3", "sb3_contrib"),
     "train/hearts_train/data": (
         "hearts_train.learn",
         "hearts_train.web",

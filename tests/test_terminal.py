@@ -116,7 +116,7 @@ def test_a_finished_deal_is_kept_and_can_be_analysed(capsys):
     told = play_on(sit(Person("a", "r", "q")))
     out = capsys.readouterr().out
     assert all(f"[{key}]" in out for key in "arsunq")
-    assert re.search(r"You lost \d+", out)
+    assert re.search(r"You gave away (\d+|no) points?", out)
     assert " 1. " in out  # of the replay
     file = next((data_folder() / "games").iterdir())
     assert str(file) in told
@@ -127,7 +127,7 @@ def test_a_finished_deal_is_kept_and_can_be_analysed(capsys):
     assert record.game.start() == Game.deal("two_player", 1)
     result = run("analyse", file)
     assert result.exit_code == 0
-    assert "You lost" in result.stdout
+    assert "You gave away" in result.stdout
 
 
 @pytest.mark.slow
@@ -144,6 +144,19 @@ def test_the_next_deal_is_another_and_all_are_kept():
     assert all(deal.is_over for deal in deals)
     assert len({deal.start().to_text() for deal in deals}) == 3
     assert not list((data_folder() / "tables").glob("*"))  # nothing to go on with
+
+
+def test_a_table_killed_between_deals_comes_back_with_all_deals():
+    with pytest.raises(Quit):
+        sit(Person()).run()  # and no word of farewell
+    table = resume(Person("n", cards=3))
+    assert table.game.is_over
+    play_on(table)
+    play_on(resume(Person()))
+    deals = kept_deals()
+    assert [deal.is_over for deal in deals] == [True, True]
+    assert deals[0].start() != deals[1].start()
+    mistake(run("play", "--resume"), "--resume")
 
 
 @few("match", [False, True], [False])

@@ -336,10 +336,10 @@ def summary(analysis: Analysis) -> list[str]:
         who = "you" if name == "You" else "it"
         given = f"{analysis.expected_loss(p):.{digits}f}"
         if not analysis.is_exact:
-            lines.append(f"{subject(name)} lost {given} points by what {who} could know.")
+            lines.append(f"{subject(name)} gave away {given} points by what {who} could know.")
             continue
-        lost = f"{analysis.lost(p)} point{'' if analysis.lost(p) == 1 else 's'}"
-        sentence = f"{subject(name)} lost {lost} by cards that were not the best"
+        lost = f"{analysis.lost(p) or 'no'} point{'' if analysis.lost(p) == 1 else 's'}"
+        sentence = f"{subject(name)} gave away {lost}, seen with all cards open"
         if any(m.means for m in analysis.moments):
             sentence += f"; by what {who} could know, {given}"
         lines.append(sentence + ".")
