@@ -272,7 +272,7 @@ def test_open_decisions_wait_in_the_list_and_all_others_are_learnt_from_once():
     games, learnt = made.games[0], 0
     for _ in range(5):
         play(made, 4)
-        ready, last = games.estimate_advantages(1.0, 0.9), games.table.last.copy()
+        ready, last = games.estimate(1.0, 0.9), games.table.last.copy()
         is_open = last >= 0
         assert sorted([*ready, *last[is_open]]) == list(range(games.size))
         learnt += len(ready)
@@ -371,7 +371,7 @@ def test_advantages_are_normalised_over_the_whole_update_where_wanted():
         for thread, games in enumerate(made.games):
             made._collect(thread, 4)
             games.rows.rewards[: games.size] += thread
-        ready = [games.estimate_advantages(1.0, 0.9) for games in made.games]
+        ready = [games.estimate(1.0, 0.9) for games in made.games]
         made._take_in(ready)
         every = np.concatenate(
             [g.rows.advantages[r] for g, r in zip(made.games, ready, strict=True)]
