@@ -345,7 +345,7 @@ def test_ctrl_c_waits_where_it_must():
         (["rules", "party players=5", "--players", "6"], ["players", "6", "5", "once"]),
         (["evaluate", "easy", "--plot", "none/x.png"], ["--plot"]),
         (["tournament", "easy", "pro", "--plot", "none/x.png"], ["--plot"]),
-        (["solve", "micro", "--policy", "x.safetensors"], ["--policy", "x.safetensors"]),
+        (["solve", "micro", "--policy", "x.npz"], ["--policy", "x.npz"]),
         (["replay", "nowhere.txt"], ["nowhere.txt"]),
         (["train", "nowhere"], ["config", "nowhere"]),
         (["train", "smoke", "--set", "x=1"], ["", "x"]),

@@ -61,7 +61,7 @@ def test_advantages_of_each_seat_are_the_closed_form(players, gamma, gae_lambda)
     reward = [1.0 + i % players for i in range(n)]
     nexts = [i + players if i + players < n else sp.END for i in range(n)]
     rows = rows_of(nexts, reward, value)
-    sp.estimate(rows, n, gamma, gae_lambda)
+    sp.estimate_advantages(rows, n, gamma, gae_lambda)
     for i in range(n):
         v, r, left = value[i], reward[i], decisions - 1 - i // players
         delta = r + gamma * v - v
@@ -73,7 +73,7 @@ def test_advantages_of_each_seat_are_the_closed_form(players, gamma, gae_lambda)
 
 def test_a_decision_whose_outcome_is_open_lends_its_value_and_is_not_learnt_from():
     rows = rows_of([2, sp.END, sp.PENDING], rewards=[0.5, -1.0, 9.0], values=[0.25, 0.0, 0.75])
-    sp.estimate(rows, 3, 1.0, 0.9)
+    sp.estimate_advantages(rows, 3, 1.0, 0.9)
     assert rows.advantages.tolist() == [0.5 + 0.75 - 0.25, -1.0, 0.0]
 
 
