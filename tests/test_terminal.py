@@ -223,11 +223,11 @@ def test_a_table_is_held_from_before_it_is_read(monkeypatch):
     play_on(sit(Person(cards=1), seed=1))
     seen = []
 
-    def seated(table, contenders, keeper, *more):
+    def seated(table, participants, keeper, *more):
         with refused(HeartsError, "table"), keeper.holding():
             seen.append("two processes go on with one table")
         seen.append(table.seed)
-        return original(table, contenders, keeper, *more)
+        return original(table, participants, keeper, *more)
 
     original = at_terminal._seated
     monkeypatch.setattr(at_terminal, "_seated", seated)

@@ -12,8 +12,8 @@ from hearts_train.console import Mistake
 if TYPE_CHECKING:
     from hearts_env import Rules
     from hearts_env.solve.deal_results import DealResults
-    from hearts_train.measure.crew import Crew
     from hearts_train.measure.equity import MatchEquity, Simulated
+    from hearts_train.measure.executor import Executor
 
 UNITS = ("deal", "match")
 """What ``--unit`` may say."""
@@ -36,7 +36,7 @@ def analyse_match(
     totals: str | None,
     matches: int,
     seed: int,
-    crew: Crew,
+    executor: Executor,
     out: Path | None,
     plot: Path | None,
     as_json: str | None,
@@ -58,7 +58,7 @@ def analyse_match(
     else:
         _check_known(rules, given, plot)
         name = agent or "pro"
-        workers, backend = crew
+        workers, backend = executor
         with console.progress(f"{name} against {opponent or 'itself'}") as tell:
             found = measure_results(
                 name,

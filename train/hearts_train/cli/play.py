@@ -230,7 +230,7 @@ def analyse(
             totals=totals,
             matches=matches,
             seed=seed,
-            crew=(workers, backend),
+            executor=(workers, backend),
             out=save,
             plot=plot,
             as_json=as_json,

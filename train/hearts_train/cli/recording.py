@@ -17,8 +17,8 @@ from hearts_train.data.folder import (
     unfinished_facts,
 )
 from hearts_train.data.options import DatasetOptions
-from hearts_train.measure.contenders import Contender, rules_for
-from hearts_train.measure.crew import Crew
+from hearts_train.measure.executor import Executor
+from hearts_train.measure.participants import Participant, rules_for
 
 
 def rules_of_agents(agents: Sequence[str]) -> Rules:
@@ -27,17 +27,17 @@ def rules_of_agents(agents: Sequence[str]) -> Rules:
     Raises:
         HeartsError: if an agent is unknown.
     """
-    contenders = [Contender(agent, 0) for agent in dict.fromkeys(agents)]
-    for contender in contenders:
-        contender.close()
-    return rules_for(contenders, None)
+    participants = [Participant(agent, 0) for agent in dict.fromkeys(agents)]
+    for participant in participants:
+        participant.close()
+    return rules_for(participants, None)
 
 
 def make(
-    folder: Path, options: DatasetOptions, crew: Crew, *, resume: bool, as_json: str | None
+    folder: Path, options: DatasetOptions, executor: Executor, *, resume: bool, as_json: str | None
 ) -> None:
     """Make a dataset, or continue one, and say what it holds."""
-    workers, backend = crew
+    workers, backend = executor
     try:
         made = make_dataset(
             folder,
