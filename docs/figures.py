@@ -150,7 +150,7 @@ def call(command: str, folder: Path) -> Any:
         KeyboardInterrupt: if it was stopped.
     """
     program, *words = shlex.split(command)
-    module = {"hearts": "hearts_train.command.cli", "bench": "bench.__main__"}[program]
+    module = {"hearts": "hearts_train.cli.app", "bench": "bench.__main__"}[program]
     code = f"from {module} import app; app()"
     done = subprocess.run(
         [sys.executable, "-c", code, *words], stdout=subprocess.PIPE, check=False, cwd=folder

@@ -66,7 +66,7 @@ class Command:
     result: Callable[[Path, str], Any]
     check: Callable[[Path], int]
     code: str = """
-from hearts_train.command.cli import main
+from hearts_train.cli.app import main
 print("ready", flush=True)
 main()
 """
@@ -127,7 +127,7 @@ def check_run(folder: Path) -> int:
 
 SOLVE = """
 import hearts_env.solve.equilibrium as equilibrium
-from hearts_train.command.cli import main
+from hearts_train.cli.app import main
 equilibrium._FIRST_SAVE = equilibrium._SAVE_EVERY = 0.05  # seconds, so that kills meet saves
 print("ready", flush=True)
 main()

@@ -26,8 +26,8 @@ from hearts_env.rules.rules import FIELDS
 from hearts_env.support import errors
 from hearts_env.support.interrupts import held_interrupt
 from hearts_train import console
-from hearts_train.command.cardtext import CardText
-from hearts_train.command.cli import app
+from hearts_train.cli.app import app
+from hearts_train.cli.cardtext import CardText
 from hearts_train.learn.config_files import shipped_configs
 from hearts_train.screen import progress
 from tests.refusals import mistake
@@ -44,7 +44,7 @@ def run(*args, input=None):
     return CliRunner().invoke(app, [str(arg) for arg in args], input=input)
 
 
-def command(*args, before="", main="from hearts_train.command.cli import main; main()"):
+def command(*args, before="", main="from hearts_train.cli.app import main; main()"):
     """The same in a process of its own, as a user starts it."""
     code = f"{before}\n{main}"
     paths = [str(ROOT), str(ROOT / "agents"), str(ROOT / "train")]
@@ -84,7 +84,7 @@ def write_player(path, rules="micro", encoder="flat"):
 def test_help_is_light_and_playing_needs_no_torch():
     script = (
         "import sys\n"
-        "from hearts_train.command import cli\n"
+        "from hearts_train.cli import app as cli\n"
         "assert not {'numba', 'torch', 'rich.table', 'hearts_env'} & set(sys.modules)\n"
         "from typer.testing import CliRunner\n"
         "for args in (['agents'], ['rules', 'classic'], ['tournament', 'easy', 'standard',\n"
@@ -401,7 +401,7 @@ def test_a_disk_without_room_is_told_by_the_file_and_nothing_is_left(
 def test_a_missing_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pydantic", None)
     for name in [name for name in sys.modules if name.startswith("hearts_train.")]:
-        if name.rpartition(".")[2] in ("config", "training", "runs", "train_command"):
+        if name.startswith("hearts_train.learn.") or name == "hearts_train.cli.training":
             monkeypatch.delitem(sys.modules, name)
     mistake(run("train", "smoke"), "", errors.needs("train"))
     assert '-e ".[train]"' in errors.needs("train")  # this is a checkout

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from hearts_env import Rules
 from hearts_env.rules.presets import PRESETS
-from hearts_train.command.cli import app
+from hearts_train.cli.app import app
 from hearts_train.learn.config_files import load_config
 from hearts_train.measure.participants import Participant
 from tests import pages

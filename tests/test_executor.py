@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from hearts_agents import register_agent
 from hearts_env import HeartsError
-from hearts_train.command.cli import app
+from hearts_train.cli.app import app
 from hearts_train.measure.contest import Contest, Task
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.executor import spread

@@ -25,7 +25,7 @@ from hearts_env import kernel as k
 from hearts_env.seeds import derived_seed, secret_seed
 from hearts_env.support.interrupts import SIGNALS
 from hearts_env.support.progress import silent
-from hearts_train.command.terminal import open_table
+from hearts_train.cli.terminal import open_table
 from hearts_train.measure.contest import Contest
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.participants import Participant

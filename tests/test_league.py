@@ -14,7 +14,7 @@ import pytest
 from hearts_agents.user_code import TRUST
 from hearts_env import HeartsError, Rules
 from hearts_env.rules.presets import PRESETS
-from hearts_train.command.league_page import league_page
+from hearts_train.cli.league_page import league_page
 from hearts_train.measure import league, league_file, league_table
 from hearts_train.measure.contest import Contest
 from hearts_train.measure.league import Goal, Play, Table, every_game

@@ -17,7 +17,7 @@ from hearts_env.seeds import derived_seed
 from hearts_env.solve import solve_double_dummy
 from hearts_env.solve.deal_results import DealResults, shipped_results
 from hearts_env.solve.match_equity import MatchEquity
-from hearts_train.command.cli import app
+from hearts_train.cli.app import app
 from hearts_train.measure.contest import Contest, Task
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.match_duel import MatchBlock

@@ -15,7 +15,7 @@ from hearts_agents.user_code import describe
 from hearts_env import BatchGame, Game, HeartsError, IllegalActionError, Rules
 from hearts_env.seeds import derived_seed
 from hearts_env.support.interrupts import noted_interrupt
-from hearts_train.command.reports import show_evaluations, show_tournament
+from hearts_train.cli.reports import show_evaluations, show_tournament
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.tournament import tournament
 

@@ -28,8 +28,8 @@ from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.rules.presets import PRESETS
 from hearts_env.support import clock
-from hearts_train.command.cli import app
-from hearts_train.command.terminal import _misdeed
+from hearts_train.cli.app import app
+from hearts_train.cli.terminal import _misdeed
 from hearts_train.measure.engine_check import check_program
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.participants import Participant

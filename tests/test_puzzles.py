@@ -14,7 +14,7 @@ from hearts_agents import make_agent
 from hearts_env import Game, HeartsError
 from hearts_env.batch.views import BatchView
 from hearts_env.solve import solve_worlds
-from hearts_train.command.cli import app
+from hearts_train.cli.app import app
 from hearts_train.web.puzzles import (
     ASKED,
     FILE,

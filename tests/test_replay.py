@@ -10,8 +10,8 @@ import pytest
 
 from hearts_env import Game
 from hearts_env.game.notation import Record
-from hearts_train.command.cardtext import CardText
-from hearts_train.command.replay import pages_of, show, write_pictures
+from hearts_train.cli.cardtext import CardText
+from hearts_train.cli.replay import pages_of, show, write_pictures
 from tests.deals import make_game, play
 from tests.refusals import mistake
 from tests.test_cli import run

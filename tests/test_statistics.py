@@ -21,8 +21,8 @@ from bench.control_variates import (
 )
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules
-from hearts_train.command.cli import app
-from hearts_train.command.compare_command import show_two, verdict_of
+from hearts_train.cli.app import app
+from hearts_train.cli.comparing import show_two, verdict_of
 from hearts_train.measure import comparison, sequential
 from hearts_train.measure.aggregates import (
     GroupComparison,

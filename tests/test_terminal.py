@@ -14,10 +14,10 @@ import pytest
 from hearts_agents import make_agent, register_agent, registry
 from hearts_env import Game, HeartsError, Match, Rules
 from hearts_env.game.notation import parse_records
-from hearts_train.command import terminal as at_terminal
-from hearts_train.command.announcer import Announcer
-from hearts_train.command.cardtext import CardText, wrap
-from hearts_train.command.terminal import Quit, Terminal, open_table, reopened_table
+from hearts_train.cli import terminal as at_terminal
+from hearts_train.cli.announcer import Announcer
+from hearts_train.cli.cardtext import CardText, wrap
+from hearts_train.cli.terminal import Quit, Terminal, open_table, reopened_table
 from hearts_train.measure.hints import best_hinter, hint
 from hearts_train.session.folders import Keeper, data_folder, latest_table
 from hearts_train.session.table import Seat, Table

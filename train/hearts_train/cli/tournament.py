@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hearts_train import console
-from hearts_train.command.options import (
+from hearts_train.cli.options import (
     AGENT_HELP,
     AllowCode,
     Backend,
@@ -124,7 +124,7 @@ def tournament(
             as_json=as_json,
         )
         return
-    from hearts_train.command import league_command as keeping
+    from hearts_train.cli import league as keeping
     from hearts_train.measure.league import Goal
 
     refuse_other(context, _OF_ONE, "is not for --folder, which keeps all; omit it")
@@ -170,7 +170,7 @@ def _play_once(
     as_json: str | None,
 ) -> None:
     """Play a round robin, and show its ranking."""
-    from hearts_train.command import reports
+    from hearts_train.cli import reports
     from hearts_train.measure.tournament import plot as draw
     from hearts_train.measure.tournament import tournament as play
 

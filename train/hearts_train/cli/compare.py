@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from hearts_train import console
-from hearts_train.command.options import (
+from hearts_train.cli.options import (
     AllowCode,
     Backend,
     Isolate,
@@ -73,8 +73,7 @@ def compare(
     as_json: Json = None,
 ) -> None:
     """Decide which of two agents is better, in as few deals as that takes."""
-    from hearts_train.command import compare_command as comparing
-    from hearts_train.command import reports
+    from hearts_train.cli import comparing, reports
     from hearts_train.measure.comparison import Comparison
     from hearts_train.measure.sequential import Question
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hearts_train.command.options import (
+from hearts_train.cli.options import (
     AllowCode,
     Backend,
     Json,
@@ -92,7 +92,7 @@ def dataset(
     as_json: Json = None,
 ) -> None:
     """Play games and record them: Parquet tables and Minari episodes."""
-    from hearts_train.command.dataset_command import make, rules_of_agents
+    from hearts_train.cli.recording import make, rules_of_agents
     from hearts_train.data.folder import unfinished_options
     from hearts_train.data.options import DatasetOptions, check_libraries
 

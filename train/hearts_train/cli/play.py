@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hearts_train import console
-from hearts_train.command.options import (
+from hearts_train.cli.options import (
     AllowCode,
     Backend,
     GameNumber,
@@ -74,7 +74,7 @@ def play(
 
     from hearts_agents.champion import strongest
     from hearts_env import Rules
-    from hearts_train.command.terminal import Quit, open_table, reopened_table
+    from hearts_train.cli.terminal import Quit, open_table, reopened_table
     from hearts_train.session.folders import Keeper
 
     if resume:
@@ -134,9 +134,9 @@ def replay(
     """Show recorded deals again, trick by trick."""
     import sys
 
-    from hearts_train.command import replay as shown
-    from hearts_train.command.cardtext import CardText
-    from hearts_train.command.terminal import ask_at_terminal
+    from hearts_train.cli import replay as shown
+    from hearts_train.cli.cardtext import CardText
+    from hearts_train.cli.terminal import ask_at_terminal
 
     for path, suffix in ((gif, ".gif"), (mp4, ".mp4")):
         if path is not None and path.suffix.lower() != suffix:
@@ -212,7 +212,7 @@ def analyse(
     With --unit match: the chance to win a match from any score, from how deals between two agents
     end.
     """
-    from hearts_train.command.match_command import analyse_match, is_match
+    from hearts_train.cli.matches import analyse_match, is_match
 
     check_plot(plot)
     if is_match(unit):
@@ -255,7 +255,7 @@ def _analyse_deals(
 ) -> None:
     """Show, draw and write what the cards of recorded deals were worth."""
     from hearts_env.solve.beliefs import has_exact_worlds
-    from hearts_train.command.replay import read_records
+    from hearts_train.cli.replay import read_records
     from hearts_train.measure.analysis import analyse, columns, draw, pick, rows, summary
     from hearts_train.web.assets import write_board
     from hearts_train.web.review import review
@@ -287,7 +287,7 @@ def _analyse_deals(
         draw(found[0], plot)
         console.note(f"drawn: {plot}")
     if as_json:
-        from hearts_train.command.reports import with_origin
+        from hearts_train.cli.reports import with_origin
 
         console.print_json(with_origin([analysis.to_json() for analysis in found]), as_json)
 
@@ -302,7 +302,7 @@ def show_rules(
     from hearts_env.rules.explain import SUMMARIES, explain, option_rows, players_of
     from hearts_env.rules.presets import PRESETS
     from hearts_env.rules.rules import Rules
-    from hearts_train.command.cardtext import CardText
+    from hearts_train.cli.cardtext import CardText
 
     wrap = CardText.of().wrap
     if name is None:
@@ -359,7 +359,7 @@ def agents(
         return
     from hearts_agents import agent_names
     from hearts_agents.registry import describe_agent
-    from hearts_train.command.cardtext import CardText
+    from hearts_train.cli.cardtext import CardText
 
     wrap = CardText.of().wrap
     listed = {name: describe_agent(name) for name in agent_names()}
@@ -414,8 +414,8 @@ def puzzle(
     import secrets
     import sys
 
-    from hearts_train.command.cardtext import CardText
-    from hearts_train.command.puzzle_command import ask_puzzle
+    from hearts_train.cli.cardtext import CardText
+    from hearts_train.cli.puzzle import ask_puzzle
     from hearts_train.web.puzzles import puzzles, told
 
     chosen = secrets.randbelow(len(puzzles())) + 1 if number is None else number
@@ -484,7 +484,7 @@ def serve(
     chosen, against the package's agents and those of --agent, or with friends by a link. Every card
     is kept on disk, so that a server that was stopped resumes every table.
     """
-    from hearts_train.command.serve_command import Options, serve_tables
+    from hearts_train.cli.serve import Options, serve_tables
 
     here = Path("runs")
     serve_tables(

@@ -12,10 +12,10 @@ import typer
 from hearts_env import HeartsError, Rules
 from hearts_env.support.files import write_whole
 from hearts_train import console
-from hearts_train.command.league_page import league_page
-from hearts_train.command.league_tables import show_tables
-from hearts_train.command.options import check_output
-from hearts_train.command.reports import command_line
+from hearts_train.cli.league_page import league_page
+from hearts_train.cli.league_tables import show_tables
+from hearts_train.cli.options import check_output
+from hearts_train.cli.reports import command_line
 from hearts_train.console import Mistake
 from hearts_train.measure.executor import check_executor
 from hearts_train.measure.league import (

@@ -29,9 +29,9 @@ from hearts_env.seeds import secret_seed
 from hearts_env.support.arguments import check_seed
 from hearts_env.support.files import write_whole
 from hearts_env.support.interrupts import Interrupted, held_interrupt
-from hearts_train.command import replay
-from hearts_train.command.announcer import Announcer, describe
-from hearts_train.command.cardtext import CardText
+from hearts_train.cli import replay
+from hearts_train.cli.announcer import Announcer, describe
+from hearts_train.cli.cardtext import CardText
 from hearts_train.measure.hints import best_hinter, hint
 from hearts_train.measure.participants import Participant, rules_for
 from hearts_train.session.folders import Keeper, latest_table

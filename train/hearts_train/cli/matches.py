@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hearts_train import console
-from hearts_train.command.options import numbers_in
+from hearts_train.cli.options import numbers_in
 from hearts_train.console import Mistake
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def analyse_match(
     from how they ended. With totals the chance from that score; for three players and more that is
     needed, and matches are drawn.
     """
-    from hearts_train.command.reports import command_line
+    from hearts_train.cli.reports import command_line
     from hearts_train.measure.equity import load_results, measure_results
 
     given = numbers_in(totals, "--totals")

@@ -12,8 +12,8 @@ from hearts_agents.spec import AgentSpec
 from hearts_env import Rules
 from hearts_env.support.files import write_whole
 from hearts_train import console
-from hearts_train.command.benchmark_page import write_page
-from hearts_train.command.reports import command_line, say_how_to_continue, show_counted_faults
+from hearts_train.cli.benchmark_page import write_page
+from hearts_train.cli.reports import command_line, say_how_to_continue, show_counted_faults
 from hearts_train.measure.benchmark import benchmark, verdict, verify
 from hearts_train.measure.benchmark_file import encoded, read_benchmark
 from hearts_train.measure.contest import Saved

@@ -10,8 +10,8 @@ import numpy as np
 import typer
 
 from hearts_train import console
-from hearts_train.command.options import is_said
-from hearts_train.command.reports import command_line, say_how_to_continue, show_counted_faults
+from hearts_train.cli.options import is_said
+from hearts_train.cli.reports import command_line, say_how_to_continue, show_counted_faults
 from hearts_train.console import Mistake
 from hearts_train.measure.aggregates import MIN_RUNS, OPPONENTS, GroupComparison, compare_runs
 from hearts_train.measure.comparison import Comparison, compare
