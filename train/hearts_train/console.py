@@ -82,6 +82,8 @@ MOVED = {
     "replay --mp4": "--plot FILE.mp4",
     "analyse --results": "FILE, as in hearts analyse FILE --unit match",
     "analyse --opponents": "--agent AGENT,AGENT",
+    "analyse --matches": "simulated_equity(matches=...) in hearts_train.measure.equity",
+    "analyse --no-worlds": "analyse(worlds=False) in hearts_train.measure.analysis",
     "compare --low": "--margins LOW,HIGH",
     "compare --high": "--margins LOW,HIGH",
     "compare --alpha": "--errors ALPHA,BETA",
