@@ -75,6 +75,7 @@ MOVED = {
     "--trust": "--allow-code",
     "train --out": "--run",
     "play --against": "--opponent",
+    "play --record": "--save",
     "endgame --noise": "--epsilon",
     "replay --all": "`hearts replay FILE | cat`",
     "replay --svg": "--plot DIR",
