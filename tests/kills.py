@@ -210,7 +210,7 @@ COMMANDS = {
     "solve": Command(solve_words, solved, check_solved, SOLVE),
     "evaluate": saving("evaluate pro --opponents easy,standard --rules mini --deals 5000"),
     "evaluate --unit match": saving("evaluate pro --opponents easy --unit match --deals 150"),
-    "compare": saving("compare easy standard --rules mini --low -0.02 --high 0.02"),
+    "compare": saving("compare easy standard --rules mini --margins -0.02,0.02"),
     "tournament": saving("tournament easy standard pro --rules mini --deals 5000 --seed 5"),
     "tournament --folder": Command(league_words, league_result, check_league),
     "dataset": Command(dataset_words, dataset_result, check_dataset, is_repeatable=False),

@@ -578,7 +578,7 @@ def test_mistakes_are_told(tmp_path):
         (["pro", "--attackers", ","], ["--attackers", "','"]),
         (["pro", "--seconds", 0, "--attackers", "all"], ["--seconds", "0"]),
         (["pro", "--deals", 1], ["deals", "1"]),
-        (["--resume", evaluated], ["--resume"]),
+        (["--resume", evaluated], ["resume", "hearts evaluate --resume"]),
         (["--resume", tmp_path / "none"], [str(tmp_path / "none")]),
     ]:
         mistake(run(*words), *said)

@@ -405,7 +405,7 @@ def test_an_isolated_agent_has_the_same_exploitability(tmp_path):
     [
         ("raise ValueError('tired')", "ValueError: tired"),
         ("return [[2.0]]", "the agent: "),
-        ("import os; os._exit(3)", "ended before it had told its policy"),
+        ("import os; os._exit(3)", "its process ended with status 3"),
     ],
 )
 def test_an_isolated_agent_without_a_policy_says_why(tmp_path, answer, why):
@@ -512,7 +512,7 @@ def test_what_cannot_be_benchmarked_is_refused(kept, tmp_path):
     mistake(run("nobody"), "agent", "nobody")
     mistake(run("pimc", "--track", "classic"), "rules")
     mistake(run("pro", "--json", kept), "--json")
-    mistake(run("pro", *FEW, "--save", tmp_path / "no" / "x.jsonl"), "save")
+    mistake(run("pro", *FEW, "--save", tmp_path / "no" / "x.jsonl"), "--save")
     mistake(run("--resume", tmp_path / "x.json"), str(tmp_path / "x.json"))
     mistake(run("--verify", tmp_path / "x.json"), str(tmp_path / "x.json"))
     mistake(run("--verify", kept, "--track", "mini"), "--track")

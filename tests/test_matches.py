@@ -320,23 +320,21 @@ def test_the_command_equity(tmp_path) -> None:
     assert result.exit_code == 0, result.stderr
     assert "own \\ other" in result.stdout
     assert plot.read_bytes().startswith(b"\x89PNG")
-    result = run(
-        "analyse", "--unit", "match", "--results", str(deals), "--totals", "30,30", "--json"
-    )
+    result = run("analyse", str(deals), "--unit", "match", "--totals", "30,30", "--json")
     told = json.loads(result.stdout)
     assert told["chance"] == pytest.approx(0.5)
     assert told["deals"] == 120
-    result = run("analyse", "--unit", "match", "--results", str(deals), "--json")
+    result = run("analyse", str(deals), "--unit", "match", "--json")
     table = json.loads(result.stdout)
     assert np.array(table["chances"]).shape == (20, 20)
     for wrong, said in [
-        (["--results", str(deals), "--agent", "pro"], "--agent"),
-        (["--results", str(deals), "--rules", "two_player"], "results 'mini'"),
-        (["--results", str(deals), "--totals", "100,2"], "totals 100"),
+        ([str(deals), "--agent", "pro"], "--agent"),
+        ([str(deals), "--rules", "two_player"], "results 'mini'"),
+        ([str(deals), "--totals", "100,2"], "totals 100"),
         (["--rules", "classic"], "--totals 4"),
         (["--rules", "mini", "--totals", "1,2,3"], "totals 2"),
-        (["--results", str(plot)], "results"),
-        ([str(deals)], "FILE --unit"),
+        ([str(plot)], "results"),
+        (["--agent", "pro,easy,pimc"], "--agent 3"),
         (["--html", "x.html"], "--html"),
     ]:
         mistake(run("analyse", "--unit", "match", *wrong), *said.split())
@@ -345,13 +343,11 @@ def test_the_command_equity(tmp_path) -> None:
 @pytest.mark.slow
 def test_chips_and_more_players_at_the_command(tmp_path) -> None:
     plot = str(tmp_path / "curve.svg")
-    words = ["--agent", "easy", "--rules", "hoyle", "--players", "2", "--deals", "20"]
+    words = ["--agent", "easy", "--rules", "hoyle players=2", "--deals", "20"]
     result = run("analyse", "--unit", "match", *words, "--plot", plot)
     assert result.exit_code == 0, result.stderr
     assert "100     0.500" in result.stdout
-    words = ["--agent", "easy", "--rules", "party", "--players", "3", "--deals", "4"]
-    result = run(
-        "analyse", "--unit", "match", *words, "--matches", "50", "--totals", "90,10,20", "--json"
-    )
+    words = ["--agent", "easy", "--rules", "party players=3", "--deals", "4"]
+    result = run("analyse", "--unit", "match", *words, "--totals", "90,10,20", "--json")
     assert result.exit_code == 0, result.stderr
     assert sum(json.loads(result.stdout)["chances"]) == pytest.approx(1)

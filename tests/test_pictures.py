@@ -194,7 +194,7 @@ def test_names_are_shown_letter_by_letter(tmp_path, monkeypatch):
     game = Game.deal("micro", 1)
     while not game.is_over:
         game.play(game.legal_actions()[-1])
-    evaluation.plot([replace(result, agent=name, opponent=name)], path)
+    summary.plot([replace(result, agent=name, opponent=name)], path)
     report.draw_curve(path, History([row]), name)
     calibration.draw([measured], path)
     endgames.draw([solved({name: 0.5})], path)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hearts_train import console
-from hearts_train.cli.options import numbers_in
+from hearts_train.cli.options import names_in, numbers_in
 from hearts_train.console import Mistake
 
 if TYPE_CHECKING:
@@ -28,13 +28,11 @@ def is_match(unit: str) -> bool:
 
 def analyse_match(
     agent: str | None,
-    opponent: str | None,
     rules: Rules | None,
     *,
     results: Path | None,
     deals: int,
     totals: str | None,
-    matches: int,
     seed: int,
     executor: Executor,
     out: Path | None,
@@ -52,12 +50,12 @@ def analyse_match(
 
     given = numbers_in(totals, "--totals")
     if results is not None:
-        if agent is not None or opponent is not None:
-            raise Mistake(f"--agent: the deals are those of {results}; omit it, or --results")
+        if agent is not None:
+            raise Mistake(f"--agent: the deals are those of {results}; omit it, or FILE")
         found = load_results(results)
     else:
         _check_known(rules, given, plot)
-        name = agent or "pro"
+        name, opponent = _pair(agent or "pro")
         workers, backend = executor
         with console.progress(f"{name} against {opponent or 'itself'}") as tell:
             found = measure_results(
@@ -80,11 +78,19 @@ def analyse_match(
     if ends.players == 2:
         record = _tell_table(found, ends, given, plot, as_json=as_json)
     else:
-        record = _tell_drawn(found, ends, given or [], matches, seed, as_json=as_json)
+        record = _tell_drawn(found, ends, given or [], seed, as_json=as_json)
     if as_json:
         console.print_json(record, as_json)
     if results is None and found.about.get("interrupted"):
         raise console.stopped()
+
+
+def _pair(text: str) -> tuple[str, str | None]:
+    """The player, and its opponent where one is named."""
+    names = names_in(text, "--agent")
+    if len(names) > 2:
+        raise Mistake(f"--agent: {len(names)} given; give a player, or two with a comma")
+    return names[0], names[1] if len(names) == 2 else None
 
 
 def _check_known(rules: Rules | None, totals: list[int] | None, plot: Path | None) -> None:
@@ -188,7 +194,6 @@ def _tell_drawn(
     found: DealResults,
     rules: Rules,
     totals: list[int],
-    matches: int,
     seed: int,
     *,
     as_json: str | None,
@@ -196,7 +201,7 @@ def _tell_drawn(
     """Draw matches of more than two players and show how many each wins; its JSON."""
     from hearts_train.measure.equity import simulated_equity
 
-    drawn: Simulated = simulated_equity(found, totals, rules=rules, matches=matches, seed=seed)
+    drawn: Simulated = simulated_equity(found, totals, rules=rules, seed=seed)
     rows = [
         [("agent" if seat == 0 else f"seat {seat}"), str(total), f"{chance:.4f} ± {half:.4f}"]
         for seat, (total, chance, half) in enumerate(

@@ -388,7 +388,10 @@ def read_saved(path: str | os.PathLike[str], work: str | None = None) -> Saved:
             raise HeartsError(
                 f"resume: {name} is not of this command; use hearts {settings['work']} --resume"
             )
-        specs = [agent["spec"] for agent in settings["agents"]]
+        # Some are made of the others' names: an attacker knows the agent.
+        specs = settings["about"].get("made_from")
+        if specs is None:
+            specs = [agent["spec"] for agent in settings["agents"]]
         if not all(isinstance(spec, str) for spec in specs):
             raise HeartsError(
                 f"resume: {name} has agents that a program made; resume it in that program"
@@ -396,7 +399,7 @@ def read_saved(path: str | os.PathLike[str], work: str | None = None) -> Saved:
         agents = [AgentSpec.from_json(spec) for spec in specs]
         rest = [settings[field] for field in Saved._fields[2:]]
         rules = Rules.from_dict(settings["rules_in_full"])
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, AttributeError):
         raise HeartsError(
             f"resume: the settings in {name} are damaged; begin another file"
         ) from None
