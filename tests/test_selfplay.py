@@ -205,7 +205,7 @@ def pay(game: Game, kind: str) -> list[float]:
     ],
 )
 def test_each_seat_is_paid_deal_by_deal_in_the_same_slot(rules, players, reward):
-    """Nothing of a deal is paid in the next one that is played in its place."""
+    """Nothing of a deal is paid in the next one in its place, and no decision leads into it."""
     n, steps = 8, 70
     env = f"env={{rules: {rules}, players: {players}, reward: {reward}, num_envs: {n}}}"
     made = learner(env, "env.skip_forced=false", f"ppo={{num_steps: {steps}, batch_size: 64}}")
@@ -229,6 +229,14 @@ def test_each_seat_is_paid_deal_by_deal_in_the_same_slot(rules, players, reward)
         for number, game in enumerate(deals):
             found = [earned[g, number, seat] for seat in range(players)]
             assert found == pytest.approx(pay(game, reward), abs=1e-5), (g, number)
+    # Each decision leads to the next one of its seat in the deal; the last one ends it.
+    nexts = [sp.END if number < len(over[g]) else sp.PENDING for g, number, _ in seats]
+    last: dict[tuple[int, int, int], int] = {}
+    for row, key in enumerate(seats):
+        if key in last:
+            nexts[last[key]] = row
+        last[key] = row
+    assert games.rows.nexts[: len(seats)].tolist() == nexts
 
 
 def test_all_seats_learn_in_pure_self_play_and_no_forced_card_is_learnt_from():
