@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from hearts_train import console
-from hearts_train.command.options import (
+from hearts_train.cli.options import (
     AllowCode,
     Backend,
     Json,
@@ -24,7 +24,7 @@ from hearts_train.command.options import (
     names_in,
     rules_of,
 )
-from hearts_train.command.reports import with_origin
+from hearts_train.cli.reports import with_origin
 from hearts_train.console import Commands
 
 app = typer.Typer(

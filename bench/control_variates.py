@@ -46,10 +46,10 @@ from hearts_env.solve.double_dummy import TranspositionTable, solve_batch
 from hearts_env.support.arrays import Array, Floats, Ints
 from hearts_env.support.jit import jit
 from hearts_env.views.view import PlayerView
-from hearts_train.measure.contenders import Entrant
 from hearts_train.measure.contest import Contest, check_deals
 from hearts_train.measure.duel import Duel
 from hearts_train.measure.intervals import finite_values
+from hearts_train.measure.participants import Entrant
 
 
 class Plays(NamedTuple):
@@ -78,7 +78,7 @@ def play_pairs(
     """
     contest = Contest([agent, opponent], rules, seed)
     check_two_players(contest.rules)
-    duel = _Kept(contest.contenders[0], contest.contenders[1], contest.rules, contest.seed)
+    duel = _Kept(contest.participants[0], contest.participants[1], contest.rules, contest.seed)
     scores = duel.play(0, check_deals(deals)).scores
     singles = (scores[:, 1] - scores[:, 0]).reshape(-1, 2).astype(np.float64)
     return Plays(singles.mean(1), singles, duel.kept, contest.rules)

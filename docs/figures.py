@@ -116,13 +116,13 @@ _PLAYOUT = f"{_QUICK},pro,pro_trump"
 _SOLVING = f"{_PLAYOUT},pimc,champion"
 
 LEAGUE = [
-    "--built-in --rules micro --until 0.03",
-    "--built-in --rules mini --until 0.1",
+    "built-in --rules micro --until 0.03",
+    "built-in --rules mini --until 0.1",
     f"{_SOLVING.replace(',', ' ')} --rules two_player --only {_SOLVING} --until 0.3",
     "pimc_belief --rules two_player --deals 48",
     f"{_QUICK.replace(',', ' ')} --rules every --only {_QUICK} --until 0.1",
-    "pro --rules party --players 5 --deals 16",
-    "pro --rules hoyle --players 2 --deals 16",
+    "pro --rules 'party players=5' --deals 16",
+    "pro --rules 'hoyle players=2' --deals 16",
     f"--only {_QUICK} --until 0.03",
     "pro --rules classic --deals 16",
     f"--rules two_player --only {_SOLVING} --until 0.1",
@@ -130,7 +130,7 @@ LEAGUE = [
     f"--rules two_player --only {_PLAYOUT} --until 0.03",
     f"--rules two_player --only {_SOLVING} --until 0.03",
     "--rules two_player --deals 1000",
-    "--built-in --rules every --deals 16",
+    "built-in --rules every --deals 16",
     *(f"--deals {deals}" for deals in (100, 1000)),
     "--until 0.03",
 ]
@@ -150,7 +150,7 @@ def call(command: str, folder: Path) -> Any:
         KeyboardInterrupt: if it was stopped.
     """
     program, *words = shlex.split(command)
-    module = {"hearts": "hearts_train.command.cli", "bench": "bench.__main__"}[program]
+    module = {"hearts": "hearts_train.cli.app", "bench": "bench.__main__"}[program]
     code = f"from {module} import app; app()"
     done = subprocess.run(
         [sys.executable, "-c", code, *words], stdout=subprocess.PIPE, check=False, cwd=folder

@@ -32,7 +32,7 @@ from hearts_env.rules.presets import PRESETS
 from hearts_env.rules.rules import FIELDS
 from hearts_env.rules.values import MAX_POINTS
 from hearts_env.solve.deal_results import shipped_results
-from hearts_train.command import league_tables
+from hearts_train.cli import league_tables
 from hearts_train.measure.equity import MatchEquity
 from hearts_train.measure.exploit import TRAINED
 from hearts_train.measure.field import read_field

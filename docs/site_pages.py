@@ -26,7 +26,7 @@ import parts
 import typer
 
 from hearts_env.encoders import ENCODERS
-from hearts_train.command.cli import app
+from hearts_train.cli.app import app
 from hearts_train.console import group_of
 
 DOCS = Path(__file__).resolve().parent

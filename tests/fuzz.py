@@ -49,7 +49,7 @@ from hearts_env.rules.rules import FIELDS
 from hearts_env.solve import equilibrium, solved_files
 from hearts_env.solve.tree import Tree
 from hearts_env.support.errors import MOST_TOLD
-from hearts_train.command.replay import read_games
+from hearts_train.cli.replay import read_games
 from hearts_train.learn import log, runs
 from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.config_files import load_config, shipped_configs

@@ -66,7 +66,7 @@ class Command:
     result: Callable[[Path, str], Any]
     check: Callable[[Path], int]
     code: str = """
-from hearts_train.command.cli import main
+from hearts_train.cli.app import main
 print("ready", flush=True)
 main()
 """
@@ -127,7 +127,7 @@ def check_run(folder: Path) -> int:
 
 SOLVE = """
 import hearts_env.solve.equilibrium as equilibrium
-from hearts_train.command.cli import main
+from hearts_train.cli.app import main
 equilibrium._FIRST_SAVE = equilibrium._SAVE_EVERY = 0.05  # seconds, so that kills meet saves
 print("ready", flush=True)
 main()
@@ -210,7 +210,7 @@ COMMANDS = {
     "solve": Command(solve_words, solved, check_solved, SOLVE),
     "evaluate": saving("evaluate pro --opponents easy,standard --rules mini --deals 5000"),
     "evaluate --unit match": saving("evaluate pro --opponents easy --unit match --deals 150"),
-    "compare": saving("compare easy standard --rules mini --low -0.02 --high 0.02"),
+    "compare": saving("compare easy standard --rules mini --margins -0.02,0.02"),
     "tournament": saving("tournament easy standard pro --rules mini --deals 5000 --seed 5"),
     "tournament --folder": Command(league_words, league_result, check_league),
     "dataset": Command(dataset_words, dataset_result, check_dataset, is_repeatable=False),

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.solve import solve_double_dummy
-from hearts_train.command.cli import app
-from hearts_train.command.page import DARK, LIGHT
+from hearts_train.cli.app import app
+from hearts_train.cli.page import DARK, LIGHT
 from hearts_train.measure.analysis import analyse, pick, rows, summary
 from hearts_train.measure.hints import values
 from tests.deals import played

@@ -26,8 +26,8 @@ from hearts_env.solve.beliefs import Tracker, belief
 from hearts_env.solve.best_response import best_response, exploit
 from hearts_env.solve.response import ALL, Responses, _thinned, whole_game
 from hearts_env.solve.tree import Tree
-from hearts_train.command.cli import app
-from hearts_train.command.exploit_command import show
+from hearts_train.cli.app import app
+from hearts_train.cli.exploiting import show
 from hearts_train.measure.contest import _BLOCKS, Contest, Task
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.exploit import Exploiter, is_small, play_of
@@ -578,7 +578,7 @@ def test_mistakes_are_told(tmp_path):
         (["pro", "--attackers", ","], ["--attackers", "','"]),
         (["pro", "--seconds", 0, "--attackers", "all"], ["--seconds", "0"]),
         (["pro", "--deals", 1], ["deals", "1"]),
-        (["--resume", evaluated], ["--resume"]),
+        (["--resume", evaluated], ["resume", "hearts evaluate --resume"]),
         (["--resume", tmp_path / "none"], [str(tmp_path / "none")]),
     ]:
         mistake(run(*words), *said)

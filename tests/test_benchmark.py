@@ -22,16 +22,16 @@ from hearts_env import Game, HeartsError, Rules, __version__
 from hearts_env.encoders import make_encoder
 from hearts_env.seeds import derived_seed
 from hearts_env.support.progress import silent
-from hearts_train.command import benchmark_page
-from hearts_train.command.cli import app
-from hearts_train.command.page import bar
+from hearts_train.cli import benchmark_page
+from hearts_train.cli.app import app
+from hearts_train.cli.page import bar
 from hearts_train.measure import benchmark as bench
 from hearts_train.measure.benchmark import Benchmark
 from hearts_train.measure.benchmark_file import differences, encoded, read_benchmark, sealed
-from hearts_train.measure.contenders import Contender
 from hearts_train.measure.duel import deals_digest
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.field import missing, read_field
+from hearts_train.measure.participants import Participant
 from hearts_train.measure.protocol import NEWEST, SPLITS, TRACKS, VERSIONS
 from hearts_train.measure.shown import format_margin
 from tests.refusals import mistake, refused
@@ -133,7 +133,7 @@ def test_the_champion_of_the_field_has_the_weights_that_it_had():
         track.name for track in TRACKS.values() if "champion" in track.players()
     }
     for name, digest in CHAMPIONS.items():
-        champion = Contender("champion", 0)
+        champion = Participant("champion", 0)
         champion.check_rules(Rules.from_text(TRACKS[name].rules))
         assert champion.digest == digest
 
@@ -322,12 +322,12 @@ def test_other_weights_of_the_same_code_are_another_agent(tmp_path):
 
 
 def digest_of(spec, *, isolate=False):
-    contender = Contender(spec, 0, isolate=isolate)
+    participant = Participant(spec, 0, isolate=isolate)
     try:
-        contender.check_rules(Rules.preset("micro"))
-        return contender.digest
+        participant.check_rules(Rules.preset("micro"))
+        return participant.digest
     finally:
-        contender.close()
+        participant.close()
 
 
 DECLARED = {
@@ -356,17 +356,17 @@ def test_the_digest_is_of_the_code_and_of_the_files_that_it_declares(tmp_path, m
     assert second != first
     (folder / "b.bin").unlink()
     with pytest.raises(HeartsError, match=r"b\.bin"):
-        Contender(f"{code}:Mine", 0)
+        Participant(f"{code}:Mine", 0)
 
 
 def test_an_agent_that_declares_no_files_has_the_digest_of_its_code(tmp_path):
     code = tmp_path / "mine.py"
     code.write_text("from importlib.resources import files\nclass Mine:\n" + ACT)
     (tmp_path / "weights.bin").write_bytes(b"1")
-    contender = Contender(f"{code}:Mine", 0)
-    assert contender.digest == hashlib.sha256(code.read_bytes()).hexdigest()
-    assert "files" not in contender.to_json()
-    assert Contender(Lowest(), 0).digest is None
+    participant = Participant(f"{code}:Mine", 0)
+    assert participant.digest == hashlib.sha256(code.read_bytes()).hexdigest()
+    assert "files" not in participant.to_json()
+    assert Participant(Lowest(), 0).digest is None
 
 
 def test_an_agent_given_as_an_object_has_the_digest_of_its_files(tmp_path):
@@ -375,11 +375,11 @@ def test_an_agent_given_as_an_object_has_the_digest_of_its_files(tmp_path):
         weights.write_bytes(content)
         mine = Lowest()
         mine.files = [str(weights)]
-        digests.add(Contender(mine, 0).digest)
+        digests.add(Participant(mine, 0).digest)
     assert len(digests - {None}) == 2
     mine.files = "weights.bin"
     with pytest.raises(HeartsError, match="files"):
-        Contender(mine, 0)
+        Participant(mine, 0)
 
 
 @pytest.mark.slow
@@ -405,7 +405,7 @@ def test_an_isolated_agent_has_the_same_exploitability(tmp_path):
     [
         ("raise ValueError('tired')", "ValueError: tired"),
         ("return [[2.0]]", "the agent: "),
-        ("import os; os._exit(3)", "ended before it had told its policy"),
+        ("import os; os._exit(3)", "its process ended with status 3"),
     ],
 )
 def test_an_isolated_agent_without_a_policy_says_why(tmp_path, answer, why):
@@ -512,7 +512,7 @@ def test_what_cannot_be_benchmarked_is_refused(kept, tmp_path):
     mistake(run("nobody"), "agent", "nobody")
     mistake(run("pimc", "--track", "classic"), "rules")
     mistake(run("pro", "--json", kept), "--json")
-    mistake(run("pro", *FEW, "--save", tmp_path / "no" / "x.jsonl"), "save")
+    mistake(run("pro", *FEW, "--save", tmp_path / "no" / "x.jsonl"), "--save")
     mistake(run("--resume", tmp_path / "x.json"), str(tmp_path / "x.json"))
     mistake(run("--verify", tmp_path / "x.json"), str(tmp_path / "x.json"))
     mistake(run("--verify", kept, "--track", "mini"), "--track")

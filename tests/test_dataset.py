@@ -129,7 +129,7 @@ def test_actions_drawn_at_random_are_legal_and_marked():
     legal = found.views.legal_table
     assert legal[np.arange(len(legal)), found.actions].all()
     own = np.flatnonzero(~found.is_random)
-    pro = Seating(options(["pro"])).contenders[0].fresh(0)
+    pro = Seating(options(["pro"])).participants[0].fresh(0)
     np.testing.assert_array_equal(pro.act_batch(found.views.subset(own)), found.actions[own])
     assert not played(["pro"], "two_player", 4).is_random.any()
 

@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 
 from hearts_env import Rules
 from hearts_env.rules.presets import PRESETS
-from hearts_train.command.cli import app
+from hearts_train.cli.app import app
 from hearts_train.learn.config_files import load_config
-from hearts_train.measure.contenders import Contender
+from hearts_train.measure.participants import Participant
 from tests import pages
 from tests.pages import run_if_changed
 
@@ -250,9 +250,9 @@ def test_figures_of_the_champion_are_of_the_networks_that_come_with_the_package(
     assert {rules for _, rules, _ in found} == {"two_player", "mini", "classic"}
     assert len(found) >= 7
     for (spec, rules, digest), name in found.items():
-        contender = Contender(spec, seed=0)
-        contender.check_rules(Rules.make(rules))
-        assert contender.digest == digest, f"{name}: measured of another {spec}; measure it again"
+        participant = Participant(spec, seed=0)
+        participant.check_rules(Rules.make(rules))
+        assert participant.digest == digest, f"{name}: measured of another {spec}; measure it again"
 
 
 @pytest.mark.parametrize("name", ["dqn", "nfsp"])

@@ -15,7 +15,7 @@ from hearts_env.solve.endgame import Endgame
 from hearts_env.solve.equilibrium import solve
 from hearts_env.solve.linear import solve_linear
 from hearts_env.solve.tree import Tree
-from hearts_train.command.cli import app
+from hearts_train.cli.app import app
 from tests.refusals import mistake, refused
 
 

@@ -17,7 +17,7 @@ from hearts_env.solve.equilibrium import SHIPPED, Solver, _next_look, load, solv
 from hearts_env.solve.linear import solve_linear
 from hearts_env.solve.regret import ALGORITHMS
 from hearts_env.solve.tree import Tree, TreeSize, estimate, measure
-from hearts_train.command import solve_command
+from hearts_train.cli import solving
 from tests.perft import count_lines
 from tests.refusals import refused
 from tests.slow import few
@@ -378,4 +378,4 @@ def test_sizes_read_well():
     size = TreeSize(Rules.preset("micro"), 280, 8804, 2108, (258, 299), (516, 642), exact=True)
     assert all(number in str(size) for number in ("280", "8,804", "2,108", "557"))
     assert tree.format_count(3.14e15) == "3.1e+15"
-    assert solve_command.peak_megabytes() is None or solve_command.peak_megabytes() > 10
+    assert solving.peak_megabytes() is None or solving.peak_megabytes() > 10

@@ -18,7 +18,7 @@ from tests.messages import DATA, listing, messages
 from tests.refusals import refused
 
 ELSEWHERE = {
-    "train/hearts_train/command/terminal.py",  # a player at the prompt knows what was typed
+    "train/hearts_train/cli/terminal.py",  # a player at the prompt knows what was typed
     "agents/hearts_agents/programs/process.py",  # what a program did: its name is put before it
     "agents/hearts_agents/programs/program_agent.py",
     "agents/hearts_agents/user_code.py",

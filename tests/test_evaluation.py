@@ -16,7 +16,7 @@ import pytest
 from hearts_agents import make_agent, register_agent
 from hearts_env import Game, HeartsError, Rules, __version__, settle
 from hearts_env.seeds import derived_seed
-from hearts_train.command.reports import show_evaluations
+from hearts_train.cli.reports import show_evaluations
 from hearts_train.measure import contest
 from hearts_train.measure.duel import Block
 from hearts_train.measure.evaluation import evaluate

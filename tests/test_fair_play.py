@@ -25,10 +25,10 @@ from hearts_env import kernel as k
 from hearts_env.seeds import derived_seed, secret_seed
 from hearts_env.support.interrupts import SIGNALS
 from hearts_env.support.progress import silent
-from hearts_train.command.terminal import open_table
-from hearts_train.measure.contenders import Contender
+from hearts_train.cli.terminal import open_table
 from hearts_train.measure.contest import Contest
 from hearts_train.measure.evaluation import evaluate
+from hearts_train.measure.participants import Participant
 from hearts_train.measure.tournament import tournament
 from tests.refusals import refused
 
@@ -267,7 +267,7 @@ def test_isolated_code_is_never_run_by_the_process_that_evaluates(tmp_path, monk
         ("Notes", {}),
     ]
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
-    assert [one.to_json()["digest"] for one in contest.contenders] == [digest, None, digest]
+    assert [one.to_json()["digest"] for one in contest.participants] == [digest, None, digest]
     with refused(HeartsError, "agent", "SystemExit", 4):
         Contest(specs[:1], "classic", SEED, isolate=True)
     with refused(HeartsError, "agent", "Note", hint="Notes"):
@@ -278,7 +278,7 @@ def test_isolated_code_is_never_run_by_the_process_that_evaluates(tmp_path, monk
 @pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
 def test_a_signal_to_all_leaves_an_isolated_player_to_whoever_asks_it():
     rules = Rules.make("micro")
-    seat = Contender("standard", 0, isolate=True).seat(rules, 0)
+    seat = Participant("standard", 0, isolate=True).seat(rules, 0)
     seat.ready()
     for number in SIGNALS:
         os.killpg(seat._process._process.pid, number)
@@ -325,7 +325,7 @@ def test_specs_and_objects_are_sent(agent):
     batch = BatchGame(rules, 20, seed=1, autodeal=False)
     for _ in range(17):
         batch.play(batch.random_actions())
-    here, there = (Contender(agent, 0, isolate=i).seat(rules, 5) for i in (False, True))
+    here, there = (Participant(agent, 0, isolate=i).seat(rules, 5) for i in (False, True))
     there.ready()
     for seed in (6, 7):
         for seat in (here, there):
@@ -396,9 +396,9 @@ def test_a_process_that_ends_is_charged_and_one_that_hangs_is_ended(tmp_path):
     assert {(example.kind, example.seat) for example in result.examples} == {("crashed", 1)}
     assert "status 3" in result.examples[0].text
     rules = Rules.make("two_player")
-    contender = Contender(f"{file}:Hangs", 0, isolate=True)
-    contender.close()
-    player = contender.seat(rules, 0, time_limit=0.2)
+    participant = Participant(f"{file}:Hangs", 0, isolate=True)
+    participant.close()
+    player = participant.seat(rules, 0, time_limit=0.2)
     player.ready()
     actions, faults = player.ask(BatchGame(rules, 3).views())
     player.close()

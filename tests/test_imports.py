@@ -25,7 +25,7 @@ FORBIDDEN = {
         "hearts_train.learn",
         "hearts_train.data",
         "hearts_train.web",
-        "hearts_train.command",
+        "hearts_train.cli",
         "hearts_train.console",
         "torch",
         "stable_baselines3",
@@ -35,20 +35,20 @@ FORBIDDEN = {
     "train/hearts_train/data": (
         "hearts_train.learn",
         "hearts_train.web",
-        "hearts_train.command",
+        "hearts_train.cli",
         "hearts_train.console",
         "torch",
         "stable_baselines3",
         "sb3_contrib",
     ),
     "train/hearts_train/learn": (
-        "hearts_train.command",
+        "hearts_train.cli",
         "hearts_train.console",
         "hearts_train.web",
         "hearts_train.data",
         "typer",
     ),
-    "train/hearts_train/web": ("hearts_train.command", "hearts_train.console", "typer"),
+    "train/hearts_train/web": ("hearts_train.cli", "hearts_train.console", "typer"),
 }
 # stable-baselines3 belongs to one module of the agents, which nothing else there imports, and torch
 # to that which plays models made with it, where they are asked for.
@@ -61,7 +61,7 @@ ALONE = {
 ROOMS = {
     "hearts_env": "support cards kernel seeds rules render views game encoders batch envs "
     "hearts_v0 solve openspiel",
-    "train/hearts_train": "screen store session measure data learn web console command",
+    "train/hearts_train": "screen store session measure data learn web console cli",
 }
 """The rooms of a package, each of which may import only those before it."""
 

@@ -14,7 +14,7 @@ import pytest
 from hearts_agents.user_code import TRUST
 from hearts_env import HeartsError, Rules
 from hearts_env.rules.presets import PRESETS
-from hearts_train.command.league_page import league_page
+from hearts_train.cli.league_page import league_page
 from hearts_train.measure import league, league_file, league_table
 from hearts_train.measure.contest import Contest
 from hearts_train.measure.league import Goal, Play, Table, every_game
@@ -33,7 +33,7 @@ SIZES = [16, 32, 64]
 MINE = "class Mine:\n    def act(self, view):\n        return view.legal_actions()[{}]\n"
 
 
-SAYS = {"add": ("--table",), "run": (), "table": ("--table",), "verify": ("--verify",)}
+SAYS = {"add": ("--deals", "0"), "run": (), "table": ("--deals", "0"), "verify": ("--verify",)}
 
 
 def run(path, step, *args):
@@ -259,7 +259,7 @@ def test_blocks_are_small_at_first_and_begin_at_the_same_deals_for_all():
 def test_a_table_follows_from_the_lines_in_any_order(kept, copied):
     file = copied / "micro.jsonl"
     lines = lines_of(file)
-    assert [json.loads(line)["entry"]["line"] for line in lines].count("block") == 9
+    assert [json.loads(line)["entry"].get("line") for line in lines].count("block") == 9
     blocks = [line for line in lines if b'"line":"block"' in line]
     others = [line for line in lines if b'"line":"block"' not in line]
     file.write_bytes(b"".join([*others, *reversed(blocks), blocks[0]]))  # and one of them twice
@@ -393,7 +393,7 @@ def test_every_game_is_every_preset_with_every_number_of_players():
 
 def test_built_in_players_enter_where_they_can_play(tmp_path):
     path = tmp_path / "new"
-    result = run(path, "add", "--built-in", "--rules", "black_lady", "--players", "3")
+    result = run(path, "add", "built-in", "--rules", "black_lady players=3")
     assert "black_lady-3: easy, standard, standard_trump, pro, pro_trump\n" in result.stderr
     assert "black_lady-3: without pimc: rules: " in result.stderr
 
@@ -405,16 +405,15 @@ def test_built_in_players_enter_where_they_can_play(tmp_path):
         (("add", "nobody"), ["agent", "'nobody'"]),
         (("add", "pimc", "--rules", "classic"), ["rules", "pimc"]),
         (("add", "pro", "--seed", "7"), ["seed", "0"]),
-        (("add", "pro", "--rules", "every", "--players", "3"), ["--players"]),
+        (("add", "pro", "--rules", "every", "--players", "3"), ["--players", "--rules"]),
         (("run", "--until", "0"), ["until", "0"]),
         (("run", "--deals", "1"), ["deals", "1"]),
         (("run", "--minutes", "nan"), ["minutes", "nan"]),
         (("run", "--workers", "0"), ["workers", "0"]),
         (("table", "--rules", "classic"), ["rules", "'classic'", "micro"]),
-        (("table", "--players", "3"), ["--players", "--rules"]),
         (("verify", "--sample", "0"), ["--sample"]),
         (("table", "--html", "/no/such/folder/page.html"), ["--html", "/no/such/folder"]),
-        (("table", "--deals", "9"), ["--deals", "--table"]),
+        (("table", "--until", "0.1"), ["--until", "--deals"]),
         (("run", "--sample", "9"), ["--sample", "--verify"]),
         (("verify", "pro"), ["agents", "--verify"]),
         (("run", "--seed", "7"), ["--seed"]),

@@ -165,6 +165,26 @@ def test_who_deals_counts_where_the_eldest_hand_leads() -> None:
     assert equity.chance(20, 10) == pytest.approx(drawn.chances[0], abs=3 * drawn.halves[0])
 
 
+def test_equal_players_exchange_their_results_and_who_dealt() -> None:
+    # The agent won three deals that it dealt, the other player one that it dealt. The same deals
+    # from the other seat: the other dealer wins.
+    rules = Rules.from_text("hoyle players=2 stake=15")
+    kinds = {(0, 5, 0): 3, (5, 0, 1): 1, (2, 1, 0): 2}  # two scores, the dealer
+    scores, dealers = np.array([k[:2] for k in kinds]), np.array([k[2] for k in kinds])
+    found = DealResults(rules, scores, dealers, np.array([*kinds.values()])).evened()
+    rows = zip(found.scores.tolist(), found.dealers.tolist(), found.counts.tolist(), strict=True)
+    assert {(*pair, dealer): count for pair, dealer, count in rows} == {
+        (0, 5, 0): 3 + 1,
+        (5, 0, 1): 1 + 3,
+        (2, 1, 0): 2,
+        (1, 2, 1): 2,
+    }
+    assert MatchEquity(rules, found).chance(15, 15, deals=True) > 0.5
+    four = DealResults(Rules.preset("classic"), np.array([[1, 2, 3, 20]]), *np.array([[0], [1]]))
+    with refused(HeartsError, "results", 4, 2):
+        four.evened()
+
+
 # ---- measured results ----------------------------------------------------------------------------
 def test_measured_results_are_those_of_the_deals(tmp_path) -> None:
     found = measure_results("standard", "easy", "mini", deals=40, seed=2, workers=1)

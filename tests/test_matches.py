@@ -17,7 +17,7 @@ from hearts_env.seeds import derived_seed
 from hearts_env.solve import solve_double_dummy
 from hearts_env.solve.deal_results import DealResults, shipped_results
 from hearts_env.solve.match_equity import MatchEquity
-from hearts_train.command.cli import app
+from hearts_train.cli.app import app
 from hearts_train.measure.contest import Contest, Task
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.match_duel import MatchBlock
@@ -213,8 +213,8 @@ def test_an_agent_registered_here_plays_in_other_processes_too() -> None:
     register_agent("last of the test", lambda seed=None: Last())
     work = Contest(["last of the test", "easy"], "micro", unit="match")
     there = pickle.loads(pickle.dumps(work))
-    assert not there.contenders[0].spec.is_named  # its name is not known there
-    assert isinstance(there.contenders[0].agent.player, Last)
+    assert not there.participants[0].spec.is_named  # its name is not known there
+    assert isinstance(there.participants[0].agent.player, Last)
     here, again = (one.play(Task((0, 1), 0, 8)) for one in (work, there))
     assert np.array_equal(here.ahead, again.ahead)
 
@@ -320,23 +320,21 @@ def test_the_command_equity(tmp_path) -> None:
     assert result.exit_code == 0, result.stderr
     assert "own \\ other" in result.stdout
     assert plot.read_bytes().startswith(b"\x89PNG")
-    result = run(
-        "analyse", "--unit", "match", "--results", str(deals), "--totals", "30,30", "--json"
-    )
+    result = run("analyse", str(deals), "--unit", "match", "--totals", "30,30", "--json")
     told = json.loads(result.stdout)
     assert told["chance"] == pytest.approx(0.5)
     assert told["deals"] == 120
-    result = run("analyse", "--unit", "match", "--results", str(deals), "--json")
+    result = run("analyse", str(deals), "--unit", "match", "--json")
     table = json.loads(result.stdout)
     assert np.array(table["chances"]).shape == (20, 20)
     for wrong, said in [
-        (["--results", str(deals), "--agent", "pro"], "--agent"),
-        (["--results", str(deals), "--rules", "two_player"], "results 'mini'"),
-        (["--results", str(deals), "--totals", "100,2"], "totals 100"),
+        ([str(deals), "--agent", "pro"], "--agent"),
+        ([str(deals), "--rules", "two_player"], "results 'mini'"),
+        ([str(deals), "--totals", "100,2"], "totals 100"),
         (["--rules", "classic"], "--totals 4"),
         (["--rules", "mini", "--totals", "1,2,3"], "totals 2"),
-        (["--results", str(plot)], "results"),
-        ([str(deals)], "FILE --unit"),
+        ([str(plot)], "results"),
+        (["--agent", "pro,easy,pimc"], "--agent 3"),
         (["--html", "x.html"], "--html"),
     ]:
         mistake(run("analyse", "--unit", "match", *wrong), *said.split())
@@ -345,13 +343,11 @@ def test_the_command_equity(tmp_path) -> None:
 @pytest.mark.slow
 def test_chips_and_more_players_at_the_command(tmp_path) -> None:
     plot = str(tmp_path / "curve.svg")
-    words = ["--agent", "easy", "--rules", "hoyle", "--players", "2", "--deals", "20"]
+    words = ["--agent", "easy", "--rules", "hoyle players=2", "--deals", "20"]
     result = run("analyse", "--unit", "match", *words, "--plot", plot)
     assert result.exit_code == 0, result.stderr
     assert "100     0.500" in result.stdout
-    words = ["--agent", "easy", "--rules", "party", "--players", "3", "--deals", "4"]
-    result = run(
-        "analyse", "--unit", "match", *words, "--matches", "50", "--totals", "90,10,20", "--json"
-    )
+    words = ["--agent", "easy", "--rules", "party players=3", "--deals", "4"]
+    result = run("analyse", "--unit", "match", *words, "--totals", "90,10,20", "--json")
     assert result.exit_code == 0, result.stderr
     assert sum(json.loads(result.stdout)["chances"]) == pytest.approx(1)

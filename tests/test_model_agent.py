@@ -23,9 +23,9 @@ from hearts_agents.spec import AgentSpec
 from hearts_agents.user_code import TRUST
 from hearts_env import BatchGame, CheckpointError, Game, HeartsError, Rules
 from hearts_env.encoders import encode, make_encoder
-from hearts_train.command.cli import app
-from hearts_train.measure.contenders import Contender
+from hearts_train.cli.app import app
 from hearts_train.measure.evaluation import evaluate
+from hearts_train.measure.participants import Participant
 from tests.refusals import refused
 from tests.slow import few
 
@@ -120,9 +120,9 @@ def test_a_model_is_an_agent_wherever_agents_are_given(models):
     model.policy.evaluate_actions(torch.zeros(2, SIZE), torch.zeros(2))  # as learning leaves it
     result = evaluate(model, "easy", "micro", deals=3)
     assert (result.agent, result.faults) == ("MaskablePPO", 0)
-    record = Contender(model, 0).to_json()
+    record = Participant(model, 0).to_json()
     assert (record["kind"], record["spec"]) == ("Sb3Agent", None)
-    assert record["digest"] != Contender(models["DQN"], 0).to_json()["digest"]
+    assert record["digest"] != Participant(models["DQN"], 0).to_json()["digest"]
     assert OpponentPool.of(model, RULES).names == ["MaskablePPO"]
     assert OpponentPool([model, "easy"]).names == ["MaskablePPO", "easy"]
 
@@ -152,8 +152,8 @@ def test_the_command_line_trusts_when_it_is_told(models, tmp_path):
     result = CliRunner().invoke(app, [*words, "--allow-code"])
     assert result.exit_code == 0, result.output
     assert os.environ[TRUST] == "1"  # which processes that are started inherit
-    plain = Contender(str(file), 0).to_json()["digest"]
-    isolated = Contender(str(file), 0, isolate=True)
+    plain = Participant(str(file), 0).to_json()["digest"]
+    isolated = Participant(str(file), 0, isolate=True)
     isolated.close()
     assert isolated.digest == plain
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench.openspiel_games import our_exploitability
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules, openspiel
 from hearts_env.cards import ALL_CARDS
@@ -27,9 +28,6 @@ from hearts_env.solve.tree import Tree
 from tests.lockstep import GAMES
 from tests.refusals import refused
 from tests.slow import few
-from tests.test_docs import load_script
-
-our_exploitability = load_script("openspiel_games", "bench").our_exploitability
 
 # ---- what needs no OpenSpiel ---------------------------------------------------------------------
 HARD_TEXTS = (

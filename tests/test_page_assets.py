@@ -14,7 +14,7 @@ import pytest
 
 from hearts_env import HeartsError
 from hearts_env.cards import ALL_CARDS
-from hearts_train.command import page as reports
+from hearts_train.cli import page as reports
 from hearts_train.web import assets
 from tests.refusals import refused
 

@@ -14,7 +14,7 @@ import pytest
 
 from bench import calibration
 from hearts_env import Game, HeartsError
-from hearts_train.command import solve_command
+from hearts_train.cli import solving
 from hearts_train.learn import report
 from hearts_train.learn.log import History
 from hearts_train.measure import analysis, endgames, evaluation, summary
@@ -174,7 +174,7 @@ def test_names_are_shown_letter_by_letter(tmp_path, monkeypatch):
     """Dollar signs make no formula, and an underscore in front keeps nobody out of a legend."""
     figures: list[Any] = []
     name = "_a$x^2$b"
-    for module in (analysis, calibration, endgames, summary, report, solve_command):
+    for module in (analysis, calibration, endgames, summary, report, solving):
         monkeypatch.setattr(
             module, "save_figure", lambda figure, *_, **named: figures.append(figure)
         )
@@ -194,12 +194,12 @@ def test_names_are_shown_letter_by_letter(tmp_path, monkeypatch):
     game = Game.deal("micro", 1)
     while not game.is_over:
         game.play(game.legal_actions()[-1])
-    evaluation.plot([replace(result, agent=name, opponent=name)], path)
+    summary.plot([replace(result, agent=name, opponent=name)], path)
     report.draw_curve(path, History([row]), name)
     calibration.draw([measured], path)
     endgames.draw([solved({name: 0.5})], path)
     analysis.draw(analysis.analyse(game, names=[name, "you"]), path)
-    solve_command.draw_bars([SimpleNamespace(agent=name, rules=name, exploitability=1.0)], path)
+    solving.draw_bars([SimpleNamespace(agent=name, rules=name, exploitability=1.0)], path)
     assert len(figures) == 6
     for figure in figures:
         texts = shown_texts(figure)

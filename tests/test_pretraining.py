@@ -17,7 +17,7 @@ from hearts_train.learn import runs
 from hearts_train.learn.config import OF_VALUES, ConfigError, TrainConfig
 from hearts_train.learn.pretraining import Positions, Pretraining, Teacher
 from hearts_train.learn.training import make_learner, train
-from hearts_train.measure.crew import spread
+from hearts_train.measure.executor import spread
 from tests.refusals import refused
 from tests.training_runs import on_update
 from tests.training_runs import quick as quick

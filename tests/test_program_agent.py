@@ -28,11 +28,11 @@ from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.rules.presets import PRESETS
 from hearts_env.support import clock
-from hearts_train.command.cli import app
-from hearts_train.command.terminal import _misdeed
-from hearts_train.measure.contenders import Contender
+from hearts_train.cli.app import app
+from hearts_train.cli.terminal import _misdeed
 from hearts_train.measure.engine_check import check_program
 from hearts_train.measure.evaluation import evaluate
+from hearts_train.measure.participants import Participant
 from tests.refusals import refused
 from tests.waiting import HANG, is_running, wait_until
 
@@ -553,8 +553,8 @@ def test_programs_end_with_their_seating(monkeypatch):
 
 
 def test_a_program_is_never_put_into_another_process(bad):
-    contender = Contender(bad("hangs"), 0, isolate=True)
-    seat = contender.seat(Rules.preset("mini"), 1, 0.2)
+    participant = Participant(bad("hangs"), 0, isolate=True)
+    seat = participant.seat(Rules.preset("mini"), 1, 0.2)
     _, faults = seat.ask(views_of("mini", 2))
     assert "0.2 s" in faults[0].text
     seat.renew(2)
@@ -585,7 +585,7 @@ def test_records_have_the_command_and_a_digest_of_the_program(tmp_path):
     digests = set()
     for text in ("one", "two", "one"):
         bot.write_text(text)
-        record = Contender(f"exec:python3 {bot} --flag?seconds=2", 0).to_json()
+        record = Participant(f"exec:python3 {bot} --flag?seconds=2", 0).to_json()
         digests.add(record["digest"])
     assert len(digests) == 2
     assert record["spec"] == f"exec:python3 {bot} --flag?seconds=2"

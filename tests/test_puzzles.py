@@ -14,7 +14,7 @@ from hearts_agents import make_agent
 from hearts_env import Game, HeartsError
 from hearts_env.batch.views import BatchView
 from hearts_env.solve import solve_worlds
-from hearts_train.command.cli import app
+from hearts_train.cli.app import app
 from hearts_train.web.puzzles import (
     ASKED,
     FILE,
@@ -77,7 +77,7 @@ def test_they_are_small_distinct_and_in_order() -> None:
 
 @pytest.mark.slow
 def test_the_search_finds_what_the_judge_takes_for_one() -> None:
-    looking, judge = runpy.run_path(str(ROOT / "docs" / "puzzles.py"))["Search"](), Judge()
+    looking, judge = runpy.run_path(str(ROOT / "bench" / "make_puzzles.py"))["Search"](), Judge()
     found = [looking.in_deal(seed, {1, 2, 3}) for seed in range(12)]
     assert any(found)
     for one in filter(None, found):

@@ -21,11 +21,11 @@ from hearts_env.encoders import make_encoder
 from hearts_env.support.interrupts import Interrupted, interruptible
 from hearts_env.support.progress import silent
 from hearts_train import store
-from hearts_train.measure.contenders import Contender
 from hearts_train.measure.contest import Contest, read_saved
 from hearts_train.measure.duel import Block
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.match_duel import MatchBlock
+from hearts_train.measure.participants import Participant
 from hearts_train.measure.tournament import tournament
 from tests.refusals import mistake, refused
 from tests.test_cli import command, run
@@ -184,7 +184,7 @@ def test_agents_of_code_and_of_a_program(tmp_path, unit):
 
 
 def digest(agent):
-    return Contender(agent, 0).digest
+    return Participant(agent, 0).digest
 
 
 def test_a_digest_changes_with_all_that_an_agent_is_made_of(tmp_path, monkeypatch):

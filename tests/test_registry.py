@@ -19,7 +19,7 @@ from hearts_agents.spec import AgentSpec
 from hearts_env import BatchGame, CheckpointError, Game, HeartsError, Rules
 from hearts_env.encoders import make_encoder, register_encoder
 from hearts_env.solve.equilibrium import load
-from hearts_train.command.terminal import open_table
+from hearts_train.cli.terminal import open_table
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.tournament import tournament
 from tests.refusals import refused

@@ -10,8 +10,8 @@ import pytest
 
 from hearts_env import Game
 from hearts_env.game.notation import Record
-from hearts_train.command.cardtext import CardText
-from hearts_train.command.replay import pages_of, show, write_pictures
+from hearts_train.cli.cardtext import CardText
+from hearts_train.cli.replay import pages_of, show, write_pictures
 from tests.deals import make_game, play
 from tests.refusals import mistake
 from tests.test_cli import run
@@ -34,7 +34,7 @@ def history(tmp_path):
 
 
 def test_replay_shows_all(history):
-    result = run("replay", history, "--all")
+    result = run("replay", history)
     assert result.exit_code == 0
     games = result.stdout.split("Game ")
     assert len(games) == 3
@@ -61,7 +61,7 @@ def test_replay_shows_the_award_of_the_kitty(tmp_path):
 
 @pytest.mark.slow
 def test_replay_draws_pictures(history, tmp_path):
-    result = run("replay", history, "--svg", tmp_path / "pictures")
+    result = run("replay", history, "--plot", tmp_path / "pictures")
     assert result.exit_code == 0
     pictures = sorted((tmp_path / "pictures").iterdir())
     assert len(pictures) == 27 + 31
@@ -73,7 +73,7 @@ def test_replay_draws_a_moving_picture(tmp_path):
     games = [micro_record().game, micro_record().game]
     (tmp_path / "games.txt").write_text("\n".join(game.to_text() for game in games))
     path = tmp_path / "deal.gif"
-    result = run("replay", tmp_path / "games.txt", "--gif", path, "--width", 200, "--seconds", 0.1)
+    result = run("replay", tmp_path / "games.txt", "--plot", path, "--width", 200, "--seconds", 0.1)
     assert result.exit_code == 0
     positions = 2 * (1 + len(games[0].actions))
     assert f"{positions} positions" in result.stdout
@@ -86,7 +86,7 @@ def test_replay_draws_a_moving_picture(tmp_path):
             times.append(moving.info["duration"])
     assert times == ([100] * (positions // 2 - 1) + [300]) * 2
     for option, value in (("--width", 10), ("--seconds", 0)):
-        result = run("replay", tmp_path / "games.txt", "--gif", tmp_path / "no.gif", option, value)
+        result = run("replay", tmp_path / "games.txt", "--plot", tmp_path / "no.gif", option, value)
         assert result.exit_code == 2
         assert option in result.stderr
     assert not (tmp_path / "no.gif").exists()
@@ -99,18 +99,19 @@ def test_replay_films_a_deal(tmp_path):
     game = micro_record().game
     (tmp_path / "game.txt").write_text(game.to_text())
     film = tmp_path / "deal.mp4"
-    result = run("replay", tmp_path / "game.txt", "--mp4", film, "--width", 201, "--seconds", 0.2)
+    result = run("replay", tmp_path / "game.txt", "--plot", film, "--width", 201, "--seconds", 0.2)
     assert result.exit_code == 0, result.output
     frames = ffmpeg.read_frames(str(film))
     facts = next(frames)
     assert facts["size"] == (200, 150)
     assert facts["codec"] == "h264"
     assert sum(1 for _ in frames) == 5 * len(game.actions) + 15
-    result = run("replay", tmp_path / "game.txt", "--mp4", tmp_path / "deal.avi")
+    result = run("replay", tmp_path / "game.txt", "--plot", tmp_path / "deal.avi")
     assert result.exit_code == 2
-    assert "--mp4: 'deal.avi'" in result.stderr
+    assert "--plot: " in result.stderr
+    assert "deal.avi is not a folder" in result.stderr
     both = [tmp_path / "both.gif", tmp_path / "both.mp4"]
-    words = ("replay", tmp_path / "game.txt", "--gif", both[0], "--mp4", both[1], "--width", 200)
+    words = ("replay", tmp_path / "game.txt", "--plot", both[0], "--plot", both[1], "--width", 200)
     assert run(*words).exit_code == 0
     assert both[0].read_bytes().startswith(b"GIF")
     assert next(ffmpeg.read_frames(str(both[1])))["codec"] == "h264"

@@ -25,8 +25,8 @@ from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_env import CheckpointError, HeartsError
 from hearts_env.support.files import held
 from hearts_env.support.interrupts import Interrupted
-from hearts_train.command import train_command
-from hearts_train.command.cli import app
+from hearts_train.cli import training as train_command
+from hearts_train.cli.app import app
 from hearts_train.learn import log, runs, training
 from hearts_train.learn.config import ConfigError
 from hearts_train.learn.learner import DivergenceError, Learner

@@ -18,7 +18,7 @@ from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_agents.user_code import TRUST
 from hearts_env import CheckpointError, HeartsError
 from hearts_env.support.tensors import read_tensors, write_tensors
-from hearts_train.command.cli import app
+from hearts_train.cli.app import app
 from hearts_train.learn import log, runs
 from hearts_train.learn.config import ConfigError
 from hearts_train.learn.config_files import load_config

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from hearts_env import HeartsError
 from hearts_env.support.files import held
 from hearts_train import console
-from hearts_train.command.cli import app
+from hearts_train.cli.app import app
 from hearts_train.learn.report import chosen, curve, differing, grouped, quantities
 from hearts_train.learn.runs import find_runs, read_run
 from tests.refusals import refused

@@ -61,7 +61,7 @@ def test_advantages_of_each_seat_are_the_closed_form(players, gamma, gae_lambda)
     reward = [1.0 + i % players for i in range(n)]
     nexts = [i + players if i + players < n else sp.END for i in range(n)]
     rows = rows_of(nexts, reward, value)
-    sp.estimate(rows, n, gamma, gae_lambda)
+    sp.estimate_advantages(rows, n, gamma, gae_lambda)
     for i in range(n):
         v, r, left = value[i], reward[i], decisions - 1 - i // players
         delta = r + gamma * v - v
@@ -73,7 +73,7 @@ def test_advantages_of_each_seat_are_the_closed_form(players, gamma, gae_lambda)
 
 def test_a_decision_whose_outcome_is_open_lends_its_value_and_is_not_learnt_from():
     rows = rows_of([2, sp.END, sp.PENDING], rewards=[0.5, -1.0, 9.0], values=[0.25, 0.0, 0.75])
-    sp.estimate(rows, 3, 1.0, 0.9)
+    sp.estimate_advantages(rows, 3, 1.0, 0.9)
     assert rows.advantages.tolist() == [0.5 + 0.75 - 0.25, -1.0, 0.0]
 
 
@@ -205,7 +205,7 @@ def pay(game: Game, kind: str) -> list[float]:
     ],
 )
 def test_each_seat_is_paid_deal_by_deal_in_the_same_slot(rules, players, reward):
-    """Nothing of a deal is paid in the next one that is played in its place."""
+    """Nothing of a deal is paid in the next one in its place, and no decision leads into it."""
     n, steps = 8, 70
     env = f"env={{rules: {rules}, players: {players}, reward: {reward}, num_envs: {n}}}"
     made = learner(env, "env.skip_forced=false", f"ppo={{num_steps: {steps}, batch_size: 64}}")
@@ -229,6 +229,14 @@ def test_each_seat_is_paid_deal_by_deal_in_the_same_slot(rules, players, reward)
         for number, game in enumerate(deals):
             found = [earned[g, number, seat] for seat in range(players)]
             assert found == pytest.approx(pay(game, reward), abs=1e-5), (g, number)
+    # Each decision leads to the next one of its seat in the deal; the last one ends it.
+    nexts = [sp.END if number < len(over[g]) else sp.PENDING for g, number, _ in seats]
+    last: dict[tuple[int, int, int], int] = {}
+    for row, key in enumerate(seats):
+        if key in last:
+            nexts[last[key]] = row
+        last[key] = row
+    assert games.rows.nexts[: len(seats)].tolist() == nexts
 
 
 def test_all_seats_learn_in_pure_self_play_and_no_forced_card_is_learnt_from():

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from hearts_train.command.cli import app
+from hearts_train.cli.app import app
 from tests.test_docs import load_script, parts
 
 site = load_script("site_pages")

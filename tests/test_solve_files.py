@@ -26,8 +26,8 @@ from hearts_env.solve.tree import Tree
 from hearts_env.support.files import held
 from hearts_env.support.interrupts import SIGNALS
 from hearts_env.support.tensors import DIGEST, read_tensors, write_tensors
-from hearts_train.command import solve_command
-from hearts_train.command.cli import app
+from hearts_train.cli import solving
+from hearts_train.cli.app import app
 from tests.faults import KINDS, Died, Faults
 from tests.refusals import mistake, refused
 
@@ -443,7 +443,7 @@ def test_out_never_overwrites_but_the_state_that_goes_on(tmp_path, monkeypatch):
     text.write_text("mine", encoding="utf-8")
     before = state.read_bytes()
     with monkeypatch.context() as patch:
-        patch.delattr(solve_command, "Tree")  # refused before it is built
+        patch.delattr(solving, "Tree")  # refused before it is built
         for args, words in (
             (("micro", "--save", state), (state, f"--resume {state}")),
             (("micro", "--save", text), (text,)),
@@ -477,7 +477,7 @@ def test_a_state_keeps_its_algorithm_and_what_it_took(tmp_path):
 @pytest.mark.parametrize("option", ["--target", "--iterations", "--minutes"])
 @pytest.mark.parametrize("value", ["0", "-1", "nan", "inf"])
 def test_limits_are_checked_before_the_tree_is_built(option, value, monkeypatch):
-    monkeypatch.delattr(solve_command, "Tree")
+    monkeypatch.delattr(solving, "Tree")
     shown = run("solve", "micro", option, value)
     assert shown.exit_code == 2, shown.output
     assert option in shown.stderr

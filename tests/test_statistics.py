@@ -21,8 +21,8 @@ from bench.control_variates import (
 )
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules
-from hearts_train.command.cli import app
-from hearts_train.command.compare_command import show_two, verdict_of
+from hearts_train.cli.app import app
+from hearts_train.cli.comparing import show_two, verdict_of
 from hearts_train.measure import comparison, sequential
 from hearts_train.measure.aggregates import (
     GroupComparison,
@@ -490,7 +490,7 @@ def test_the_better_group_is_that_of_the_interval(interval, better):
 
 def test_the_command_tells_the_answer_and_prints_json(tmp_path):
     kept = tmp_path / "kept.jsonl"
-    words = ["compare", "pro", "easy", "--rules", "micro", "--high", "0.5", "--seed", "3"]
+    words = ["compare", "pro", "easy", "--rules", "micro", "--margins", "0,0.5", "--seed", "3"]
     told = run(*words)
     assert told.exit_code == 0, told.stderr
     assert told.stdout.startswith("pro is better than easy")
@@ -513,8 +513,10 @@ def test_the_command_tells_the_answer_and_prints_json(tmp_path):
         ([], "agents"),
         (["pro", "easy", "pimc"], "agents 3"),
         (["pro", "nobody"], "agent nobody"),
-        (["pro", "easy", "--low", "1"], "low 1"),
-        (["pro", "easy", "--max-deals", "10"], "max_deals 10"),
+        (["pro", "easy", "--margins", "1,0.1"], "low 1"),
+        (["pro", "easy", "--margins", "1"], "--margins '1'"),
+        (["pro", "easy", "--errors", "0.1,x"], "--errors '0.1,x'"),
+        (["pro", "easy", "--deals", "10"], "max_deals 10"),
         (["pro", "easy", "--opponents", ","], "--opponents"),
         (["pimc", "easy", "--rules", "classic"], "rules pimc"),
         (["pro", "easy", "--workers", "0"], "workers"),
@@ -717,7 +719,7 @@ def test_groups_of_runs_play_their_own_deals_against_the_field(tmp_path):
 
 @pytest.mark.filterwarnings("always::UserWarning")
 def test_a_player_that_is_compared_with_itself_is_told_of():
-    told = run("compare", "pro", "pro-v1", "--rules", "micro", "--max-deals", "200")
+    told = run("compare", "pro", "pro-v1", "--rules", "micro", "--deals", "200")
     assert "pro and pro-v1" in told.stderr
     assert "Warning" not in told.stderr
     words = ["pro", "pro-v1", "vs", "easy", "pro?worlds=20"]
@@ -731,8 +733,7 @@ def test_a_player_that_is_compared_with_itself_is_told_of():
         (["pro", "easy", "vs", "pimc"], "agents 2 1"),
         (["pro", "vs", "easy"], "agents 1"),
         (["a", "b", "vs", "c", "d", "vs", "e"], "agents 2"),
-        (["pro", "easy", "vs", "pimc", "easy", "--low", "1"], "--low"),
-        (["pro", "easy", "--deals", "5"], "--deals"),
+        (["pro", "easy", "vs", "pimc", "easy", "--margins", "1,2"], "--margins"),
         (["pro", "pro", "vs", "pimc", "easy"], "runs 'pro'"),
         (["pro", "easy", "vs", "pimc", "easy", "--deals", "1"], "deals 1"),
     ],

@@ -14,10 +14,10 @@ import pytest
 from hearts_agents import make_agent, register_agent, registry
 from hearts_env import Game, HeartsError, Match, Rules
 from hearts_env.game.notation import parse_records
-from hearts_train.command import terminal as at_terminal
-from hearts_train.command.announcer import Announcer
-from hearts_train.command.cardtext import CardText, wrap
-from hearts_train.command.terminal import Quit, Terminal, open_table, reopened_table
+from hearts_train.cli import terminal as at_terminal
+from hearts_train.cli.announcer import Announcer
+from hearts_train.cli.cardtext import CardText, wrap
+from hearts_train.cli.terminal import Quit, Terminal, open_table, reopened_table
 from hearts_train.measure.hints import best_hinter, hint
 from hearts_train.session.folders import Keeper, data_folder, latest_table
 from hearts_train.session.table import Seat, Table
@@ -223,11 +223,11 @@ def test_a_table_is_held_from_before_it_is_read(monkeypatch):
     play_on(sit(Person(cards=1), seed=1))
     seen = []
 
-    def seated(table, contenders, keeper, *more):
+    def seated(table, participants, keeper, *more):
         with refused(HeartsError, "table"), keeper.holding():
             seen.append("two processes go on with one table")
         seen.append(table.seed)
-        return original(table, contenders, keeper, *more)
+        return original(table, participants, keeper, *more)
 
     original = at_terminal._seated
     monkeypatch.setattr(at_terminal, "_seated", seated)
@@ -334,13 +334,13 @@ def test_a_table_stopped_from_outside_is_kept(number, status):
 
 def test_record_writes_a_file_of_its_own_and_never_over_another(tmp_path):
     record = tmp_path / "mine.txt"
-    result = run("play", "--seed", 3, "--record", record, input="2c\n")
+    result = run("play", "--seed", 3, "--save", record, input="2c\n")
     assert result.exit_code == 0
     (kept,) = parse_records(record.read_text(encoding="utf-8"))
     assert kept.game.history[0] == (0, "2C")
     assert "Seed" not in kept.tags  # the deal is not over
-    mistake(run("play", "--record", record), "--record")
-    mistake(run("play", "--record", tmp_path / "none" / "x.txt"), "--record")
+    mistake(run("play", "--save", record), "--save")
+    mistake(run("play", "--save", tmp_path / "none" / "x.txt"), "--save")
     run("play", "--resume", input="undo\n")
     (kept,) = parse_records(record.read_text(encoding="utf-8"))
     assert kept.game.history == ()

@@ -19,7 +19,7 @@ from websockets.sync.client import connect
 
 from hearts_env import Game
 from hearts_env.game.notation import parse_games
-from hearts_train.command import serve_command
+from hearts_train.cli import serve as serve_command
 from hearts_train.web import assets
 from hearts_train.web.review_routes import LINES
 from tests.refusals import mistake
@@ -235,7 +235,7 @@ def test_the_server_needs_no_torch():
         "import sys\n"
         "for name in ('torch', 'stable_baselines3', 'sb3_contrib', 'matplotlib', 'PIL'):\n"
         "    sys.modules[name] = None\n"
-        "import hearts_train.command.serve_command\n"
+        "import hearts_train.cli.serve\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 

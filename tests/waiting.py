@@ -33,7 +33,7 @@ def is_running(process: int) -> bool:
     return stat.rpartition(")")[2].split()[0] != "Z"
 
 
-CLOCK = ("ms_per_decision", "opponent_ms_per_decision", "command")
+CLOCK = ("ms_per_decision", "opponent_ms_per_decision", "seconds", "command")
 """What a result has from the clock, and from how the command was called."""
 
 

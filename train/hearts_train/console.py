@@ -76,7 +76,37 @@ MOVED = {
     "--trust": "--allow-code",
     "train --out": "--run",
     "play --against": "--opponent",
+    "play --record": "--save",
     "endgame --noise": "--epsilon",
+    "replay --all": "`hearts replay FILE | cat`",
+    "replay --svg": "--plot DIR",
+    "replay --gif": "--plot FILE.gif",
+    "replay --mp4": "--plot FILE.mp4",
+    "analyse --results": "FILE, as in hearts analyse FILE --unit match",
+    "analyse --opponents": "--agent AGENT,AGENT",
+    "analyse --matches": "simulated_equity(matches=...) in hearts_train.measure.equity",
+    "analyse --no-worlds": "analyse(worlds=False) in hearts_train.measure.analysis",
+    "compare --low": "--margins LOW,HIGH",
+    "compare --high": "--margins LOW,HIGH",
+    "compare --alpha": "--errors ALPHA,BETA",
+    "compare --beta": "--errors ALPHA,BETA",
+    "compare --max-deals": "--deals",
+    "tournament --built-in": "built-in among the agents",
+    "tournament --table": "--deals 0",
+    "dataset --observation": "--set observation=",
+    "dataset --dtype": "--set dtype=",
+    "dataset --action-mask": "--set action_mask=",
+    "dataset --reward": "--set reward=",
+    "dataset --random": "--set random=",
+    "dataset --view": "--set view=",
+    "dataset --id": "--set id=",
+    "dataset --exact": "--set exact=true",
+    "dataset --no-exact": "--set exact=false",
+    **{
+        f"{command} --players": "--rules 'NAME players=N'"
+        for command in ("play", "analyse", "agents", "compare", "tournament", "dataset")
+    },
+    "rules --players": "`hearts rules 'NAME players=N'`",
 }
 """Commands and options of before, and what they are now; an option may be of one command."""
 

@@ -282,6 +282,8 @@ class Isolated:
             self.close()
             text = f"agent: the process of {self.name!r} gave no policy ({error}); omit isolate"
             raise HeartsError(text) from None
+        except HeartsError:  # a ValueError too; it says what the agent raised
+            raise
         except (KeyError, TypeError, ValueError):
             self.close()
             raise HeartsError(

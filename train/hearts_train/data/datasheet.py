@@ -142,7 +142,9 @@ def _limits(facts: dict[str, Any], options: DatasetOptions) -> list[str]:
             "(`is_random`), forced ones included."
         )
     elif "minari" in options.formats:
-        found.append("Nothing was drawn at random (`--random`): what the players avoid is missing.")
+        found.append(
+            "Nothing was drawn at random (`--set random=`): what the players avoid is missing."
+        )
     if options.exact:
         found.append(
             "`mean_values` assumes that from the next card on everybody sees all cards, and that "

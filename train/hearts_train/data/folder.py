@@ -36,8 +36,8 @@ from hearts_train.data.datasheet import datasheet
 from hearts_train.data.episodes import Episodes, minari_writer
 from hearts_train.data.options import DatasetOptions, check_libraries, versions
 from hearts_train.data.playing import BLOCK, Seating, Worth
-from hearts_train.measure.contenders import Entrant
-from hearts_train.measure.crew import Crew, check_crew, spread
+from hearts_train.measure.executor import Executor, check_executor, spread
+from hearts_train.measure.participants import Entrant
 from hearts_train.store import Kind, Store, saving
 
 FORMAT = "hearts-env dataset"
@@ -76,7 +76,7 @@ class BlockWork:
         self.seating = seating or Seating(options)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        entrants = [contender.to_send() for contender in self.seating.contenders]
+        entrants = [participant.to_send() for participant in self.seating.participants]
         return _made_again, (self.options, entrants, self.seating.digests)
 
     @cached_property
@@ -88,9 +88,9 @@ class BlockWork:
         with held_interrupt():  # compilation cannot be interrupted safely
             batch = BatchGame(self.options.rules, 1, freeze=False)
             views = batch.views()
-            for contender in self.seating.contenders:
-                if contender.is_ours:
-                    contender.fresh(0).act_batch(views)
+            for participant in self.seating.participants:
+                if participant.is_ours:
+                    participant.fresh(0).act_batch(views)
             batch.play(batch.random_actions())
             if self.options.exact:
                 self._worth.of(views.subset(np.empty(0, np.int64)), np.empty(0, np.int64))
@@ -171,7 +171,7 @@ def make_dataset(
         folder: a new folder, or an empty one.
         options: what it holds.
         workers: processes that play; the content is the same with any number.
-        backend: where they run, ``local`` or ``ray`` (``hearts_train.measure.crew``).
+        backend: where they run, ``local`` or ``ray`` (``hearts_train.measure.executor``).
         show: shows the blocks done of all, of `playing` and then of `writing`.
         resume: continue the unfinished dataset in `folder`, which has the same options.
 
@@ -182,7 +182,7 @@ def make_dataset(
     """
     folder = Path(folder)
     check_libraries(options.formats)
-    crew = check_crew(workers, backend)
+    executor = check_executor(workers, backend)
     work = BlockWork(options)
     unfinished_options(folder) if resume else _check_free(folder)
     index = folder / UNFINISHED / _INDEX
@@ -194,7 +194,7 @@ def make_dataset(
         blocks = _Blocks(store, options)
         shown = show or silent
         with shown("playing") as tell:
-            _play(work, blocks, crew, tell)
+            _play(work, blocks, executor, tell)
         with shown("writing") as tell:
             facts = _write(folder, blocks, tell)
         shutil.rmtree(index.parent)
@@ -294,15 +294,17 @@ class _Blocks:
         return self.folder / f"{number:07}.safetensors"
 
 
-def _play(work: BlockWork, blocks: _Blocks, crew: Crew, tell: Progress) -> None:
+def _play(work: BlockWork, blocks: _Blocks, executor: Executor, tell: Progress) -> None:
     blocks.folder.mkdir(exist_ok=True)
     remove_leftovers(blocks.folder)
     missing = blocks.missing()
     done = blocks.number - len(missing)
     tell(done, blocks.number)
-    if missing and crew in ((None, "local"), (1, "local")):
+    if missing and executor in ((None, "local"), (1, "local")):
         work.prepare()
-    with contextlib.closing(spread(work, missing, workers=crew[0], backend=crew[1])) as stream:
+    with contextlib.closing(
+        spread(work, missing, workers=executor[0], backend=executor[1])
+    ) as stream:
         for number, block in zip(missing, stream, strict=True):
             blocks.put(number, block)
             done += 1

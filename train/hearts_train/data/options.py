@@ -157,14 +157,16 @@ class DatasetOptions:
         words += ["--rules", self.rules.name, "--games", str(self.games)]
         words += ["--seed", str(self.seed)]
         words += ["--format", ",".join(self.formats)]
+        settings = {"reward": self.reward}
         if "minari" in self.formats:
-            words += ["--observation", self.observation, "--action-mask", self.action_mask]
-            words += ["--id", self.dataset_id, *(["--dtype", self.dtype] if self.dtype else [])]
+            settings |= {"observation": self.observation, "action_mask": self.action_mask}
+            settings |= {"id": self.dataset_id, **({"dtype": self.dtype} if self.dtype else {})}
         if "parquet" in self.formats:
-            words += ["--view", ",".join(self.views), "--exact" if self.exact else "--no-exact"]
-        words += ["--reward", self.reward]
+            settings |= {"view": ",".join(self.views), "exact": str(self.exact).lower()}
         if self.random:
-            words += ["--random", f"{self.random:g}"]
+            settings["random"] = f"{self.random:g}"
+        for name, value in settings.items():
+            words += ["--set", f"{name}={value}"]
         if len(self.seats) < self.rules.players:
             words += [word for seat in self.seats for word in ("--seat", str(seat))]
         return words
@@ -246,12 +248,12 @@ def _exact(asked: bool | None, rules: Rules, formats: Sequence[str]) -> bool:  #
     if asked and not is_known:
         raise HeartsError(
             f"exact: values are exact in games of two only, {rules.name!r} has {rules.players} "
-            "players; use --no-exact"
+            "players; use --set exact=false"
         )
     if asked and "parquet" not in formats:
         raise HeartsError(
             "exact: the values stand in the table of decisions; add --format parquet, or use "
-            "--no-exact"
+            "--set exact=false"
         )
     return "parquet" in formats and (is_known if asked is None else asked)
 

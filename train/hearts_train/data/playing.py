@@ -29,7 +29,7 @@ from hearts_env.support.bits import lowest
 from hearts_env.support.jit import jit
 from hearts_env.views.hidden import worlds_of_two
 from hearts_train.data.options import DatasetOptions, knows_mean_values
-from hearts_train.measure.contenders import Contender, Entrant, Seat, check_same, rounds
+from hearts_train.measure.participants import Entrant, Participant, Seat, check_same, rounds
 
 BLOCK = 64
 """Games that are played at once; the random numbers of a block's players are its own."""
@@ -91,22 +91,22 @@ class Seating:
             HeartsError: if one is unknown or cannot play the rules.
         """
         self.options = options
-        self.contenders: list[Contender] = []
+        self.participants: list[Participant] = []
         try:
             for seat, agent in enumerate(entrants or options.agents):
                 # Not the dataset's own seed, from which every deal could be computed.
                 seed = secret_seed(options.seed, "dataset", "entered", seat)
-                self.contenders.append(Contender(agent, seed, options.agents[seat]))
-            for contender in self.contenders:
-                contender.check_rules(options.rules)
+                self.participants.append(Participant(agent, seed, options.agents[seat]))
+            for participant in self.participants:
+                participant.check_rules(options.rules)
         finally:
-            for contender in self.contenders:
-                contender.close()
+            for participant in self.participants:
+                participant.close()
 
     @property
     def digests(self) -> list[str | None]:
-        """What tells each player from others of its name (``Contender.digest``)."""
-        return [contender.digest for contender in self.contenders]
+        """What tells each player from others of its name (``Participant.digest``)."""
+        return [participant.digest for participant in self.participants]
 
     def check_same(self, digests: Sequence[str | None]) -> None:
         """Refuse players that are others than where they were entered.
@@ -114,7 +114,7 @@ class Seating:
         Raises:
             HeartsError: the first of them is named.
         """
-        check_same(self.contenders, digests)
+        check_same(self.participants, digests)
 
     def play(self, number: int) -> Played:
         """Play a block of games, from its first deal to its last."""
@@ -132,15 +132,15 @@ class Seating:
         finally:
             for player in players:
                 player.close()
-        names = [contender.name for contender in self.contenders]
+        names = [participant.name for participant in self.participants]
         return log.finished(first, names)
 
     def _seated(self, number: int) -> list[Seat]:
         """Fresh players, who have seen no game."""
         rules, seed = self.options.rules, self.options.seed
         return [
-            contender.seat(rules, secret_seed(seed, "dataset", "player", number, seat))
-            for seat, contender in enumerate(self.contenders)
+            participant.seat(rules, secret_seed(seed, "dataset", "player", number, seat))
+            for seat, participant in enumerate(self.participants)
         ]
 
 

@@ -26,9 +26,9 @@ from hearts_env.support.arguments import check_number
 from hearts_env.support.arrays import Array, Floats
 from hearts_env.support.progress import Show, silent
 from hearts_train.measure.comparison import same_players
-from hearts_train.measure.contenders import Entrant, named
 from hearts_train.measure.contest import Contest, Task, check_deals
 from hearts_train.measure.intervals import Interval, finite_values, percentiles
+from hearts_train.measure.participants import Entrant, named
 from hearts_train.measure.summary import platform_versions
 
 RESAMPLES = 10_000
@@ -310,7 +310,7 @@ def compare_runs(
     everybody = [*runs, *others, *opponents]
     pairings = [(i, j) for i in range(players) for j in range(players, len(everybody))]
     contest = Contest(everybody, rules, seed, pairings=lambda _: pairings, **settings)
-    for same_kind in (contest.contenders[:first], contest.contenders[first:players]):
+    for same_kind in (contest.participants[:first], contest.participants[first:players]):
         for one, same in same_players(same_kind):
             warnings.warn(
                 f"{one} and {same} are the same player: they are one run, not two, and the "
@@ -349,6 +349,6 @@ def compare_runs(
         difference=difference(scores, other_scores),
         improvement=improvement(scores, other_scores),
         seed=contest.seed,
-        agents=tuple([contender.to_json() for contender in contest.contenders]),
+        agents=tuple([participant.to_json() for participant in contest.participants]),
         command=contest.command,
     )

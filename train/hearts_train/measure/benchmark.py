@@ -32,10 +32,10 @@ from hearts_env.solve.tree import Tree
 from hearts_env.support.arguments import check_choice, check_number
 from hearts_env.support.progress import Progress, Show, silent
 from hearts_train.measure.benchmark_file import differences, sealed
-from hearts_train.measure.contenders import Contender, Entrant
 from hearts_train.measure.contest import Contest, check_deals
 from hearts_train.measure.duel import deals_digest
 from hearts_train.measure.intervals import mean_and_interval
+from hearts_train.measure.participants import Entrant, Participant
 from hearts_train.measure.protocol import (
     BUDGETS,
     NEWEST,
@@ -106,7 +106,7 @@ class Benchmark:
             self.seed,
             **settings,
         )
-        self.decisions = self.contest.contenders[0].trained_on
+        self.decisions = self.contest.participants[0].trained_on
         if decisions is not None:
             self.decisions = check_number("decisions", decisions, 0, None)
 
@@ -122,7 +122,7 @@ class Benchmark:
     @property
     def name(self) -> str:
         """What the agent is called in the record."""
-        return versioned(self.contest.contenders[0].name)
+        return versioned(self.contest.participants[0].name)
 
     def settings(self) -> dict[str, Any]:
         """What the record follows from, besides the agent."""
@@ -167,7 +167,9 @@ class Benchmark:
         """What an exact best response wins from the agent, or why that cannot be told."""
         seed = secret_seed(self.seed, "exploitability")
         with show(f"{self.name}, exploitability") as report:
-            return exploited(self.contest.contenders[0], self.name, Tree(self.rules), seed, report)
+            return exploited(
+                self.contest.participants[0], self.name, Tree(self.rules), seed, report
+            )
 
     def result(
         self, evaluations: Sequence[Evaluation], exact: dict[str, Any] | None
@@ -180,7 +182,7 @@ class Benchmark:
             "package": __version__,
             "rules": self.rules.name,
             "rules_in_full": self.rules.to_dict(),
-            "agent": {**self.contest.contenders[0].to_json(), "name": self.name},
+            "agent": {**self.contest.participants[0].to_json(), "name": self.name},
             "dealt": {
                 "seed": self.seed,
                 "sha256": evaluations[0].deals_digest,
@@ -196,9 +198,9 @@ class Benchmark:
 
     def _figures(self, place: int, evaluation: Evaluation) -> dict[str, Any]:
         """The figures against one opponent."""
-        contender = self.contest.contenders[place + 1].to_json()
+        participant = self.contest.participants[place + 1].to_json()
         told: dict[str, Any] = {"opponent": versioned(evaluation.opponent)}
-        told |= {name: contender[name] for name in ("spec", "options", "digest")}
+        told |= {name: participant[name] for name in ("spec", "options", "digest")}
         for name in ("margin", "won", "tied", "rank", "matches_won"):
             value = getattr(evaluation, name)
             told[name] = None if value is None else rounded(value)
@@ -269,14 +271,14 @@ def benchmark(
 
 
 def exploited(
-    contender: Contender,
+    participant: Participant,
     name: str,
     tree: Tree,
     seed: int,
     report: Progress,
 ) -> dict[str, Any]:
     """What an exact best response wins from an agent, or why that cannot be told."""
-    with contender.answering(tree.rules, seed) as player:
+    with participant.answering(tree.rules, seed) as player:
         try:
             with blamed(f"{name} raised", "correct it, and play again"):
                 found = exploit(player, tree, name, progress=report)
@@ -322,7 +324,7 @@ def verify(
         raise HeartsError("verify: the agent of the result was made by a program; give the agent")
     known = {name: result[name] for name in ("track", "split", "deals", "budget", "decisions")}
     bench = Benchmark(entrant, **known, protocol=version, **settings)
-    found = bench.contest.contenders[0].to_json()
+    found = bench.contest.participants[0].to_json()
     for name in ("kind", "options", "digest"):
         if found[name] != result["agent"][name]:
             raise HeartsError(

@@ -22,10 +22,10 @@ import numpy as np
 from hearts_env import HeartsError, Rules, __version__
 from hearts_env.support.arrays import Floats
 from hearts_env.support.progress import silent
-from hearts_train.measure.contenders import Contender, Entrant, named
 from hearts_train.measure.contest import Contest, Pairing, Task, check_deals
 from hearts_train.measure.duel import Block, Example, deals_digest
 from hearts_train.measure.intervals import Interval
+from hearts_train.measure.participants import Entrant, Participant, named
 from hearts_train.measure.pictures import short_names
 from hearts_train.measure.sequential import (
     FIRST_LOOK,
@@ -219,7 +219,7 @@ def compare(
     contest.most_open = len(contest.pairings)
     trial = _Trial(contest, question, max_deals)
     about = {"question": asdict(question), "max_deals": max_deals, "test": TEST_VERSION}
-    for first, second in same_players(contest.contenders[:2]):
+    for first, second in same_players(contest.participants[:2]):
         warnings.warn(
             f"{first} and {second} are the same player: nothing can differ but luck", stacklevel=2
         )
@@ -239,18 +239,18 @@ def _pairings(opponents: Sequence[str]) -> Callable[[Rules], list[Pairing]]:
     return of
 
 
-def same_players(contenders: Sequence[Contender]) -> Iterator[tuple[str, str]]:
+def same_players(participants: Sequence[Participant]) -> Iterator[tuple[str, str]]:
     """Those who are the same player as an earlier one, by name; the earlier one is first."""
     known: dict[str, str] = {}
-    for contender in contenders:
-        record = contender.to_json()
+    for participant in participants:
+        record = participant.to_json()
         if record["spec"] is None and record["digest"] is None:  # an object of a program
             continue
-        who = record["digest"] or contender.spec.name
+        who = record["digest"] or participant.spec.name
         key = f"{record['kind']} {who} {record['options']}"
         if key in known:
-            yield known[key], contender.name
-        known.setdefault(key, contender.name)
+            yield known[key], participant.name
+        known.setdefault(key, participant.name)
 
 
 class _Trial:
@@ -265,7 +265,7 @@ class _Trial:
         self.contest = contest
         self.question = question
         self.max_deals = max_deals
-        self.is_direct = len(contest.contenders) == 2
+        self.is_direct = len(contest.participants) == 2
         # The largest possible margin of a deal, or difference of two of them.
         self.reach = float(contest.rules.max_margin) * (1 if self.is_direct else 2)
         self.test = SequentialTest(question, self.reach)
@@ -330,7 +330,7 @@ class _Trial:
         contest, question, test = self.contest, self.question, self.test
         state = test.states[-1]
         margin, ci95 = test.estimate()
-        faults = [0] * len(contest.contenders)
+        faults = [0] * len(contest.participants)
         for pairing, block in zip(itertools.cycle(contest.pairings), self.found, strict=False):
             for place, count in zip(pairing, block.faults, strict=True):
                 faults[place] += count
@@ -359,7 +359,7 @@ class _Trial:
             interrupted=interrupted,
             faults=tuple(faults),
             examples=tuple(_first_of_each(examples)),
-            agents=tuple([contender.to_json() for contender in contest.contenders]),
+            agents=tuple([participant.to_json() for participant in contest.participants]),
             rules_in_full=contest.rules.to_dict(),
             deals_digest=deals_digest(contest.rules, contest.seed, state.deals),
             command=contest.command,

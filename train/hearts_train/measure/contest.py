@@ -26,10 +26,10 @@ from hearts_env.seeds import secret_seed
 from hearts_env.support.arguments import check_choice, check_number, check_positive, check_seed
 from hearts_env.support.interrupts import held_interrupt
 from hearts_env.support.progress import Progress, Show
-from hearts_train.measure.contenders import Contender, Entrant, check_same, rules_for
-from hearts_train.measure.crew import check_crew, spread
 from hearts_train.measure.duel import Block, Duel
+from hearts_train.measure.executor import check_executor, spread
 from hearts_train.measure.match_duel import MatchBlock, MatchDuel, MatchResults
+from hearts_train.measure.participants import Entrant, Participant, check_same, rules_for
 from hearts_train.measure.summary import summarize
 from hearts_train.store import Kind, Store, saving
 
@@ -102,7 +102,7 @@ class Contest:
             time_limit: with `isolate`, seconds that a process may take for one answer.
             most_open: how many pairings keep their players' processes while others play.
             workers: processes that play.
-            backend: where they run (``crew.spread``).
+            backend: where they run (``executor.spread``).
             command: the command line, for the results.
 
         Raises:
@@ -116,20 +116,20 @@ class Contest:
         self.isolate = bool(isolate)
         self.time_limit = _check_time_limit(time_limit, isolate=self.isolate)
         self.most_open = most_open
-        self._crew = check_crew(workers, backend)
+        self._executor = check_executor(workers, backend)
         self.command = command
-        self.contenders: list[Contender] = []
+        self.participants: list[Participant] = []
         try:
             for place, entrant in enumerate(entrants):
                 # Not the contest's own seed, from which every deal could be computed.
                 made_from = secret_seed(self.seed, "entered", place)
-                self.contenders.append(Contender(entrant, made_from, isolate=self.isolate))
-            self.rules = rules_for(self.contenders, rules)
-            for contender in self.contenders:
-                contender.check_rules(self.rules)
+                self.participants.append(Participant(entrant, made_from, isolate=self.isolate))
+            self.rules = rules_for(self.participants, rules)
+            for participant in self.participants:
+                participant.check_rules(self.rules)
         finally:
-            for contender in self.contenders:
-                contender.close()
+            for participant in self.participants:
+                participant.close()
         self.totals = None if unit == "deal" else MatchDuel.starting(self.rules, totals)
         first = [(0, j) for j in range(1, len(entrants))]
         self.pairings = list(pairings(self.rules)) if pairings is not None else first
@@ -139,15 +139,15 @@ class Contest:
         self._open: dict[Pairing, Duel | MatchDuel] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        entrants = [contender.to_send() for contender in self.contenders]
-        digests = [contender.digest for contender in self.contenders]
+        entrants = [participant.to_send() for participant in self.participants]
+        digests = [participant.digest for participant in self.participants]
         names = ("rules", "seed", "unit", "totals", "isolate", "time_limit", "most_open")
         return _made_again, (entrants, digests, {name: getattr(self, name) for name in names})
 
     @property
     def names(self) -> list[str]:
         """What the agents are called in results."""
-        return [contender.name for contender in self.contenders]
+        return [participant.name for participant in self.participants]
 
     # -- what is played ---------------------------------------------------------------------------
     def tasks(self, deals: int) -> list[Task]:
@@ -178,7 +178,7 @@ class Contest:
         if wanted:
             self._compile()
         self._report = report
-        workers, backend = self._crew
+        workers, backend = self._executor
         fresh = spread(self.play, wanted, workers=workers, backend=backend)
         try:
             for task, saved in zip(tasks, known, strict=True):
@@ -199,7 +199,7 @@ class Contest:
         duel = self._open.pop(task.pairing, None)
         if duel is None:
             self._close_players(self.most_open - 1)
-            pair = self.contenders[task.pairing[0]], self.contenders[task.pairing[1]]
+            pair = self.participants[task.pairing[0]], self.participants[task.pairing[1]]
             if self.totals is None:
                 duel = Duel(*pair, self.rules, self.seed, self.time_limit)
             else:
@@ -261,7 +261,7 @@ class Contest:
         interrupted: bool = False,
     ) -> Any:
         """The ``Evaluation`` or ``MatchResults`` of a pairing, or of its first `deals` deals."""
-        pair = self.contenders[pairing[0]], self.contenders[pairing[1]]
+        pair = self.participants[pairing[0]], self.participants[pairing[1]]
         of_unit: Any = summarize if self.totals is None else MatchResults.of
         figures = of_unit(pair, self.rules, self.seed, found, deals, interrupted=interrupted)
         more = {} if self.totals is None else {"totals": self.totals}
@@ -272,9 +272,9 @@ class Contest:
         with held_interrupt():  # compilation cannot be interrupted safely
             batch = BatchGame(self.rules, 1)
             views = batch.views()
-            for contender in self.contenders:
-                if contender.is_ours:
-                    contender.fresh(0).act_batch(views)
+            for participant in self.participants:
+                if participant.is_ours:
+                    participant.fresh(0).act_batch(views)
             batch.play(batch.random_actions())
 
     def _close_players(self, most: int) -> None:
@@ -286,7 +286,7 @@ class Contest:
     def settings(self) -> dict[str, Any]:
         """All that a block follows from, besides its task."""
         return {
-            "agents": [contender.to_json() for contender in self.contenders],
+            "agents": [participant.to_json() for participant in self.participants],
             "pairings": [list(pairing) for pairing in self.pairings],
             "rules": self.rules.name,
             "rules_in_full": self.rules.to_dict(),
@@ -343,7 +343,7 @@ def _made_again(
         HeartsError: if an agent is another one there.
     """
     contest = Contest(entrants, **settings)
-    check_same(contest.contenders, digests)
+    check_same(contest.participants, digests)
     return contest
 
 
@@ -385,7 +385,10 @@ def read_saved(path: str | os.PathLike[str], work: str | None = None) -> Saved:
             raise HeartsError(
                 f"resume: {name} is not of this command; use hearts {settings['work']} --resume"
             )
-        specs = [agent["spec"] for agent in settings["agents"]]
+        # Some are made of the others' names: an attacker knows the agent.
+        specs = settings["about"].get("made_from")
+        if specs is None:
+            specs = [agent["spec"] for agent in settings["agents"]]
         if not all(isinstance(spec, str) for spec in specs):
             raise HeartsError(
                 f"resume: {name} has agents that a program made; resume it in that program"
@@ -393,7 +396,7 @@ def read_saved(path: str | os.PathLike[str], work: str | None = None) -> Saved:
         agents = [AgentSpec.from_json(spec) for spec in specs]
         rest = [settings[field] for field in Saved._fields[2:]]
         rules = Rules.from_dict(settings["rules_in_full"])
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, AttributeError):
         raise HeartsError(
             f"resume: the settings in {name} are damaged; begin another file"
         ) from None

@@ -22,7 +22,7 @@ from hearts_env import BatchGame, Game, Rules
 from hearts_env import kernel as k
 from hearts_env.seeds import derived_seed, secret_seed
 from hearts_env.support.arrays import Floats, Ints
-from hearts_train.measure.contenders import Contender, Seat, rounds
+from hearts_train.measure.participants import Participant, Seat, rounds
 
 ROLES = ("agent", "opponent")
 _MOST_EXAMPLES = 3
@@ -170,14 +170,14 @@ class Duel:
 
     def __init__(
         self,
-        agent: Contender,
-        opponent: Contender,
+        agent: Participant,
+        opponent: Participant,
         rules: Rules,
         seed: int,
         time_limit: float | None = None,
     ) -> None:
         """Nothing is played yet; the agents can play these rules."""
-        self.contenders = agent, opponent
+        self.participants = agent, opponent
         self.rules = rules
         self.seed = seed
         self.time_limit = time_limit
@@ -262,7 +262,7 @@ class Duel:
         if (seating, seat) in self._seats:
             self._seats[seating, seat].renew(seed)
         else:
-            self._seats[seating, seat] = self.contenders[role].seat(
+            self._seats[seating, seat] = self.participants[role].seat(
                 self.rules, seed, self.time_limit
             )
         return self._seats[seating, seat]
@@ -277,7 +277,7 @@ class Duel:
             view = batch.views(games=np.array([game]))[0]
             block.examples.append(
                 Example(
-                    agent=self.contenders[role].name,
+                    agent=self.participants[role].name,
                     role=ROLES[role],
                     kind=fault.kind,
                     text=fault.text,

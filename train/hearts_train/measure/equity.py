@@ -24,10 +24,10 @@ from hearts_env.solve.match_equity import MatchEquity
 from hearts_env.support.arguments import check_number, check_seed
 from hearts_env.support.arrays import Ints
 from hearts_env.support.progress import Progress
-from hearts_train.measure.contenders import Entrant
 from hearts_train.measure.contest import Contest, check_deals
 from hearts_train.measure.duel import Block
 from hearts_train.measure.intervals import Z95
+from hearts_train.measure.participants import Entrant
 from hearts_train.measure.pictures import BLUE, save_figure, wrapped
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def measure_results(
         interrupted = True
     found = np.concatenate(rows)
     about = {
-        "agents": [contender.to_json() for contender in contest.contenders],
+        "agents": [participant.to_json() for participant in contest.participants],
         "deals": len(found) // contest.rules.players,
         "seed": seed,
         "version": __version__,

@@ -29,9 +29,9 @@ from typing import Any, overload
 
 from hearts_env import Rules
 from hearts_env.support.progress import Show, silent
-from hearts_train.measure.contenders import Entrant
 from hearts_train.measure.contest import Contest, check_deals
 from hearts_train.measure.match_duel import MatchResults
+from hearts_train.measure.participants import Entrant
 from hearts_train.measure.summary import Evaluation
 
 File = str | os.PathLike[str]

@@ -32,7 +32,6 @@ from hearts_env.support.arguments import check_positive, check_seed
 from hearts_env.support.progress import Progress, Show
 from hearts_train.measure import duel
 from hearts_train.measure.benchmark import exploited
-from hearts_train.measure.contenders import Contender
 from hearts_train.measure.contest import Contest, Task, check_deals
 from hearts_train.measure.duel import deals_digest
 from hearts_train.measure.league_file import (
@@ -51,6 +50,7 @@ from hearts_train.measure.league_file import (
     read_folder,
 )
 from hearts_train.measure.league_table import Pairing, blocks_of, half_width, won_unit
+from hearts_train.measure.participants import Participant
 
 BUILT_IN = tuple(name for name in OWN if name not in ("random", "match"))
 """Each strategy once: `random` is `easy`. `match` plays for a match, not for the deal."""
@@ -110,7 +110,7 @@ def add(
     wanted = 0 if seed is None else check_seed(seed)
     if not is_begun(path):  # an agent that there is not begins no league
         for name in agents:
-            Contender(name, 0, isolate=isolate).close()
+            Participant(name, 0, isolate=isolate).close()
     with made_folder(path), locked(path):
         folder = Folder(path, wanted, {})
         if is_begun(path):
@@ -134,65 +134,65 @@ def _enter(
     """Enter agents in one game."""
     found: list[Entered] = []
     known = folder.games.get(game_name(rules))
-    entering: list[Contender] = []
+    entering: list[Participant] = []
     for name in dict.fromkeys(agents):
-        contender = Contender(name, 0, isolate=isolate)
+        participant = Participant(name, 0, isolate=isolate)
         if known is not None and name in known.agents:
-            with contextlib.closing(contender):
-                contender.check_rules(rules)
-                _check_unchanged(known.agents[name], contender)
+            with contextlib.closing(participant):
+                participant.check_rules(rules)
+                _check_unchanged(known.agents[name], participant)
             found.append(Entered(known.name, name, ""))
             continue
         try:
-            try_out(contender, rules)
+            try_out(participant, rules)
         except HeartsError as error:
             if not is_lenient:
                 raise
             found.append(Entered(game_name(rules), name, str(error)))
             continue
         finally:
-            contender.close()
-        _check_other(contender, [] if known is None else list(known.agents.values()))
-        entering.append(contender)
+            participant.close()
+        _check_other(participant, [] if known is None else list(known.agents.values()))
+        entering.append(participant)
         found.append(Entered(game_name(rules), name, ""))
     if entering:
         if known is None:
             digest = deals_digest(rules, folder.seed, DIGESTED)
             known = begin_game(folder.path, rules, folder.seed, digest)
-        for contender in entering:
-            known.append({"line": "agent", **contender.to_json()})
+        for participant in entering:
+            known.append({"line": "agent", **participant.to_json()})
     return found
 
 
-def try_out(contender: Contender, rules: Rules) -> None:
+def try_out(participant: Participant, rules: Rules) -> None:
     """Ask an agent whether it can play these rules, and one of our own for its first action too.
 
     Raises:
         HeartsError: if it cannot.
     """
-    contender.check_rules(rules)
-    if contender.is_ours:
+    participant.check_rules(rules)
+    if participant.is_ours:
         batch = BatchGame(rules, 1, autodeal=False)
         batch.reset(seeds=np.zeros(1, np.int64))
-        contender.fresh(0).act_batch(batch.views())
+        participant.fresh(0).act_batch(batch.views())
 
 
-def _check_other(contender: Contender, known: Sequence[dict[str, Any]]) -> None:
+def _check_other(participant: Participant, known: Sequence[dict[str, Any]]) -> None:
     """Refuse one of our own players that has entered under another name."""
-    here = contender.to_json()
+    here = participant.to_json()
     for there in known:
         same = all(here[name] == there[name] for name in ("kind", "options", "digest"))
-        if same and contender.is_ours and here["name"] != there["name"]:
+        if same and participant.is_ours and here["name"] != there["name"]:
             raise HeartsError(
                 f"agent: {here['name']!r} is the same player as {there['name']!r}, which has "
                 "entered; enter each player once"
             )
 
 
-def _check_unchanged(there: dict[str, Any], contender: Contender) -> None:
+def _check_unchanged(there: dict[str, Any], participant: Participant) -> None:
     """Refuse an agent that is another one than the one that entered."""
-    here = contender.to_json()
-    contender.close()
+    here = participant.to_json()
+    participant.close()
     for name in ("kind", "options", "digest"):
         if here[name] != there[name]:
             raise HeartsError(
@@ -242,8 +242,8 @@ class Table:
                 "folder in which it was added)"
             ) from None
         self.names = list(game.agents)
-        for contender, agent in zip(self.contest.contenders, game.agents.values(), strict=True):
-            _check_unchanged(agent, contender)
+        for participant, agent in zip(self.contest.participants, game.agents.values(), strict=True):
+            _check_unchanged(agent, participant)
 
     def play(
         self, blocks: Sequence[Block], report: Callable[[Block, float], None] | None = None
@@ -474,16 +474,16 @@ def find_exact(play: Play, show: Show) -> None:
     """Compute the exploitability of each agent of a small game, where it is not known yet."""
     game, contest = play.game, play.table.contest
     rules = game.rules
-    missing = [c for c in contest.contenders if c.name not in game.exact]
+    missing = [c for c in contest.participants if c.name not in game.exact]
     is_small = has_exact_worlds(rules) and len(rules.deck) <= _MOST_EXACT
     if not is_small or not missing:
         return
     tree = Tree(rules)
-    for contender in missing:
-        with show(f"{game.name}: exploitability of {contender.name}") as report:
-            seed = secret_seed(contest.seed, "exploitability", contender.name)
-            found = exploited(contender, contender.name, tree, seed, report)
-        game.append({"line": "exact", "agent": contender.name, "found": found})
+    for participant in missing:
+        with show(f"{game.name}: exploitability of {participant.name}") as report:
+            seed = secret_seed(contest.seed, "exploitability", participant.name)
+            found = exploited(participant, participant.name, tree, seed, report)
+        game.append({"line": "exact", "agent": participant.name, "found": found})
 
 
 # ---- verifying -----------------------------------------------------------------------------------

@@ -160,7 +160,7 @@ class GameFile:
     Attributes:
         store: The file.
         rules: The rules.
-        agents: By name, in the order of entry: what distinguishes each (``Contender.to_json``).
+        agents: By name, in the order of entry: what distinguishes each (``Participant.to_json``).
         blocks: By pairing and first deal.
         exact: By agent: exploitability, or why there is none.
         lines: The number of each block's line in the file, from 1.

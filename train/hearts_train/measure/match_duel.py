@@ -22,9 +22,9 @@ from hearts_env.batch.views import BatchView
 from hearts_env.game.match import Scoreboard
 from hearts_env.seeds import derived_seed, secret_seed
 from hearts_env.support.arrays import Floats
-from hearts_train.measure.contenders import Contender, Seat
 from hearts_train.measure.duel import ROLES
 from hearts_train.measure.intervals import mean_and_interval
+from hearts_train.measure.participants import Participant, Seat
 from hearts_train.measure.summary import platform_versions
 
 
@@ -128,7 +128,7 @@ class MatchResults:
     @classmethod
     def of(
         cls,
-        contenders: tuple[Contender, Contender],
+        participants: tuple[Participant, Participant],
         rules: Rules,
         seed: int,
         blocks: Sequence[MatchBlock],
@@ -142,8 +142,8 @@ class MatchResults:
         )
         share, ci95 = mean_and_interval(won.mean(axis=1))
         return cls(
-            agent=contenders[0].name,
-            opponent=contenders[1].name,
+            agent=participants[0].name,
+            opponent=participants[1].name,
             rules=rules.name,
             pairs=len(won),
             won=share,
@@ -156,9 +156,9 @@ class MatchResults:
             interrupted=interrupted,
             faults=sum(block.faults[0] for block in blocks),
             opponent_faults=sum(block.faults[1] for block in blocks),
-            agents=tuple(contender.to_json() for contender in contenders),
+            agents=tuple(participant.to_json() for participant in participants),
             rules_in_full=rules.to_dict(),
-            isolated=contenders[0].isolate,
+            isolated=participants[0].isolate,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -171,15 +171,15 @@ class MatchDuel:
 
     def __init__(
         self,
-        agent: Contender,
-        opponent: Contender,
+        agent: Participant,
+        opponent: Participant,
         rules: Rules,
         seed: int,
         totals: tuple[int, int],
         time_limit: float | None = None,
     ) -> None:
         """Nothing is played yet; the agents can play these rules."""
-        self.contenders = agent, opponent
+        self.participants = agent, opponent
         self.rules = rules
         self.seed = seed
         self.totals = totals
@@ -243,7 +243,7 @@ class MatchDuel:
         if (seating, seat) in self._seats:
             self._seats[seating, seat].renew(seed)
         else:
-            made = self.contenders[role].seat(self.rules, seed, self.time_limit)
+            made = self.participants[role].seat(self.rules, seed, self.time_limit)
             self._seats[seating, seat] = made
         return self._seats[seating, seat]
 

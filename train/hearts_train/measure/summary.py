@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from hearts_env import HeartsError, Rules, __version__
 from hearts_env.support.errors import needs
-from hearts_train.measure.contenders import Contender
 from hearts_train.measure.duel import WORST, Block, Example, WorstDeal, deals_digest
 from hearts_train.measure.intervals import mean_and_interval
 from hearts_train.measure.matches import chips_won, string_matches
+from hearts_train.measure.participants import Participant
 from hearts_train.measure.pictures import literal, save_figure, short_names, styles, wrapped
 from hearts_train.measure.shown import OF_BOTH, Shown, format_interval, format_margin, format_ms
 
@@ -151,7 +151,7 @@ def evaluations_table(results: Sequence[Evaluation]) -> Shown:
 
 
 def summarize(
-    contenders: tuple[Contender, Contender],
+    participants: tuple[Participant, Participant],
     rules: Rules,
     seed: int,
     blocks: Sequence[Block],
@@ -195,8 +195,8 @@ def summarize(
         for example in [e for e in examples if e.role == role][:_MOST_EXAMPLES]
     ]
     return Evaluation(
-        agent=contenders[0].name,
-        opponent=contenders[1].name,
+        agent=participants[0].name,
+        opponent=participants[1].name,
         rules=rules.name,
         deals=deals,
         margin=margin,
@@ -221,9 +221,9 @@ def summarize(
         chips=chips,
         chips_ci95=chips_ci95,
         rules_in_full=rules.to_dict(),
-        agents=tuple(contender.to_json() for contender in contenders),
+        agents=tuple(participant.to_json() for participant in participants),
         deals_digest=deals_digest(rules, seed, deals),
-        isolated=contenders[0].isolate,
+        isolated=participants[0].isolate,
         platform=platform_versions(),
         margins=margins,
         worst=tuple(sorted(worst, key=lambda deal: (-deal.lost, deal.number))[:WORST]),

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from hearts_env import HeartsError, Rules, __version__
 from hearts_env.support.errors import needs
 from hearts_env.support.progress import Progress, Show, silent
-from hearts_train.measure.contenders import Entrant, named
 from hearts_train.measure.contest import MIN_DEALS, Contest, Pairing, check_deals, num_deals
 from hearts_train.measure.duel import Block
 from hearts_train.measure.intervals import mean_and_interval
+from hearts_train.measure.participants import Entrant, named
 from hearts_train.measure.pictures import literal, save_figure, short_names, wrapped
 from hearts_train.measure.shown import Shown, format_margin, format_ms
 from hearts_train.measure.summary import Evaluation, platform_versions

@@ -44,7 +44,7 @@ from hearts_env.solve.regret import ALGORITHMS
 from hearts_env.solve.response import whole_game
 from hearts_env.support.jit import cache_folder
 from hearts_env.support.progress import Progress, no_progress
-from hearts_train.measure.crew import check_crew, spread
+from hearts_train.measure.executor import check_executor, spread
 
 _DEFAULT_WORKERS = 4  # more get in one another's way: few functions are of one part alone
 
@@ -92,7 +92,7 @@ def warm_up(
     names = list(PARTS) if parts is None else list(parts)
     if unknown := [name for name in names if name not in PARTS]:
         raise HeartsError(f"parts: no part {unknown[0]!r}; known: {', '.join(PARTS)}")
-    asked, _ = check_crew(workers, "local")
+    asked, _ = check_executor(workers, "local")
     _check_cache()
     begin = time.perf_counter()
     size = min(asked or min(_cores(), _DEFAULT_WORKERS), len(names))

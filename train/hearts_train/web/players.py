@@ -27,7 +27,7 @@ from hearts_env.batch.views import BatchView
 from hearts_env.rules.presets import PRESETS
 from hearts_env.solve.beliefs import Policy
 from hearts_env.support.errors import quoted
-from hearts_train.measure.contenders import Contender
+from hearts_train.measure.participants import Participant
 from hearts_train.session.table import Refusal
 
 SHIPPED = ("champion", "pimc", "pro", "standard", "easy", "random")
@@ -243,13 +243,13 @@ class Listed:
         self.name = name
         self.about = describe_agent(spec)["about"] if spec in agent_names() else f"Yours: {name}."
         self.workers = Workers(name)
-        self._contender = Contender(spec, 0, name)
+        self._participant = Participant(spec, 0, name)
         self._spare: list[Agent] = []
 
     @property
     def is_ours(self) -> bool:
         """Whether it is one of the package's, which remember nothing from card to card."""
-        return self._contender.is_ours
+        return self._participant.is_ours
 
     def check_rules(self, rules: Rules) -> None:
         """Ask it whether it can play these rules.
@@ -257,7 +257,7 @@ class Listed:
         Raises:
             HeartsError: if it cannot.
         """
-        self._contender.check_rules(rules)
+        self._participant.check_rules(rules)
 
     @functools.cached_property
     def games(self) -> list[str]:
@@ -273,7 +273,7 @@ class Listed:
 
     def fresh(self) -> Agent:
         """A player as the agent was when the server began."""
-        return self._contender.fresh(0)
+        return self._participant.fresh(0)
 
     @contextlib.contextmanager
     def lent(self) -> Any:

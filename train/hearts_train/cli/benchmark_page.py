@@ -11,7 +11,7 @@ from hearts_agents.spec import AgentSpec, Kind
 from hearts_env import Game
 from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_env.support.files import write_whole
-from hearts_train.command.page import bar, cards_html, page
+from hearts_train.cli.page import bar, cards_html, page
 from hearts_train.measure.analysis import analyse
 from hearts_train.measure.benchmark import verdict
 from hearts_train.measure.field import read_field

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hearts_train import console
-from hearts_train.command.options import (
+from hearts_train.cli.options import (
     AllowCode,
     Backend,
     GameNumber,
     Html,
     Json,
-    Players,
     Plot,
     RulesName,
     Save,
@@ -36,12 +35,11 @@ from hearts_train.console import Mistake
 if TYPE_CHECKING:
     from hearts_env import Rules
 
-_OF_MATCHES = ["agent", "opponents", "rules", "players", "results", "deals", "totals", "matches"]
-_OF_MATCHES += ["seed", "workers", "backend", "save"]
+_OF_MATCHES = ("agent", "rules", "deals", "totals", "seed", "workers", "backend", "save")
 
 
 @app.command(
-    epilog="Example: hearts play --rules party --players 5 --opponent standard --match",
+    epilog="Example: hearts play --rules 'party players=5' --opponent standard --match",
 )
 def play(
     against: Annotated[
@@ -54,13 +52,10 @@ def play(
         ),
     ] = None,
     rules: RulesName = None,
-    players: Players = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Number of the deal.")] = None,
     seat: Annotated[int, typer.Option("--seat", help="Your seat.")] = 0,
     match: Annotated[bool, typer.Option("--match", help="Play deals to the end score.")] = False,
-    record: Annotated[
-        Path | None, typer.Option("--record", metavar="FILE", help="Write the deals here, too.")
-    ] = None,
+    save: Save = None,
     allow_code: AllowCode = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the deal or match left last.")
@@ -68,24 +63,23 @@ def play(
 ) -> None:
     """Play in the terminal; --resume continues.
 
-    Every deal is kept.
+    Every deal is kept in your data folder; with --save also in a file of yours.
     """
     import contextlib
 
     from hearts_agents.champion import strongest
     from hearts_env import Rules
-    from hearts_train.command.terminal import Quit, open_table, reopened_table
+    from hearts_train.cli.terminal import Quit, open_table, reopened_table
     from hearts_train.session.folders import Keeper
 
     if resume:
         given = {
             "--opponent": against is not None,
             "--rules": rules is not None,
-            "--players": players is not None,
             "--seed": seed is not None,
             "--seat": seat != 0,
             "--match": match,
-            "--record": record is not None,
+            "--save": save is not None,
         }
         if extra := [option for option, is_given in given.items() if is_given]:
             raise Mistake(f"--resume: the table goes on as it was; omit {', '.join(extra)}")
@@ -93,7 +87,7 @@ def play(
         if resume:
             table = stack.enter_context(reopened_table())
         else:
-            keeper, game = Keeper.begin(record), rules_of(rules, players)
+            keeper, game = Keeper.begin(save), rules_of(rules)
             table = open_table(
                 game,
                 names_in(against or strongest(game or Rules.preset("two_player")), "--opponent"),
@@ -116,44 +110,43 @@ def play(
 @app.command(epilog="Example: hearts replay deal.txt")
 def replay(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Hand histories.")],
-    everything: Annotated[
-        bool, typer.Option("--all", help="Do not stop after each trick.")
-    ] = False,
-    svg: Annotated[
-        Path | None, typer.Option("--svg", metavar="DIR", help="Write a picture of every position.")
+    plots: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--plot",
+            metavar="FILE|DIR",
+            help="Draw all positions: a moving picture (.gif, .mp4), or a folder of SVG files; "
+            "may be given several times.",
+        ),
     ] = None,
-    gif: Annotated[
-        Path | None, typer.Option("--gif", metavar="FILE", help="Write a moving picture.")
-    ] = None,
-    mp4: Annotated[Path | None, typer.Option("--mp4", metavar="FILE", help="Write a film.")] = None,
-    width: Annotated[int, typer.Option("--width", help="Width of the GIF or MP4 in pixels.")] = 640,
+    width: Annotated[int, typer.Option("--width", help="Width of a GIF or MP4 in pixels.")] = 640,
     seconds: Annotated[
         float, typer.Option("--seconds", help="Seconds that it shows each position.")
     ] = 0.8,
 ) -> None:
-    """Show recorded deals again, trick by trick."""
+    """Show recorded deals again, trick by trick; into a pipe, all at once."""
     import sys
 
-    from hearts_train.command import replay as shown
-    from hearts_train.command.cardtext import CardText
-    from hearts_train.command.terminal import ask_at_terminal
+    from hearts_train.cli import replay as shown
+    from hearts_train.cli.cardtext import CardText
+    from hearts_train.cli.terminal import ask_at_terminal
 
-    for path, suffix in ((gif, ".gif"), (mp4, ".mp4")):
-        if path is not None and path.suffix.lower() != suffix:
-            raise Mistake(f"--{suffix[1:]}: {path.name!r} has another suffix; end it in {suffix}")
+    for path in plots or []:
+        if path.suffix.lower() in (".gif", ".mp4") or path.is_dir():
+            continue
+        if path.suffix or path.exists():
+            raise Mistake(f"--plot: {path} is not a folder, a .gif or an .mp4; name one of these")
     records = shown.read_records(file)
-    if svg is not None and svg.exists() and not svg.is_dir():
-        raise Mistake(f"--svg: {svg} is not a folder; name one for the pictures")
-    if svg is not None:
-        paths = shown.write_pictures(records, svg)
-        print(f"{len(paths)} pictures in {svg}")
-    for moving in filter(None, (gif, mp4)):
-        frames = shown.write_moving(records, moving, width, seconds)
-        print(f"{frames} positions in {moving}")
-    if svg or gif or mp4:
+    for path in plots or []:
+        if path.suffix.lower() in (".gif", ".mp4"):
+            frames = shown.write_moving(records, path, width, seconds)
+            print(f"{frames} positions in {path}")
+        else:
+            print(f"{len(shown.write_pictures(records, path))} pictures in {path}")
+    if plots:
         return
     cards = CardText.of(sys.stdout)
-    if not everything and sys.stdin.isatty() and sys.stdout.isatty():
+    if sys.stdin.isatty() and sys.stdout.isatty():
         shown.show(records, cards, ask_at_terminal)
         return
     for number, record in enumerate(records, 1):
@@ -168,36 +161,23 @@ def replay(
 def analyse(
     context: typer.Context,
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="Hand histories; not for matches.")
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="Hand histories; of matches, what --save has kept."),
     ] = None,
     number: GameNumber = None,
-    worlds: Annotated[
-        bool,
-        typer.Option("--worlds/--no-worlds", help="Also judge by what the players could know."),
-    ] = True,
     page: Html = None,
     unit: Unit = "deal",
     agent: Annotated[
         str | None,
-        typer.Option("--agent", metavar="AGENT", help="Of matches: the player. Default: pro."),
-    ] = None,
-    opponents: Annotated[
-        str | None,
-        typer.Option("--opponents", metavar="AGENT", help="Its opponent. Default: itself."),
-    ] = None,
-    rules: RulesName = None,
-    players: Players = None,
-    results: Annotated[
-        Path | None,
         typer.Option(
-            "--results", metavar="FILE", help="Deals that --save has kept; none is played."
+            "--agent",
+            metavar="AGENT[,AGENT]",
+            help="Of matches: who plays, and against whom. Default: pro, against itself.",
         ),
     ] = None,
+    rules: RulesName = None,
     deals: Annotated[int, typer.Option("--deals", help="Duplicate deals to play.")] = 2000,
     totals: Totals = None,
-    matches: Annotated[
-        int, typer.Option("--matches", help="Matches drawn for more than two players.")
-    ] = 10_000,
     seed: Seed = 0,
     allow_code: AllowCode = False,
     workers: Workers = None,
@@ -212,25 +192,21 @@ def analyse(
     With --unit match: the chance to win a match from any score, from how deals between two agents
     end.
     """
-    from hearts_train.command.match_command import analyse_match, is_match
+    from hearts_train.cli.matches import analyse_match, is_match
 
     check_plot(plot)
     if is_match(unit):
-        if file is not None:
-            raise Mistake(f"FILE: {file} is of deals; omit it, or --unit match")
-        refuse_other(context, ("number", "worlds", "page"), "is for deals; omit it")
+        refuse_other(context, ("number", "page"), "is for deals; omit it")
         check_new(save, "--save")
-        check_apart(save=save, plot=plot, json=as_json)
+        check_apart(file=file, save=save, plot=plot, json=as_json)
         analyse_match(
             agent,
-            opponents,
-            rules_of(rules, players),
-            results=results,
+            rules_of(rules),
+            results=file,
             deals=deals,
             totals=totals,
-            matches=matches,
             seed=seed,
-            crew=(workers, backend),
+            executor=(workers, backend),
             out=save,
             plot=plot,
             as_json=as_json,
@@ -241,7 +217,7 @@ def analyse(
         raise Mistake("FILE: none given; name hand histories; see 'hearts analyse --help'")
     check_output(page, "--html")
     check_apart(file=file, html=page, plot=plot, json=as_json)
-    _analyse_deals(file, number, page, plot, worlds=worlds, as_json=as_json)
+    _analyse_deals(file, number, page, plot, as_json=as_json)
 
 
 def _analyse_deals(
@@ -250,12 +226,11 @@ def _analyse_deals(
     page: Path | None,
     plot: Path | None,
     *,
-    worlds: bool,
     as_json: str | None,
 ) -> None:
     """Show, draw and write what the cards of recorded deals were worth."""
     from hearts_env.solve.beliefs import has_exact_worlds
-    from hearts_train.command.replay import read_records
+    from hearts_train.cli.replay import read_records
     from hearts_train.measure.analysis import analyse, columns, draw, pick, rows, summary
     from hearts_train.web.assets import write_board
     from hearts_train.web.review import review
@@ -269,7 +244,7 @@ def _analyse_deals(
     for place, record in enumerate(records, 1):
         with console.progress(f"deal {place} of {len(records)}") as tell:
             names = record.names()
-            found.append(analyse(record.game, worlds=worlds, progress=tell, names=names))
+            found.append(analyse(record.game, worlds=True, progress=tell, names=names))
     for analysis in found:
         title = f"{analysis.game.rules.name}, card by card"
         table = columns(analysis), rows(analysis)
@@ -280,14 +255,14 @@ def _analyse_deals(
         documents = []
         for place, (record, analysis) in enumerate(zip(records, found, strict=True), 1):
             with console.progress(f"the board of deal {place} of {len(records)}") as tell:
-                documents.append(review(record, analysis, worlds=worlds, progress=tell))
+                documents.append(review(record, analysis, worlds=True, progress=tell))
         write_board(documents, page)
         console.note(f"written: {page}")
     if plot is not None:
         draw(found[0], plot)
         console.note(f"drawn: {plot}")
     if as_json:
-        from hearts_train.command.reports import with_origin
+        from hearts_train.cli.reports import with_origin
 
         console.print_json(with_origin([analysis.to_json() for analysis in found]), as_json)
 
@@ -295,14 +270,13 @@ def _analyse_deals(
 @app.command("rules", epilog="Example: hearts rules two_player")
 def show_rules(
     name: Annotated[str | None, typer.Argument(help="A preset; without, all are listed.")] = None,
-    players: Players = None,
     as_json: Json = None,
 ) -> None:
     """Explain a game in plain words, or list all."""
     from hearts_env.rules.explain import SUMMARIES, explain, option_rows, players_of
     from hearts_env.rules.presets import PRESETS
     from hearts_env.rules.rules import Rules
-    from hearts_train.command.cardtext import CardText
+    from hearts_train.cli.cardtext import CardText
 
     wrap = CardText.of().wrap
     if name is None:
@@ -316,7 +290,7 @@ def show_rules(
             print(wrap(f"{preset:{width}}  {numbers:>3} players  {summary}"))
         print("\n'hearts rules NAME' explains one.")
         return
-    rules = Rules.from_text(name, players)
+    rules = Rules.from_text(name)
     if as_json:
         console.print_json({"name": rules.name, **rules.to_dict()}, as_json)
         return
@@ -343,7 +317,6 @@ def agents(
         ),
     ] = None,
     rules: RulesName = None,
-    players: Players = None,
     games: Annotated[
         int, typer.Option("--games", help="With --check: deals to play of each game.")
     ] = 20,
@@ -355,11 +328,11 @@ def agents(
     With --check, try a program that is to be an agent; exit status 1 if it is not fit to play.
     """
     if check is not None:
-        _check_program(check, rules_of(rules, players), games, seed, as_json=as_json)
+        _check_program(check, rules_of(rules), games, seed, as_json=as_json)
         return
     from hearts_agents import agent_names
     from hearts_agents.registry import describe_agent
-    from hearts_train.command.cardtext import CardText
+    from hearts_train.cli.cardtext import CardText
 
     wrap = CardText.of().wrap
     listed = {name: describe_agent(name) for name in agent_names()}
@@ -414,8 +387,8 @@ def puzzle(
     import secrets
     import sys
 
-    from hearts_train.command.cardtext import CardText
-    from hearts_train.command.puzzle_command import ask_puzzle
+    from hearts_train.cli.cardtext import CardText
+    from hearts_train.cli.puzzle import ask_puzzle
     from hearts_train.web.puzzles import puzzles, told
 
     chosen = secrets.randbelow(len(puzzles())) + 1 if number is None else number
@@ -484,7 +457,7 @@ def serve(
     chosen, against the package's agents and those of --agent, or with friends by a link. Every card
     is kept on disk, so that a server that was stopped resumes every table.
     """
-    from hearts_train.command.serve_command import Options, serve_tables
+    from hearts_train.cli.serve import Options, serve_tables
 
     here = Path("runs")
     serve_tables(

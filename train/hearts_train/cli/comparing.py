@@ -10,8 +10,8 @@ import numpy as np
 import typer
 
 from hearts_train import console
-from hearts_train.command.options import is_said
-from hearts_train.command.reports import command_line, say_how_to_continue, show_counted_faults
+from hearts_train.cli.options import refuse_other
+from hearts_train.cli.reports import command_line, say_how_to_continue, show_counted_faults
 from hearts_train.console import Mistake
 from hearts_train.measure.aggregates import MIN_RUNS, OPPONENTS, GroupComparison, compare_runs
 from hearts_train.measure.comparison import Comparison, compare
@@ -19,8 +19,17 @@ from hearts_train.measure.contest import Saved
 from hearts_train.measure.pictures import short_names
 from hearts_train.measure.sequential import HIGH, LOW, Question
 
-_OF_TWO = ("low", "high", "alpha", "beta", "max_deals")
+_OF_TWO = ("margins", "errors")
 Groups = tuple[list[Any], list[Any]]
+
+
+def two_of(text: str, option: str, example: str) -> tuple[float, float]:
+    """The two numbers with a comma that an option gives."""
+    try:
+        first, second = map(float, text.split(","))
+    except ValueError:
+        raise Mistake(f"{option}: {text!r} is not two numbers; write them like {example}") from None
+    return first, second
 
 
 def groups_of(agents: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -48,12 +57,9 @@ def groups_of(agents: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def refuse_other_kind(context: typer.Context, *, is_group: bool) -> None:
-    """Refuse options of the other of the two kinds of comparison."""
-    for name in _OF_TWO if is_group else ("deals",):
-        if is_said(context, name):
-            said = "--" + name.replace("_", "-")
-            why = "groups of runs play --deals deals" if is_group else "is for groups of runs"
-            raise Mistake(f"{said}: {why}; omit it")
+    """Refuse for groups of runs what is for a test of two agents."""
+    if is_group:
+        refuse_other(context, _OF_TWO, "groups of runs play --deals deals; omit it")
 
 
 def play(

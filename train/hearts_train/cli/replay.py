@@ -13,7 +13,7 @@ from hearts_env.game.notation import Record, parse_records
 from hearts_env.support.arguments import check_range
 from hearts_env.support.errors import needs
 from hearts_env.support.files import read_limited, write_whole
-from hearts_train.command.cardtext import CardText
+from hearts_train.cli.cardtext import CardText
 
 if TYPE_CHECKING:
     import numpy as np

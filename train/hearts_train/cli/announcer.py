@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hearts_env import Game, Match, PlayerView
-from hearts_train.command.cardtext import CardText
+from hearts_train.cli.cardtext import CardText
 from hearts_train.measure.hints import Hint, Worth
 
 CHOICES = {"moon:off": "have the points taken off", "moon:others": "let the others pay"}

@@ -14,7 +14,7 @@ from hearts_agents.spec import AgentSpec
 from hearts_env import Rules
 from hearts_env.support.files import write_json
 from hearts_train import console
-from hearts_train.command.reports import command_line, show_evaluations
+from hearts_train.cli.reports import command_line, show_evaluations
 from hearts_train.learn import runs, training
 from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.config_files import load_config

@@ -30,7 +30,7 @@ from hearts_env.support.errors import needs
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-Crew = tuple[int | None, str]
+Executor = tuple[int | None, str]
 """Workers and backend."""
 BACKENDS = ("local", "ray")
 MAX_WORKERS = 1024
@@ -68,7 +68,7 @@ def spread(
         HeartsError: if there is no such backend or number of workers, Ray is not installed,
             `work` cannot be sent to another process, or a task ended three processes.
     """
-    workers, backend = check_crew(workers, backend)
+    workers, backend = check_executor(workers, backend)
     if backend == "local" and workers in (None, 1) and not apart:
         return _here(work, tasks)
     return _in_order(work, iter(tasks), workers, backend)
@@ -80,7 +80,7 @@ def _here(work: Callable[[Task], Result], tasks: Iterable[Task]) -> Generator[Re
         yield work(task)
 
 
-def check_crew(workers: object, backend: object) -> Crew:
+def check_executor(workers: object, backend: object) -> Executor:
     """`workers` and `backend` as ``spread`` takes them, before anything is begun.
 
     Raises:

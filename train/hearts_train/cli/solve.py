@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from hearts_train import console
-from hearts_train.command.options import (
+from hearts_train.cli.options import (
     AllowCode,
     GameNumber,
     Json,
@@ -63,8 +63,8 @@ def solve_deck(
     as_json: Json = None,
 ) -> None:
     """Compute an equilibrium of a small deck."""
-    from hearts_train.command import solve_command as solving
-    from hearts_train.command.reports import say_written, with_origin
+    from hearts_train.cli import solving
+    from hearts_train.cli.reports import say_written, with_origin
 
     check_plot(plot)
     check_new(policy, "--policy")
@@ -130,8 +130,8 @@ def endgame(
 ) -> None:
     """Solve the last tricks of recorded deals as games of imperfect information."""
     from hearts_agents import make_agent
-    from hearts_train.command.replay import read_games
-    from hearts_train.command.reports import with_origin
+    from hearts_train.cli.replay import read_games
+    from hearts_train.cli.reports import with_origin
     from hearts_train.measure import endgames
     from hearts_train.measure.analysis import pick
 

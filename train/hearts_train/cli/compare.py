@@ -7,12 +7,11 @@ from typing import Annotated, Any
 import typer
 
 from hearts_train import console
-from hearts_train.command.options import (
+from hearts_train.cli.options import (
     AllowCode,
     Backend,
     Isolate,
     Json,
-    Players,
     Resume,
     RulesName,
     Save,
@@ -26,7 +25,7 @@ from hearts_train.command.options import (
 
 
 @app.command(
-    epilog="Example: hearts compare runs/demo-2 runs/demo-1 --low 0 --high 0.2 --workers 2",
+    epilog="Example: hearts compare runs/demo-2 runs/demo-1 --margins 0,0.2 --workers 2",
 )
 def compare(
     context: typer.Context,
@@ -34,33 +33,37 @@ def compare(
         list[str] | None,
         typer.Argument(help="Two agents: is A better than B? Or groups of runs: A A A vs B B B."),
     ] = None,
-    low: Annotated[
-        float,
-        typer.Option("--low", metavar="POINTS", help="A's margin over B is this or less, ..."),
-    ] = 0.0,
-    high: Annotated[
-        float, typer.Option("--high", metavar="POINTS", help="... or this or more, points a deal.")
-    ] = 0.1,
-    alpha: Annotated[
-        float, typer.Option("--alpha", help="How often 'high' may be wrong where 'low' is true.")
-    ] = 0.05,
-    beta: Annotated[
-        float, typer.Option("--beta", help="How often 'low' may be wrong where 'high' is true.")
-    ] = 0.05,
+    margins: Annotated[
+        str,
+        typer.Option(
+            "--margins",
+            metavar="LOW,HIGH",
+            help="Is A's margin over B LOW or less, or HIGH or more, in points a deal?",
+        ),
+    ] = "0,0.1",
+    errors: Annotated[
+        str,
+        typer.Option(
+            "--errors",
+            metavar="ALPHA,BETA",
+            help="How often HIGH may be wrong where LOW is true, and LOW where HIGH is true.",
+        ),
+    ] = "0.05,0.05",
     opponents: Annotated[
         str | None,
         typer.Option(
             "--opponents", metavar="AGENT,...", help="Both play these, instead of each other."
         ),
     ] = None,
-    max_deals: Annotated[
-        int, typer.Option("--max-deals", help="Give up after this many deals.")
-    ] = 1_000_000,
     deals: Annotated[
-        int, typer.Option("--deals", help="With 'vs': deals of each run against each opponent.")
-    ] = 1000,
+        int | None,
+        typer.Option(
+            "--deals",
+            help="Give up after this many (default 1,000,000); with 'vs': deals of each run "
+            "against each opponent (1000).",
+        ),
+    ] = None,
     rules: RulesName = None,
-    players: Players = None,
     seed: Seed = 0,
     isolate: Isolate = False,
     time_limit: TimeLimit = None,
@@ -73,8 +76,7 @@ def compare(
     as_json: Json = None,
 ) -> None:
     """Decide which of two agents is better, in as few deals as that takes."""
-    from hearts_train.command import compare_command as comparing
-    from hearts_train.command import reports
+    from hearts_train.cli import comparing, reports
     from hearts_train.measure.comparison import Comparison
     from hearts_train.measure.sequential import Question
 
@@ -87,11 +89,15 @@ def compare(
         arguments = {"seed": seed, "isolate": isolate, "time_limit": time_limit}
         arguments["groups"] = comparing.groups_of(agents or [])
         comparing.refuse_other_kind(context, is_group=is_group)
-        arguments |= {"rules": rules_of(rules, players), "opponents": others}
+        arguments |= {"rules": rules_of(rules), "opponents": others}
         if is_group:
-            arguments["deals"] = deals
+            arguments["deals"] = 1000 if deals is None else deals
         else:
-            arguments |= {"question": Question(low, high, alpha, beta), "max_deals": max_deals}
+            low, high = comparing.two_of(margins, "--margins", "0,0.1")
+            arguments["question"] = Question(
+                low, high, *comparing.two_of(errors, "--errors", "0.05,0.05")
+            )
+            arguments["max_deals"] = 1_000_000 if deals is None else deals
     result = comparing.play(**arguments, save=save, resume=resume, workers=workers, backend=backend)
     comparing.show(result, verbose=verbose, to_stderr=console.is_stdout(as_json))
     if as_json:

@@ -7,8 +7,8 @@ from typing import Any
 from hearts_env import HeartsError
 from hearts_env.cards import parse_card
 from hearts_env.render.scene import count_text
-from hearts_train.command.cardtext import CardText
-from hearts_train.command.terminal import ask_at_terminal
+from hearts_train.cli.cardtext import CardText
+from hearts_train.cli.terminal import ask_at_terminal
 from hearts_train.console import print_table
 from hearts_train.web.puzzles import level_words
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hearts_train.command.options import AllowCode, Json, RunFolder, app
+from hearts_train.cli.options import AllowCode, Json, RunFolder, app
 from hearts_train.console import Mistake
 
 
@@ -36,6 +36,6 @@ def train(
         raise Mistake("--run: a resumed run stays in its folder; omit it")
     if config == "":
         raise Mistake("config: the name is empty; give a config, or omit it for demo")
-    from hearts_train.command.train_command import train_and_evaluate
+    from hearts_train.cli.training import train_and_evaluate
 
     train_and_evaluate(config, settings or [], resume, run, as_json=as_json)

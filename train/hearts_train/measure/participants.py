@@ -78,7 +78,7 @@ def rounds(batch: BatchGame, players: Sequence[Seat]) -> Iterator[list[tuple[int
                 player.over(over, batch.scores()[over])
 
 
-class Contender:
+class Participant:
     """An agent as it was entered."""
 
     def __init__(
@@ -163,7 +163,7 @@ class Contender:
         return self.spec.fresh(self.agent, seed, self.name)
 
     def seat(self, rules: Rules, seed: int, time_limit: float | None = None) -> Seat:
-        """A fresh player; that of an isolated contender has a process of its own.
+        """A fresh player; that of an isolated participant has a process of its own.
 
         A program always has one, and is held to the time limit, if there is one.
         """
@@ -214,14 +214,14 @@ class Contender:
 class _InProcess:
     """A player in this process."""
 
-    def __init__(self, contender: Contender, seed: int, time_limit: float | None) -> None:
-        self._contender = contender
+    def __init__(self, participant: Participant, seed: int, time_limit: float | None) -> None:
+        self._participant = participant
         self._time_limit = time_limit
         self._player = self._fresh(seed)
         self._is_open = True
 
     def _fresh(self, seed: int) -> Agent:
-        player = self._contender.fresh(seed)
+        player = self._participant.fresh(seed)
         if isinstance(player, ExternalAgent) and self._time_limit is not None:
             player.seconds = min(player.seconds, self._time_limit)
         return player
@@ -259,7 +259,7 @@ class _InProcess:
         if self._is_open:
             self._is_open = False
             own = self._player.player if isinstance(self._player, AgentAdapter) else self._player
-            _close(own, self._contender.name)
+            _close(own, self._participant.name)
 
 
 def _close(player: Player, name: str) -> None:
@@ -284,7 +284,7 @@ def kind_of_player(agent: Agent) -> str:
     return type(getattr(agent, "player", agent)).__name__
 
 
-def rules_for(players: Sequence[Agent | Contender], rules: Rules | str | None) -> Rules:
+def rules_for(players: Sequence[Agent | Participant], rules: Rules | str | None) -> Rules:
     """The rules asked for, or else those that one of the players was trained for."""
     if rules is None:
         own = (getattr(player, "rules", None) for player in players)
@@ -292,15 +292,15 @@ def rules_for(players: Sequence[Agent | Contender], rules: Rules | str | None) -
     return Rules.make(rules)
 
 
-def check_same(contenders: Sequence[Contender], digests: Sequence[str | None]) -> None:
+def check_same(participants: Sequence[Participant], digests: Sequence[str | None]) -> None:
     """Refuse agents that were made again in another process and are others there.
 
     Raises:
         HeartsError: if the digest of one is not that which it had where it was entered.
     """
-    for contender, digest in zip(contenders, digests, strict=True):
-        if contender.spec.is_named and contender.digest != digest:
+    for participant, digest in zip(participants, digests, strict=True):
+        if participant.spec.is_named and participant.digest != digest:
             raise HeartsError(
-                f"agent: {contender.name!r} is another one in a worker's process than here; its "
+                f"agent: {participant.name!r} is another one in a worker's process than here; its "
                 "file was changed meanwhile, or is another on that machine"
             )

@@ -7,11 +7,10 @@ from typing import Annotated
 
 import typer
 
-from hearts_train.command.options import (
+from hearts_train.cli.options import (
     AllowCode,
     Backend,
     Json,
-    Players,
     RulesName,
     Seed,
     Workers,
@@ -22,8 +21,7 @@ from hearts_train.command.options import (
 )
 from hearts_train.console import Mistake
 
-_SETTLED = ["agent", "games", "rules", "players", "seed", "format", "observation", "dtype"]
-_SETTLED += ["action_mask", "reward", "exact", "view", "random", "seat", "id"]
+_SETTLED = ("agent", "games", "rules", "seed", "format", "settings", "seat")
 
 
 @app.command(
@@ -40,48 +38,24 @@ def dataset(
     ] = None,
     games: Annotated[int, typer.Option("--games", help="Deals to play.")] = 10_000,
     rules: RulesName = None,
-    players: Players = None,
     seed: Seed = 0,
     format: Annotated[
         str,
         typer.Option("--format", metavar="NAME,...", help="parquet, minari: tables, episodes."),
     ] = "parquet,minari",
-    exact: Annotated[
-        bool | None,
+    settings: Annotated[
+        list[str] | None,
         typer.Option(
-            "--exact/--no-exact", help="Record each card's exact value (default: in games of two)."
+            "--set",
+            metavar="KEY=VALUE",
+            help="What is recorded: observation, dtype, action_mask, reward (as in the "
+            "environments); view=text,json (form of the decisions); exact=true|false (each card's "
+            "value); random=0.1 (share of actions drawn at random); id (Minari's name).",
         ),
     ] = None,
-    view: Annotated[
-        str, typer.Option("--view", metavar="NAME,...", help="Form of the decisions: text, json.")
-    ] = "text",
-    observation: Annotated[
-        str, typer.Option("--observation", metavar="ENCODER", help="Encoder of the episodes.")
-    ] = "flat",
-    dtype: Annotated[
-        str | None,
-        typer.Option(
-            "--dtype", metavar="NAME", help="Of the observations: int8, float32, float16."
-        ),
-    ] = None,
-    action_mask: Annotated[
-        str,
-        typer.Option(
-            "--action-mask", metavar="info|observation|both", help="Where the action masks are."
-        ),
-    ] = "info",
-    reward: Annotated[
-        str, typer.Option("--reward", metavar="NAME", help="margin, points, trick, win, chips.")
-    ] = "margin",
-    random: Annotated[
-        float, typer.Option("--random", metavar="SHARE", help="Share of actions drawn at random.")
-    ] = 0.0,
     seat: Annotated[
         list[int] | None,
         typer.Option("--seat", help="Record this seat only; more than once: these."),
-    ] = None,
-    id: Annotated[
-        str | None, typer.Option("--id", metavar="ID", help="Minari's name: hearts/pro-v0.")
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue the unfinished dataset in the folder.")
@@ -92,7 +66,7 @@ def dataset(
     as_json: Json = None,
 ) -> None:
     """Play games and record them: Parquet tables and Minari episodes."""
-    from hearts_train.command.dataset_command import make, rules_of_agents
+    from hearts_train.cli.recording import make, recorded, rules_of_agents
     from hearts_train.data.folder import unfinished_options
     from hearts_train.data.options import DatasetOptions, check_libraries
 
@@ -104,19 +78,12 @@ def dataset(
     else:
         options = DatasetOptions.of(
             agent,
-            rules_of(rules, players) or rules_of_agents(agent),
+            rules_of(rules) or rules_of_agents(agent),
             games,
             seed=seed,
             formats=names_in(format, "--format"),
-            exact=exact,
-            views=names_in(view, "--view"),
-            observation=observation,
-            dtype=dtype,
-            action_mask=action_mask,
-            reward=reward,
-            random=random,
             seats=seat,
-            dataset_id=id,
+            **recorded(settings or []),
         )
         check_libraries(options.formats)
     make(folder, options, (workers, backend), resume=resume, as_json=as_json)

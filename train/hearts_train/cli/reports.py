@@ -13,7 +13,7 @@ from typer import Context
 
 from hearts_env import __version__
 from hearts_train import console
-from hearts_train.command.options import refuse_said
+from hearts_train.cli.options import refuse_said
 from hearts_train.measure.contest import Saved, read_saved
 from hearts_train.measure.duel import Example
 from hearts_train.measure.match_duel import MatchResults

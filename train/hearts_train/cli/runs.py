@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hearts_train import console
-from hearts_train.command.options import Json, Plot, app, check_plot
+from hearts_train.cli.options import Json, Plot, app, check_plot
 from hearts_train.console import Mistake
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ import typer
 from hearts_env import HeartsError, Rules
 from hearts_env.support.files import write_whole
 from hearts_train import console
-from hearts_train.command.league_page import league_page
-from hearts_train.command.league_tables import show_tables
-from hearts_train.command.options import check_output
-from hearts_train.command.reports import command_line
+from hearts_train.cli.league_page import league_page
+from hearts_train.cli.league_tables import show_tables
+from hearts_train.cli.options import check_output
+from hearts_train.cli.reports import command_line
 from hearts_train.console import Mistake
-from hearts_train.measure.crew import check_crew
+from hearts_train.measure.executor import check_executor
 from hearts_train.measure.league import (
     BUILT_IN,
     Goal,
@@ -76,7 +76,7 @@ def chosen(folder: Folder, rules: Rules | None) -> list[str]:
 
 def play(path: Path, rules: Rules | None, goal: Goal, **settings: Any) -> None:
     """Play what is missing in some games; `settings` are those of ``Contest``."""
-    check_crew(settings["workers"], settings["backend"])
+    check_executor(settings["workers"], settings["backend"])
     read_folder(path)
     with locked(path):
         folder = read_folder(path, exact_version=True)
@@ -130,7 +130,7 @@ def check(
     **settings: Any,
 ) -> None:
     """Play blocks again; exit status 1 if a line does not hold."""
-    check_crew(settings["workers"], settings["backend"])
+    check_executor(settings["workers"], settings["backend"])
     folder = read_folder(path, exact_version=True)
     names = chosen(folder, rules)
     by_game = sample_of(folder, names, sample, seed)

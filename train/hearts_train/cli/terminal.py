@@ -29,11 +29,11 @@ from hearts_env.seeds import secret_seed
 from hearts_env.support.arguments import check_seed
 from hearts_env.support.files import write_whole
 from hearts_env.support.interrupts import Interrupted, held_interrupt
-from hearts_train.command import replay
-from hearts_train.command.announcer import Announcer, describe
-from hearts_train.command.cardtext import CardText
-from hearts_train.measure.contenders import Contender, rules_for
+from hearts_train.cli import replay
+from hearts_train.cli.announcer import Announcer, describe
+from hearts_train.cli.cardtext import CardText
 from hearts_train.measure.hints import best_hinter, hint
+from hearts_train.measure.participants import Participant, rules_for
 from hearts_train.session.folders import Keeper, latest_table
 from hearts_train.session.table import Line, Refusal, Seat, Table
 
@@ -485,13 +485,15 @@ def open_table(
             the number of agents fits neither one nor all other seats.
     """
     seed = secrets.randbelow(10**9) if seed is None else check_seed(seed)
-    contenders = [Contender(name, secret_seed(seed, "table", i)) for i, name in enumerate(against)]
-    rules = rules_for(contenders, rules)
+    participants = [
+        Participant(name, secret_seed(seed, "table", i)) for i, name in enumerate(against)
+    ]
+    rules = rules_for(participants, rules)
     n = rules.players
     if not 0 <= seat < n:
         raise HeartsError(f"seat: {seat} is out of range; give 0 to {n - 1}")
-    if len(contenders) not in (1, n - 1):
-        agents, places = _counted(len(contenders), "agent"), _counted(n - 1, "seat")
+    if len(participants) not in (1, n - 1):
+        agents, places = _counted(len(participants), "agent"), _counted(n - 1, "seat")
         raise HeartsError(f"opponent: {agents} for {places}; give one for all, or one for each")
     names = [Path(name).name or name for name in against]
     seats = [Seat(agent=name) for name in (names * n)[: n - 1]]
@@ -511,7 +513,7 @@ def open_table(
         is_free=True,
         note=note,
     )
-    return _seated(table, contenders, keeper, ask, [])
+    return _seated(table, participants, keeper, ask, [])
 
 
 @contextlib.contextmanager
@@ -536,15 +538,15 @@ def reopened_table(ask: Ask = ask_at_terminal) -> Iterator[Terminal]:
         ):
             raise HeartsError(f"table: {str(keeper.table)!r} is damaged; remove it")
         keeper.record = None if record is None else Path(record)
-        contenders = [
-            Contender(name, secret_seed(table.seed, "table", i)) for i, name in enumerate(against)
+        participants = [
+            Participant(name, secret_seed(table.seed, "table", i)) for i, name in enumerate(against)
         ]
-        yield _seated(table, contenders, keeper, ask, earlier)
+        yield _seated(table, participants, keeper, ask, earlier)
 
 
 def _seated(
     table: Table,
-    contenders: Sequence[Contender],
+    participants: Sequence[Participant],
     keeper: Keeper | None,
     ask: Ask,
     earlier: list[Record],
@@ -555,11 +557,11 @@ def _seated(
         HeartsError: if one cannot play them.
     """
     rules = table.rules
-    for contender in contenders:
+    for participant in participants:
         try:
-            contender.check_rules(rules)
+            participant.check_rules(rules)
         except HeartsError as error:
-            name = contender.name
+            name = participant.name
             raise HeartsError(f"opponent: {name} cannot play {rules.name}: {error}") from None
     (seat,) = table.persons
     names = [
@@ -569,7 +571,7 @@ def _seated(
     names[seat] = "you"
     others = [p for p in range(rules.players) if p != seat]
     agents = {
-        p: contenders[place % len(contenders)].fresh(secret_seed(table.seed, "seat", p))
+        p: participants[place % len(participants)].fresh(secret_seed(table.seed, "seat", p))
         for place, p in enumerate(others)
     }
     announcer = Announcer(seat, names, CardText.of(sys.stdout))

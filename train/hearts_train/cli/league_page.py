@@ -10,7 +10,7 @@ import html
 from collections.abc import Sequence
 from typing import Any
 
-from hearts_train.command.league_tables import (
+from hearts_train.cli.league_tables import (
     cells_of,
     exact_told,
     ms_told,
@@ -18,7 +18,7 @@ from hearts_train.command.league_tables import (
     rating_told,
     remarks,
 )
-from hearts_train.command.page import bar, page
+from hearts_train.cli.page import bar, page
 from hearts_train.measure.pictures import short_names
 from hearts_train.measure.shown import format_margin
 

@@ -10,6 +10,8 @@ from typing import Any
 from hearts_agents.spec import AgentSpec
 from hearts_env import Rules
 from hearts_train import console
+from hearts_train.cli.options import names_in
+from hearts_train.console import Mistake
 from hearts_train.data.folder import (
     SHEET,
     is_unfinished,
@@ -17,8 +19,8 @@ from hearts_train.data.folder import (
     unfinished_facts,
 )
 from hearts_train.data.options import DatasetOptions
-from hearts_train.measure.contenders import Contender, rules_for
-from hearts_train.measure.crew import Crew
+from hearts_train.measure.executor import Executor
+from hearts_train.measure.participants import Participant, rules_for
 
 
 def rules_of_agents(agents: Sequence[str]) -> Rules:
@@ -27,17 +29,17 @@ def rules_of_agents(agents: Sequence[str]) -> Rules:
     Raises:
         HeartsError: if an agent is unknown.
     """
-    contenders = [Contender(agent, 0) for agent in dict.fromkeys(agents)]
-    for contender in contenders:
-        contender.close()
-    return rules_for(contenders, None)
+    participants = [Participant(agent, 0) for agent in dict.fromkeys(agents)]
+    for participant in participants:
+        participant.close()
+    return rules_for(participants, None)
 
 
 def make(
-    folder: Path, options: DatasetOptions, crew: Crew, *, resume: bool, as_json: str | None
+    folder: Path, options: DatasetOptions, executor: Executor, *, resume: bool, as_json: str | None
 ) -> None:
     """Make a dataset, or continue one, and say what it holds."""
-    workers, backend = crew
+    workers, backend = executor
     try:
         made = make_dataset(
             folder,
@@ -76,3 +78,31 @@ def make(
 
 def _print_facts(folder: Path, facts: dict[str, Any], as_json: str, *, interrupted: bool) -> None:
     console.print_json({"folder": str(folder), **facts, "interrupted": interrupted}, as_json)
+
+
+_NAMES = {"view": "views", "id": "dataset_id"}
+_KEYS = ("action_mask", "dtype", "exact", "id", "observation", "random", "reward", "view")
+
+
+def recorded(settings: Sequence[str]) -> dict[str, Any]:
+    """The arguments of ``DatasetOptions.of`` that ``--set KEY=VALUE`` gives."""
+    found: dict[str, Any] = {}
+    for setting in settings:
+        key, sign, text = setting.partition("=")
+        if not sign or key not in _KEYS:
+            known = ", ".join(_KEYS)
+            raise Mistake(f"--set: {setting!r} sets nothing known; write KEY=VALUE with {known}")
+        value: Any = text
+        if key == "view":
+            value = names_in(text, "--set")
+        elif key == "exact":
+            if text not in ("true", "false"):
+                raise Mistake(f"--set: exact={text!r} is unknown; choose true or false")
+            value = text == "true"
+        elif key == "random":
+            try:
+                value = float(text)
+            except ValueError:
+                raise Mistake(f"--set: random={text!r} is not a number; give 0 to 1") from None
+        found[_NAMES.get(key, key)] = value
+    return found

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hearts_train import console
-from hearts_train.command.options import (
+from hearts_train.cli.options import (
     AgentName,
     AllowCode,
     Backend,
@@ -77,7 +77,7 @@ def evaluate(
 
     With --unit match two players know the score: each match is played twice, the seats swapped.
     """
-    from hearts_train.command import reports
+    from hearts_train.cli import reports
     from hearts_train.measure.evaluation import evaluate as measure
     from hearts_train.measure.summary import plot as draw
 
@@ -177,8 +177,8 @@ def benchmark(
     as_json: Json = None,
 ) -> None:
     """Measure an agent as HeartsBench says: fixed deals, fixed opponents."""
-    from hearts_train.command import benchmark_command as benching
-    from hearts_train.command import reports
+    from hearts_train.cli import benchmark as benching
+    from hearts_train.cli import reports
 
     check_output(page, "--html")
     check_apart(save=save or resume, verify=verify, html=page, json=as_json)

@@ -30,7 +30,7 @@ AgentName = Annotated[str | None, typer.Argument(help=AGENT_HELP)]
 RulesName = Annotated[
     str | None,
     typer.Option(
-        "--rules", metavar="NAME", help="A preset, with changes after it: 'party trump=\"S\"'."
+        "--rules", metavar="NAME", help="A preset, with changes after it: 'party players=5'."
     ),
 ]
 Players = Annotated[int | None, typer.Option("--players", help="Number of players.")]
@@ -171,7 +171,7 @@ Totals = Annotated[
 ]
 
 
-def rules_of(name: str | None, players: int | None) -> Rules | None:
+def rules_of(name: str | None, players: int | None = None) -> Rules | None:
     """The rules named; None where nothing is said, for a checkpoint to say."""
     from hearts_env import Rules
 

@@ -12,13 +12,13 @@ from hearts_agents.spec import AgentSpec
 from hearts_env import Rules
 from hearts_env.support.files import write_whole
 from hearts_train import console
-from hearts_train.command.benchmark_page import write_page
-from hearts_train.command.reports import command_line, say_how_to_continue, show_counted_faults
+from hearts_train.cli.benchmark_page import write_page
+from hearts_train.cli.reports import command_line, say_how_to_continue, show_counted_faults
 from hearts_train.measure.benchmark import benchmark, verdict, verify
 from hearts_train.measure.benchmark_file import encoded, read_benchmark
-from hearts_train.measure.contenders import Contender, Entrant
 from hearts_train.measure.contest import Saved
 from hearts_train.measure.duel import Example
+from hearts_train.measure.participants import Entrant, Participant
 from hearts_train.measure.pictures import short_names
 from hearts_train.measure.protocol import TRACKS, protocol_number
 from hearts_train.measure.shown import OF_BOTH, format_interval, format_margin, format_ms
@@ -41,8 +41,8 @@ def track_of(agent: str, *, isolate: bool) -> str:
     Raises:
         HeartsError: if the agent is unknown.
     """
-    with contextlib.closing(Contender(agent, 0, isolate=isolate)) as contender:
-        rules = contender.rules
+    with contextlib.closing(Participant(agent, 0, isolate=isolate)) as participant:
+        rules = participant.rules
     if rules is not None:
         for name, track in TRACKS.items():
             if Rules.from_text(track.rules).is_same_deal(rules):

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hearts_train import console
-from hearts_train.command.options import (
+from hearts_train.cli.options import (
     AGENT_HELP,
     AllowCode,
     Backend,
     Html,
     Isolate,
     Json,
-    Players,
     Plot,
     Resume,
     RulesName,
@@ -38,11 +37,13 @@ if TYPE_CHECKING:
 
 EVERY = "every"
 """What ``--rules`` says for all presets with every number of players."""
+BUILT_IN = "built-in"
+"""What stands among the agents for all players of the package."""
 
-_OF_FOLDERS = ("built_in", "until", "only", "minutes", "table", "verify", "sample", "page")
+_OF_FOLDERS = ("until", "only", "minutes", "verify", "sample", "page")
 _OF_ONE = ("time_limit", "save", "resume", "plot")
-_OF_PLAY = ("deals", "until", "only", "minutes")
-_NOT_VERIFIED = ("agents", "built_in", "table", "page", *_OF_PLAY)
+_OF_PLAY = ("until", "only", "minutes")
+_NOT_VERIFIED = ("agents", "deals", "page", *_OF_PLAY)
 
 
 @app.command(
@@ -62,17 +63,16 @@ def tournament(
     ] = None,
     deals: Annotated[
         int | None,
-        typer.Option("--deals", help="Deals of each pairing (default 1000); with --until at most."),
+        typer.Option(
+            "--deals",
+            help="Deals of each pairing (default 1000); with --until at most; 0: only show the "
+            "folder.",
+        ),
     ] = None,
     rules: RulesName = None,
-    players: Players = None,
     seed: Seed = 0,
     isolate: Isolate = False,
     time_limit: TimeLimit = None,
-    built_in: Annotated[
-        bool,
-        typer.Option("--built-in", help="Enter all players of the package, where they can play."),
-    ] = False,
     until: Annotated[
         float | None,
         typer.Option("--until", metavar="POINTS", help="Until all intervals are +- this at most."),
@@ -84,9 +84,6 @@ def tournament(
         str | None,
         typer.Option("--only", metavar="AGENT,...", help="Only pairings among these."),
     ] = None,
-    table: Annotated[
-        bool, typer.Option("--table", help="Play nothing; show what the folder holds.")
-    ] = False,
     verify: Annotated[
         bool,
         typer.Option(
@@ -109,29 +106,30 @@ def tournament(
     """Let every agent play every other, and rank them.
 
     With --folder the agents enter every game of the folder (two_player in a new one), or that of
-    --rules; '--rules every' means all presets with every number of players. Then what is missing is
-    played: whoever enters later plays the deals that the others have played. Stopped or killed at
-    any moment it goes on where it stood.
+    --rules; '--rules every' means all presets with every number of players, and the agent
+    'built-in' all players of the package that can play. Then what is missing is played: whoever
+    enters later plays the deals that the others have played. Stopped or killed at any moment it
+    goes on where it stood.
     """
     how = {"isolate": isolate, "workers": workers, "backend": backend}
     if folder is None:
         refuse_other(context, _OF_FOLDERS, "is for a folder; add --folder DIR, or omit it")
+        if BUILT_IN in (agents or []):
+            raise Mistake("agents: 'built-in' is for a folder; add --folder DIR, or name them")
         _play_once(
             context,
-            (agents or [], rules_of(rules, players), 1000 if deals is None else deals),
+            (agents or [], rules_of(rules), 1000 if deals is None else deals),
             {"seed": seed, "time_limit": time_limit, **how},
             (save, resume, plot),
             as_json=as_json,
         )
         return
-    from hearts_train.command import league_command as keeping
+    from hearts_train.cli import league as keeping
     from hearts_train.measure.league import Goal
 
     refuse_other(context, _OF_ONE, "is not for --folder, which keeps all; omit it")
     is_every = rules == EVERY
-    if players is not None and (rules is None or is_every):
-        raise Mistake("--players: the game is not given, or every one is; add --rules, or omit it")
-    played = None if is_every else rules_of(rules, players)
+    played = None if is_every else rules_of(rules)
     if verify:
         refuse_other(context, _NOT_VERIFIED, "is not for --verify, which plays again; omit it")
         if sample is not None and sample < 1:
@@ -139,18 +137,18 @@ def tournament(
         keeping.check(folder, played, sample, seed, as_json=as_json, **how)
         return
     refuse_other(context, ("sample",), "is for --verify; add it, or omit this")
-    if table:
-        refuse_other(context, _OF_PLAY, "is for play, and --table plays nothing; omit it")
+    if deals == 0:
+        refuse_other(context, _OF_PLAY, "is for play, and --deals 0 plays nothing; omit it")
     keeping.check_page(page)
     among = None if only is None else names_in(only, "--only")
-    goal = None if table else Goal.of(deals, until, minutes, among)
-    if agents or built_in:
+    goal = None if deals == 0 else Goal.of(deals, until, minutes, among)
+    if agents:
         keeping.enter(
             folder,
-            agents or [],
+            [agent for agent in agents if agent != BUILT_IN],
             played,
             every=is_every,
-            built_in=built_in,
+            built_in=BUILT_IN in agents,
             seed=seed if is_said(context, "seed") else None,
             isolate=isolate,
         )
@@ -170,7 +168,7 @@ def _play_once(
     as_json: str | None,
 ) -> None:
     """Play a round robin, and show its ranking."""
-    from hearts_train.command import reports
+    from hearts_train.cli import reports
     from hearts_train.measure.tournament import plot as draw
     from hearts_train.measure.tournament import tournament as play
 

@@ -12,12 +12,12 @@ from typer.testing import CliRunner
 
 from hearts_agents import register_agent
 from hearts_env import HeartsError
-from hearts_train.command.cli import app
+from hearts_train.cli.app import app
 from hearts_train.measure.contest import Contest, Task
-from hearts_train.measure.crew import spread
 from hearts_train.measure.evaluation import evaluate
+from hearts_train.measure.executor import spread
 from hearts_train.measure.tournament import tournament
-from tests.crew_work import Work, raise_unsendable
+from tests.executor_work import Work, raise_unsendable
 from tests.refusals import mistake, refused
 from tests.waiting import is_running, timeless, wait_until
 
@@ -49,7 +49,7 @@ def test_an_error_is_raised_when_its_turn_has_come(tmp_path):
     assert [next(found)[0] for _ in range(3)] == [0, 1, 4]
     with pytest.raises(KeyError, match="number 3") as caught:
         next(found)
-    assert "crew_work.py" in caught.value.__notes__[0]
+    assert "executor_work.py" in caught.value.__notes__[0]
     with pytest.raises(RuntimeError, match="so strange"):
         list(spread(raise_unsendable, [1], workers=2))
 
@@ -100,8 +100,8 @@ def test_ray_that_cannot_start_is_one_line_and_nothing_of_it_is_left(error, monk
 ORPHANS = """
 import sys
 from pathlib import Path
-from hearts_train.measure.crew import spread
-from tests.crew_work import Work
+from hearts_train.measure.executor import spread
+from tests.executor_work import Work
 if __name__ == "__main__":
     list(spread(Work(Path(sys.argv[1]), {0: "hang"}), [0, 0], workers=2))
 """
@@ -141,8 +141,8 @@ def test_workers_continue_a_file_that_one_process_began(tmp_path):
 
 @pytest.mark.slow
 def test_a_tournament_is_the_same_with_two_workers():
-    def played(**crew):
-        return timeless(tournament(["easy", "standard", "pro"], "micro", 40, **crew).to_json())
+    def played(**executor):
+        return timeless(tournament(["easy", "standard", "pro"], "micro", 40, **executor).to_json())
 
     assert played(workers=2) == played()
 

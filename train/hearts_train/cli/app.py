@@ -7,18 +7,18 @@ from typing import Annotated
 import typer
 
 # Each of these adds its commands to `app`.
-from hearts_train.command import (  # noqa: F401
-    cli_compare,
-    cli_dataset,
-    cli_exploit,
-    cli_measure,
-    cli_play,
-    cli_runs,
-    cli_solve,
-    cli_tournament,
-    cli_train,
+from hearts_train.cli import (  # noqa: F401
+    compare,
+    dataset,
+    exploit,
+    measure,
+    play,
+    runs,
+    solve,
+    tournament,
+    train,
 )
-from hearts_train.command.options import app
+from hearts_train.cli.options import app
 
 __all__ = ["app", "main"]
 

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hearts_train import console
-from hearts_train.command.options import numbers_in
+from hearts_train.cli.options import names_in, numbers_in
 from hearts_train.console import Mistake
 
 if TYPE_CHECKING:
     from hearts_env import Rules
     from hearts_env.solve.deal_results import DealResults
-    from hearts_train.measure.crew import Crew
     from hearts_train.measure.equity import MatchEquity, Simulated
+    from hearts_train.measure.executor import Executor
 
 UNITS = ("deal", "match")
 """What ``--unit`` may say."""
@@ -28,15 +28,13 @@ def is_match(unit: str) -> bool:
 
 def analyse_match(
     agent: str | None,
-    opponent: str | None,
     rules: Rules | None,
     *,
     results: Path | None,
     deals: int,
     totals: str | None,
-    matches: int,
     seed: int,
-    crew: Crew,
+    executor: Executor,
     out: Path | None,
     plot: Path | None,
     as_json: str | None,
@@ -47,18 +45,18 @@ def analyse_match(
     from how they ended. With totals the chance from that score; for three players and more that is
     needed, and matches are drawn.
     """
-    from hearts_train.command.reports import command_line
+    from hearts_train.cli.reports import command_line
     from hearts_train.measure.equity import load_results, measure_results
 
     given = numbers_in(totals, "--totals")
     if results is not None:
-        if agent is not None or opponent is not None:
-            raise Mistake(f"--agent: the deals are those of {results}; omit it, or --results")
+        if agent is not None:
+            raise Mistake(f"--agent: the deals are those of {results}; omit it, or FILE")
         found = load_results(results)
     else:
         _check_known(rules, given, plot)
-        name = agent or "pro"
-        workers, backend = crew
+        name, opponent = _pair(agent or "pro")
+        workers, backend = executor
         with console.progress(f"{name} against {opponent or 'itself'}") as tell:
             found = measure_results(
                 name,
@@ -80,11 +78,19 @@ def analyse_match(
     if ends.players == 2:
         record = _tell_table(found, ends, given, plot, as_json=as_json)
     else:
-        record = _tell_drawn(found, ends, given or [], matches, seed, as_json=as_json)
+        record = _tell_drawn(found, ends, given or [], seed, as_json=as_json)
     if as_json:
         console.print_json(record, as_json)
     if results is None and found.about.get("interrupted"):
         raise console.stopped()
+
+
+def _pair(text: str) -> tuple[str, str | None]:
+    """The player, and its opponent where one is named."""
+    names = names_in(text, "--agent")
+    if len(names) > 2:
+        raise Mistake(f"--agent: {len(names)} given; give a player, or two with a comma")
+    return names[0], names[1] if len(names) == 2 else None
 
 
 def _check_known(rules: Rules | None, totals: list[int] | None, plot: Path | None) -> None:
@@ -188,7 +194,6 @@ def _tell_drawn(
     found: DealResults,
     rules: Rules,
     totals: list[int],
-    matches: int,
     seed: int,
     *,
     as_json: str | None,
@@ -196,7 +201,7 @@ def _tell_drawn(
     """Draw matches of more than two players and show how many each wins; its JSON."""
     from hearts_train.measure.equity import simulated_equity
 
-    drawn: Simulated = simulated_equity(found, totals, rules=rules, matches=matches, seed=seed)
+    drawn: Simulated = simulated_equity(found, totals, rules=rules, seed=seed)
     rows = [
         [("agent" if seat == 0 else f"seat {seat}"), str(total), f"{chance:.4f} ± {half:.4f}"]
         for seat, (total, chance, half) in enumerate(
