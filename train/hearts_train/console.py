@@ -245,8 +245,10 @@ def _explain(error: Exception) -> str | None:
         option = str(getattr(error, "option_name", ""))  # that nobody knows
         name = context.info_name if context is not None else ""
         there = {word for each in (context.command.params if context else ()) for word in each.opts}
-        now = MOVED.get(f"{name} {option}") or MOVED.get(option)
-        if now in there:
+        now, anywhere = MOVED.get(f"{name} {option}"), MOVED.get(option)
+        if now is None and anywhere in there:
+            now = anywhere
+        if now is not None:
             return f"{option}: is {now} now; see '{command} --help'"
         message = error.format_message().rstrip(".")
         return f"{message}; see '{command} --help'"
