@@ -334,13 +334,13 @@ def test_a_table_stopped_from_outside_is_kept(number, status):
 
 def test_record_writes_a_file_of_its_own_and_never_over_another(tmp_path):
     record = tmp_path / "mine.txt"
-    result = run("play", "--seed", 3, "--record", record, input="2c\n")
+    result = run("play", "--seed", 3, "--save", record, input="2c\n")
     assert result.exit_code == 0
     (kept,) = parse_records(record.read_text(encoding="utf-8"))
     assert kept.game.history[0] == (0, "2C")
     assert "Seed" not in kept.tags  # the deal is not over
-    mistake(run("play", "--record", record), "--record")
-    mistake(run("play", "--record", tmp_path / "none" / "x.txt"), "--record")
+    mistake(run("play", "--save", record), "--save")
+    mistake(run("play", "--save", tmp_path / "none" / "x.txt"), "--save")
     run("play", "--resume", input="undo\n")
     (kept,) = parse_records(record.read_text(encoding="utf-8"))
     assert kept.game.history == ()

@@ -55,9 +55,7 @@ def play(
     seed: Annotated[int | None, typer.Option("--seed", help="Number of the deal.")] = None,
     seat: Annotated[int, typer.Option("--seat", help="Your seat.")] = 0,
     match: Annotated[bool, typer.Option("--match", help="Play deals to the end score.")] = False,
-    record: Annotated[
-        Path | None, typer.Option("--record", metavar="FILE", help="Write the deals here, too.")
-    ] = None,
+    save: Save = None,
     allow_code: AllowCode = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the deal or match left last.")
@@ -65,7 +63,7 @@ def play(
 ) -> None:
     """Play in the terminal; --resume continues.
 
-    Every deal is kept.
+    Every deal is kept in your data folder; with --save also in a file of yours.
     """
     import contextlib
 
@@ -81,7 +79,7 @@ def play(
             "--seed": seed is not None,
             "--seat": seat != 0,
             "--match": match,
-            "--record": record is not None,
+            "--save": save is not None,
         }
         if extra := [option for option, is_given in given.items() if is_given]:
             raise Mistake(f"--resume: the table goes on as it was; omit {', '.join(extra)}")
@@ -89,7 +87,7 @@ def play(
         if resume:
             table = stack.enter_context(reopened_table())
         else:
-            keeper, game = Keeper.begin(record), rules_of(rules)
+            keeper, game = Keeper.begin(save), rules_of(rules)
             table = open_table(
                 game,
                 names_in(against or strongest(game or Rules.preset("two_player")), "--opponent"),

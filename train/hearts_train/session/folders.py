@@ -70,9 +70,9 @@ class Keeper:
         """
         if record is not None:
             if record.exists():
-                raise HeartsError(f"--record: {record} already exists; name a new file")
+                raise HeartsError(f"--save: {record} already exists; name a new file")
             if not record.parent.is_dir():
-                raise HeartsError(f"--record: there is no folder {record.parent}; make it first")
+                raise HeartsError(f"--save: there is no folder {record.parent}; make it first")
             record = record.absolute()
         name = f"{datetime.datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
         return cls(data_folder(), name, record)
