@@ -224,7 +224,6 @@ ALSO = {
     "fields": ("rules",),
     "name": ("rules",),
     "hand_size": ("pass_count",),
-    "method": ("settlement",),
     "game": ("deal",),
     "games": ("out", "actions", "seeds"),
     "tags": ("",),

@@ -427,6 +427,13 @@ def test_an_old_name_is_refused_with_the_new_one(old):
         assert word in ("bench", "-m") or run(word, "--help").exit_code == 0
 
 
+def test_no_new_name_is_offered_that_the_command_does_not_have():
+    for words in (["puzzle", "--out", "x"], ["solve", "mini", "--deck", "mini"]):
+        refused = run(*words)
+        mistake(refused, "No such option", words[-2], "--help")
+        assert " now" not in refused.stderr
+
+
 def test_json_goes_to_a_file_or_to_standard_output(tmp_path):
     file = tmp_path / "rules.json"
     assert run().exit_code == 0  # no words at all

@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 import signal
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -223,6 +224,15 @@ def test_figures_do_not_depend_on_how_many_play_at_once(monkeypatch, size):
     assert (usual.margins[:30] == few.margins).all()
     monkeypatch.setitem(contest._BLOCKS, "deal", (size, size))
     assert figures(evaluate("standard", "standard_trump", deals=60, seed=2)) == figures(usual)
+
+
+def test_a_million_matches_start_at_once():
+    """Each deal is in one block, and listing the blocks takes no time that a user notices."""
+    began = time.process_time()
+    tasks = contest.Contest(["easy", "standard"], "mini", 0, unit="match").tasks(1_000_000)
+    assert time.process_time() - began < 2
+    assert [task.first for task in tasks] == list(range(0, 1_000_000, 32))
+    assert sum(task.deals for task in tasks) == 1_000_000
 
 
 # ---- intervals -----------------------------------------------------------------------------------

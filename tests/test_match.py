@@ -122,9 +122,9 @@ def test_chips_are_conserved(method: str, points: list[int], pool: Fraction) -> 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("simpel", [1, 2]), ["settlement", "'simpel'", "mean 'simple'"]),
-        (("points", [1, 2]), ["settlement", "'points'", "howell"]),
-        ((None, [1, 2]), ["settlement", "None", "howell"]),
+        (("simpel", [1, 2]), ["method", "'simpel'", "mean 'simple'"]),
+        (("points", [1, 2]), ["method", "'points'", "howell"]),
+        ((None, [1, 2]), ["method", "None", "howell"]),
         (("simple", [1, -2]), ["points", "[1, -2]", "negative"]),
         (("simple", []), ["points", "[]"]),
         (("howell", ["a", "b"]), ["points", "'a'"]),

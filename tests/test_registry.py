@@ -78,6 +78,8 @@ def test_an_agent_is_returned_as_it_is():
     with refused(HeartsError, "agent", "act(view)"):
         make_agent(3)
     with refused(HeartsError, "agent", "act(view)"):
+        make_agent(None, seed=3)  # what is wrong first, not the seed
+    with refused(HeartsError, "agent", "act(view)"):
         make_agent(First)  # the class, not an agent
 
 

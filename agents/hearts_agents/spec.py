@@ -251,12 +251,13 @@ class AgentSpec:
     def make(self, seed: int | None = None, *, allow_code: bool = False, **options: Any) -> Agent:
         """A player; see ``make_agent``."""
         if self.kind is Kind.OBJECT and not maker_of_model(self.agent):
+            player = as_agent(self.agent)
             if options or seed is not None:
                 wrong = "seed" if seed is not None else next(iter(options))
                 raise HeartsError(
                     f"{wrong}: cannot be set for an agent that is already made; omit it"
                 )
-            return as_agent(self.agent)
+            return player
         factory, texts = self.factory, self.options
         if self.kind is Kind.FILE and self.name.endswith(_TRUSTED):
             if "allow_code" in texts:  # a name may come from a file that somebody sent

@@ -40,7 +40,7 @@ def settle(
     Raises:
         HeartsError: if the method is unknown, or there are negative or inexact points or pool.
     """
-    check_choice("settlement", method, SETTLEMENTS[1:])
+    check_choice("method", method, SETTLEMENTS[1:])
     try:
         paid = [_exact(p) for p in points]
     except TypeError:

@@ -69,6 +69,7 @@ MOVED = {
     "matches": "`hearts evaluate --unit match`",
     "plot": "`hearts runs --plot FILE`",
     "--against": "--opponents",
+    "exploit --against": "--attackers",
     "--deck": "--rules",
     "--out": "--save",
     "--pairs": "--deals",
@@ -242,7 +243,9 @@ def _explain(error: Exception) -> str | None:
         command = context.command_path if context is not None else "hearts"
         option = str(getattr(error, "option_name", ""))  # that nobody knows
         name = context.info_name if context is not None else ""
-        if now := MOVED.get(f"{name} {option}") or MOVED.get(option):
+        there = {word for each in (context.command.params if context else ()) for word in each.opts}
+        now = MOVED.get(f"{name} {option}") or MOVED.get(option)
+        if now in there:
             return f"{option}: is {now} now; see '{command} --help'"
         message = error.format_message().rstrip(".")
         return f"{message}; see '{command} --help'"

@@ -109,7 +109,7 @@ def solve_deck(
                         state_file = _free_name(name)
                         solver.save(state_file)
                 console.note(
-                    f"stopped after {solver.iteration:,} iterations; go on with: "
+                    f"stopped after {solver.iteration:,} iterations; continue with: "
                     f"hearts solve --resume {state_file}"
                 )
                 break
@@ -185,7 +185,9 @@ def _check_out(out: Path | None, resume: Path | None) -> None:
         raise Mistake(f"--save: {out} is a folder; give a file")
     if not out.exists() or (resume is not None and resume.exists() and out.samefile(resume)):
         return
-    raise Mistake(f"--save: {out} already exists; go on with --resume {out}, or give another name")
+    raise Mistake(
+        f"--save: {out} already exists; continue it with --resume {out}, or name another file"
+    )
 
 
 def _free_name(stem: str) -> Path:

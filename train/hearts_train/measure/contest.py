@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import itertools
 import os
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -157,17 +156,15 @@ class Contest:
         The blocks are small at first: there are results early if play is stopped, and a slow agent
         shows progress.
         """
-        sizes: list[int] = []
+        blocks: list[tuple[int, int]] = []
+        first = 0
         size, largest = _BLOCKS[self.unit]
-        while (played := sum(sizes)) < deals:
-            sizes.append(min(size, deals - played))
+        while first < deals:
+            size = min(size, deals - first)
+            blocks.append((first, size))
+            first += size
             size = min(2 * size, largest)
-        firsts = [0, *itertools.accumulate(sizes)]
-        return [
-            Task(pairing, first, size)
-            for pairing in self.pairings
-            for first, size in zip(firsts, sizes, strict=False)
-        ]
+        return [Task(pairing, *block) for pairing in self.pairings for block in blocks]
 
     def run(self, tasks: Sequence[Task], report: Report | None = None) -> Generator[AnyBlock]:
         """The blocks of some tasks, in their order: played, or saved already.
