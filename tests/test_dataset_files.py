@@ -225,11 +225,14 @@ def test_games_of_more_players_have_no_exact_values(tmp_path):
 # ---- the command ---------------------------------------------------------------------------------
 def test_the_command_makes_a_dataset(tmp_path):
     words = ["--agent", "easy", "--agent", "random", "--games", 3, "--rules", "micro"]
+    words += ["--set", "seat=1", "--set", "random=0.25", "--set", "view=text,json"]
     result = run("dataset", tmp_path / "d", *words, "--json")
     assert result.exit_code == 0, result.stderr
     told = json.loads(result.stdout)
     assert told["rows"]["games"] == 3
     assert told["options"]["agents"] == ["easy", "random"]
+    kept = [told["options"][name] for name in ("seats", "random", "views")]
+    assert kept == [[1], 0.25, ["text", "json"]]
     assert json.loads((tmp_path / "d" / "dataset.json").read_text()).items() <= told.items()
     again = told["command"].split()[1:]
     assert run(*again, tmp_path / "again").exit_code == 0
@@ -293,6 +296,8 @@ def test_ctrl_c_saves_finished_blocks_and_says_how_to_continue(tmp_path, monkeyp
         (["d", "--agent", "pro", "--set", "colour=red"], "--set 'colour=red'"),
         (["d", "--agent", "pro", "--set", "exact=maybe"], "--set exact 'maybe'"),
         (["d", "--agent", "pro", "--set", "random=x"], "--set random 'x'"),
+        (["d", "--agent", "pro", "--set", "seat=x"], "--set 'x'"),
+        (["d", "--agent", "pro", "--set", "seat=7"], "seat 7"),
         (["d", "--agent", "pro", "--set", "random=2"], "random 2"),
         (["d", "--agent", "pro", "--set", "view=,"], "--set ','"),
         (["d", "--resume", "--set", "id=x"], "--set --resume"),

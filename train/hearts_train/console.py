@@ -100,6 +100,7 @@ MOVED = {
     "dataset --random": "--set random=",
     "dataset --view": "--set view=",
     "dataset --id": "--set id=",
+    "dataset --seat": "--set seat=",
     "dataset --exact": "--set exact=true",
     "dataset --no-exact": "--set exact=false",
     **{

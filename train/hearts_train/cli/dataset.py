@@ -21,7 +21,7 @@ from hearts_train.cli.options import (
 )
 from hearts_train.console import Mistake
 
-_SETTLED = ("agent", "games", "rules", "seed", "format", "settings", "seat")
+_SETTLED = ("agent", "games", "rules", "seed", "format", "settings")
 
 
 @app.command(
@@ -50,12 +50,9 @@ def dataset(
             metavar="KEY=VALUE",
             help="What is recorded: observation, dtype, action_mask, reward (as in the "
             "environments); view=text,json (form of the decisions); exact=true|false (each card's "
-            "value); random=0.1 (share of actions drawn at random); id (Minari's name).",
+            "value); random=0.1 (share of actions drawn at random); "
+            "seat=0,1 (only these seats); id (Minari's name).",
         ),
-    ] = None,
-    seat: Annotated[
-        list[int] | None,
-        typer.Option("--seat", help="Record this seat only; more than once: these."),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue the unfinished dataset in the folder.")
@@ -82,7 +79,6 @@ def dataset(
             games,
             seed=seed,
             formats=names_in(format, "--format"),
-            seats=seat,
             **recorded(settings or []),
         )
         check_libraries(options.formats)

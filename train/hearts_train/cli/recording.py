@@ -10,7 +10,7 @@ from typing import Any
 from hearts_agents.spec import AgentSpec
 from hearts_env import Rules
 from hearts_train import console
-from hearts_train.cli.options import names_in
+from hearts_train.cli.options import names_in, numbers_in
 from hearts_train.console import Mistake
 from hearts_train.data.folder import (
     SHEET,
@@ -80,8 +80,8 @@ def _print_facts(folder: Path, facts: dict[str, Any], as_json: str, *, interrupt
     console.print_json({"folder": str(folder), **facts, "interrupted": interrupted}, as_json)
 
 
-_NAMES = {"view": "views", "id": "dataset_id"}
-_KEYS = ("action_mask", "dtype", "exact", "id", "observation", "random", "reward", "view")
+_NAMES = {"view": "views", "id": "dataset_id", "seat": "seats"}
+_KEYS = ("action_mask", "dtype", "exact", "id", "observation", "random", "reward", "seat", "view")
 
 
 def recorded(settings: Sequence[str]) -> dict[str, Any]:
@@ -95,6 +95,8 @@ def recorded(settings: Sequence[str]) -> dict[str, Any]:
         value: Any = text
         if key == "view":
             value = names_in(text, "--set")
+        elif key == "seat":
+            value = numbers_in(text, "--set")
         elif key == "exact":
             if text not in ("true", "false"):
                 raise Mistake(f"--set: exact={text!r} is unknown; choose true or false")

@@ -55,7 +55,7 @@ def runs(
         ),
     ] = None,
     x: Annotated[
-        str, typer.Option("--x", metavar="decisions|minutes", help="Against what.")
+        str, typer.Option("--x", metavar="decisions|minutes", help="What to draw it against.")
     ] = "decisions",
     by: Annotated[
         list[str] | None,

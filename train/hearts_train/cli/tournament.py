@@ -75,10 +75,12 @@ def tournament(
     time_limit: TimeLimit = None,
     until: Annotated[
         float | None,
-        typer.Option("--until", metavar="POINTS", help="Until all intervals are +- this at most."),
+        typer.Option(
+            "--until", metavar="POINTS", help="Play until every interval is at most +- this."
+        ),
     ] = None,
     minutes: Annotated[
-        float | None, typer.Option("--minutes", help="Stop each game after this many.")
+        float | None, typer.Option("--minutes", help="Stop each game after so many minutes.")
     ] = None,
     only: Annotated[
         str | None,

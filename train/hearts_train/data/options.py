@@ -165,10 +165,10 @@ class DatasetOptions:
             settings |= {"view": ",".join(self.views), "exact": str(self.exact).lower()}
         if self.random:
             settings["random"] = f"{self.random:g}"
+        if len(self.seats) < self.rules.players:
+            settings["seat"] = ",".join(map(str, self.seats))
         for name, value in settings.items():
             words += ["--set", f"{name}={value}"]
-        if len(self.seats) < self.rules.players:
-            words += [word for seat in self.seats for word in ("--seat", str(seat))]
         return words
 
 
