@@ -253,7 +253,11 @@ def launch(command: Command, path: Path) -> subprocess.Popen[str]:
 def ready(process: subprocess.Popen[str]) -> subprocess.Popen[str]:
     """Wait until it has loaded everything, and is about to look at its files."""
     assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n", process.communicate()[1]
+    line = b""
+    # Byte by byte: what a buffer reads beyond the line, communicate() would lose.
+    while not line.endswith(b"\n") and (byte := os.read(process.stdout.fileno(), 1)):
+        line += byte
+    assert line == b"ready\n", process.communicate()[1]
     return process
 
 
