@@ -78,11 +78,11 @@ def read_benchmark(path: str | os.PathLike[str]) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise HeartsError(
             f"verify: {name} is not JSON, or is cut short; give a file that hearts benchmark "
-            "--save has written"
+            "--json has written"
         ) from None
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise HeartsError(
-            f"verify: {name} is not a result of hearts benchmark; give a file that its --save has "
+            f"verify: {name} is not a result of hearts benchmark; give a file that its --json has "
             "written"
         )
     if record.get("version") != VERSION:
@@ -98,7 +98,7 @@ def read_benchmark(path: str | os.PathLike[str]) -> dict[str, Any]:
     if not is_whole:
         raise HeartsError(
             f"verify: {name} was edited or damaged: its sha256 is not that of its result; "
-            "get it again, or play it again with hearts benchmark --save"
+            "get it again, or play it again with hearts benchmark --json"
         )
     _check_fields(name, result)
     return record
@@ -112,14 +112,14 @@ def _check_fields(name: str, result: Any) -> None:
         if not isinstance(value, kind) or isinstance(value, bool):
             raise HeartsError(
                 f"verify: {field} in {name} is {quoted(value)}; give a file that hearts benchmark "
-                "--save has written",
+                "--json has written",
                 value=value,
             )
     agent = fields["agent"]
     if not {"name", "spec", "kind", "options", "digest"} <= agent.keys():
         raise HeartsError(
             f"verify: agent in {name} is {quoted(agent)}; give a file that hearts benchmark "
-            "--save has written",
+            "--json has written",
             value=agent,
         )
 
