@@ -28,7 +28,7 @@ from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_env import Rules
 from hearts_env.solve.equilibrium import Solver
 from hearts_env.support.tensors import read_tensors
-from hearts_train.data.folder import UNFINISHED, is_unfinished
+from hearts_train.data.folder import FACTS, UNFINISHED, is_unfinished
 from hearts_train.learn import runs
 from hearts_train.measure.league import add
 from hearts_train.measure.league_file import read_folder
@@ -45,7 +45,13 @@ HITS = 6
 """A run is hit so often at most."""
 LATEST = 0.9
 """A hit comes in this share of the time that an undisturbed run takes."""
-REFUSALS = ("in use by process", "already exists", "is already there", "a finished dataset")
+REFUSALS = (
+    "in use by process",
+    "already exists",
+    "is already there",
+    "is not empty",
+    "a finished dataset",
+)
 """Why a second process at the same work ends."""
 
 
@@ -60,6 +66,7 @@ class Command:
         check: Read all files that must be whole after a kill; returns how many.
         code: The program, which prints "ready" once it has loaded everything.
         is_repeatable: Whether finished work can be resumed, which gives the same result.
+        is_done: Whether the work at a path is finished, although its process was hit.
     """
 
     words: Callable[[Path], Sequence[str]]
@@ -71,6 +78,7 @@ print("ready", flush=True)
 main()
 """
     is_repeatable: bool = True
+    is_done: Callable[[Path], bool] = lambda _: False
 
 
 def check_lines(path: Path) -> int:
@@ -213,7 +221,13 @@ COMMANDS = {
     "compare": saving("compare easy standard --rules mini --margins -0.02,0.02"),
     "tournament": saving("tournament easy standard pro --rules mini --deals 5000 --seed 5"),
     "tournament --folder": Command(league_words, league_result, check_league),
-    "dataset": Command(dataset_words, dataset_result, check_dataset, is_repeatable=False),
+    "dataset": Command(
+        dataset_words,
+        dataset_result,
+        check_dataset,
+        is_repeatable=False,
+        is_done=lambda folder: (folder / FACTS).exists() and not is_unfinished(folder),
+    ),
 }
 
 
@@ -295,6 +309,8 @@ def kill(name: str, kills: int, seed: int) -> Count:
                 count.kills += 1
                 count.by_signal[hit] = count.by_signal.get(hit, 0) + 1
                 count.files += command.check(path)
+                if is_over := command.is_done(path):
+                    break
             if command.is_repeatable or not is_over:
                 output = end_by_two(command, path, count)
             assert command.result(path, output) == expected

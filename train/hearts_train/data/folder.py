@@ -197,6 +197,10 @@ def make_dataset(
             _play(work, blocks, executor, tell)
         with shown("writing") as tell:
             facts = _write(folder, blocks, tell)
+        # The index goes last: whoever is killed before that resumes, and leaves nothing behind.
+        for path in index.parent.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)
         shutil.rmtree(index.parent)
     return Dataset(folder, facts)
 
@@ -250,7 +254,9 @@ def _check_free(folder: Path) -> None:
         )
     # A folder UNFINISHED without an index is of a process that was killed at its first moment.
     if kind == "folder" and any(path.name != UNFINISHED for path in folder.iterdir()):
-        raise HeartsError(f"folder: {str(folder)!r} is not empty; name a new folder")
+        is_done = kind_of(folder / FACTS) == "file"
+        held = "holds a finished dataset" if is_done else "is not empty"
+        raise HeartsError(f"folder: {str(folder)!r} {held}; name a new folder")
 
 
 # ---- blocks --------------------------------------------------------------------------------------
