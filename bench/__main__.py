@@ -50,8 +50,8 @@ def speed(
     from bench.speed import draw, left_out, run_bench, tables, to_json
 
     check_plot(plot)
-    with console.progress("bench") as tell:
-        results = run_bench(quick=quick, with_peers=peers, progress=tell)
+    with console.progress("bench") as report:
+        results = run_bench(quick=quick, with_peers=peers, progress=report)
     for title, columns, rows in tables(results):
         console.print_table(title, columns, rows, to_stderr=console.is_stdout(as_json))
     if missing := left_out(results):
@@ -92,8 +92,8 @@ def complexity(
         names = ["two_player" if players == 2 else "party"]
     texts = [str(rules_of(name, players)) for name in names] or all_rules()
     work = Measurement(lines=lines, positions=positions, pro_deals=pro_deals, seed=seed)
-    with console.progress("complexity") as tell:
-        found = complexities(texts, tell, measurement=work, workers=workers, backend=backend)
+    with console.progress("complexity") as report:
+        found = complexities(texts, report, measurement=work, workers=workers, backend=backend)
     title = "how large the games are; choices, branching, forced: random play / pro"
     console.print_table(title, COLUMNS, rows(found), to_stderr=console.is_stdout(as_json))
     records = with_origin([one.to_json() for one in found], seed)
@@ -125,7 +125,7 @@ def calibrate(
 
     check_plot(plot)
     models = names_in(model, "--model")
-    with console.progress(f"{agent} against itself") as tell:
+    with console.progress(f"{agent} against itself") as report:
         results = measure(
             agent,
             models,
@@ -133,7 +133,7 @@ def calibrate(
             deals=deals,
             epsilon=epsilon,
             seed=seed,
-            progress=tell,
+            progress=report,
         )
     stopped = " (stopped early)" * results[0].interrupted
     title = (

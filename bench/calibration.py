@@ -19,7 +19,7 @@ from hearts_env.solve.beliefs import belief, check_two_players, hidden_hands
 from hearts_env.support.progress import Progress
 from hearts_train.measure.intervals import Z95
 from hearts_train.measure.pictures import literal, save_figure, short_names, styles, wrapped
-from hearts_train.measure.shown import format_interval
+from hearts_train.measure.result_table import format_interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

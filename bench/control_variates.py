@@ -49,7 +49,7 @@ from hearts_env.views.view import PlayerView
 from hearts_train.measure.contest import Contest, check_deals
 from hearts_train.measure.duel import Duel
 from hearts_train.measure.intervals import finite_values
-from hearts_train.measure.participants import Entrant
+from hearts_train.measure.participants import AgentLike
 
 
 class Plays(NamedTuple):
@@ -69,7 +69,7 @@ class Plays(NamedTuple):
 
 
 def play_pairs(
-    agent: Entrant, opponent: Entrant, rules: Rules | str, deals: int, seed: int = 0
+    agent: AgentLike, opponent: AgentLike, rules: Rules | str, deals: int, seed: int = 0
 ) -> Plays:
     """Play duplicate deals of two players, and keep the games: those of an evaluation's block.
 

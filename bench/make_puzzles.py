@@ -84,10 +84,10 @@ def main() -> None:
     given = parser.parse_args()
     search = Search()
     kept: dict[int, list[Puzzle]] = {level: [] for level in range(1, LEVELS + 1)}
-    with progress("puzzles") as tell:
+    with progress("puzzles") as report:
         for seed in itertools.count():
             wanted = {level for level, ones in kept.items() if len(ones) < given.each}
-            tell(sum(map(len, kept.values())), LEVELS * given.each)
+            report(sum(map(len, kept.values())), LEVELS * given.each)
             if not wanted:
                 break
             one = search.in_deal(seed, wanted)

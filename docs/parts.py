@@ -36,10 +36,10 @@ from hearts_train.cli import league_tables
 from hearts_train.measure.equity import MatchEquity
 from hearts_train.measure.exploit import TRAINED
 from hearts_train.measure.field import read_field
-from hearts_train.measure.league_file import is_begun, read_folder
+from hearts_train.measure.league_file import is_league, read_folder
 from hearts_train.measure.league_table import tables as tables_of
 from hearts_train.measure.protocol import SPLITS, TRACKS
-from hearts_train.measure.shown import (
+from hearts_train.measure.result_table import (
     format_interval,  # noqa: F401  templates in the pages use it
     format_margin,
 )
@@ -545,7 +545,7 @@ def match_chances(preset: str, step: str) -> str:
 @functools.cache
 def leagues(folder: Path) -> dict[str, dict[str, Any]]:
     """The tables of the league in a folder, by game; empty without one."""
-    if not is_begun(folder):
+    if not is_league(folder):
         return {}
     return {record["result"]["game"]: record for record in tables_of(read_folder(folder))}
 

@@ -33,7 +33,7 @@ from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.field import missing, read_field
 from hearts_train.measure.participants import Participant
 from hearts_train.measure.protocol import NEWEST, SPLITS, TRACKS, VERSIONS
-from hearts_train.measure.shown import format_margin
+from hearts_train.measure.result_table import format_margin
 from tests.refusals import mistake, refused
 
 LEADS_LOW = """

@@ -300,7 +300,7 @@ def test_puzzles_are_solved_in_a_browser(browser: sync_api.Browser, address: str
     page.on("pageerror", lambda error: faults.append(str(error)))
     page.goto(f"{address}/puzzles#17")
     page.wait_for_selector(".pick")
-    one = puzzles.told(17)
+    one = puzzles.puzzle_json(17)
     assert [p.get_attribute("data-card") for p in page.locator(".pick").all()] == one["legal"]
     assert page.locator(".worth").count() == 0
     assert page.get_by_label("a closed card").count() == one["others"]
@@ -317,7 +317,7 @@ def test_puzzles_are_solved_in_a_browser(browser: sync_api.Browser, address: str
     page.keyboard.press("Enter")  # the button for the next one has the focus
     page.wait_for_function("() => location.hash === '#18'")
     page.wait_for_selector(".unjudged")
-    page.locator(f".pick[data-card='{puzzles.told(18)['best']}']").focus()
+    page.locator(f".pick[data-card='{puzzles.puzzle_json(18)['best']}']").focus()
     page.keyboard.press("Enter")
     assert "Right" in page.locator(".verdict").inner_text()
     page.reload()

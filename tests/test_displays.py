@@ -8,7 +8,7 @@ from hearts_env import Game, Rules
 from hearts_env.views.picture import picture_of, picture_of_view
 from hearts_train.measure.analysis import analyse
 from hearts_train.measure.evaluation import evaluate
-from hearts_train.measure.shown import Shown
+from hearts_train.measure.result_table import ResultTable
 from hearts_train.measure.tournament import tournament
 from tests.lockstep import QUICK
 from tests.slow import few
@@ -38,11 +38,11 @@ def cells(html: str) -> list[list[str]]:
 
 
 def test_a_table_is_html_with_everything_escaped() -> None:
-    table = Shown("a <b> & c", ["x<y", "z"], [["<script>", "1 & 2"], ["", "ü"]])
+    table = ResultTable("a <b> & c", ["x<y", "z"], [["<script>", "1 & 2"], ["", "ü"]])
     assert "<script>" not in table.to_html()
     assert cells(table.to_html()) == [["x<y", "z"], ["<script>", "1 & 2"], ["", "ü"]]
     assert "<caption>a &lt;b&gt; &amp; c</caption>" in table.to_html()
-    assert "caption" not in Shown("", ["x"], []).to_html()
+    assert "caption" not in ResultTable("", ["x"], []).to_html()
 
 
 def test_an_evaluation_shows_its_margin() -> None:

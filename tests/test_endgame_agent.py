@@ -14,7 +14,7 @@ from hearts_agents.champion import weights_of
 from hearts_agents.endgame_agent import EndgameAgent
 from hearts_agents.models.network import load_agent
 from hearts_env import BatchGame, BatchView, Game, HeartsError, Rules
-from hearts_env.solve.best_response import asked_chances, best_response, exploit
+from hearts_env.solve.best_response import action_probs_in, best_response, exploit
 from hearts_env.solve.endgame import Endgame, SafeSolver
 from hearts_env.solve.equilibrium import solve
 from tests.refusals import refused
@@ -41,7 +41,7 @@ def test_no_hand_of_the_other_wins_more_than_it_would_have_won_by_leaving(player
     agent.greedy = False
     for seed in range(2):
         end = Endgame(late(seed), (agent.action_probs, agent.action_probs), epsilon=0.01)
-        before = asked_chances(end, player, agent.action_probs)
+        before = action_probs_in(end, player, agent.action_probs)
         left = hand_values(end, 1 - player, before)
         solver = SafeSolver(end, player, before, guessed=0.0)
         for _ in range(400):
@@ -67,7 +67,7 @@ def test_a_wrong_range_costs_who_only_guesses() -> None:
     agent = policy("mini", seed=3)
     agent.greedy = False
     end = Endgame(late(1), (None, agent.action_probs))
-    before = asked_chances(end, 0, agent.action_probs)
+    before = action_probs_in(end, 0, agent.action_probs)
     left, found = hand_values(end, 1, before), {}
     for guessed in (0.0, 1.0):
         solver = SafeSolver(end, 0, before, guessed=guessed)

@@ -16,18 +16,18 @@ from hearts_env.batch.views import BatchView
 from hearts_env.solve import solve_worlds
 from hearts_train.cli.app import app
 from hearts_train.web.puzzles import (
-    ASKED,
     FILE,
     GAP,
     LEGAL,
     MISSING,
+    PLAYERS,
     Judge,
     cards_in,
     listed,
     puzzle,
+    puzzle_json,
     puzzles,
     read_puzzles,
-    told,
 )
 from tests.refusals import refused
 
@@ -56,11 +56,11 @@ def test_each_of_the_300_is_one() -> None:
         views.append(view)
     batch = BatchView.of(views)
     best = np.array([view.rules.index[one.best] for view, one in zip(views, found, strict=True)])
-    missed = {name: make_agent(name, seed=7).act_batch(batch) != best for name in ASKED}
+    missed = {name: make_agent(name, seed=7).act_batch(batch) != best for name in PLAYERS}
     assert missed["standard"].all()
     assert missed["pro"].all()
     for number, one in enumerate(found):
-        assert set(one.missed) == {name for name in ASKED if missed[name][number]}
+        assert set(one.missed) == {name for name in PLAYERS if missed[name][number]}
         aware = missed["standard_trump"][number] and missed["pro_trump"][number]
         assert one.level == (3 if missed["champion"][number] else 2 if aware else 1)
 
@@ -114,7 +114,7 @@ def test_the_judge_goes_by_the_worlds_and_by_what_others_play() -> None:
 
 def test_a_puzzle_is_told_as_its_player_sees_it() -> None:
     one = puzzle(17)
-    shown = json.loads(json.dumps(told(17)))
+    shown = json.loads(json.dumps(puzzle_json(17)))
     game = one.game()
     view = game.view(game.player)
     assert shown["hand"] == list(view.hand)
@@ -134,7 +134,7 @@ def test_a_puzzle_is_told_as_its_player_sees_it() -> None:
 @pytest.mark.slow
 def test_at_the_terminal() -> None:
     one = puzzle(5)
-    wrong = next(card for card in told(5)["legal"] if card != one.best)
+    wrong = next(card for card in puzzle_json(5)["legal"] if card != one.best)
     solved = CliRunner().invoke(app, ["puzzle", "5"], input=f"{one.best.lower()}\n")
     assert solved.exit_code == 0, solved.output
     assert "Right" in solved.output

@@ -16,10 +16,10 @@ from hearts_env import Game, HeartsError, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.game.notation import Record
 from hearts_train.session.table import Refusal
-from hearts_train.web import helping, puzzles, review_routes
+from hearts_train.web import puzzles, review_routes, table_help
 from hearts_train.web.players import Unwanted, Workers, check_wanted, in_parts
 from hearts_train.web.review import is_exact, position, review
-from hearts_train.web.review_routes import LINES, Desk
+from hearts_train.web.review_routes import LINES, ReviewQueue
 from tests.web import LIMIT
 from tests.web_browser import browsing
 from tests.web_browser import client as client
@@ -68,59 +68,63 @@ def run(work: Coroutine[Any, Any, Result]) -> Result:
     return asyncio.run(asyncio.wait_for(work, LIMIT))
 
 
-def begin(desk: Desk, address: str, work: Any) -> asyncio.Task[bytes]:
-    return desk.begin(address, work, {}, lambda _done, _total: None)
+def begin(reviews: ReviewQueue, address: str, work: Any) -> asyncio.Task[bytes]:
+    return reviews.begin(address, work, {}, lambda _done, _total: None)
 
 
 # ---- the desk ------------------------------------------------------------------------------------
 def test_a_deal_that_takes_too_long_is_given_up():
     async def play() -> None:
-        desk, heavy = Desk(patience=0.01), Heavy()
+        reviews, heavy = ReviewQueue(patience=0.01), Heavy()
         with pytest.raises(Refusal) as refused:
-            await begin(desk, "a", heavy)
+            await begin(reviews, "a", heavy)
         assert refused.value.code == "too_long"
         await until(heavy.over.is_set)  # its thread does something else
-        assert desk.num_waiting == 0
+        assert reviews.num_waiting == 0
 
     run(play())
 
 
 def test_one_address_keeps_nobody_else_waiting():
     async def play() -> None:
-        desk, first, second = Desk(), Heavy(), Heavy()
-        tasks = [begin(desk, "a", first), begin(desk, "a", second), begin(desk, "a", quick)]
+        reviews, first, second = ReviewQueue(), Heavy(), Heavy()
+        tasks = [
+            begin(reviews, "a", first),
+            begin(reviews, "a", second),
+            begin(reviews, "a", quick),
+        ]
         await until(first.begun.is_set)
-        assert await begin(desk, "b", quick) == b'"done"'
+        assert await begin(reviews, "b", quick) == b'"done"'
         assert not second.begun.is_set()
         with pytest.raises(Refusal) as refused:
-            desk.check_room("a")
+            reviews.check_room("a")
         assert refused.value.code == "too_fast"
-        desk.check_room("b")
+        reviews.check_room("b")
         tasks[0].cancel()
         await until(first.over.is_set)
         await until(second.begun.is_set)
         assert not tasks[2].done()
         tasks[1].cancel()
         assert await tasks[2] == b'"done"'
-        assert desk.num_waiting == 0
-        desk.check_room("a")
+        assert reviews.num_waiting == 0
+        reviews.check_room("a")
 
     run(play())
 
 
 def test_many_addresses_are_asked_to_come_back():
     async def play() -> None:
-        desk = Desk(most=4)
+        reviews = ReviewQueue(most=4)
         for address in "abcd":
-            desk.check_room(address)
-            begin(desk, address, Heavy())
-            await until(lambda: desk.num_waiting == "abcd".index(address) + 1)  # noqa: B023
+            reviews.check_room(address)
+            begin(reviews, address, Heavy())
+            await until(lambda: reviews.num_waiting == "abcd".index(address) + 1)  # noqa: B023
         with pytest.raises(Refusal) as refused:
-            desk.check_room("e")
+            reviews.check_room("e")
         assert refused.value.code == "too_fast"
-        desk.stop()
-        await until(lambda: desk.num_waiting == 0)
-        desk.check_room("e")
+        reviews.stop()
+        await until(lambda: reviews.num_waiting == 0)
+        reviews.check_room("e")
 
     run(play())
 
@@ -138,11 +142,11 @@ def test_what_goes_wrong_is_told(error, code):
         raise error
 
     async def play() -> None:
-        desk = Desk()
+        reviews = ReviewQueue()
         with pytest.raises(Refusal) as refused:
-            await begin(desk, "a", fail)
+            await begin(reviews, "a", fail)
         assert refused.value.code == code
-        assert desk.num_waiting == 0
+        assert reviews.num_waiting == 0
 
     run(play())
 
@@ -182,7 +186,7 @@ def test_nothing_is_done_for_a_sender_that_has_left(accept, client, monkeypatch)
     body = json.dumps({"deal": text_of("micro")}).encode()
     run(post(client.app, body, accept, heavy.begun))
     assert heavy.over.wait(LIMIT)
-    assert client.app.state.desk.num_waiting == 0
+    assert client.app.state.reviews.num_waiting == 0
 
 
 @pytest.mark.parametrize("accept", ["*/*", LINES])
@@ -194,7 +198,7 @@ def test_whoever_waits_is_told_when_the_server_ends(accept, client, monkeypatch)
     async def play() -> list[Any]:
         asked = asyncio.create_task(post(client.app, body, accept, threading.Event()))
         await until(heavy.begun.is_set)
-        client.app.state.desk.stop()
+        client.app.state.reviews.stop()
         return await asked
 
     told = b"".join(message.get("body", b"") for message in run(play()))
@@ -276,7 +280,7 @@ def test_puzzles_are_those_of_the_package(client):
     listed = client.get("/api/puzzles").json()["puzzles"]
     assert [one["number"] for one in listed] == list(range(1, 301))
     told = client.get("/api/puzzles?number=300").json()
-    assert told == plain(puzzles.told(300))
+    assert told == plain(puzzles.puzzle_json(300))
     for number in ("0", "301", "x", "-1", "9" * 30):
         told = client.get("/api/puzzles", params={"number": number})
         assert told.status_code == 404
@@ -311,7 +315,7 @@ def test_a_deal_with_too_much_work_is_estimated():
 
 def test_odds_by_a_model_are_not_asked_of_too_many_worlds(client, monkeypatch):
     made: list[Any] = []
-    monkeypatch.setattr(helping, "belief", lambda *arguments, **_options: made.append(arguments))
+    monkeypatch.setattr(table_help, "belief", lambda *arguments, **_options: made.append(arguments))
     with browsing(client) as browser:
         told = browser.create("two_player removed=[] hand_size=10", "easy")
         while browser.state["turn"] != 0:
@@ -319,7 +323,7 @@ def test_odds_by_a_model_are_not_asked_of_too_many_worlds(client, monkeypatch):
         asked = {"type": "odds", "table": told["table"], "seq": browser.state["seq"]}
         assert browser.ask(**asked, model="standard")["code"] == "not_fit"
         plain = browser.ask(**asked)
-        assert plain["worlds"] > helping.MOST_WORLDS
+        assert plain["worlds"] > table_help.MOST_WORLDS
         assert not made
 
 

@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from hearts_agents import Agent, make_agent, register_agent
 from hearts_env import Game, HeartsError
 from hearts_train.session.folders import ServerFolder
-from hearts_train.web import helping, players
+from hearts_train.web import players, table_help
 from hearts_train.web.app import create_app
 from hearts_train.web.players import Players, Workers
 from tests.web import LIMIT, wait_until
@@ -59,7 +59,7 @@ def test_for_an_agent_that_misbehaves_a_card_is_played_and_all_are_told(kind, wo
         assert table["seats"][1]["name"] == "bad"
         browser.act() if browser.state["turn"] == 0 else None
         fault = browser.until("fault")
-        assert fault["text"] == f"bad {words}; its first legal card is played for it"
+        assert fault["text"] == f"bad {words}; its first legal card is played"
         assert browser.play_on()["scores"]
         Bad.go.set()
 
@@ -171,7 +171,7 @@ def test_a_slow_agent_stalls_no_other_table(tmp_path, caplog):
         assert first.ask(type="watch", table=slow)["turn"] == 1  # its table answers, too
         undone = first.ask(type="undo", table=slow, seq=first.state["seq"])
         go.set()
-        (host,) = (h for h in app.state.hall._hosts.values() if h.table.id == slow)
+        (host,) = (h for h in app.state.manager._live.values() if h.table.id == slow)
         wait_until(lambda: not host.is_busy)  # what it chose meanwhile has come, and is forgotten
         now = first.ask(type="watch", table=slow)
         assert (now["seq"], now["turn"]) == (undone["seq"], 0)
@@ -220,9 +220,9 @@ def test_a_hint_comes_from_an_outside_agent_that_has_seen_no_other_seat(copies):
     copies.clear()
     for seed in range(4):
         game = Game.deal("two_player", seed)
-        assert helping.hint_of(agent, game.view(game.player))["action"] in game.hand(game.player)
+        assert table_help.hint_of(agent, game.view(game.player))["action"] in game.hand(game.player)
     with pytest.raises(HeartsError):
-        helping.hint_of(agent, Game.deal("classic", 0).view(0))
+        table_help.hint_of(agent, Game.deal("classic", 0).view(0))
     assert len({seat for one in copies for seat in one.seats}) == 2
     assert [len(set(one.seats)) for one in copies] == [1] * 5
     assert all(one.closed.is_set() for one in copies)
@@ -246,7 +246,7 @@ def test_a_further_agent_is_listed_by_its_last_name_and_its_path_is_not_told(tmp
     listed = Players([f"{path}:Mine", "pro?worlds=5", "pro"])
     names = list(listed.listed)
     assert names == [*players.SHIPPED, "mine.py:Mine", "pro (2)"]
-    assert str(tmp_path) not in json.dumps(listed.told())
+    assert str(tmp_path) not in json.dumps(listed.to_json())
 
 
 def test_a_table_whose_agent_is_gone_says_so(tmp_path):

@@ -14,7 +14,7 @@ from hearts_env import Rules
 from hearts_train.web import messages
 from hearts_train.web.app import _games
 from hearts_train.web.hosting import Limits
-from tests.web import Guest, ask, hall, players
+from tests.web import Guest, ask, manager, players
 
 PAGE = (Path(__file__).parents[1] / "docs" / "serve.md").read_text(encoding="utf-8")
 REQUESTS, _, SENT = PAGE.partition("### Requests")[2].partition("### Answers")
@@ -42,7 +42,7 @@ def test_every_request_has_an_example_that_is_understood():
 
 async def play_everything(folder: Path) -> list[dict[str, Any]]:
     """What a person is sent in the course of deals in which everything happens."""
-    at, guest, sent = hall(folder, Limits(created=10_000)), Guest("a" * 32), []
+    at, guest, sent = manager(folder, Limits(created=10_000)), Guest("a" * 32), []
 
     async def send(**message: Any) -> None:
         sent.extend(await ask(at, guest, **message))
@@ -77,8 +77,8 @@ async def play_everything(folder: Path) -> list[dict[str, Any]]:
     while "event moon" not in {name_of(message) for message in sent}:
         await play('micro moon="choose"', until="event over")
     guest.send(messages.answer("pong", {}, None))
-    told = {"v": 1, "token": "", "agents": players().told(), "rules": _games()}
-    guest.send(messages.answer("welcome", {**told, "tables": at.told_tables(guest.owner)}, None))
+    told = {"v": 1, "token": "", "agents": players().to_json(), "rules": _games()}
+    guest.send(messages.answer("welcome", {**told, "tables": at.tables_json(guest.owner)}, None))
     sent.extend(guest.take())
     other = Guest("b" * 32)
     seats = [{"me": True}, {"open": True}]

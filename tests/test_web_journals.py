@@ -17,8 +17,8 @@ from hearts_train.session import folders
 from hearts_train.session.folders import ServerFolder, digest_of
 from hearts_train.session.table import Seat, Table
 from hearts_train.store import sealed, unsealed
-from hearts_train.web.messages import told_entry
-from tests.web import Guest, ask, began, follow, hall, told
+from hearts_train.web.messages import entry_message
+from tests.web import Guest, ask, began, follow, manager, told
 from tests.web_browser import browsing, serving
 
 NAME = "5" * 16
@@ -59,7 +59,7 @@ def opened(folder: Path, data: bytes) -> Table | None:
     for seat in (None, *range(table.rules.players)):
         json.loads(told(table, seat))
         for entry in table.log:
-            json.loads(told_entry(entry, table.id, seat))
+            json.loads(entry_message(entry, table.id, seat))
     return table
 
 
@@ -226,7 +226,7 @@ def test_who_has_one_damaged_table_keeps_the_others(damage, tmp_path, caplog):
 # ---- the list of somebody's tables ---------------------------------------------------------------
 def test_sitting_down_again_in_ones_own_seat_writes_nothing(tmp_path):
     async def play() -> None:
-        at, guest = hall(tmp_path), Guest("f" * 32)
+        at, guest = manager(tmp_path), Guest("f" * 32)
         seats = [{"me": True}, {"agent": "easy"}]
         table = (await ask(at, guest, type="create", rules="micro", seats=seats))[0]["table"]
         path = tmp_path / "people" / digest_of("f" * 32)
@@ -259,12 +259,12 @@ def test_a_table_that_the_disk_refuses_leaves_nothing_behind(tmp_path, monkeypat
         raise OSError(28, "No space left on device")
 
     with serving(tmp_path) as client, browsing(client) as browser:
-        before = client.app.state.hall.folder.num_tables
+        before = client.app.state.manager.folder.num_tables
         # The table's own file, and where that finds room, the list of the person's tables.
         for where, what in ((os, "fsync"), (folders, "write_whole")):
             with monkeypatch.context() as patched:
                 patched.setattr(where, what, refuse)
                 assert browser.create("micro", "easy")["code"] == "internal"
             assert list((tmp_path / "tables").iterdir()) == []
-        assert client.app.state.hall.folder.num_tables == before
+        assert client.app.state.manager.folder.num_tables == before
         assert browser.create("micro", "easy")["type"] == "table"

@@ -28,7 +28,7 @@ from hearts_env.seeds import secret_seed
 from hearts_train.session.folders import digest_of
 from hearts_train.web.hosting import Limits
 from hearts_train.web.messages import sight
-from tests.web import Guest, ask, hall, settle
+from tests.web import Guest, ask, manager, settle
 
 
 class Browser(Guest):
@@ -81,7 +81,7 @@ class People(RuleBasedStateMachine):
         self.loop = asyncio.new_event_loop()
         self.rules, self.is_match = Rules.from_text(self.rules_name), is_match
         self.number = 0
-        self.hall: Any = None
+        self.manager: Any = None
         self.start()
         n = self.rules.players
         self.tokens = [f"{p:032x}" for p in range(n + 1)]  # the last one only looks on
@@ -100,10 +100,10 @@ class People(RuleBasedStateMachine):
 
     def start(self) -> None:
         """A server begins, with what the last one left on disk."""
-        self.hall = self.run(self._made())
+        self.manager = self.run(self._made())
 
     async def _made(self) -> Any:
-        return hall(self.folder, Limits(live=3))
+        return manager(self.folder, Limits(live=3))
 
     def run(self, work: Any) -> Any:
         return self.loop.run_until_complete(work)
@@ -116,7 +116,7 @@ class People(RuleBasedStateMachine):
         assert not before
 
         async def send() -> None:
-            found = await ask(self.hall, window, **message)
+            found = await ask(self.manager, window, **message)
             window.sent = [json.dumps(message) for message in found]
 
         self.run(send())
@@ -125,7 +125,7 @@ class People(RuleBasedStateMachine):
     @property
     def table(self) -> Any:
         async def find() -> Any:
-            return self.hall.find(self.id).table
+            return self.manager.find(self.id).table
 
         return self.run(find())
 
@@ -244,8 +244,8 @@ class People(RuleBasedStateMachine):
             return
 
         async def go() -> None:
-            self.hall.find(self.id).forget(window)
-            await settle(self.hall)
+            self.manager.find(self.id).forget(window)
+            await settle(self.manager)
 
         self.run(go())
         if self.ended is not None and self.ready & self.here() and self.ready >= self.here():
@@ -293,7 +293,7 @@ class People(RuleBasedStateMachine):
     @rule()
     def kill(self) -> None:
         """The server is gone without a word; a new one begins, and the browsers come back."""
-        old = self.hall
+        old = self.manager
 
         async def end() -> None:
             old.close()
@@ -339,7 +339,7 @@ class People(RuleBasedStateMachine):
         if hasattr(self, "loop"):
 
             async def end() -> None:
-                self.hall.close()
+                self.manager.close()
                 await asyncio.sleep(0)
 
             self.run(end())
@@ -379,7 +379,7 @@ def test_in_any_order_everybody_sees_what_a_plain_match_says(people):
 
 def test_a_token_is_kept_as_its_digest_alone(tmp_path):
     async def play() -> None:
-        at = hall(tmp_path)
+        at = manager(tmp_path)
         guest = Guest("f" * 32)
         seats = [{"me": True}, {"agent": "easy"}]
         await ask(at, guest, type="create", rules="two_player", seats=seats)

@@ -237,7 +237,7 @@ def test_after_a_flood_it_takes_a_moment_to_be_let_in_again():
 
 
 def test_what_is_asked_of_the_interface_is_limited(tmp_path):
-    limits = Limits(asked=10, asked_rate=0.001)
+    limits = Limits(requests=10, request_rate=0.001)
     with serving(tmp_path, limits=limits) as client:
         found = [client.get("/api/rules") for _ in range(60)]
         assert [one.status_code for one in found] == [404] * 10 + [429] * 50
@@ -335,9 +335,9 @@ def test_tables_at_which_nobody_is_make_room_and_come_back(tmp_path):
             assert other.create("micro", "easy")["type"] == "table"
         with browsing(client, token) as browser:
             assert browser.ask(type="watch", table=table)["view"] == seen
-        hall = client.app.state.hall
-        wait_until(lambda: all(host.is_idle for host in hall._hosts.values()))
-        hall.sweep()
+        manager = client.app.state.manager
+        wait_until(lambda: all(one.is_idle for one in manager._live.values()))
+        manager.sweep()
         assert client.get("/healthz").json()["tables"] == 0
 
 

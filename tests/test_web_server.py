@@ -14,7 +14,7 @@ from starlette.routing import Route
 from hearts_env import Game
 from hearts_env.game.notation import parse_games
 from hearts_train.store import Store
-from hearts_train.web import assets, helping, players
+from hearts_train.web import assets, players, table_help
 from tests.web_browser import browsing, serving, take_turns
 from tests.web_browser import client as client
 
@@ -203,8 +203,10 @@ def test_a_card_sent_again_after_something_was_taken_back_gets_the_whole_table(c
 # ---- help ----------------------------------------------------------------------------------------
 def test_help_is_computed_from_the_view(client, monkeypatch):
     counted = []
-    original = helping.values_of
-    monkeypatch.setattr(helping, "values_of", lambda *args: (counted.append(1), original(*args))[1])
+    original = table_help.values_of
+    monkeypatch.setattr(
+        table_help, "values_of", lambda *args: (counted.append(1), original(*args))[1]
+    )
     with browsing(client) as browser:
         table = browser.create("two_player", "standard", seed=3)["table"]
         browser.act()

@@ -18,7 +18,7 @@ from hearts_env.solve import solve_worlds
 from hearts_env.solve.beliefs import belief, has_exact_worlds
 from hearts_train.session import table as session_table
 from hearts_train.session.table import Refusal, Seat, Table
-from hearts_train.web import helping, messages
+from hearts_train.web import messages, table_help
 from tests.reshuffle import reshuffled
 from tests.web import began, follow, players, table_of, told
 
@@ -48,20 +48,20 @@ def everything(game: Game, seat: int | None, folder: Path, *, helps: bool) -> li
     sent = [told(table, seat)]
     for action in game.actions:
         follow(table, [action])
-        sent += [messages.told_entry(entry, table.id, seat) for entry in table.log]
+        sent += [messages.entry_message(entry, table.id, seat) for entry in table.log]
         if len(table.game.actions) % 4:
             continue
         sent.append(told(table, seat))
         if not helps or seat is None:
             continue
         view = table.game.view(seat)
-        sent.append(json.dumps(helping.odds_of(view)))
+        sent.append(json.dumps(table_help.odds_of(view)))
         if table.turn == seat and view.phase == "play":
             weigher = listed["pimc" if has_exact_worlds(view.rules) else "pro"]
-            sent.append(json.dumps(helping.values_of(weigher, view)))
-            sent.append(json.dumps(helping.hint_of(weigher, view)))
+            sent.append(json.dumps(table_help.values_of(weigher, view)))
+            sent.append(json.dumps(table_help.hint_of(weigher, view)))
             if has_exact_worlds(view.rules):
-                sent.append(json.dumps(helping.odds_by(listed["standard"], view)))
+                sent.append(json.dumps(table_help.odds_by(listed["standard"], view)))
     return sent
 
 
@@ -133,10 +133,10 @@ def test_what_was_received_is_told_to_the_receiver_alone(tmp_path):
     follow(table, game.actions[:12])
     (entry,) = [entry for entry in table.log if entry.kind == "received"]
     for seat in range(4):
-        assert json.loads(messages.told_entry(entry, "x", seat))["cards"] == list(
+        assert json.loads(messages.entry_message(entry, "x", seat))["cards"] == list(
             game.received(seat)
         )
-    assert "cards" not in json.loads(messages.told_entry(entry, "x", None))
+    assert "cards" not in json.loads(messages.entry_message(entry, "x", None))
 
 
 def test_the_cards_are_told_only_when_all_are_played(tmp_path):
@@ -362,7 +362,7 @@ def test_values_are_the_means_over_all_worlds():
     for seed in range(3):
         game = played("two_player", seed, 7 + 2 * seed)
         view = game.view(game.player)
-        told = helping.values_of(players().listed["pimc"], view)
+        told = table_help.values_of(players().listed["pimc"], view)
         _, margins = solve_worlds(view)
         assert told["worlds"] == view.num_worlds == len(margins)
         assert not told["sample"]
@@ -379,7 +379,7 @@ def test_odds_are_those_counted_over_the_worlds(rules):
     while not (game.phase == "play" and 1 < game.view(0).num_worlds < 3000):
         game.undo()
     view, seen = game.view(0), {}
-    told = helping.odds_of(view)
+    told = table_help.odds_of(view)
     worlds = list(view.worlds())
     for world in worlds:
         for owner, cards in enumerate(world):
@@ -397,7 +397,7 @@ def test_odds_are_those_counted_over_the_worlds(rules):
 def test_odds_by_a_model_are_its_belief():
     game = played("two_player", 8, 11)
     view = game.view(0)
-    told = helping.odds_by(players().listed["standard"], view)
+    told = table_help.odds_by(players().listed["standard"], view)
     found = belief(view, make_agent("standard", seed=0).action_probs, epsilon=0.1)
     for card in view.unseen:
         bit = 1 << view.rules.index[card]

@@ -13,8 +13,8 @@ from typing import Any
 from hearts_env import Game, Match, Rules
 from hearts_train.session.folders import ServerFolder, digest_of
 from hearts_train.session.table import Seat, Table
-from hearts_train.web.hosting import Hall, Limits
-from hearts_train.web.messages import parse, told_table
+from hearts_train.web.hosting import Limits, TableManager
+from hearts_train.web.messages import parse, table_message
 from hearts_train.web.players import Players
 
 LIMIT = 300.0
@@ -27,9 +27,9 @@ def players(*more: str) -> Players:
     return Players(more, patience=LIMIT)
 
 
-def hall(folder: Path, limits: Limits | None = None, *more: str) -> Hall:
+def manager(folder: Path, limits: Limits | None = None, *more: str) -> TableManager:
     """The tables of a folder, as a server that has just begun has them."""
-    return Hall(ServerFolder(folder), players(*more), limits or Limits())
+    return TableManager(ServerFolder(folder), players(*more), limits or Limits())
 
 
 class Guest:
@@ -49,14 +49,14 @@ class Guest:
         return messages
 
 
-async def settle(at: Hall) -> None:
+async def settle(at: TableManager) -> None:
     """Wait until nothing is under way at any table."""
     async with asyncio.timeout(LIMIT):
         while True:
             await asyncio.sleep(0)
-            if not any(host.is_busy for host in at._hosts.values()):
+            if not any(one.is_busy for one in at._live.values()):
                 await asyncio.sleep(0)
-                if not any(host.is_busy for host in at._hosts.values()):
+                if not any(one.is_busy for one in at._live.values()):
                     return
             await asyncio.sleep(0.001)
 
@@ -69,7 +69,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
         time.sleep(0.001)
 
 
-async def ask(at: Hall, guest: Guest, **message: Any) -> list[dict[str, Any]]:
+async def ask(at: TableManager, guest: Guest, **message: Any) -> list[dict[str, Any]]:
     """Send a message to a table and return what the guest is sent until all is done."""
     request = parse(json.dumps(message))
     if request.type == "create":
@@ -115,7 +115,7 @@ def table_of(game: Game, folder: Path, seat: int, *, is_match: bool = False) -> 
 
 def told(table: Table, seat: int | None, *, here: bool = True) -> str:
     """The whole table as a seat is sent it."""
-    return told_table(table, seat, [here] * 7, [False] * 7)
+    return table_message(table, seat, [here] * 7, [False] * 7)
 
 
 def follow(table: Table, actions: Sequence[int]) -> None:

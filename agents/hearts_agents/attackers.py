@@ -103,7 +103,7 @@ class Attacker(CachingAgent):
         self._forget()
 
     def _forget(self, policy: Policy | None = None) -> None:
-        self._policy = asked(self.model) if policy is None else policy
+        self._policy = as_policy(self.model) if policy is None else policy
         self._tracker = Tracker(self._policy, self.epsilon)
         self._responses: Responses | None = None
 
@@ -179,7 +179,7 @@ class Attacker(CachingAgent):
         return other
 
 
-def asked(agent: Agent, name: str = "") -> Policy:
+def as_policy(agent: Agent, name: str = "") -> Policy:
     """The policy of an agent that may be anybody's: whatever it does wrong is a ``HeartsError``.
 
     Args:

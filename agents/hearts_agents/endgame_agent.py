@@ -21,14 +21,14 @@ from typing import Any
 
 import numpy as np
 
-from hearts_agents.attackers import asked
+from hearts_agents.attackers import as_policy
 from hearts_agents.base import Actions, Agent, Probs, StochasticAgent, check_turn
 from hearts_agents.models.network import EncoderAgent, check_network
 from hearts_env import HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView
 from hearts_env.solve.beliefs import check_two_players, dealt_hands, past_plays
-from hearts_env.solve.best_response import Profile, asked_chances
+from hearts_env.solve.best_response import Profile, action_probs_in
 from hearts_env.solve.endgame import GUESSED, Endgame, SafeSolver, check_tricks_left
 from hearts_env.support.arguments import check_chance, check_number
 from hearts_env.support.arrays import Bools
@@ -136,9 +136,9 @@ class EndgameAgent(StochasticAgent):
         self.check_rules(views.rules)
         late = self._late(views)
         chances = np.empty((len(views), views.rules.num_actions))
-        for rows, told in ((~late, self.early.action_probs), (late, self._endings)):
+        for rows, answer in ((~late, self.early.action_probs), (late, self._endings)):
             if rows.any():
-                chances[rows] = told(views.subset(np.flatnonzero(rows)))
+                chances[rows] = answer(views.subset(np.flatnonzero(rows)))
         return chances
 
     def _late(self, views: BatchView) -> Bools:
@@ -186,9 +186,9 @@ class EndgameAgent(StochasticAgent):
         return found
 
     def _solve(self, root: PlayerView) -> Solution:
-        model, mine = asked(self._drawn), root.player
+        model, mine = as_policy(self._drawn), root.player
         end = Endgame(root, (model, model), epsilon=self.epsilon)
-        solver = SafeSolver(end, mine, asked_chances(end, mine, model), guessed=self.guessed)
+        solver = SafeSolver(end, mine, action_probs_in(end, mine, model), guessed=self.guessed)
         for _ in range(ITERATIONS):
             solver.step()
         return end, solver.chances()

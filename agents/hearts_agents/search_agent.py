@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hearts_agents.attackers import asked, played_by
+from hearts_agents.attackers import as_policy, played_by
 from hearts_agents.base import Actions, Agent, CachingAgent, check_rules
 from hearts_agents.models.network import EncoderAgent, check_network
 from hearts_env import HeartsError, Rules
@@ -109,12 +109,12 @@ class _Way:
         preferred, drawn = agent, agent
         if isinstance(agent, EncoderAgent):
             preferred, drawn = agent.with_greedy(True), agent.with_greedy(False)
-        self.preferred, self.chances = preferred, asked(drawn)
+        self.preferred, self.chances = preferred, as_policy(drawn)
         self.tracker = Tracker(self.chances, epsilon)
 
     def responses(self, own: Agent, rules: Rules, worth: Worth | None) -> Responses:
         """What cards earn against it, for a player who goes on by a policy of its own."""
-        return Responses(rules, asked(self.preferred), played_by(rules, own), worth=worth)
+        return Responses(rules, as_policy(self.preferred), played_by(rules, own), worth=worth)
 
 
 class SearchAgent(CachingAgent):

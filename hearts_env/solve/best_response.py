@@ -159,7 +159,7 @@ def policy_of(
     Raises:
         HeartsError: it has no policy there.
     """
-    ask = policy_asker(agent, _name(agent, name))
+    ask = probs_function(agent, _name(agent, name))
     total = sum(side.num_infosets for side in tree.sides)
     done, frozen = 0, False
 
@@ -173,10 +173,10 @@ def policy_of(
             progress(done, total)
         return table
 
-    return (asked_chances(tree, 0, policy), asked_chances(tree, 1, policy)), frozen
+    return (action_probs_in(tree, 0, policy), action_probs_in(tree, 1, policy)), frozen
 
 
-def asked_chances(tree: Tree, player: int, policy: Policy) -> Floats:
+def action_probs_in(tree: Tree, player: int, policy: Policy) -> Floats:
     """The chances of a policy's actions in all information sets of a player, one a sequence.
 
     Args:
@@ -195,7 +195,7 @@ def _name(agent: Any, name: str) -> str:
     return name or str(getattr(agent, "name", "") or type(agent).__name__)
 
 
-def policy_asker(agent: Any, name: str) -> Callable[[BatchView], Floats]:
+def probs_function(agent: Any, name: str) -> Callable[[BatchView], Floats]:
     """A function of many views to the agent's checked chances in them, as ``exploit`` asks it.
 
     Raises:

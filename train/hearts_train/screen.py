@@ -45,15 +45,15 @@ def note(text: str) -> None:
     print(text, file=screen(), flush=True)
 
 
-class Tell(Protocol):
+class Report(Protocol):
     """Updates what shows progress."""
 
-    def __call__(self, done: float, total: float, news: str = "") -> None:
-        """So much of all is done; `news` is shown beside it."""
+    def __call__(self, done: float, total: float, message: str = "") -> None:
+        """So much of all is done; `message` is shown beside it."""
 
 
 @contextlib.contextmanager
-def progress(label: str) -> Iterator[Tell]:
+def progress(label: str) -> Iterator[Report]:
     """Shows progress on standard error; yields a function of (done, total, news) that updates it.
 
     On a terminal it is a bar with the time left, elsewhere a line every few seconds.
@@ -82,20 +82,20 @@ def progress(label: str) -> Iterator[Tell]:
         TextColumn("{task.fields[news]}", markup=False),
     )
     with Progress(*columns, console=Console(file=screen()), transient=True) as bar:
-        task = bar.add_task(label, total=None, news="")
+        task = bar.add_task(label, total=None, message="")
 
-        def tell(done: float, total: float, news: str = "") -> None:
-            bar.update(task, completed=done, total=total, news=news)
+        def report(done: float, total: float, message: str = "") -> None:
+            bar.update(task, completed=done, total=total, message=message)
 
-        yield tell
+        yield report
 
 
-def _plain_progress(label: str) -> Tell:
+def _plain_progress(label: str) -> Report:
     from hearts_env.support import clock  # not needed for --help
 
     last, origin = clock.now(), (0.0, 0.0)
 
-    def report(done: float, total: float, news: str = "") -> None:
+    def report(done: float, total: float, message: str = "") -> None:
         nonlocal last, origin
         now = clock.now()
         if done > 0 and not origin[0]:  # the time before went into compilation
@@ -104,7 +104,7 @@ def _plain_progress(label: str) -> Tell:
             return
         last = now
         left = (now - origin[0]) * (total - done) / (done - origin[1])
-        more = f"; {news}" if news else ""
+        more = f"; {message}" if message else ""
         note(f"{label}: {done / total:.0%}, about {format_seconds(left)} left{more}")
 
     return report

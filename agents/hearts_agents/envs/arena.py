@@ -140,7 +140,7 @@ class Arena:
     def begin(self, rows: Ints) -> None:
         """Begin the next episode in each of `rows`, up to the learner's first decision."""
         self._read_pool()
-        begun, truncated = rows, self.truncated.copy()
+        dealt, truncated = rows, self.truncated.copy()
         self.returns[rows] = 0.0
         self.lengths[rows] = 0
         for _ in range(MAX_FORCED_DEALS):
@@ -166,7 +166,7 @@ class Arena:
             self._carry[rows] = 0.0
             ended = self._run(rows, self._carry)
             if not len(ended):
-                self.over[begun] = False
+                self.over[dealt] = False
                 self.truncated[:] = truncated  # matches that are passed over are marked too
                 return
             rows = ended  # only with skip_forced: an episode without a decision is passed over

@@ -116,7 +116,7 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         self.text_infos = given.text_infos
         self._no_result = no_result(self.rules, is_match=given.episode == "match")
         self._arrays = [key for key, v in self._no_result.items() if isinstance(v, np.ndarray)]
-        self._told: dict[str, Any] = {}  # what the infos of an episode under way are copied from
+        self._info: dict[str, Any] = {}  # what the infos of an episode under way are copied from
 
     @property
     def spec(self) -> EnvSpec | None:
@@ -190,13 +190,13 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
             for entry in self._cast
         ]
         names = [entry.name for place, entry in enumerate(self._cast) if place != seat]
-        told = {
+        info = {
             "seat": np.int64(seat),
             "seed": NOBODY,
             "opponent": ", ".join(names),
             **self._no_result,
         }
-        self._told = told if self.text_infos else without_texts(told)
+        self._info = info if self.text_infos else without_texts(info)
         self._is_over = False
         self._carry = self._play_on()
 
@@ -302,7 +302,7 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         array: Any = table.observe(table.possible_agents[self.seat])
         observation = self.form.join(array, mask)
         info: dict[str, Any] = {"action_mask": mask} if self.form.mask_in_info else {}
-        info |= self._told
+        info |= self._info
         if not self._is_over:
             for name in self._arrays:  # infos share none, as Gymnasium's checker wants it
                 info[name] = info[name].copy()

@@ -79,7 +79,7 @@ class HeartsSB3VecEnv(VecEnv):
         self._drawer = Drawer(self.rules, render_mode, render_for, render_scale, render_names)
         self._actions: Array | None = None
         self._infos: list[dict[str, Any]] = []
-        self._begun = False
+        self._is_reset = False
         self._start = time.time()
         super().__init__(
             self.arena.num_envs, self.arena.space, spaces.Discrete(self.rules.num_actions)
@@ -100,11 +100,11 @@ class HeartsSB3VecEnv(VecEnv):
         if any(self._options):
             raise HeartsError("options: a vector environment takes none; omit them")
         seeds = self._seeds
-        if self._begun and all(seed is None for seed in seeds):
+        if self._is_reset and all(seed is None for seed in seeds):
             self.arena.begin(np.arange(self.num_envs))
         else:
             self.arena.reset(env_seeds(seeds, self.num_envs, self._random))
-        self._begun = True
+        self._is_reset = True
         self._reset_seeds()
         self._reset_options()
         self._infos = self._first_infos(np.arange(self.num_envs))
@@ -122,7 +122,7 @@ class HeartsSB3VecEnv(VecEnv):
 
     def step_wait(self) -> tuple[Any, Array, Array, list[dict[str, Any]]]:
         """Play the actions: observations, rewards, dones, infos."""
-        if self._actions is None or not self._begun:
+        if self._actions is None or not self._is_reset:
             raise HeartsError("step: nothing to wait for; call reset and step_async first")
         actions, self._actions = self._actions, None
         rewards, done, finished = self.arena.step(actions)
@@ -157,7 +157,7 @@ class HeartsSB3VecEnv(VecEnv):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._make_scratch()
-        self._infos = self._first_infos(np.arange(self.num_envs)) if self._begun else []
+        self._infos = self._first_infos(np.arange(self.num_envs)) if self._is_reset else []
 
     def _add_masks(self, infos: list[dict[str, Any]]) -> None:
         """Add the masks that belong to the observations of now."""
@@ -201,7 +201,7 @@ class HeartsSB3VecEnv(VecEnv):
         Raises:
             HeartsError: if the episodes are matches, or none has begun.
         """
-        if not self._begun:
+        if not self._is_reset:
             raise HeartsError("state: there is none yet; call reset first")
         return self.arena.state() | {"seeding": generator_state(self._random)}
 
@@ -211,10 +211,10 @@ class HeartsSB3VecEnv(VecEnv):
         Raises:
             HeartsError: if `state` is of other environments; call ``reset`` then.
         """
-        self._begun = False
+        self._is_reset = False
         self.arena.restore(state)
         restore_generator(self._random, state.get("seeding", np.zeros(0, np.uint64)))
-        self._begun = True
+        self._is_reset = True
         self._reset_seeds()
         self._infos = self._first_infos(np.arange(self.num_envs))
         return self.arena.observe()
@@ -262,7 +262,7 @@ class HeartsSB3VecEnv(VecEnv):
         """A picture of the first environment alone; None for each without a render mode."""
         if self.render_mode is None:
             return [None] * self.num_envs
-        if not self._begun:
+        if not self._is_reset:
             raise HeartsError("render: there is no game yet; call reset first")
         batch, learner = self.arena.batch, int(self.arena.learner[0])
         frame = self._drawer.draw(batch.game(0), mover=learner)

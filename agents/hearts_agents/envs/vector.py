@@ -105,7 +105,7 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.metadata = {**type(self).metadata, "autoreset_mode": self._mode}
-        self._begun = False
+        self._is_reset = False
         self._names = objects(self.num_envs, "")  # of the opponents
         self._set: dict[str, list[Any]] = {}  # what users have set, one an environment
         self._make_scratch()
@@ -146,15 +146,15 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
             HeartsError: if the seed or an option is invalid; nothing has changed then.
         """
         rows = self._rows_of(options)
-        if rows is not None and self._begun:
+        if rows is not None and self._is_reset:
             self._reset_some(rows, seed)
-        elif seed is None and self._begun:
+        elif seed is None and self._is_reset:
             self.arena.begin(np.arange(self.num_envs))
         else:
             seeds = env_seeds(seed, self.num_envs, self.np_random)
             super().reset(seed=whole(seed))
             self.arena.reset(seeds)
-        self._begun = True
+        self._is_reset = True
         self._names = self.arena.opponents(np.arange(self.num_envs))
         return self.arena.observe(), self._infos()
 
@@ -186,13 +186,13 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
             )
         if not mask.any():
             raise HeartsError("options: reset_mask is False everywhere; set it where to reset")
-        if not self._begun and not mask.all():
+        if not self._is_reset and not mask.all():
             raise HeartsError("options: reset_mask at the first reset; leave it out")
         return np.flatnonzero(mask)
 
     def step(self, actions: Array) -> tuple[Observation, Array, Array, Array, dict[str, Any]]:
         """Play one action in each environment, and everything up to the next decision there."""
-        if not self._begun:
+        if not self._is_reset:
             raise gymnasium.error.ResetNeeded("call reset before the first step")
         stays = self._mode is not AutoresetMode.SAME_STEP
         waiting = np.flatnonzero(self.arena.over) if stays else _NONE
@@ -276,11 +276,11 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
         """`infos` of a step that has ended episodes, the next of which have not begun."""
         return self._with_texts(infos | self._facts(finished, infos), finished)
 
-    def _with_texts(self, told: dict[str, Any], finished: Finished) -> dict[str, Any]:
-        """`told` with the deals that have ended, where infos have texts."""
+    def _with_texts(self, info: dict[str, Any], finished: Finished) -> dict[str, Any]:
+        """`info` with the deals that have ended, where infos have texts."""
         if not self.arena.text_infos:
-            return told
-        deferred = DeferredDeal(told)
+            return info
+        deferred = DeferredDeal(info)
         deferred.write, deferred.subject = partial(_texts, self.num_envs), finished
         return deferred
 

@@ -50,7 +50,7 @@ from hearts_agents.spec import AgentSpec
 from hearts_agents.user_code import blamed, describe
 from hearts_env import HeartsError, Rules
 from hearts_env.batch.views import BatchView
-from hearts_env.solve.best_response import policy_asker
+from hearts_env.solve.best_response import probs_function
 from hearts_env.support.arrays import Array, Floats, Ints
 from hearts_env.support.files import kind_of
 
@@ -91,14 +91,14 @@ class Card:
 class _Process(LineProcess):
     """A process that makes one agent and answers messages."""
 
-    def __init__(self, name: str, entrant: AgentSpec | Agent, rules: Rules | None) -> None:
+    def __init__(self, name: str, agent: AgentSpec | Agent, rules: Rules | None) -> None:
         self._name = name
-        is_spec = isinstance(entrant, AgentSpec)
+        is_spec = isinstance(agent, AgentSpec)
         hello = line(
             "hello",
             name=name,
-            spec=entrant.to_json() if isinstance(entrant, AgentSpec) else None,
-            agent=None if is_spec else _pickled(name, entrant),
+            spec=agent.to_json() if isinstance(agent, AgentSpec) else None,
+            agent=None if is_spec else _pickled(name, agent),
             rules=None if rules is None else rules.to_dict(),
             path=[path or os.getcwd() for path in sys.path],
         )
@@ -143,7 +143,7 @@ def _pickled(name: str, agent: Any) -> str:
         return base64.b64encode(pickle.dumps(agent)).decode()
 
 
-class Enquiry(_Process):
+class AgentProbe(_Process):
     """A process that makes an agent to say what it is, and which rules it plays."""
 
     def __init__(self, name: str, spec: AgentSpec) -> None:
@@ -197,7 +197,7 @@ class Isolated:
     def __init__(
         self,
         name: str,
-        entrant: AgentSpec | Agent,
+        agent: AgentSpec | Agent,
         rules: Rules,
         seed: int,
         time_limit: float | None = None,
@@ -206,7 +206,7 @@ class Isolated:
 
         Args:
             name: of the agent, for messages.
-            entrant: what to make it from there; or the agent, which is sent and must be of a class
+            agent: what to make it from there; or the agent, which is sent and must be of a class
                 that can be imported there.
             rules: what it will play.
             seed: of its random numbers.
@@ -219,7 +219,7 @@ class Isolated:
         self._seconds = math.inf if time_limit is None else time_limit
         self._seed = seed
         self._is_ready = False
-        self._started = functools.partial(_Process, name, entrant, rules)
+        self._started = functools.partial(_Process, name, agent, rules)
         self._process: _Process | None = None
         self._renew()
 
@@ -257,8 +257,8 @@ class Isolated:
         try:
             reply = self._reply("act", "actions", views, 25 * size)
             given = _numbers(reply["actions"], "<i8")
-            told = {fault[0]: fault for fault in map(_fault, reply["faults"])}
-            faults = [told[row] for row in told if 0 <= row < size]
+            by_row = {fault[0]: fault for fault in map(_fault, reply["faults"])}
+            faults = [by_row[row] for row in by_row if 0 <= row < size]
         except ProgramError as error:
             self.close()
             faults = [(row, error.kind, str(error)) for row in range(size)]
@@ -316,10 +316,10 @@ class Isolated:
         return self._process.reply(due, self._seconds, most)
 
 
-def _fault(told: Any) -> Failure:
-    row, kind, text = told
+def _fault(item: Any) -> Failure:
+    row, kind, text = item
     if row.__class__ is not int or kind not in KINDS:
-        raise ValueError(f"{told!r} is no fault")
+        raise ValueError(f"{item!r} is no fault")
     return row, kind, str(text)
 
 
@@ -381,16 +381,16 @@ class _Served:
         return line("ready")
 
     def act(self, message: dict[str, Any]) -> bytes:
-        actions, faults = ask(self._player, self._views(message))
-        told = [
+        actions, found = ask(self._player, self._views(message))
+        faults = [
             [fault.row, fault.kind, fault.text if place < _MOST_TEXTS else ""]
-            for place, fault in enumerate(faults)
+            for place, fault in enumerate(found)
         ]
-        return line("actions", actions=_text(actions, "<i8"), faults=told)
+        return line("actions", actions=_text(actions, "<i8"), faults=faults)
 
     def policy(self, message: dict[str, Any]) -> bytes:
         views = self._views(message)  # to be read whatever follows
-        table = policy_asker(self._player, "the agent")(views)
+        table = probs_function(self._player, "the agent")(views)
         return line("policy", policy=_text(table, "<f8"))
 
     def card(self, message: dict[str, Any]) -> bytes:

@@ -92,7 +92,7 @@ class ExternalAgent(Agent):
         self._failures = 0
         self._running: dict[int, int] | None = None
         """The seats in the games that are not over, if whoever asks tells of them."""
-        self._news = b""  # said before the next message
+        self._unsent = b""  # said before the next message
 
     # -- as an agent ------------------------------------------------------------------------------
     def check_rules(self, rules: Rules) -> None:
@@ -156,7 +156,7 @@ class ExternalAgent(Agent):
         seats = [self._running.pop(game) for game in games]
         if self._is_said and not self._is_due and self._process is not None:
             own = [each[seat] for each, seat in zip(scores, seats, strict=True)]
-            self._news += line("over", games=[*games], own=own, scores=[[*s] for s in scores])
+            self._unsent += line("over", games=[*games], own=own, scores=[[*s] for s in scores])
             self._is_said = bool(self._running)
 
     def answers(
@@ -173,33 +173,33 @@ class ExternalAgent(Agent):
         """
         given: list[Any] = []
         failures: list[Failure] = []
-        asked: deque[int] = deque()  # the end of each message that is not answered
+        as_policy: deque[int] = deque()  # the end of each message that is not answered
         sent = 0
         while len(given) < len(views):
             first = len(given)
             try:
                 process = self._started(views.rules)
                 are_many = self.takes_many and self.batch > 1
-                while sent < len(views) and len(asked) <= (_AHEAD if are_many else _ALONE):
+                while sent < len(views) and len(as_policy) <= (_AHEAD if are_many else _ALONE):
                     end = min(sent + (self.batch if are_many else _ALONE), len(views))
-                    asked.extend([end] if are_many else range(sent + 1, end + 1))
+                    as_policy.extend([end] if are_many else range(sent + 1, end + 1))
                     part = views.subset(np.arange(sent, end))
                     named = None if games is None else games[sent:end]
                     self._send(process, part, named, are_many=are_many)
                     sent = end
-                given += self._answer(process, asked[0] - first)
-                asked.popleft()
+                given += self._answer(process, as_policy[0] - first)
+                as_policy.popleft()
                 self._failures = 0
             except ProgramError as error:
                 self._process = None  # it has been ended
                 self._failures += 1
                 size = self.batch if self.takes_many else 1
-                last = asked[0] if asked else min(first + size, len(views))
+                last = as_policy[0] if as_policy else min(first + size, len(views))
                 last = len(views) if self._is_given_up else last
                 kind = ILLEGAL if error.kind == REFUSED else error.kind
                 failures += [(row, kind, str(error)) for row in range(first, last)]
                 given += [None] * (last - first)
-                asked.clear()
+                as_policy.clear()
                 sent = last
             except BaseException:
                 self._process = None
@@ -220,7 +220,7 @@ class ExternalAgent(Agent):
         self._failures = 0
         if process is not None:
             last = line("over") if self._is_said else b""
-            process.close(self._news + last + line("bye"))
+            process.close(self._unsent + last + line("bye"))
             self.left_by_itself = process.left_by_itself
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -242,7 +242,7 @@ class ExternalAgent(Agent):
         if self._is_given_up:
             raise ProgramError(f"failed {self._failures} times in a row; it is not started again")
         self._rules, self._lines = rules, ViewLines(rules)
-        self._is_due, self._is_said, self._news = True, False, b""
+        self._is_due, self._is_said, self._unsent = True, False, b""
         process = LineProcess(self._words)
         hello = line(
             "hello",
@@ -285,9 +285,9 @@ class ExternalAgent(Agent):
         else:
             named = "" if games is None else f'"games":{dump([*games])},'
             text = f'{{"type":"acts",{named}"views":[{",".join(texts)}]}}\n'
-        news, self._news = self._news, b""
+        unsent, self._unsent = self._unsent, b""
         begin = self._beginning() if self._is_due else b""
-        process.send(news + begin + text.encode(), messages)
+        process.send(unsent + begin + text.encode(), messages)
 
     def _answer(self, process: LineProcess, size: int) -> list[Any]:
         """The actions that answer the first message that is not answered, about `size` views."""

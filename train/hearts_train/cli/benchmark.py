@@ -18,17 +18,17 @@ from hearts_train.measure.benchmark import benchmark, verdict, verify
 from hearts_train.measure.benchmark_file import encoded, read_benchmark
 from hearts_train.measure.contest import Saved
 from hearts_train.measure.duel import Example
-from hearts_train.measure.participants import Entrant, Participant
+from hearts_train.measure.participants import AgentLike, Participant
 from hearts_train.measure.pictures import short_names
 from hearts_train.measure.protocol import TRACKS, protocol_number
-from hearts_train.measure.shown import OF_BOTH, format_interval, format_margin, format_ms
+from hearts_train.measure.result_table import OF_BOTH, format_interval, format_margin, format_ms
 
 __all__ = [
     "arguments_of",
     "check",
     "play",
+    "report_verdict",
     "show",
-    "tell_verdict",
     "track_of",
     "write",
     "write_page",
@@ -51,7 +51,7 @@ def track_of(agent: str, *, isolate: bool) -> str:
 
 
 def play(
-    agent: Entrant, save: Path | None, resume: Path | None = None, **arguments: Any
+    agent: AgentLike, save: Path | None, resume: Path | None = None, **arguments: Any
 ) -> dict[str, Any]:
     """Play a benchmark; after a signal say how to continue."""
     try:
@@ -103,7 +103,7 @@ def write(record: dict[str, Any], target: str) -> None:
     console.note(f"written: {target}")
 
 
-def tell_verdict(path: Path, differing: list[str]) -> None:
+def report_verdict(path: Path, differing: list[str]) -> None:
     """Say whether a result holds; exit status 1 if it does not."""
     if not differing:
         console.note(f"{path}: holds; played again it is the same to the last digit")
@@ -122,8 +122,8 @@ def show(record: dict[str, Any], *, to_stderr: bool) -> None:
     agent = result["agent"]["name"]
     console.note(f"{short_names([agent])[agent]} {verdict(result)}")
     show_counted_faults(_faults(result), [Example(**one) for one in run["examples"]])
-    if told := exact_line(result):
-        console.note(told)
+    if exact := exact_line(result):
+        console.note(exact)
     if not run["within_budget"]:
         console.note(f"over its budget of {result['budget']} a card")
 

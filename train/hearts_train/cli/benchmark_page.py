@@ -16,7 +16,7 @@ from hearts_train.measure.analysis import analyse
 from hearts_train.measure.benchmark import verdict
 from hearts_train.measure.field import read_field
 from hearts_train.measure.pictures import short_names
-from hearts_train.measure.shown import OF_BOTH, format_interval, format_margin, format_ms
+from hearts_train.measure.result_table import OF_BOTH, format_interval, format_margin, format_ms
 
 _SHOWN = 3
 """So many of the worst deals against each opponent."""

@@ -40,9 +40,9 @@ def groups_of(agents: Sequence[str]) -> tuple[list[str], list[str]]:
     """
     if "vs" not in agents:
         if len(agents) != 2:
-            told = "none given" if not agents else f"{len(agents)} given"
+            count = "none given" if not agents else f"{len(agents)} given"
             raise Mistake(
-                f"agents: {told}; give two, as in: hearts compare runs/new runs/old; or two groups "
+                f"agents: {count}; give two, as in: hearts compare runs/new runs/old; or groups "
                 "of runs: hearts compare runs/a-* vs runs/b-*"
             )
         return [agents[0]], [agents[1]]
@@ -121,14 +121,14 @@ def show_groups(result: GroupComparison, *, to_stderr: bool) -> None:
     columns = ["run", *(short[name] for name in result.opponents)]
     console.print_table(title, columns, rows, to_stderr=to_stderr)
     chance, (low, high) = result.improvement
-    told = [
-        [f"{len(result.runs)} runs, interquartile mean", told_interval(*result.iqm)],
-        [f"{len(result.others)} others, interquartile mean", told_interval(*result.other_iqm)],
-        ["difference", told_interval(*result.difference)],
+    given = [
+        [f"{len(result.runs)} runs, interquartile mean", shown_interval(*result.iqm)],
+        [f"{len(result.others)} others, interquartile mean", shown_interval(*result.other_iqm)],
+        ["difference", shown_interval(*result.difference)],
         ["a run scores more than another", f"{chance:.0%} ({low:.0%} to {high:.0%})"],
     ]
     columns = ["over all runs", "95 % interval over runs"]
-    console.print_table("", columns, told, to_stderr=to_stderr)
+    console.print_table("", columns, given, to_stderr=to_stderr)
 
 
 def show_two(result: Comparison, *, verbose: bool, to_stderr: bool) -> None:
@@ -144,7 +144,7 @@ def show_two(result: Comparison, *, verbose: bool, to_stderr: bool) -> None:
         below, above = result.bounds
         rows = [
             ["accepted", verdict_of(result)],
-            ["margin, corrected for stopping early", told_interval(result.margin, result.ci95)],
+            ["margin, corrected for stopping early", shown_interval(result.margin, result.ci95)],
             ["log likelihood ratio", f"{result.llr:+.2f}, bounds {below:+.2f} and {above:+.2f}"],
             ["duplicate deals", f"{result.deals:,}"],
             ["a test of fixed size would need", f"{result.fixed_deals:,}{more}"],
@@ -158,7 +158,7 @@ def show_two(result: Comparison, *, verbose: bool, to_stderr: bool) -> None:
     show_counted_faults(counts, result.examples)
 
 
-def told_interval(value: float, interval: tuple[float, float]) -> str:
+def shown_interval(value: float, interval: tuple[float, float]) -> str:
     """Like ``+0.15 (+0.02 to +0.26)``: an interval that need not lie evenly about the value."""
     return f"{value:+.3f} ({interval[0]:+.3f} to {interval[1]:+.3f})"
 

@@ -29,7 +29,7 @@ from hearts_train.measure.league import (
     find_exact,
     sample_of,
 )
-from hearts_train.measure.league_file import Folder, Sums, game_name, is_begun, locked, read_folder
+from hearts_train.measure.league_file import Folder, Sums, game_name, is_league, locked, read_folder
 from hearts_train.measure.league_table import tables
 
 
@@ -51,7 +51,7 @@ def enter(
     for entered in found:
         if entered.refused:
             console.note(f"{entered.game}: without {entered.agent}: {entered.refused}")
-    there = read_folder(path).games if is_begun(path) else {}
+    there = read_folder(path).games if is_league(path) else {}
     for name in dict.fromkeys(entered.game for entered in found):
         if name in there:
             console.note(f"{name}: {', '.join(there[name].agents)}")
@@ -146,7 +146,7 @@ def check(
             for name, wanted in by_game.items():
                 for block, again in _again(folder, name, wanted, settings):
                     if fields := differing(block, again):
-                        wrong.append(_told(folder, name, block, fields))
+                        wrong.append(_difference(folder, name, block, fields))
                     done += block.deals
                     report(done, total)
     except KeyboardInterrupt:
@@ -180,7 +180,7 @@ def _again(
             yield from zip(blocks, stream, strict=True)
 
 
-def _told(folder: Folder, name: str, block: Sums, fields: list[str]) -> dict[str, Any]:
+def _difference(folder: Folder, name: str, block: Sums, fields: list[str]) -> dict[str, Any]:
     game = folder.games[name]
     return {
         "file": game.store.path.name,

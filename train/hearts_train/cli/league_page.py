@@ -12,15 +12,15 @@ from typing import Any
 
 from hearts_train.cli.league_tables import (
     cells_of,
-    exact_told,
-    ms_told,
-    pairs_told,
-    rating_told,
+    format_exploitability,
+    format_pairs,
+    format_rating,
+    format_times,
     remarks,
 )
 from hearts_train.cli.page import bar, page
 from hearts_train.measure.pictures import short_names
-from hearts_train.measure.shown import format_margin
+from hearts_train.measure.result_table import format_margin
 
 _STYLE = """<style>
 main { max-width: 78rem; } td:first-child { font-weight: 600; }
@@ -59,7 +59,7 @@ def _game(record: dict[str, Any]) -> list[str]:
     result = record["result"]
     parts = [
         f"<section id='{_id(result['game'])}'><h2>{html.escape(result['game'])}</h2>",
-        f"<p>Rules: {html.escape(result['rules'])}. Duplicate deals: {pairs_told(result)}.</p>",
+        f"<p>Rules: {html.escape(result['rules'])}. Duplicate deals: {format_pairs(result)}.</p>",
     ]
     if result["standings"]:
         parts += _standings(record)
@@ -86,13 +86,13 @@ def _standings(record: dict[str, Any]) -> list[str]:
                 f"{row['place']}. {html.escape(short[row['agent']])}",
                 format_margin(row["margin"], row["ci95"]),
                 bar(row["margin"], row["ci95"], low, high),
-                rating_told(row),
+                format_rating(row),
                 f"{row['won']:.1%}",
                 f"{row['nash']:.1%}",
                 f"{row['over_nash']:+z.2f}",
-                *([exact_told(row["exact"])] if has_exact else []),
+                *([format_exploitability(row["exact"])] if has_exact else []),
                 f"{row['moons']:.1f}",
-                html.escape(ms_told(record["run"]["ms_per_card"][row["agent"]])),
+                html.escape(format_times(record["run"]["ms_per_card"][row["agent"]])),
                 *([f"{row['faults']:,}"] if has_faults else []),
             ]
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 from hearts_train import console
 from hearts_train.measure.pictures import short_names
-from hearts_train.measure.shown import format_interval, format_margin, format_ms
+from hearts_train.measure.result_table import format_interval, format_margin, format_ms
 
 
 def show_tables(found: Sequence[dict[str, Any]], *, to_stderr: bool) -> None:
@@ -26,11 +26,11 @@ def title(result: dict[str, Any]) -> str:
     """What a table shows, in a line."""
     return (
         f"{result['game']}: mean margin over all others in points a deal, 95 % interval over "
-        f"duplicate deals ({pairs_told(result)})"
+        f"duplicate deals ({format_pairs(result)})"
     )
 
 
-def pairs_told(result: dict[str, Any]) -> str:
+def format_pairs(result: dict[str, Any]) -> str:
     """How many deals the pairings have played."""
     counts = [row["deals"] for row in result["pairings"]]
     if not counts:
@@ -53,13 +53,13 @@ def standings(record: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
         [
             f"{row['place']}. {short[row['agent']]}",
             format_margin(row["margin"], row["ci95"]),
-            rating_told(row),
+            format_rating(row),
             f"{row['won']:.1%}",
             f"{row['nash']:.0%}" if row["nash"] else "",
             f"{row['over_nash']:+z.2f}",
-            *([exact_told(row["exact"])] if has_exact else []),
+            *([format_exploitability(row["exact"])] if has_exact else []),
             f"{row['moons']:.1f}",
-            ms_told(record["run"]["ms_per_card"][row["agent"]]),
+            format_times(record["run"]["ms_per_card"][row["agent"]]),
             *([f"{row['faults']:,}"] if has_faults else []),
         ]
         for row in found
@@ -67,19 +67,19 @@ def standings(record: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     return columns, rows
 
 
-def rating_told(row: dict[str, Any]) -> str:
+def format_rating(row: dict[str, Any]) -> str:
     """Like ``+120.4 ± 3.1``."""
     return format_interval(row["rating"], row["rating_ci95"], "+.1f")
 
 
-def exact_told(exact: dict[str, Any] | None) -> str:
+def format_exploitability(exact: dict[str, Any] | None) -> str:
     """An exploitability in a cell; a star where one draw of the agent's play was measured."""
     if exact is None or exact["exploitability"] is None:
         return "-"
     return f"{max(0.0, exact['exploitability']):.4f}" + ("*" if exact["one_draw"] else "")
 
 
-def ms_told(milliseconds: float | None) -> str:
+def format_times(milliseconds: float | None) -> str:
     """Milliseconds a card in a cell."""
     return "-" if milliseconds is None else format_ms(milliseconds)
 
@@ -112,15 +112,15 @@ def cells_of(result: dict[str, Any]) -> dict[tuple[str, str], tuple[float, Any]]
 
 def remarks(result: dict[str, Any]) -> list[str]:
     """Cycles, and what is missing, in sentences."""
-    told = []
+    notes = []
     if len(result["agents"]) < 2:
-        told.append("there is nobody to play against: add another agent")
+        notes.append("there is nobody to play against: add another agent")
     for ring in result["cycles"]:
-        told.append(f"a cycle: {' beats '.join([*ring, ring[0]])}")
+        notes.append(f"a cycle: {' beats '.join([*ring, ring[0]])}")
     for one in result["incomplete"]:
-        told.append(
+        notes.append(
             f"not in the standings: {one['agent']} has not played {', '.join(one['missing'])}"
         )
     if any(row["exact"] and row["exact"].get("one_draw") for row in result["standings"]):
-        told.append("*: of one draw of its play")
-    return told
+        notes.append("*: of one draw of its play")
+    return notes

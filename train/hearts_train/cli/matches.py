@@ -57,14 +57,14 @@ def analyse_match(
         _check_known(rules, given, plot)
         name, opponent = _pair(agent or "pro")
         workers, backend = executor
-        with console.progress(f"{name} against {opponent or 'itself'}") as tell:
+        with console.progress(f"{name} against {opponent or 'itself'}") as report:
             found = measure_results(
                 name,
                 opponent,
                 rules,
                 deals,
                 seed,
-                tell,
+                report,
                 workers=workers,
                 backend=backend,
                 command=command_line(),
@@ -76,9 +76,9 @@ def analyse_match(
     _check_known(ends, given, plot)
     record: dict[str, Any]
     if ends.players == 2:
-        record = _tell_table(found, ends, given, plot, as_json=as_json)
+        record = _report_table(found, ends, given, plot, as_json=as_json)
     else:
-        record = _tell_drawn(found, ends, given or [], seed, as_json=as_json)
+        record = _report_drawn(found, ends, given or [], seed, as_json=as_json)
     if as_json:
         console.print_json(record, as_json)
     if results is None and found.about.get("interrupted"):
@@ -120,7 +120,7 @@ def _who(found: DealResults) -> str:
     return f"{pair}, {found.num_deals:,} results"
 
 
-def _tell_table(
+def _report_table(
     found: DealResults,
     rules: Rules,
     totals: list[int] | None,
@@ -190,7 +190,7 @@ def _table_json(equity: MatchEquity, totals: list[int] | None) -> dict[str, obje
     return record | {"totals": steps, "chances": grid, "deals_to_come": lengths}
 
 
-def _tell_drawn(
+def _report_drawn(
     found: DealResults,
     rules: Rules,
     totals: list[int],

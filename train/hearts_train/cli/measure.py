@@ -216,7 +216,7 @@ def benchmark(
         benching.write_page(record, page, verify or file)
         reports.say_written(page)
     if verify is not None:
-        benching.tell_verdict(verify, differing)
+        benching.report_verdict(verify, differing)
 
 
 @app.command(epilog="Example: hearts warmup")
@@ -226,8 +226,8 @@ def warmup(
     """Compile everything once, so that no later command has to."""
     from hearts_train.measure.warmup import warm_up
 
-    with console.progress("compiling") as tell:
-        done = warm_up(tell, workers=workers)
+    with console.progress("compiling") as report:
+        done = warm_up(report, workers=workers)
     seconds = console.format_seconds(done.seconds)
     if done.num_compiled == 0:
         print(f"everything was compiled before; nothing was done again ({seconds})")

@@ -80,12 +80,12 @@ _SUITS = {"C": "♣", "D": "♦", "S": "♠", "H": "♥"}
 
 def page(title: str, parts: Sequence[str]) -> bytes:
     """A whole page of these parts of HTML."""
-    told = html.escape(title)
+    escaped = html.escape(title)
     head = [
         "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>",
         "<meta name='viewport' content='width=device-width, initial-scale=1'>",
-        f"<title>{told}</title>",
-        f"<style>{STYLE}</style></head><body><main><h1>{told}</h1>",
+        f"<title>{escaped}</title>",
+        f"<style>{STYLE}</style></head><body><main><h1>{escaped}</h1>",
     ]
     text = "\n".join([*head, *parts, "</main></body></html>\n"])
     return text.encode(errors="xmlcharrefreplace")  # a path may hold what no text can

@@ -242,9 +242,9 @@ def _analyse_deals(
         raise Mistake("--plot: exact margins are for two players without an exchange; omit it")
     found = []
     for place, record in enumerate(records, 1):
-        with console.progress(f"deal {place} of {len(records)}") as tell:
+        with console.progress(f"deal {place} of {len(records)}") as report:
             names = record.names()
-            found.append(analyse(record.game, worlds=True, progress=tell, names=names))
+            found.append(analyse(record.game, worlds=True, progress=report, names=names))
     for analysis in found:
         title = f"{analysis.game.rules.name}, card by card"
         table = columns(analysis), rows(analysis)
@@ -254,8 +254,8 @@ def _analyse_deals(
     if page is not None:
         documents = []
         for place, (record, analysis) in enumerate(zip(records, found, strict=True), 1):
-            with console.progress(f"the board of deal {place} of {len(records)}") as tell:
-                documents.append(review(record, analysis, worlds=True, progress=tell))
+            with console.progress(f"the board of deal {place} of {len(records)}") as report:
+                documents.append(review(record, analysis, worlds=True, progress=report))
         write_board(documents, page)
         console.note(f"written: {page}")
     if plot is not None:
@@ -340,10 +340,10 @@ def agents(
         console.print_json(listed, as_json)
         return
     width = max(map(len, listed))
-    for name, told in listed.items():
-        print(wrap(f"{name:{width}}  {told['about']}".rstrip()))
-        options = ", ".join(f"{option}={value}" for option, value in told["options"].items())
-        plays = f"{'':{width}}  plays {told['plays']}"
+    for name, entry in listed.items():
+        print(wrap(f"{name:{width}}  {entry['about']}".rstrip()))
+        options = ", ".join(f"{option}={value}" for option, value in entry["options"].items())
+        plays = f"{'':{width}}  plays {entry['plays']}"
         print(wrap(plays + (f"; options: {options}" if options else "")))
     print(
         "\nAlso players: the path of a checkpoint, of a training run's folder or of a\n"
@@ -389,10 +389,10 @@ def puzzle(
 
     from hearts_train.cli.cardtext import CardText
     from hearts_train.cli.puzzle import ask_puzzle
-    from hearts_train.web.puzzles import puzzles, told
+    from hearts_train.web.puzzles import puzzle_json, puzzles
 
     chosen = secrets.randbelow(len(puzzles())) + 1 if number is None else number
-    shown = told(chosen)
+    shown = puzzle_json(chosen)
     if as_json:
         console.print_json(shown, as_json)
         return

@@ -93,10 +93,10 @@ def runs(
         if plot is None:
             print("See their curves: hearts runs RUN... --plot curves.pdf")
     if as_json:
-        console.print_json([_told(run) for run in found], as_json)
+        console.print_json([_json(run) for run in found], as_json)
 
 
-def _told(run: RunFolder) -> dict[str, Any]:
+def _json(run: RunFolder) -> dict[str, Any]:
     return (
         {"run": str(run.path)}
         | run.summary()

@@ -24,11 +24,11 @@ from hearts_env.support.progress import Progress, no_progress
 from hearts_train.console import Mistake, note, progress
 from hearts_train.session.folders import ServerFolder, data_folder
 from hearts_train.web.app import create_app
-from hearts_train.web.helping import Helper
 from hearts_train.web.hosting import Limits
 from hearts_train.web.players import Players
 from hearts_train.web.review import review
-from hearts_train.web.review_routes import Desk
+from hearts_train.web.review_routes import ReviewQueue
+from hearts_train.web.table_help import Helper
 
 _GRACE = 2  # seconds that browsers have when the server ends
 _WARNING = (
@@ -113,21 +113,21 @@ class _Server(uvicorn.Server):
         if not all(map(_is_loopback, self._addresses)):
             note(_WARNING)
         note(f"Tables are kept in {self._folder}. Ctrl-C ends the server.")
-        self._desk.begin("", _review_one, {}, no_progress)
+        self._reviews.begin("", _review_one, {}, no_progress)
         if self._opens:  # some browsers keep whoever opens them waiting
             threading.Thread(
                 target=webbrowser.open, args=(self._addresses[0],), daemon=True
             ).start()
 
     @property
-    def _desk(self) -> Desk:
-        desk: Desk = self.config.app.state.desk  # type: ignore[union-attr]
-        return desk
+    def _reviews(self) -> ReviewQueue:
+        reviews: ReviewQueue = self.config.app.state.reviews  # type: ignore[union-attr]
+        return reviews
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End, whatever is under way; journals have all that was played."""
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # of what is cut off
-        self._desk.stop()
+        self._reviews.stop()
         await super().shutdown(sockets)
 
 
@@ -214,10 +214,10 @@ def _make_ready(players: Players) -> None:
     """Compile what the agents and the help need; the first time it takes a minute or two."""
     note("Getting the players ready (the first time they are compiled, for a minute or two) ...")
     total = len(players.listed) + 1
-    with progress("getting ready") as tell:
-        players.warm_up(lambda done, name: tell(done, total, name))
+    with progress("getting ready") as report:
+        players.warm_up(lambda done, name: report(done, total, name))
         Helper(players).warm_up()
-        tell(total, total)
+        report(total, total)
 
 
 def _review_one(_given: Any, progress: Progress) -> str:

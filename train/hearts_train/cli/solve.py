@@ -140,9 +140,9 @@ def endgame(
     mind = None if model is None else make_agent(model, seed=seed)
     games = pick(read_games(file), number)
     found = []
-    with console.progress("endgames") as tell:
+    with console.progress("endgames") as report:
         for place, game in enumerate(games):
-            tell(place, len(games))
+            report(place, len(games))
             found.append(
                 endgames.solve_endgame(
                     game,

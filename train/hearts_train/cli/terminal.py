@@ -156,7 +156,7 @@ class Terminal:
             action, fault = ask_one(self.agents[seat], view, self.table.agent_seed())
         if fault is not None:
             action = view.legal_actions()[0]
-            self.announcer.say(f"{name} {_misdeed(fault)}; its first legal card is played for it.")
+            self.announcer.say(f"{name} {_fault_text(fault)}; its first legal card is played.")
         self._do(action, None if fault is None else fault.kind)
 
     @contextlib.contextmanager
@@ -392,8 +392,8 @@ class Terminal:
         from hearts_train.measure.analysis import analyse, columns, rows, summary
 
         names = record_of(self.table, game).names()
-        with progress("analysing") as tell:
-            found = analyse(game, progress=tell, names=names)
+        with progress("analysing") as report:
+            found = analyse(game, progress=report, names=names)
         print_table("card by card", columns(found), rows(found))
         for line in summary(found):
             self.announcer.say(line)
@@ -433,7 +433,7 @@ def record_of(table: Table, game: Game) -> Record:
     return Record(game, tags)
 
 
-def _misdeed(fault: Fault) -> str:
+def _fault_text(fault: Fault) -> str:
     """What an agent did wrong, without a word about the cards that it could have played."""
     if fault.kind == ILLEGAL:
         return "chose an illegal action"

@@ -37,7 +37,7 @@ from hearts_train.data.episodes import Episodes, minari_writer
 from hearts_train.data.options import DatasetOptions, check_libraries, versions
 from hearts_train.data.playing import BLOCK, Seating, Worth
 from hearts_train.measure.executor import Executor, check_executor, spread
-from hearts_train.measure.participants import Entrant
+from hearts_train.measure.participants import AgentLike
 from hearts_train.store import Kind, Store, saving
 
 FORMAT = "hearts-env dataset"
@@ -76,8 +76,8 @@ class BlockWork:
         self.seating = seating or Seating(options)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        entrants = [participant.to_send() for participant in self.seating.participants]
-        return _made_again, (self.options, entrants, self.seating.digests)
+        agents = [participant.to_send() for participant in self.seating.participants]
+        return _made_again, (self.options, agents, self.seating.digests)
 
     @cached_property
     def _worth(self) -> Worth:
@@ -106,7 +106,7 @@ class BlockWork:
             "revoked": int((played.states[:, k.REVOKER] >= 0).sum()),
             "faults": len(played.faults),
         }
-        told = {"scores": played.scores.sum(0).tolist(), "examples": played.faults[:_MOST_FAULTS]}
+        facts = {"scores": played.scores.sum(0).tolist(), "examples": played.faults[:_MOST_FAULTS]}
         made = {"table.games": tables.to_array(tables.games_table(played, options))}
         if "parquet" in options.formats:
             kept = played.rows_of(options.seats)
@@ -120,18 +120,18 @@ class BlockWork:
             episodes = Episodes.of(played, options)
             made |= episodes.arrays()
             counts |= {"episodes": len(episodes.lengths), "steps": int(episodes.lengths.sum())}
-        return made, counts | told
+        return made, counts | facts
 
 
 def _made_again(
-    options: DatasetOptions, entrants: Sequence[Entrant], digests: Sequence[str | None]
+    options: DatasetOptions, agents: Sequence[AgentLike], digests: Sequence[str | None]
 ) -> BlockWork:
     """The same in another process.
 
     Raises:
         HeartsError: if a player is another one there.
     """
-    seating = Seating(options, entrants)
+    seating = Seating(options, agents)
     seating.check_same(digests)
     return BlockWork(options, seating)
 
@@ -193,10 +193,10 @@ def make_dataset(
         assert store is not None
         blocks = _Blocks(store, options)
         shown = show or silent
-        with shown("playing") as tell:
-            _play(work, blocks, executor, tell)
-        with shown("writing") as tell:
-            facts = _write(folder, blocks, tell)
+        with shown("playing") as report:
+            _play(work, blocks, executor, report)
+        with shown("writing") as report:
+            facts = _write(folder, blocks, report)
         # The index goes last: whoever is killed before that resumes, and leaves nothing behind.
         for path in index.parent.iterdir():
             if path.is_dir():
@@ -300,12 +300,12 @@ class _Blocks:
         return self.folder / f"{number:07}.safetensors"
 
 
-def _play(work: BlockWork, blocks: _Blocks, executor: Executor, tell: Progress) -> None:
+def _play(work: BlockWork, blocks: _Blocks, executor: Executor, report: Progress) -> None:
     blocks.folder.mkdir(exist_ok=True)
     remove_leftovers(blocks.folder)
     missing = blocks.missing()
     done = blocks.number - len(missing)
-    tell(done, blocks.number)
+    report(done, blocks.number)
     if missing and executor in ((None, "local"), (1, "local")):
         work.prepare()
     with contextlib.closing(
@@ -314,11 +314,11 @@ def _play(work: BlockWork, blocks: _Blocks, executor: Executor, tell: Progress) 
         for number, block in zip(missing, stream, strict=True):
             blocks.put(number, block)
             done += 1
-            tell(done, blocks.number)
+            report(done, blocks.number)
 
 
 # ---- files ---------------------------------------------------------------------------------------
-def _write(folder: Path, blocks: _Blocks, tell: Progress) -> dict[str, Any]:
+def _write(folder: Path, blocks: _Blocks, report: Progress) -> dict[str, Any]:
     """Make the files of a dataset from its blocks; what ``dataset.json`` says."""
     options = blocks.options
     made = folder / UNFINISHED / "made"
@@ -341,7 +341,7 @@ def _write(folder: Path, blocks: _Blocks, tell: Progress) -> dict[str, Any]:
                     found["decisions"].append(tables.from_array(block["table.decisions"]))
                 if episodes is not None:
                     episodes.add(Episodes.from_arrays(block), games.column("text").to_pylist())
-                tell(number + 1, blocks.number)
+                report(number + 1, blocks.number)
             for name, parts in found.items() if "parquet" in options.formats else ():
                 path = made / name / f"part-{part:05}.parquet"
                 path.parent.mkdir(exist_ok=True)

@@ -241,21 +241,21 @@ def _encoder(name: object) -> str:
     return name
 
 
-def _exact(asked: bool | None, rules: Rules, formats: Sequence[str]) -> bool:  # noqa: FBT001
+def _exact(exact: bool | None, rules: Rules, formats: Sequence[str]) -> bool:  # noqa: FBT001
     """Whether exact values are computed; they stand in the table of decisions."""
     is_known = rules.players == 2
-    asked = None if asked is None else check_flag("exact", asked)
-    if asked and not is_known:
+    exact = None if exact is None else check_flag("exact", exact)
+    if exact and not is_known:
         raise HeartsError(
             f"exact: values are exact in games of two only, {rules.name!r} has {rules.players} "
             "players; use --set exact=false"
         )
-    if asked and "parquet" not in formats:
+    if exact and "parquet" not in formats:
         raise HeartsError(
             "exact: the values stand in the table of decisions; add --format parquet, or use "
             "--set exact=false"
         )
-    return "parquet" in formats and (is_known if asked is None else asked)
+    return "parquet" in formats and (is_known if exact is None else exact)
 
 
 def _seats(rules: Rules, seats: Sequence[int] | None) -> tuple[int, ...]:

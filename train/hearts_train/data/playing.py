@@ -29,7 +29,7 @@ from hearts_env.support.bits import lowest
 from hearts_env.support.jit import jit
 from hearts_env.views.hidden import worlds_of_two
 from hearts_train.data.options import DatasetOptions, knows_mean_values
-from hearts_train.measure.participants import Entrant, Participant, Seat, check_same, rounds
+from hearts_train.measure.participants import AgentLike, Participant, Seat, check_same, rounds
 
 BLOCK = 64
 """Games that are played at once; the random numbers of a block's players are its own."""
@@ -84,8 +84,8 @@ class Played:
 class Seating:
     """The players of a dataset, made once; fresh copies of them play each block."""
 
-    def __init__(self, options: DatasetOptions, entrants: Sequence[Entrant] | None = None) -> None:
-        """Make every player; of `entrants`, where they are not known by the options' names.
+    def __init__(self, options: DatasetOptions, agents: Sequence[AgentLike] | None = None) -> None:
+        """Make every player; of `agents`, where they are not known by the options' names.
 
         Raises:
             HeartsError: if one is unknown or cannot play the rules.
@@ -93,7 +93,7 @@ class Seating:
         self.options = options
         self.participants: list[Participant] = []
         try:
-            for seat, agent in enumerate(entrants or options.agents):
+            for seat, agent in enumerate(agents or options.agents):
                 # Not the dataset's own seed, from which every deal could be computed.
                 seed = secret_seed(options.seed, "dataset", "entered", seat)
                 self.participants.append(Participant(agent, seed, options.agents[seat]))

@@ -17,7 +17,7 @@ from hearts_train.learn.config_files import with_present_names
 from hearts_train.learn.log import History, exploitability_of
 from hearts_train.learn.runs import CARD_NAME, RunFolder
 from hearts_train.measure.pictures import literal, save_figure, short_names, styles, wrapped
-from hearts_train.measure.shown import format_margin
+from hearts_train.measure.result_table import format_margin
 from hearts_train.screen import format_seconds
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ def standing(runs: Sequence[RunFolder]) -> list[str]:
     return [name for name in names if name.startswith(OVER) or name == EXPLOITABILITY]
 
 
-def chosen(runs: Sequence[RunFolder], asked: Sequence[str]) -> list[str]:
+def chosen(runs: Sequence[RunFolder], names: Sequence[str]) -> list[str]:
     """The quantities that were asked for, by their full names; none asked for: ``standing``.
 
     Raises:
@@ -227,14 +227,14 @@ def chosen(runs: Sequence[RunFolder], asked: Sequence[str]) -> list[str]:
     """
     known = quantities(runs)
     found = []
-    for name in asked:
+    for name in names:
         full = name if name in known else f"{OVER}{name}"
         if full not in known:
             raise HeartsError(
                 f"--y: {name!r} is not in these runs; choose from {', '.join(known)}", value=name
             )
         found.append(full)
-    if not asked and not standing(runs):
+    if not names and not standing(runs):
         raise HeartsError(
             "--y: these runs have no evaluation yet; wait for the first, or choose from "
             + ", ".join(known)

@@ -28,7 +28,7 @@ from hearts_env.support.progress import Show, silent
 from hearts_train.measure.comparison import same_players
 from hearts_train.measure.contest import Contest, Task, check_deals
 from hearts_train.measure.intervals import Interval, finite_values, percentiles
-from hearts_train.measure.participants import Entrant, named
+from hearts_train.measure.participants import AgentLike, named
 from hearts_train.measure.summary import platform_versions
 
 RESAMPLES = 10_000
@@ -265,9 +265,9 @@ class GroupComparison:
 
 
 def compare_runs(
-    runs: Sequence[Entrant],
-    others: Sequence[Entrant],
-    opponents: Sequence[Entrant] = OPPONENTS,
+    runs: Sequence[AgentLike],
+    others: Sequence[AgentLike],
+    opponents: Sequence[AgentLike] = OPPONENTS,
     rules: Rules | str | None = None,
     deals: int = 1000,
     *,

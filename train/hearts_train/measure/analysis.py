@@ -38,7 +38,7 @@ from hearts_train.measure.pictures import (
     save_figure,
     wrapped,
 )
-from hearts_train.measure.shown import Shown
+from hearts_train.measure.result_table import ResultTable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -152,8 +152,8 @@ class Analysis:
 
     def _repr_html_(self) -> str:
         """A table of all cards and the result in sentences, for notebooks."""
-        told = "".join(f"<p>{html.escape(line)}</p>\n" for line in summary(self))
-        return Shown("", columns(self), rows(self)).to_html() + told
+        paragraphs = "".join(f"<p>{html.escape(line)}</p>\n" for line in summary(self))
+        return ResultTable("", columns(self), rows(self)).to_html() + paragraphs
 
     def to_json(self) -> dict[str, Any]:
         """Everything, of types that JSON knows."""
@@ -328,8 +328,8 @@ def summary(analysis: Analysis) -> list[str]:
             margin = f"a margin of {scores[1] - scores[0]:+d}"
             lines.append(f"Played: {scores[0]} to {scores[1]}, {margin}.")
     elif scores is not None:
-        told = (f"{name} {score}" for name, score in zip(names, scores, strict=True))
-        lines.append(f"Played: {', '.join(told)}.")
+        results = (f"{name} {score}" for name, score in zip(names, scores, strict=True))
+        lines.append(f"Played: {', '.join(results)}.")
     lines += ending_of(game, names, len(analysis.moments))
     digits = 2 if analysis.is_exact else 1
     for p, name in enumerate(names):

@@ -35,7 +35,7 @@ from hearts_train.measure.benchmark_file import differences, sealed
 from hearts_train.measure.contest import Contest, check_deals
 from hearts_train.measure.duel import deals_digest
 from hearts_train.measure.intervals import mean_and_interval
-from hearts_train.measure.participants import Entrant, Participant
+from hearts_train.measure.participants import AgentLike, Participant
 from hearts_train.measure.protocol import (
     BUDGETS,
     NEWEST,
@@ -56,7 +56,7 @@ class Benchmark:
 
     def __init__(
         self,
-        agent: Entrant,
+        agent: AgentLike,
         track: str = "two_player",
         split: str = "dev",
         deals: int | None = None,
@@ -199,16 +199,16 @@ class Benchmark:
     def _figures(self, place: int, evaluation: Evaluation) -> dict[str, Any]:
         """The figures against one opponent."""
         participant = self.contest.participants[place + 1].to_json()
-        told: dict[str, Any] = {"opponent": versioned(evaluation.opponent)}
-        told |= {name: participant[name] for name in ("spec", "options", "digest")}
+        opponent: dict[str, Any] = {"opponent": versioned(evaluation.opponent)}
+        opponent |= {name: participant[name] for name in ("spec", "options", "digest")}
         for name in ("margin", "won", "tied", "rank", "matches_won"):
             value = getattr(evaluation, name)
-            told[name] = None if value is None else rounded(value)
+            opponent[name] = None if value is None else rounded(value)
         for name in ("ci95", "won_ci95", "rank_ci95"):
-            told[name] = [rounded(bound) for bound in getattr(evaluation, name)]
+            opponent[name] = [rounded(bound) for bound in getattr(evaluation, name)]
         for name in ("plays", "matches", "moons", "opponent_moons", "faults", "opponent_faults"):
-            told[name] = getattr(evaluation, name)
-        told["worst"] = [
+            opponent[name] = getattr(evaluation, name)
+        opponent["worst"] = [
             {
                 "number": deal.number,
                 "seed": deal.seed,
@@ -217,8 +217,8 @@ class Benchmark:
             }
             for deal in evaluation.worst
         ]
-        told["margins"] = [rounded(margin) for margin in evaluation.margins]
-        return told
+        opponent["margins"] = [rounded(margin) for margin in evaluation.margins]
+        return opponent
 
     def circumstances(self, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
         """When and where it was played: what may differ when it is played again."""
@@ -242,7 +242,7 @@ class Benchmark:
 
 
 def benchmark(
-    agent: Entrant,
+    agent: AgentLike,
     track: str = "two_player",
     split: str = "dev",
     deals: int | None = None,
@@ -294,7 +294,7 @@ def exploited(
 
 def verify(
     record: dict[str, Any],
-    agent: Entrant | None = None,
+    agent: AgentLike | None = None,
     *,
     show: Show = silent,
     **settings: Any,
@@ -319,11 +319,11 @@ def verify(
                 f"verify: {name} of the result is {result[name]!r}, here it is {ours!r}; verify "
                 "it with the version of hearts-env that made it"
             )
-    entrant = result["agent"]["spec"] if agent is None else agent
-    if entrant is None:
+    source = result["agent"]["spec"] if agent is None else agent
+    if source is None:
         raise HeartsError("verify: the agent of the result was made by a program; give the agent")
     known = {name: result[name] for name in ("track", "split", "deals", "budget", "decisions")}
-    bench = Benchmark(entrant, **known, protocol=version, **settings)
+    bench = Benchmark(source, **known, protocol=version, **settings)
     found = bench.contest.participants[0].to_json()
     for name in ("kind", "options", "digest"):
         if found[name] != result["agent"][name]:

@@ -23,7 +23,7 @@ from hearts_env.support.files import read_limited
 FORMAT = "HeartsBench result"
 VERSION = 1
 _MOST_BYTES = 2**26
-_MOST_TOLD = 10
+_MAX_LISTED = 10
 _NEEDED = {
     "protocol": str,
     "field_version": int,
@@ -126,12 +126,12 @@ def _check_fields(name: str, result: Any) -> None:
 
 def differences(old: Any, new: Any) -> list[str]:
     """Where two results differ, at most ten places: ``opponents[0].margin: 1.5, now 1.25``."""
-    told: list[str] = []
+    places: list[str] = []
     for place in _differing(old, new, ""):
-        if len(told) == _MOST_TOLD:
-            return [*told, "and more"]
-        told.append(place)
-    return told
+        if len(places) == _MAX_LISTED:
+            return [*places, "and more"]
+        places.append(place)
+    return places
 
 
 def _differing(old: Any, new: Any, where: str) -> Iterator[str]:

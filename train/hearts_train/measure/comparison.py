@@ -25,7 +25,7 @@ from hearts_env.support.progress import silent
 from hearts_train.measure.contest import Contest, Pairing, Task, check_deals
 from hearts_train.measure.duel import Block, Example, deals_digest
 from hearts_train.measure.intervals import Interval
-from hearts_train.measure.participants import Entrant, Participant, named
+from hearts_train.measure.participants import AgentLike, Participant, named
 from hearts_train.measure.pictures import short_names
 from hearts_train.measure.sequential import (
     FIRST_LOOK,
@@ -166,12 +166,12 @@ class Comparison:
 
 
 def compare(
-    agent: Entrant,
-    other: Entrant,
+    agent: AgentLike,
+    other: AgentLike,
     rules: Rules | str | None = None,
     question: Question | None = None,
     *,
-    opponents: Sequence[Entrant] = (),
+    opponents: Sequence[AgentLike] = (),
     max_deals: int = MAX_DEALS,
     seed: int = 0,
     save: str | os.PathLike[str] | None = None,
@@ -280,7 +280,7 @@ class _Trial:
         begin = time.perf_counter()
         interrupted = False
 
-        def tell(done: float) -> None:
+        def advance(done: float) -> None:
             if not self.test.states:
                 progress(done, self.max_deals, "no look yet")
                 return
@@ -289,7 +289,7 @@ class _Trial:
             progress(done, total, f"margin {state.mean:+.3f}, about {left:,.0f} deals left")
 
         try:
-            for margins in self._margins(tell):
+            for margins in self._margins(advance):
                 if self.test.add(margins).is_decided:
                     break
         except KeyboardInterrupt:
@@ -298,7 +298,7 @@ class _Trial:
             interrupted = True
         return self._result(time.perf_counter() - begin, interrupted=interrupted)
 
-    def _margins(self, tell: Callable[[float], None]) -> Iterator[Floats]:
+    def _margins(self, advance: Callable[[float], None]) -> Iterator[Floats]:
         """The agent's margins over the other, look by look."""
         pairings = self.contest.pairings
         signs = {pairing: 1.0 if pairing[0] == 0 else -1.0 for pairing in pairings}
@@ -312,7 +312,7 @@ class _Trial:
         parts: list[Floats] = []
 
         def report(task: Task, done: float) -> None:
-            tell(task.first + (pairings.index(task.pairing) * task.deals + done) / len(pairings))
+            advance(task.first + (pairings.index(task.pairing) * task.deals + done) / len(pairings))
 
         with contextlib.closing(self.contest.run(tasks, report)) as blocks:
             for part in _parts(self.max_deals):
@@ -320,7 +320,7 @@ class _Trial:
                 for pairing in pairings:
                     self.found.append(next(blocks))
                     total += signs[pairing] * self.found[-1].margins
-                tell(part.stop)
+                advance(part.stop)
                 parts.append(total * share)
                 if part.stop in ends:
                     yield np.concatenate(parts)

@@ -29,7 +29,7 @@ from hearts_env.support.progress import Progress, Show
 from hearts_train.measure.duel import Block, Duel
 from hearts_train.measure.executor import check_executor, spread
 from hearts_train.measure.match_duel import MatchBlock, MatchDuel, MatchResults
-from hearts_train.measure.participants import Entrant, Participant, check_same, rules_for
+from hearts_train.measure.participants import AgentLike, Participant, check_same, rules_for
 from hearts_train.measure.summary import summarize
 from hearts_train.store import Kind, Store, saving
 
@@ -74,7 +74,7 @@ class Contest:
 
     def __init__(
         self,
-        entrants: Sequence[Entrant],
+        agents: Sequence[AgentLike],
         rules: Rules | str | None = None,
         seed: int = 0,
         *,
@@ -91,7 +91,7 @@ class Contest:
         """Make the agents, and ask each whether it can play the rules.
 
         Args:
-            entrants: agents, or their names or checkpoints.
+            agents: agents, or their names or checkpoints.
             rules: the rules, or a preset's name; None: those that one of the agents was trained
                 for, else ``two_player``.
             seed: what deals and the agents' chance follow from.
@@ -120,10 +120,10 @@ class Contest:
         self.command = command
         self.participants: list[Participant] = []
         try:
-            for place, entrant in enumerate(entrants):
+            for place, agent in enumerate(agents):
                 # Not the contest's own seed, from which every deal could be computed.
                 made_from = secret_seed(self.seed, "entered", place)
-                self.participants.append(Participant(entrant, made_from, isolate=self.isolate))
+                self.participants.append(Participant(agent, made_from, isolate=self.isolate))
             self.rules = rules_for(self.participants, rules)
             for participant in self.participants:
                 participant.check_rules(self.rules)
@@ -131,7 +131,7 @@ class Contest:
             for participant in self.participants:
                 participant.close()
         self.totals = None if unit == "deal" else MatchDuel.starting(self.rules, totals)
-        first = [(0, j) for j in range(1, len(entrants))]
+        first = [(0, j) for j in range(1, len(agents))]
         self.pairings = list(pairings(self.rules)) if pairings is not None else first
         self._store: Store | None = None
         self._known: dict[tuple[int, ...], Any] = {}
@@ -139,10 +139,10 @@ class Contest:
         self._open: dict[Pairing, Duel | MatchDuel] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        entrants = [participant.to_send() for participant in self.participants]
+        agents = [participant.to_send() for participant in self.participants]
         digests = [participant.digest for participant in self.participants]
         names = ("rules", "seed", "unit", "totals", "isolate", "time_limit", "most_open")
-        return _made_again, (entrants, digests, {name: getattr(self, name) for name in names})
+        return _made_again, (agents, digests, {name: getattr(self, name) for name in names})
 
     @property
     def names(self) -> list[str]:
@@ -231,17 +231,17 @@ class Contest:
         """
         tasks = self.tasks(deals)
         each = len(tasks) // max(1, len(self.pairings))
-        tell: Callable[[float], None]
-        with contextlib.closing(self.run(tasks, lambda task, done: tell(task.first + done))) as got:
+        advance: Callable[[float], None]
+        with contextlib.closing(self.run(tasks, lambda task, n: advance(task.first + n))) as got:
             for place, pairing in enumerate(self.pairings):
                 found: list[AnyBlock] = []
                 interrupted = False
                 try:
                     with show(label.format(*(self.names[at] for at in pairing))) as progress:
-                        tell = functools.partial(_tell, progress, deals)
+                        advance = functools.partial(_report_deals, progress, deals)
                         for _ in range(each):
                             found.append(next(got))
-                            tell(num_deals(found))
+                            advance(num_deals(found))
                 except KeyboardInterrupt:
                     interrupted = True
                     if num_deals(found) < MIN_DEALS:
@@ -335,14 +335,14 @@ class Contest:
 
 
 def _made_again(
-    entrants: Sequence[Entrant], digests: Sequence[str | None], settings: dict[str, Any]
+    agents: Sequence[AgentLike], digests: Sequence[str | None], settings: dict[str, Any]
 ) -> Contest:
     """A contest in another process.
 
     Raises:
         HeartsError: if an agent is another one there.
     """
-    contest = Contest(entrants, **settings)
+    contest = Contest(agents, **settings)
     check_same(contest.participants, digests)
     return contest
 
@@ -405,7 +405,7 @@ def read_saved(path: str | os.PathLike[str], work: str | None = None) -> Saved:
     return Saved(agents, rules, *rest)
 
 
-def _tell(progress: Progress, deals: int, done: float) -> None:
+def _report_deals(progress: Progress, deals: int, done: float) -> None:
     progress(done, deals)
 
 

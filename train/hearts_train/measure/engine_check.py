@@ -143,7 +143,7 @@ def _play(agent: ExternalAgent, rules: Rules, games: int, seed: int) -> _Played:
     played = _Played()
     agent.reseed(seed)
     agent.begin(own.tolist())
-    told = np.zeros(games, np.bool_)
+    reported = np.zeros(games, np.bool_)
     while not batch.done.all():
         turn = batch.player
         others = np.flatnonzero((turn >= 0) & (turn != own))
@@ -166,9 +166,9 @@ def _play(agent: ExternalAgent, rules: Rules, games: int, seed: int) -> _Played:
         if wrong.any():
             batch.revoke(games=mine[wrong])
         batch.play(actions[~wrong], games=mine[~wrong])
-        over = np.flatnonzero(batch.done & ~told)
+        over = np.flatnonzero(batch.done & ~reported)
         agent.over(over.tolist(), batch.scores()[over].tolist())
-        told[over] = True
+        reported[over] = True
     return played
 
 
@@ -207,19 +207,19 @@ def _alone(agent: ExternalAgent, played: _Played) -> Verdict:
     rules = played.views[0].rules
     agent.start(rules)
     begin = time.perf_counter()
-    asked = differing = 0
+    seen = differing = 0
     for views, actions in zip(played.views, played.actions, strict=True):
-        for row in range(min(len(views), _ALONE - asked)):
+        for row in range(min(len(views), _ALONE - seen)):
             again, faults = ask(agent, views.subset(np.array([row])))
             if faults:
                 return Verdict("alone", FAULT, f"{faults[0].kind}: {faults[0].text}")
             differing += int(again[0] != actions[row])
-            asked += 1
-    each = 1000 * (time.perf_counter() - begin) / max(1, asked)
+            seen += 1
+    each = 1000 * (time.perf_counter() - begin) / max(1, seen)
     if differing:
-        text = f"{differing} of {asked} answers are others than in a batch; it draws or remembers"
+        text = f"{differing} of {seen} answers differ from those in a batch; it draws or remembers"
         return Verdict("alone", NOTE, f"{text}, {each:.3f} ms each")
-    return Verdict("alone", GOOD, f"{asked} views one by one: the same answers, {each:.3f} ms each")
+    return Verdict("alone", GOOD, f"{seen} views one by one: the same answers, {each:.3f} ms each")
 
 
 def _again(agent: ExternalAgent, played: _Played, seed: int) -> Verdict:

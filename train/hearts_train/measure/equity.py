@@ -27,7 +27,7 @@ from hearts_env.support.progress import Progress
 from hearts_train.measure.contest import Contest, check_deals
 from hearts_train.measure.duel import Block
 from hearts_train.measure.intervals import Z95
-from hearts_train.measure.participants import Entrant
+from hearts_train.measure.participants import AgentLike
 from hearts_train.measure.pictures import BLUE, save_figure, wrapped
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ _DRAWN = 4096
 
 # ---- measuring the results of deals --------------------------------------------------------------
 def measure_results(
-    agent: Entrant,
-    opponent: Entrant | None = None,
+    agent: AgentLike,
+    opponent: AgentLike | None = None,
     rules: Rules | str | None = None,
     deals: int = 2000,
     seed: int = 0,

@@ -31,7 +31,7 @@ from hearts_env import Rules
 from hearts_env.support.progress import Show, silent
 from hearts_train.measure.contest import Contest, check_deals
 from hearts_train.measure.match_duel import MatchResults
-from hearts_train.measure.participants import Entrant
+from hearts_train.measure.participants import AgentLike
 from hearts_train.measure.summary import Evaluation
 
 File = str | os.PathLike[str]
@@ -39,8 +39,8 @@ File = str | os.PathLike[str]
 
 @overload
 def evaluate(
-    agent: Entrant,
-    opponents: list[Entrant] | tuple[Entrant, ...],
+    agent: AgentLike,
+    opponents: list[AgentLike] | tuple[AgentLike, ...],
     rules: Rules | str | None = None,
     deals: int = 1000,
     seed: int = 0,
@@ -50,8 +50,8 @@ def evaluate(
 
 @overload
 def evaluate(
-    agent: Entrant,
-    opponents: Entrant,
+    agent: AgentLike,
+    opponents: AgentLike,
     rules: Rules | str | None = None,
     deals: int = 1000,
     seed: int = 0,
@@ -60,8 +60,8 @@ def evaluate(
 
 
 def evaluate(
-    agent: Entrant,
-    opponents: Entrant | list[Entrant] | tuple[Entrant, ...],
+    agent: AgentLike,
+    opponents: AgentLike | list[AgentLike] | tuple[AgentLike, ...],
     rules: Rules | str | None = None,
     deals: int = 1000,
     seed: int = 0,

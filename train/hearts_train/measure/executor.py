@@ -146,13 +146,13 @@ def _in_order(
     """The results of all tasks, those that come early kept until their turn."""
     places: _Places = _Ray(work, workers) if backend == "ray" else _Processes(work, workers or 1)
     done: dict[int, _Outcome] = {}
-    begun = 0
+    started = 0
     try:
         for turn in itertools.count():
-            for task in itertools.islice(tasks, turn + _AHEAD * places.size - begun):
-                places.begin(begun, task)
-                begun += 1
-            if turn == begun:
+            for task in itertools.islice(tasks, turn + _AHEAD * places.size - started):
+                places.begin(started, task)
+                started += 1
+            if turn == started:
                 return
             while turn not in done:
                 done.update(places.finished())

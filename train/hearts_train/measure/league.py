@@ -44,7 +44,7 @@ from hearts_train.measure.league_file import (
     block_at,
     boundary,
     game_name,
-    is_begun,
+    is_league,
     locked,
     made_folder,
     read_folder,
@@ -108,12 +108,12 @@ def add(
         OSError: if a file cannot be read or written.
     """
     wanted = 0 if seed is None else check_seed(seed)
-    if not is_begun(path):  # an agent that there is not begins no league
+    if not is_league(path):  # an agent that there is not begins no league
         for name in agents:
             Participant(name, 0, isolate=isolate).close()
     with made_folder(path), locked(path):
         folder = Folder(path, wanted, {})
-        if is_begun(path):
+        if is_league(path):
             folder = read_folder(path, exact_version=True)
         if seed is not None and folder.seed != wanted:
             raise HeartsError(
@@ -263,13 +263,13 @@ class Table:
             tasks += [Task(way, first, block_at(first)) for way in ways]
         ways_each = len(tasks) // max(1, len(blocks))
 
-        def tell(task: Task, done: float) -> None:
+        def advance(task: Task, done: float) -> None:
             one, other = (self.names[place] for place in sorted(task.pairing))
             is_back = ways_each == 2 and task.pairing[0] > task.pairing[1]
             if report is not None:
                 report(((one, other), task.first), (task.deals * is_back + done) / ways_each)
 
-        with contextlib.closing(self.contest.run(tasks, tell)) as stream:
+        with contextlib.closing(self.contest.run(tasks, advance)) as stream:
             for pairing, first in blocks:
                 yield _summed(pairing, first, rules, [next(stream) for _ in range(ways_each)])
 

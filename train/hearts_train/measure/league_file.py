@@ -304,7 +304,7 @@ def game_name(rules: Rules) -> str:
     return re.sub(r"[^\w-]+", "-", rules.name)[:60].strip("-") + "-" + digest
 
 
-def is_begun(path: Path) -> bool:
+def is_league(path: Path) -> bool:
     """Whether there is a game in a folder, or what seems to be one."""
     return any(path.glob("*.jsonl"))
 
@@ -320,7 +320,7 @@ def made_folder(path: Path) -> Iterator[None]:
     if path.exists() and not path.is_dir():
         raise HeartsError(f"league: {str(path)!r} is not a folder; name another")
     is_empty = not path.is_dir() or all(one.name.startswith(".") for one in path.iterdir())
-    if not is_empty and not is_begun(path):
+    if not is_empty and not is_league(path):
         raise HeartsError(
             f"league: {str(path)!r} is a folder without a game, but not empty; name a new or an "
             "empty one"

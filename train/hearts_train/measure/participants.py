@@ -20,7 +20,7 @@ from hearts_agents import Agent, Player
 from hearts_agents.base import AgentAdapter, check_rules
 from hearts_agents.guard import Answer, ask, is_ours
 from hearts_agents.models.checkpoint import Checkpoint
-from hearts_agents.programs.isolation import Enquiry, Isolated
+from hearts_agents.programs.isolation import AgentProbe, Isolated
 from hearts_agents.programs.program_agent import ExternalAgent
 from hearts_agents.spec import AgentSpec, Kind
 from hearts_agents.user_code import blamed
@@ -28,7 +28,7 @@ from hearts_env import BatchGame, HeartsError, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.support.arrays import Ints
 
-Entrant = str | os.PathLike[str] | Player | AgentSpec
+AgentLike = str | os.PathLike[str] | Player | AgentSpec
 """An agent, or what names one for ``make_agent``."""
 
 
@@ -63,7 +63,7 @@ def rounds(batch: BatchGame, players: Sequence[Seat]) -> Iterator[list[tuple[int
     A round is the seats whose turn it is at its start, each with its player and its games; whoever
     asks plays their actions. Players are told when the games begin, and when some are over.
     """
-    told = np.zeros(len(batch.done), np.bool_)
+    reported = np.zeros(len(batch.done), np.bool_)
     for seat, player in enumerate(players):
         player.ready()
         player.begin(np.full(len(batch.done), seat))
@@ -71,9 +71,9 @@ def rounds(batch: BatchGame, players: Sequence[Seat]) -> Iterator[list[tuple[int
         turn = batch.player  # -1 where the game is over
         games = [np.flatnonzero(turn == seat) for seat in range(len(players))]
         yield [(seat, players[seat], own) for seat, own in enumerate(games) if len(own)]
-        over = np.flatnonzero(batch.done & ~told)
+        over = np.flatnonzero(batch.done & ~reported)
         if len(over):
-            told[over] = True
+            reported[over] = True
             for player in players:
                 player.over(over, batch.scores()[over])
 
@@ -82,7 +82,7 @@ class Participant:
     """An agent as it was entered."""
 
     def __init__(
-        self, entrant: Entrant, seed: int, name: str | None = None, *, isolate: bool = False
+        self, agent: AgentLike, seed: int, name: str | None = None, *, isolate: bool = False
     ) -> None:
         """Make the agent, if it is named; its random numbers follow from `seed`.
 
@@ -93,17 +93,17 @@ class Participant:
         Raises:
             HeartsError: if the agent is unknown.
         """
-        self.spec = AgentSpec.parse(entrant)
+        self.spec = AgentSpec.parse(agent)
         self.name = self.spec.label if name is None else name
         self.isolate = isolate
         self._agent: Agent | None = None
-        self._enquiry: Enquiry | None = None
+        self._probe: AgentProbe | None = None
         self._options: dict[str, Any] = {}
         self.files: dict[str, Path] = {}
         """Those that its code declares, by the names that it gives them."""
         if isolate and self.spec.is_outside:
             self.digest = self.spec.digest()
-            self._enquiry = Enquiry(self.name, self.spec)
+            self._probe = AgentProbe(self.name, self.spec)
             return
         self._agent = self.spec.make(seed if self.spec.is_named else None)
         self._options = self.spec.values()
@@ -120,8 +120,8 @@ class Participant:
     def trained_on(self) -> int | None:
         """The decisions that its checkpoint says it saw in training; None if nothing says it."""
         checkpoint = getattr(self._agent, "checkpoint", None)
-        told = checkpoint.training.get("decisions") if isinstance(checkpoint, Checkpoint) else None
-        return told if isinstance(told, int) else None
+        seen = checkpoint.training.get("decisions") if isinstance(checkpoint, Checkpoint) else None
+        return seen if isinstance(seen, int) else None
 
     @property
     def is_ours(self) -> bool:
@@ -131,8 +131,8 @@ class Participant:
     @property
     def rules(self) -> Rules | None:
         """The rules it was trained for, if it states them."""
-        if self._enquiry is not None:
-            return self._enquiry.card.rules
+        if self._probe is not None:
+            return self._probe.card.rules
         rules = getattr(self.agent, "rules", None)
         return rules if isinstance(rules, Rules) else None
 
@@ -144,9 +144,9 @@ class Participant:
         Raises:
             HeartsError: if it cannot.
         """
-        if self._enquiry is not None:
-            self._enquiry.check_rules(rules)
-            self.files = {name: Path(path) for name, path in self._enquiry.card.files.items()}
+        if self._probe is not None:
+            self._probe.check_rules(rules)
+            self.files = {name: Path(path) for name, path in self._probe.card.files.items()}
             self.digest = self.spec.digest(files=self.files.values())
             return
         check_rules(self.agent, rules)
@@ -190,8 +190,8 @@ class Participant:
 
     def to_json(self) -> dict[str, Any]:
         """What distinguishes this agent from others."""
-        if self._enquiry is not None:
-            kind, options = self._enquiry.card.kind, self._enquiry.card.options
+        if self._probe is not None:
+            kind, options = self._probe.card.kind, self._probe.card.options
         else:
             kind, options = kind_of_player(self.agent), self._options
         record = {
@@ -205,8 +205,8 @@ class Participant:
 
     def close(self) -> None:
         """End the processes that say what the agent is; its players stay, and it can be copied."""
-        if self._enquiry is not None:
-            self._enquiry.kill()
+        if self._probe is not None:
+            self._probe.kill()
         elif self._agent is not None:
             _close(self._agent, self.name)
 
@@ -274,7 +274,7 @@ def _close(player: Player, name: str) -> None:
             close()
 
 
-def named(agent: Entrant) -> str:
+def named(agent: AgentLike) -> str:
     """What an agent is called in results."""
     return agent if isinstance(agent, str) else AgentSpec.parse(agent).label
 

@@ -308,10 +308,10 @@ class _Paths:
             weights[[0, -1]] = 1.0
             weights *= (points[1] - points[0]) / 3  # Simpson's rule
             if before == 0:
-                density = _bell((points - drift * n) / root) / root
+                density = _normal_density((points - drift * n) / root) / root
             else:
                 steps = (points[:, None] - self.points[-1] - drift * (n - before)) / root
-                density = _bell(steps) @ self.masses[-1] / root
+                density = _normal_density(steps) @ self.masses[-1] / root
             self.points.append(points)
             self.masses.append(density * weights)
             before = n
@@ -393,6 +393,6 @@ def _cdf_table() -> tuple[Floats, Floats]:
     return places, np.array([0.5 * math.erfc(-x / math.sqrt(2)) for x in places.tolist()])
 
 
-def _bell(x: Floats) -> Floats:
+def _normal_density(x: Floats) -> Floats:
     density: Floats = np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
     return density

@@ -23,7 +23,13 @@ from hearts_train.measure.intervals import mean_and_interval
 from hearts_train.measure.matches import chips_won, string_matches
 from hearts_train.measure.participants import Participant
 from hearts_train.measure.pictures import literal, save_figure, short_names, styles, wrapped
-from hearts_train.measure.shown import OF_BOTH, Shown, format_interval, format_margin, format_ms
+from hearts_train.measure.result_table import (
+    OF_BOTH,
+    ResultTable,
+    format_interval,
+    format_margin,
+    format_ms,
+)
 
 _MOST_EXAMPLES = 3
 
@@ -116,7 +122,7 @@ class Evaluation:
         return {name: list(v) if isinstance(v, tuple) else v for name, v in figures.items()}
 
 
-def evaluations_table(results: Sequence[Evaluation]) -> Shown:
+def evaluations_table(results: Sequence[Evaluation]) -> ResultTable:
     """A row for each evaluation of one agent."""
     first = results[0]
     # With two players the rank is 2 minus the share of deals won.
@@ -147,7 +153,7 @@ def evaluations_table(results: Sequence[Evaluation]) -> Shown:
         f"{short[first.agent]}, {first.rules}: points a deal, 95 % interval over {first.deals:,} "
         "duplicate deals (each from every seat)"
     )
-    return Shown(title, columns, rows)
+    return ResultTable(title, columns, rows)
 
 
 def summarize(

@@ -25,9 +25,9 @@ from hearts_env.support.progress import Progress, Show, silent
 from hearts_train.measure.contest import MIN_DEALS, Contest, Pairing, check_deals, num_deals
 from hearts_train.measure.duel import Block
 from hearts_train.measure.intervals import mean_and_interval
-from hearts_train.measure.participants import Entrant, named
+from hearts_train.measure.participants import AgentLike, named
 from hearts_train.measure.pictures import literal, save_figure, short_names, wrapped
-from hearts_train.measure.shown import Shown, format_margin, format_ms
+from hearts_train.measure.result_table import ResultTable, format_margin, format_ms
 from hearts_train.measure.summary import Evaluation, platform_versions
 
 _MOST_OPEN = 4
@@ -98,7 +98,7 @@ class Tournament:
         }
 
 
-def tournament_tables(result: Tournament) -> tuple[Shown, Shown]:
+def tournament_tables(result: Tournament) -> tuple[ResultTable, ResultTable]:
     """The ranking, and the margin of each agent over each other."""
     note = " (stopped early)" if result.interrupted else ""
     title = (
@@ -118,7 +118,7 @@ def tournament_tables(result: Tournament) -> tuple[Shown, Shown]:
         for standing in result.standings
     ]
     columns = ["agent", "margin", "deals won", "ms", *(["faults"] if has_faults else [])]
-    ranking = Shown(title, columns, rows)
+    ranking = ResultTable(title, columns, rows)
     order = [result.agents.index(standing.agent) for standing in result.standings]
     cross = [
         [
@@ -128,7 +128,7 @@ def tournament_tables(result: Tournament) -> tuple[Shown, Shown]:
         for i in order
     ]
     columns = ["margin of", *(f"over {short[result.agents[j]]}" for j in order)]
-    return ranking, Shown("", columns, cross)
+    return ranking, ResultTable("", columns, cross)
 
 
 def plot(result: Tournament, path: str | Path) -> None:
@@ -172,7 +172,7 @@ def plot(result: Tournament, path: str | Path) -> None:
 
 
 def tournament(
-    agents: Sequence[Entrant],
+    agents: Sequence[AgentLike],
     rules: Rules | str | None = None,
     deals: int = 1000,
     seed: int = 0,

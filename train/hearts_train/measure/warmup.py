@@ -92,17 +92,17 @@ def warm_up(
     names = list(PARTS) if parts is None else list(parts)
     if unknown := [name for name in names if name not in PARTS]:
         raise HeartsError(f"parts: no part {unknown[0]!r}; known: {', '.join(PARTS)}")
-    asked, _ = check_executor(workers, "local")
+    wanted, _ = check_executor(workers, "local")
     _check_cache()
     begin = time.perf_counter()
-    size = min(asked or min(_cores(), _DEFAULT_WORKERS), len(names))
-    tell = progress or no_progress
+    size = min(wanted or min(_cores(), _DEFAULT_WORKERS), len(names))
+    report = progress or no_progress
     compiled: dict[str, int] = {}
-    tell(0, len(names))
+    report(0, len(names))
     with contextlib.closing(spread(_compile, names, workers=size or 1, apart=True)) as counts:
         for name, count in zip(names, counts, strict=True):
             compiled[name] = count
-            tell(len(compiled), len(names))
+            report(len(compiled), len(names))
     return WarmUp(time.perf_counter() - begin, size, MappingProxyType(compiled))
 
 
@@ -189,7 +189,7 @@ def _observe() -> None:
 
 def _ask(*names: str) -> None:
     """Ask players for one action and for many."""
-    game, batch = _begun(), BatchGame("two_player", 2)
+    game, batch = _after_tricks(), BatchGame("two_player", 2)
     for name in names:
         agent = make_agent(name, seed=0)
         agent.act(game.view(game.player or 0))
@@ -209,13 +209,13 @@ def _fill_table() -> None:
 
 
 def _solve() -> None:
-    game = _begun()
+    game = _after_tricks()
     solve_double_dummy(game)
     solve_worlds(game.view(game.player or 0))
     solve_batch([game])
 
 
-def _begun(tricks: int = 1) -> Game:
+def _after_tricks(tricks: int = 1) -> Game:
     """A game in which some tricks have been played."""
     game = Game.deal("two_player", 0)
     for _ in range(2 * tricks):
@@ -230,13 +230,13 @@ def _solve_trees() -> None:
         found.tree.find(BatchGame("micro", 2).views())
     agent = make_agent("easy", seed=0)
     exploit(agent, "micro")
-    game = _begun(9)
+    game = _after_tricks(9)
     belief(game.view(game.player or 0), agent.action_probs)
     Endgame(game, (agent.action_probs, None))
 
 
 def _attack() -> None:
-    game = _begun(9)
+    game = _after_tricks(9)
     Attacker("standard", "lbr").act(game.view(game.player or 0))
     whole_game(Rules.preset("micro"), 0)
 

@@ -35,7 +35,7 @@ from hearts_env.support.errors import HeartsError
 from hearts_train.session.folders import ServerFolder, digest_of
 from hearts_train.session.table import Refusal
 from hearts_train.web import assets, messages, review_routes
-from hearts_train.web.hosting import Hall, Host, Limits
+from hearts_train.web.hosting import Limits, LiveTable, TableManager
 from hearts_train.web.messages import Request, answer
 from hearts_train.web.players import Players
 from hearts_train.web.runs import RunShelf
@@ -76,17 +76,17 @@ def create_app(
         more: further routes; None: those of `MORE`.
     """
     limits = limits or Limits()
-    hall = Hall(folder, players, limits)
-    lobby = Lobby(hall)
+    manager = TableManager(folder, players, limits)
+    lobby = Lobby(manager)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        sweeper = asyncio.create_task(_sweep(hall))
+        sweeper = asyncio.create_task(_sweep(manager))
         try:
             yield
         finally:
             sweeper.cancel()
-            hall.close()
+            manager.close()
 
     app = Starlette(
         routes=[
@@ -99,21 +99,25 @@ def create_app(
         ],
         lifespan=lifespan,
     )
-    app.state.hall = hall
-    app.state.desk = review_routes.Desk()
+    app.state.manager = manager
+    app.state.reviews = review_routes.ReviewQueue()
     app.state.runs = RunShelf(runs)
     players.elsewhere = app.state.runs.player_of
     policy = content_policy(assets.script_digests(assets.index()))
     app.add_middleware(
-        Gate, policy=policy, hosts=tuple(hosts), burst=limits.asked, rate=limits.asked_rate
+        SecurityMiddleware,
+        policy=policy,
+        hosts=tuple(hosts),
+        burst=limits.requests,
+        rate=limits.request_rate,
     )
     return app
 
 
-async def _sweep(hall: Hall) -> None:
+async def _sweep(manager: TableManager) -> None:
     while True:
         await asyncio.sleep(_SWEEP)
-        hall.sweep()
+        manager.sweep()
 
 
 async def _page(request: HttpRequest) -> Response:
@@ -127,7 +131,7 @@ class Connection:
     def __init__(self, socket: WebSocket, limits: Limits) -> None:
         self.owner = ""
         self.address = socket.client.host if socket.client else ""
-        self.hosts: set[Host] = set()
+        self.tables: set[LiveTable] = set()
         self._socket = socket
         self._limits = limits
         self._bucket = Bucket(limits.burst, limits.rate)
@@ -166,14 +170,14 @@ class Connection:
 class Lobby:
     """Greets browsers, and hands their requests to the tables."""
 
-    def __init__(self, hall: Hall) -> None:
-        self.hall = hall
+    def __init__(self, manager: TableManager) -> None:
+        self.manager = manager
         self._open: dict[str, int] = {}
 
     async def health(self, request: HttpRequest) -> Response:
         """Whether the server works, and how much it has to do."""
         return JSONResponse(
-            {"ok": True, "connections": sum(self._open.values()), "tables": self.hall.num_live}
+            {"ok": True, "connections": sum(self._open.values()), "tables": self.manager.num_live}
         )
 
     async def rules(self, request: HttpRequest) -> Response:
@@ -182,11 +186,11 @@ class Lobby:
             rules = Rules.from_text(request.query_params.get("name", "")[: messages.MOST_TEXT])
         except HeartsError as error:
             return JSONResponse({"code": "unknown_rules", "text": str(error)}, 404)
-        return JSONResponse({**messages.told_rules(rules), "text": list(explain(rules))})
+        return JSONResponse({**messages.rules_json(rules), "text": list(explain(rules))})
 
     async def socket(self, socket: WebSocket) -> None:
         """Serve a browser from its greeting to its end."""
-        limits = self.hall.limits
+        limits = self.manager.limits
         address = socket.client.host if socket.client else ""
         others = self._open.get(address, 0)
         if others >= limits.connections_each or sum(self._open.values()) >= limits.connections:
@@ -204,8 +208,8 @@ class Lobby:
         finally:
             if pump is not None:
                 pump.cancel()
-            for host in connection.hosts:
-                host.forget(connection)
+            for table in connection.tables:
+                table.forget(connection)
             self._open[address] -= 1
             if not self._open[address]:
                 del self._open[address]
@@ -223,7 +227,7 @@ class Lobby:
                 connection.send(messages.error(Refusal("too_fast", text), None))
                 continue
             data = event.get("text") or event.get("bytes") or ""
-            if len(data) > self.hall.limits.message:
+            if len(data) > self.manager.limits.message:
                 await socket.close(1009, "the message is too large")
                 return
             await self._take(connection, data)
@@ -254,15 +258,15 @@ class Lobby:
         elif request.type == "ping":
             connection.send(answer("pong", {}, request.id))
         elif request.type == "create":
-            host = await self.hall.create(connection, request)
-            self._ask(connection, host, Request("watch", {"seq": None}, request.id))
+            table = await self.manager.create(connection, request)
+            self._ask(connection, table, Request("watch", {"seq": None}, request.id))
         else:
-            self._ask(connection, self.hall.find(request["table"]), request)
+            self._ask(connection, self.manager.find(request["table"]), request)
 
-    def _ask(self, connection: Connection, host: Host, request: Request) -> None:
+    def _ask(self, connection: Connection, table: LiveTable, request: Request) -> None:
         if request.type in ("sit", "watch"):
-            connection.hosts.add(host)
-        host.ask(connection, request)
+            connection.tables.add(table)
+        table.ask(connection, request)
 
     def _greet(self, connection: Connection, request: Request) -> None:
         if request["v"] != messages.VERSION:
@@ -276,9 +280,9 @@ class Lobby:
         fields = {
             "v": messages.VERSION,
             "token": token,
-            "agents": self.hall.players.told(),
+            "agents": self.manager.players.to_json(),
             "rules": _games(),
-            "tables": self.hall.told_tables(connection.owner),
+            "tables": self.manager.tables_json(connection.owner),
         }
         connection.send(answer("welcome", fields, request.id))
 
@@ -357,7 +361,7 @@ def content_policy(scripts: Iterable[str]) -> str:
     )
 
 
-class Gate:
+class SecurityMiddleware:
     """Refuses other sites, other names of the host, and too much; completes every answer."""
 
     def __init__(
@@ -388,15 +392,15 @@ class Gate:
             await send(message)
 
         headers = Headers(scope=scope)
-        stranger = self._stranger(headers)
+        why = self._why_refused(headers)
         if scope["type"] == "websocket":
-            if stranger is not None:
-                await WebSocket(scope, receive, send).close(1008, stranger)
+            if why is not None:
+                await WebSocket(scope, receive, send).close(1008, why)
             else:
                 await self._app(scope, receive, send)
             return
-        if stranger is not None:
-            await PlainTextResponse(stranger, 403)(scope, receive, send_complete)
+        if why is not None:
+            await PlainTextResponse(why, 403)(scope, receive, send_complete)
         elif _length(headers) > MOST_BODY:
             await _refused(413, "too_large", "the request is too large")(
                 scope, receive, send_complete
@@ -410,7 +414,7 @@ class Gate:
         else:
             await self._app(scope, receive, send_complete)
 
-    def _stranger(self, headers: Headers) -> str | None:
+    def _why_refused(self, headers: Headers) -> str | None:
         """Why a request is refused whatever it asks for; None: it is not."""
         host, origin = headers.get("host", ""), headers.get("origin")
         try:

@@ -138,7 +138,7 @@ def board_page(documents: Sequence[dict[str, Any]], title: str = "Hearts, card b
 
     Its content policy allows its own scripts alone, and no request.
     """
-    told = html.escape(title)
+    escaped = html.escape(title)
     scripts = (
         f'<script type="importmap">{inline_modules(["board.js", "settings.js"])}</script>\n'
         f'<script type="module">{_START}</script>\n'
@@ -154,8 +154,8 @@ def board_page(documents: Sequence[dict[str, Any]], title: str = "Hearts, card b
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
-        f'<title>{told}</title>\n<style id="styles">{inline_styles(STYLES)}</style>\n</head>\n'
-        f'<body>\n<header class="offline"><h1>{told}</h1></header>\n'
+        f'<title>{escaped}</title>\n<style id="styles">{inline_styles(STYLES)}</style>\n</head>\n'
+        f'<body>\n<header class="offline"><h1>{escaped}</h1></header>\n'
         '<main id="main" tabindex="-1">\n'
         "<p>This page needs JavaScript; it runs from the file, without a network.</p>\n</main>\n"
         '<div id="notices" role="alert"></div>\n'

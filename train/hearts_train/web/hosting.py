@@ -15,9 +15,9 @@ from hearts_env import HeartsError, Rules
 from hearts_train.session.folders import ServerFolder
 from hearts_train.session.table import HELP, Entry, Refusal, Seat, Table
 from hearts_train.web import messages
-from hearts_train.web.helping import Helper
 from hearts_train.web.messages import Request, answer
-from hearts_train.web.players import MISDEEDS, Chair, Players
+from hearts_train.web.players import FAULT_TEXTS, AgentSeat, Players
+from hearts_train.web.table_help import Helper
 
 log = logging.getLogger("hearts.serve")
 
@@ -30,8 +30,8 @@ class Limits:
         message: Bytes of a message.
         burst: Messages that may come at once on one connection.
         rate: Messages a second after that.
-        asked: Requests to ``/api`` that may come at once from one address.
-        asked_rate: Requests a second after that.
+        requests: Requests to ``/api`` that may come at once from one address.
+        request_rate: Requests a second after that.
         connections: Connections in all.
         connections_each: Connections of one address.
         own: Unfinished tables of one person.
@@ -45,8 +45,8 @@ class Limits:
     message: int = 16_384
     burst: int = 60
     rate: float = 20.0
-    asked: int = 60
-    asked_rate: float = 10.0
+    requests: int = 60
+    request_rate: float = 10.0
     connections: int = 2_000
     connections_each: int = 256
     own: int = 12
@@ -57,7 +57,7 @@ class Limits:
     waiting: int = 400
 
 
-class Guest(Protocol):
+class Browser(Protocol):
     """A browser's connection."""
 
     owner: str
@@ -69,29 +69,29 @@ class Guest(Protocol):
         """Send a message, now or when the browser is ready for it."""
 
 
-class Host:
+class LiveTable:
     """Runs one table: a single task does all that is done at it, one thing after another."""
 
-    def __init__(self, table: Table, hall: Hall) -> None:
+    def __init__(self, table: Table, manager: TableManager) -> None:
         self.table = table
-        self.hall = hall
-        self.guests: dict[Guest, int | None] = {}
+        self.manager = manager
+        self.browsers: dict[Browser, int | None] = {}
         self.ready: set[int] = set()
         self.last_used = time.monotonic()
         self._inbox: asyncio.Queue[Callable[[], None]] = asyncio.Queue()
         self._thinking = -1  # the event number at which an agent was asked
-        self._chairs = {p: Chair() for p, seat in enumerate(table.seats) if seat.agent}
+        self._agent_seats = {p: AgentSeat() for p, seat in enumerate(table.seats) if seat.agent}
         self._helps: dict[tuple[Any, ...], asyncio.Task[dict[str, Any]]] = {}
         self._others: set[asyncio.Task[None]] = set()
         self._task = asyncio.create_task(self._run())
 
-    def ask(self, guest: Guest, request: Request) -> None:
+    def ask(self, browser: Browser, request: Request) -> None:
         """Have a request done, when its turn comes."""
-        self._inbox.put_nowait(lambda: self._answer(guest, request))
+        self._inbox.put_nowait(lambda: self._answer(browser, request))
 
-    def forget(self, guest: Guest) -> None:
+    def forget(self, browser: Browser) -> None:
         """A connection is gone."""
-        self._inbox.put_nowait(lambda: self._detach(guest))
+        self._inbox.put_nowait(lambda: self._detach(browser))
 
     @property
     def is_busy(self) -> bool:
@@ -101,13 +101,13 @@ class Host:
     @property
     def is_idle(self) -> bool:
         """Whether nobody is here and nothing is under way."""
-        return not self.guests and not self.is_busy
+        return not self.browsers and not self.is_busy
 
     def close(self) -> None:
         """Leave the memory; the journal has everything that was done."""
         for task in (self._task, *self._helps.values(), *self._others):
             task.cancel()
-        for seat in self._chairs:
+        for seat in self._agent_seats:
             self._renew(seat)
 
     async def _run(self) -> None:
@@ -121,120 +121,120 @@ class Host:
                 log.exception("table %s", self.table.id)
 
     # -- requests ----------------------------------------------------------------------------------
-    def _answer(self, guest: Guest, request: Request) -> None:
+    def _answer(self, browser: Browser, request: Request) -> None:
         """Do a request, and say so; whatever goes wrong is its own business."""
         try:
-            done = getattr(self, f"_do_{request.type}")(guest, request)
+            done = getattr(self, f"_do_{request.type}")(browser, request)
             if done and request.id is not None:
                 fields = {"table": self.table.id, "seq": self.table.seq}
-                guest.send(answer("done", fields, request.id))
+                browser.send(answer("done", fields, request.id))
         except Refusal as refusal:
-            guest.send(messages.error(refusal, request.id, self.table.id))
+            browser.send(messages.error(refusal, request.id, self.table.id))
             if refusal.code == "stale":
-                self._show(guest)
+                self._show(browser)
         except OSError as error:
             log.error("table %s cannot be written: %s", self.table.id, error)
             text = "the table cannot be saved now, so nothing was played; try again"
-            guest.send(messages.error(Refusal("internal", text), request.id, self.table.id))
+            browser.send(messages.error(Refusal("internal", text), request.id, self.table.id))
         except Exception:
             log.exception("table %s: %s", self.table.id, request.type)
             text = "the server made a mistake; reload the page"
-            guest.send(messages.error(Refusal("internal", text), request.id, self.table.id))
+            browser.send(messages.error(Refusal("internal", text), request.id, self.table.id))
         self._wake()
 
-    def _do_watch(self, guest: Guest, request: Request) -> bool:
-        self._attach(guest)
+    def _do_watch(self, browser: Browser, request: Request) -> bool:
+        self._attach(browser)
         seq = request["seq"]
         missed = None if seq is None else self.table.after(seq)
         if missed is None:
-            self._show(guest, request.id)
+            self._show(browser, request.id)
             return False
-        self._tell_one(guest, missed)
+        self._send_to(browser, missed)
         return True
 
-    def _do_sit(self, guest: Guest, request: Request) -> bool:
+    def _do_sit(self, browser: Browser, request: Request) -> bool:
         table = self.table
-        if table.seat_of(guest.owner) is None:
-            self.hall.check_own(guest.owner)
-            table.sit(request["seat"], guest.owner, request["name"])
-        self.hall.folder.add_table(guest.owner, table.id)
-        for other in self.guests:  # further windows of the same person
-            self.guests[other] = table.seat_of(other.owner)
-        self._attach(guest)
-        self._show(guest, request.id)
-        self._tell_seats(but=guest)
+        if table.seat_of(browser.owner) is None:
+            self.manager.check_own(browser.owner)
+            table.sit(request["seat"], browser.owner, request["name"])
+        self.manager.folder.add_table(browser.owner, table.id)
+        for other in self.browsers:  # further windows of the same person
+            self.browsers[other] = table.seat_of(other.owner)
+        self._attach(browser)
+        self._show(browser, request.id)
+        self._send_seats(but=browser)
         return False
 
-    def _do_act(self, guest: Guest, request: Request) -> bool:
-        seat, seq, table = self._seat(guest), request["seq"], self.table
+    def _do_act(self, browser: Browser, request: Request) -> bool:
+        seat, seq, table = self._seat(browser), request["seq"], self.table
         names = request["actions"] or (request["action"],)
         if table.repeated(seat, seq, names):
             missed = table.after(seq)
-            self._show(guest) if missed is None else self._tell_one(guest, missed)
+            self._show(browser) if missed is None else self._send_to(browser, missed)
             return True
-        self._tell(table.act(seat, seq, names))
+        self._send_entries(table.act(seat, seq, names))
         return True
 
-    def _do_undo(self, guest: Guest, request: Request) -> bool:
-        self._seat(guest)
+    def _do_undo(self, browser: Browser, request: Request) -> bool:
+        self._seat(browser)
         entries = self.table.undo(request["seq"])
-        for seat in self._chairs:  # who still thinks there must not be asked by a second thread
+        for seat in self._agent_seats:  # no second thread may ask one that still thinks
             self._renew(seat)
-        self._tell(entries)
+        self._send_entries(entries)
         return True
 
-    def _do_next(self, guest: Guest, request: Request) -> bool:
-        seat, table = self._seat(guest), self.table
+    def _do_next(self, browser: Browser, request: Request) -> bool:
+        seat, table = self._seat(browser), self.table
         if table.is_closed:
             raise Refusal("not_allowed", "next: the table is closed; start another")
         if table.ended is None:  # somebody else was quicker
-            self._show(guest)
+            self._show(browser)
             return True
         self.ready.add(seat)
         if not self._deal_next():
-            self._tell_seats()
+            self._send_seats()
         return True
 
     def _deal_next(self) -> bool:
         """Deal the next one, if all people who are here have asked for it; returns whether."""
-        if self.ready >= {p for p in self.guests.values() if p is not None}:
-            self._tell(self.table.next())
+        if self.ready >= {p for p in self.browsers.values() if p is not None}:
+            self._send_entries(self.table.next())
             self.ready.clear()
             return True
         return False
 
-    def _do_leave(self, guest: Guest, request: Request) -> bool:
+    def _do_leave(self, browser: Browser, request: Request) -> bool:
         table = self.table
-        if request["close"] and table.seat_of(guest.owner) is not None and not table.is_closed:
-            if not table.others(guest.owner):
+        if request["close"] and table.seat_of(browser.owner) is not None and not table.is_closed:
+            if not table.others(browser.owner):
                 table.close()
-            self.hall.folder.remove_table(guest.owner, table.id)
-        self._detach(guest)
+            self.manager.folder.remove_table(browser.owner, table.id)
+        self._detach(browser)
         return True
 
-    def _do_hint(self, guest: Guest, request: Request) -> bool:
-        view = self._helped(guest, request, "values")
+    def _do_hint(self, browser: Browser, request: Request) -> bool:
+        view = self._helped(browser, request, "values")
         name = request["agent"]
-        self._help(guest, request, ("hint", name), lambda: self.hall.helper.hint(view, name))
+        self._help(browser, request, ("hint", name), lambda: self.manager.helper.hint(view, name))
         return False
 
-    def _do_values(self, guest: Guest, request: Request) -> bool:
-        view = self._helped(guest, request, "warn")
-        self._help(guest, request, ("values",), lambda: self.hall.helper.values(view))
+    def _do_values(self, browser: Browser, request: Request) -> bool:
+        view = self._helped(browser, request, "warn")
+        self._help(browser, request, ("values",), lambda: self.manager.helper.values(view))
         return False
 
-    def _do_odds(self, guest: Guest, request: Request) -> bool:
-        view = self._helped(guest, request, "odds", is_own_turn=False)
+    def _do_odds(self, browser: Browser, request: Request) -> bool:
+        view = self._helped(browser, request, "odds", is_own_turn=False)
         model = request["model"]
-        self._help(guest, request, ("odds", model), lambda: self.hall.helper.odds(view, model))
+        self._help(browser, request, ("odds", model), lambda: self.manager.helper.odds(view, model))
         return False
 
     # -- help --------------------------------------------------------------------------------------
     def _helped(
-        self, guest: Guest, request: Request, level: str, *, is_own_turn: bool = True
+        self, browser: Browser, request: Request, level: str, *, is_own_turn: bool = True
     ) -> Any:
         """The view of a person who may have this help now."""
-        table, seat = self.table, self._seat(guest)
+        table, seat = self.table, self._seat(browser)
         if HELP.index(table.help) < HELP.index(level):
             raise Refusal("not_allowed", f"{request.type}: this table allows no such help")
         if is_own_turn:
@@ -243,29 +243,29 @@ class Host:
             table.check_seq(request["seq"])
         return table.game.view(seat)
 
-    def _help(self, guest: Guest, request: Request, what: tuple[Any, ...], work: Any) -> None:
+    def _help(self, browser: Browser, request: Request, what: tuple[Any, ...], work: Any) -> None:
         """Send what `work` computes, once for a position and a seat."""
-        seq, seat = self.table.seq, self._seat(guest)
+        seq, seat = self.table.seq, self._seat(browser)
         key = (seq, seat, *what)
         for old in [key for key in self._helps if key[0] != seq]:
             del self._helps[old]
         if key not in self._helps:
             self._helps[key] = asyncio.create_task(work())
-        self._begin(self._send_help(guest, request, seq, self._helps[key]))
+        self._begin(self._send_help(browser, request, seq, self._helps[key]))
 
     async def _send_help(
-        self, guest: Guest, request: Request, seq: int, task: asyncio.Task[dict[str, Any]]
+        self, browser: Browser, request: Request, seq: int, task: asyncio.Task[dict[str, Any]]
     ) -> None:
         try:
             found = await asyncio.shield(task)
             fields = {"table": self.table.id, "seq": seq, **found}
-            guest.send(answer(request.type, fields, request.id))
+            browser.send(answer(request.type, fields, request.id))
         except Refusal as refusal:
-            guest.send(messages.error(refusal, request.id, self.table.id))
+            browser.send(messages.error(refusal, request.id, self.table.id))
         except Exception:
             log.exception("table %s: %s", self.table.id, request.type)
             text = "the server made a mistake; play on without this help"
-            guest.send(messages.error(Refusal("internal", text), request.id, self.table.id))
+            browser.send(messages.error(Refusal("internal", text), request.id, self.table.id))
 
     def _begin(self, work: Any) -> None:
         task = asyncio.create_task(work)
@@ -278,25 +278,25 @@ class Host:
             log.error("table %s", self.table.id, exc_info=error)
 
     # -- people ------------------------------------------------------------------------------------
-    def _seat(self, guest: Guest) -> int:
-        seat = self.table.seat_of(guest.owner)
+    def _seat(self, browser: Browser) -> int:
+        seat = self.table.seat_of(browser.owner)
         if seat is None:
             raise Refusal("not_your_seat", "you have no seat at this table; sit down, or watch")
         return seat
 
-    def _attach(self, guest: Guest) -> None:
-        seat = self.table.seat_of(guest.owner)
-        is_new = seat is not None and seat not in self.guests.values()
-        self.guests[guest] = seat
+    def _attach(self, browser: Browser) -> None:
+        seat = self.table.seat_of(browser.owner)
+        is_new = seat is not None and seat not in self.browsers.values()
+        self.browsers[browser] = seat
         if is_new:
-            self._tell_seats(but=guest)
+            self._send_seats(but=browser)
 
-    def _detach(self, guest: Guest) -> None:
-        seat = self.guests.pop(guest, None)
-        if seat is None or seat in self.guests.values():
+    def _detach(self, browser: Browser) -> None:
+        seat = self.browsers.pop(browser, None)
+        if seat is None or seat in self.browsers.values():
             return
-        self._tell_seats()
-        is_waiting = self.ready & set(self.guests.values())  # somebody for who has just gone
+        self._send_seats()
+        is_waiting = self.ready & set(self.browsers.values())  # somebody for who has just gone
         if is_waiting and self.table.ended is not None and not self.table.is_closed:
             try:
                 self._deal_next()
@@ -308,37 +308,39 @@ class Host:
 
     def _presence(self) -> tuple[list[bool], list[bool]]:
         seats = range(self.table.rules.players)
-        here = set(self.guests.values())
+        here = set(self.browsers.values())
         return [p in here for p in seats], [p in self.ready for p in seats]
 
-    def _show(self, guest: Guest, request_id: str | int | None = None) -> None:
+    def _show(self, browser: Browser, request_id: str | int | None = None) -> None:
         """Send the whole table."""
-        seat = self.table.seat_of(guest.owner)
-        guest.send(messages.told_table(self.table, seat, *self._presence(), request_id=request_id))
+        seat = self.table.seat_of(browser.owner)
+        browser.send(
+            messages.table_message(self.table, seat, *self._presence(), request_id=request_id)
+        )
 
-    def _tell(self, entries: Sequence[Entry]) -> None:
+    def _send_entries(self, entries: Sequence[Entry]) -> None:
         """Send events to all, each as its seat may see it."""
         made: dict[tuple[int, int | None], str] = {}
-        for guest, seat in self.guests.items():
+        for browser, seat in self.browsers.items():
             for entry in entries:
                 key = (entry.seq, seat)
                 if key not in made:
-                    made[key] = messages.told_entry(entry, self.table.id, seat)
-                guest.send(made[key])
+                    made[key] = messages.entry_message(entry, self.table.id, seat)
+                browser.send(made[key])
 
-    def _tell_one(self, guest: Guest, entries: Iterable[Entry]) -> None:
-        seat = self.table.seat_of(guest.owner)
+    def _send_to(self, browser: Browser, entries: Iterable[Entry]) -> None:
+        seat = self.table.seat_of(browser.owner)
         for entry in entries:
-            guest.send(messages.told_entry(entry, self.table.id, seat))
+            browser.send(messages.entry_message(entry, self.table.id, seat))
 
-    def _tell_seats(self, but: Guest | None = None) -> None:
+    def _send_seats(self, but: Browser | None = None) -> None:
         """Say who is here; that has no number of its own, since it is not part of the game."""
-        seats = messages.told_seats(self.table, *self._presence())
+        seats = messages.seats_json(self.table, *self._presence())
         fields = {"table": self.table.id, "seq": self.table.seq, "kind": "seat", "seats": seats}
         text = messages.message("event", fields)
-        for guest in self.guests:
-            if guest is not but:
-                guest.send(text)
+        for browser in self.browsers:
+            if browser is not but:
+                browser.send(text)
 
     # -- agents ------------------------------------------------------------------------------------
     def _wake(self) -> None:
@@ -350,23 +352,23 @@ class Host:
         self._begin(self._think(seat, self.table.seq))
 
     async def _think(self, seat: int, seq: int) -> None:
-        table, players = self.table, self.hall.players
+        table, players = self.table, self.manager.players
         agent = players.listed[table.seats[seat].agent]
         view, seed = table.game.view(seat), table.agent_seed()
-        chair = self._chairs[seat]
-        action, fault = await players.decide(agent, chair, view, seed)
+        place = self._agent_seats[seat]
+        action, fault = await players.decide(agent, place, view, seed)
         text = None
         if fault is not None:
             log.warning("table %s: %s %s: %s", table.id, agent.name, fault.kind, fault.text)
-            text = f"{agent.name} {MISDEEDS[fault.kind]}; its first legal card is played for it"
-            if self._chairs[seat] is chair:  # whatever state its player is in
+            text = f"{agent.name} {FAULT_TEXTS[fault.kind]}; its first legal card is played"
+            if self._agent_seats[seat] is place:  # whatever state its player is in
                 self._renew(seat)
         self._inbox.put_nowait(lambda: self._played(seq, action, text))
 
     def _renew(self, seat: int) -> None:
         """Give an agent a new chair, and end what the player in the old one has started."""
-        old, self._chairs[seat] = self._chairs[seat], Chair()
-        self.hall.players.listed[self.table.seats[seat].agent].close(old)
+        old, self._agent_seats[seat] = self._agent_seats[seat], AgentSeat()
+        self.manager.players.listed[self.table.seats[seat].agent].close(old)
 
     def _played(self, seq: int, action: int, fault: str | None) -> None:
         """Do what an agent has chosen, unless it was taken back meanwhile."""
@@ -380,7 +382,7 @@ class Host:
             self._begin(self._later(seq, action, fault))
             return
         self._thinking = -1
-        self._tell(entries)
+        self._send_entries(entries)
         self._wake()
 
     async def _later(self, seq: int, action: int, fault: str | None) -> None:
@@ -388,7 +390,7 @@ class Host:
         self._inbox.put_nowait(lambda: self._played(seq, action, fault))
 
 
-class Hall:
+class TableManager:
     """All tables of a server."""
 
     def __init__(self, folder: ServerFolder, players: Players, limits: Limits) -> None:
@@ -396,29 +398,29 @@ class Hall:
         self.players = players
         self.limits = limits
         self.helper = Helper(players)
-        self._hosts: OrderedDict[str, Host] = OrderedDict()  # those used last at the end
+        self._live: OrderedDict[str, LiveTable] = OrderedDict()  # those used last at the end
         self._created: dict[str, deque[float]] = {}
         self._unreadable: set[str] = set()  # tables of which the log has it
 
     @property
     def num_live(self) -> int:
         """How many tables are in memory."""
-        return len(self._hosts)
+        return len(self._live)
 
-    def find(self, table: str) -> Host:
+    def find(self, table: str) -> LiveTable:
         """The host of a table, from the disk if it must be.
 
         Raises:
             Refusal: if there is no such table, it cannot be read, or too many are in use.
         """
-        host = self._hosts.get(table)
-        if host is None:
+        live = self._live.get(table)
+        if live is None:
             if not self.folder.path_of(table).is_file():
                 raise Refusal("unknown_table", "table: no table has this name; see the link")
             self._make_room()
-            host = self._hosts[table] = Host(self._read(table), self)
-        self._hosts.move_to_end(table)
-        return host
+            live = self._live[table] = LiveTable(self._read(table), self)
+        self._live.move_to_end(table)
+        return live
 
     def _read(self, name: str) -> Table:
         try:
@@ -437,7 +439,7 @@ class Hall:
             raise Refusal("unknown_agent", text)
         return table
 
-    async def create(self, guest: Guest, request: Request) -> Host:
+    async def create(self, browser: Browser, request: Request) -> LiveTable:
         """Make a table.
 
         Raises:
@@ -448,20 +450,20 @@ class Hall:
             rules = Rules.from_text(request["rules"])
         except HeartsError as error:
             raise Refusal("unknown_rules", str(error)) from None
-        asked = request["seats"]
-        if len(asked) != rules.players:
+        wanted = request["seats"]
+        if len(wanted) != rules.players:
             raise Refusal(
-                "not_fit", f"seats: {rules.name} is for {rules.players}; {len(asked)} are given"
+                "not_fit", f"seats: {rules.name} is for {rules.players}; {len(wanted)} are given"
             )
         seats = []
-        for kind, name in asked:
+        for kind, name in wanted:
             if kind == "agent":
                 await self.players.fitting(name, rules)
             own = kind == "me"
             seats.append(
                 Seat(
                     agent=name,
-                    owner=guest.owner if own else "",
+                    owner=browser.owner if own else "",
                     name=(request["name"] or "You") if own else "",
                 )
             )
@@ -470,7 +472,7 @@ class Hall:
             raise Refusal(
                 "not_allowed", "seed: other people must not be dealt known cards; omit it"
             )
-        self._check_room(guest)
+        self._check_room(browser)
         self._make_room()
         table = Table(
             id=secrets.token_hex(8),
@@ -485,15 +487,15 @@ class Hall:
         table.begin(path)
         try:
             if any(seat.owner for seat in seats):
-                self.folder.add_table(guest.owner, table.id)
+                self.folder.add_table(browser.owner, table.id)
         except OSError:  # nobody would find it again
             path.unlink()
             raise
         self.folder.num_tables += 1
-        host = self._hosts[table.id] = Host(table, self)
-        return host
+        live = self._live[table.id] = LiveTable(table, self)
+        return live
 
-    def told_tables(self, owner: str) -> list[dict[str, Any]]:
+    def tables_json(self, owner: str) -> list[dict[str, Any]]:
         """A person's tables, the latest last, as `welcome` lists them."""
         found = []
         for name in self.folder.tables_of(owner)[-3 * self.limits.own :]:
@@ -525,7 +527,7 @@ class Hall:
         Raises:
             Refusal: its code is ``too_many_tables``.
         """
-        unfinished = sum(table["unfinished"] for table in self.told_tables(owner))
+        unfinished = sum(table["unfinished"] for table in self.tables_json(owner))
         if unfinished >= self.limits.own:
             raise Refusal(
                 "too_many_tables",
@@ -535,32 +537,32 @@ class Hall:
     def sweep(self) -> None:
         """Let go the tables at which nobody has been for a while."""
         before = time.monotonic() - self.limits.idle
-        for name, host in list(self._hosts.items()):
-            if host.is_idle and host.last_used < before:
+        for name, live in list(self._live.items()):
+            if live.is_idle and live.last_used < before:
                 self._let_go(name)
 
     def close(self) -> None:
         """End all tasks."""
-        for name in list(self._hosts):
+        for name in list(self._live):
             self._let_go(name)
 
     def _let_go(self, name: str) -> None:
-        self._hosts.pop(name).close()
+        self._live.pop(name).close()
 
     def _make_room(self) -> None:
-        if len(self._hosts) < self.limits.live:
+        if len(self._live) < self.limits.live:
             return
-        name = next((name for name, host in self._hosts.items() if host.is_idle), None)
+        name = next((name for name, live in self._live.items() if live.is_idle), None)
         if name is None:
             raise Refusal("too_many_tables", "all tables are taken; try again in some minutes")
         self._let_go(name)
 
-    def _check_room(self, guest: Guest) -> None:
+    def _check_room(self, browser: Browser) -> None:
         """Refuse another table to a person, an address or everybody."""
-        self.check_own(guest.owner)
+        self.check_own(browser.owner)
         if self.folder.num_tables >= self.limits.stored:
             raise Refusal("too_many_tables", "the server's disk has no room for more tables")
-        now, times = time.monotonic(), self._created.setdefault(guest.address, deque())
+        now, times = time.monotonic(), self._created.setdefault(browser.address, deque())
         while times and times[0] < now - 3600:
             times.popleft()
         if len(times) >= self.limits.created:

@@ -220,14 +220,14 @@ def sight(game: Game, seat: int | None, *, received: bool = False, turn: bool = 
     it is to be told; ``cards``, if `received`, what the seat was passed.
     """
     view = game.view(0 if seat is None else seat)
-    told = dump(view.current_player if turn else None)
+    mover = dump(view.current_player if turn else None)
     text = _lines(game.rules).write(BatchView.of([view]))[0]
     if seat is not None:
         more = f'"cards":{dump(view.received)},' if received else ""
-        return f'{more}"view":{text},"turn":{told}'
+        return f'{more}"view":{text},"turn":{mover}'
     known = {name: value for name, value in json.loads(text).items() if name not in _HIDDEN}
     known["cards_left"] = [view.cards_left(p) for p in range(game.rules.players)]
-    return f'"view":null,"public":{dump(known)},"turn":{told}'
+    return f'"view":null,"public":{dump(known)},"turn":{mover}'
 
 
 def message(kind: str, fields: Mapping[str, Any], more: str = "") -> str:
@@ -254,7 +254,7 @@ def _given(**fields: Any) -> dict[str, Any]:
 
 
 @functools.lru_cache(maxsize=64)
-def told_rules(rules: Rules) -> dict[str, Any]:
+def rules_json(rules: Rules) -> dict[str, Any]:
     """The rules of a table: name, every field, the deck, and sentences for people."""
     return {
         "name": rules.name,
@@ -281,14 +281,14 @@ def summary_of(preset: str) -> str:
 
 
 # ---- a table -------------------------------------------------------------------------------------
-def told_entry(entry: Entry, table: str, seat: int | None) -> str:
+def entry_message(entry: Entry, table: str, seat: int | None) -> str:
     """An event of a table as a message to a seat; None: to an onlooker."""
     head = {"table": table, "seq": entry.seq, "kind": entry.kind, **entry.facts}
     received = entry.kind == "received"
     return message("event", head, sight(entry.game, seat, received=received, turn=entry.is_last))
 
 
-def told_table(
+def table_message(
     table: Table,
     seat: int | None,
     connected: Sequence[bool],
@@ -303,10 +303,10 @@ def told_table(
     head = {
         "table": table.id,
         "seq": table.seq,
-        "rules": told_rules(table.rules),
+        "rules": rules_json(table.rules),
         "match": table.is_match,
         "help": table.help,
-        "seats": told_seats(table, connected, ready),
+        "seats": seats_json(table, connected, ready),
         "you": seat,
         **table.score(),
         "undo": seat is not None and table.can_undo,
@@ -317,7 +317,7 @@ def told_table(
     return answer("table", head, request_id, sight(table.game, seat))
 
 
-def told_seats(
+def seats_json(
     table: Table, connected: Sequence[bool], ready: Sequence[bool]
 ) -> list[dict[str, Any]]:
     """Who sits where."""

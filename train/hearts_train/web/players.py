@@ -32,7 +32,7 @@ from hearts_train.session.table import Refusal
 
 SHIPPED = ("champion", "pimc", "pro", "standard", "easy", "random")
 """The package's own players that are always on the list, strongest first."""
-MISDEEDS = {
+FAULT_TEXTS = {
     RAISED: "raised an error",
     ILLEGAL: "chose an illegal action",
     TAMPERED: "changed what it was shown",
@@ -53,7 +53,7 @@ _T = TypeVar("_T")
 class _Piece:
     """A piece of work; changed by whoever holds the lock of its workers."""
 
-    is_begun: bool = False
+    is_started: bool = False
     is_over: bool = False
     is_left: bool = False
     """Whether nobody waits for it any more."""
@@ -113,13 +113,13 @@ class Workers:
                 threads that there may be are stuck.
         """
         loop = asyncio.get_running_loop()
-        begun: asyncio.Future[None] = loop.create_future()
+        started: asyncio.Future[None] = loop.create_future()
         future: asyncio.Future[_T] = loop.create_future()
         piece = _Piece()
 
         def begin() -> None:
-            if not begun.done():
-                begun.set_result(None)
+            if not started.done():
+                started.set_result(None)
 
         def finish(result: Any, failure: BaseException | None) -> None:
             if future.cancelled():
@@ -147,7 +147,7 @@ class Workers:
 
         self._put(do)
         try:
-            while not (await asyncio.wait([begun], timeout=seconds))[0]:
+            while not (await asyncio.wait([started], timeout=seconds))[0]:
                 if self._stuck >= _MOST_THREADS:
                     raise TimeoutError
             return await asyncio.wait_for(future, seconds)
@@ -172,8 +172,8 @@ class Workers:
     def _take(self, piece: _Piece) -> bool:
         """Begin a piece of work, unless nobody waits for it any more."""
         with self._lock:
-            piece.is_begun = not piece.is_left
-        return piece.is_begun
+            piece.is_started = not piece.is_left
+        return piece.is_started
 
     def _end(self, piece: _Piece) -> None:
         with self._lock:
@@ -184,7 +184,7 @@ class Workers:
         """Wait for a piece of work no more; if a thread is at it, another takes its place."""
         with self._lock:
             piece.is_left = not piece.is_over
-            if piece.is_left and piece.is_begun:
+            if piece.is_left and piece.is_started:
                 self._stuck += 1
                 self._staff()
 
@@ -218,7 +218,7 @@ class Workers:
 
 
 @dataclass
-class Chair:
+class AgentSeat:
     """An agent's place at a table: its own player there, once it has been asked."""
 
     player: Agent | None = None
@@ -276,7 +276,7 @@ class Listed:
         return self._participant.fresh(0)
 
     @contextlib.contextmanager
-    def lent(self) -> Any:
+    def borrowed(self) -> Any:
         """One of its players that nobody else asks in this block; for threads.
 
         One of ours may have been asked before; one that could remember a seat's cards has not.
@@ -296,24 +296,24 @@ class Listed:
         yield player
         self._spare.append(player)
 
-    def answer(self, chair: Chair, view: PlayerView, seed: int) -> tuple[int, Fault | None]:
+    def answer(self, place: AgentSeat, view: PlayerView, seed: int) -> tuple[int, Fault | None]:
         """What the player in a chair chooses. Takes its time: for its threads."""
         if self.is_ours:  # remembers nothing, so any one will do
-            with self.lent() as one:
+            with self.borrowed() as one:
                 return ask_one(one, view, seed)
-        if chair.player is None:
-            chair.player = self.fresh()
+        if place.player is None:
+            place.player = self.fresh()
         try:
-            return ask_one(chair.player, view, seed)
+            return ask_one(place.player, view, seed)
         finally:
-            if chair.is_left:  # since it was asked, so that it may have started something again
-                self.close(chair)
+            if place.is_left:  # since it was asked, so that it may have started something again
+                self.close(place)
 
-    def close(self, chair: Chair) -> None:
+    def close(self, place: AgentSeat) -> None:
         """End what the player in a chair has started; it is not asked there again."""
-        chair.is_left = True
-        if chair.player is not None:
-            self.workers.begin(chair.player.close)
+        place.is_left = True
+        if place.player is not None:
+            self.workers.begin(place.player.close)
 
 
 class Players:
@@ -366,7 +366,7 @@ class Players:
             name = f"{plain} ({number})"
         return name
 
-    def told(self) -> list[dict[str, Any]]:
+    def to_json(self) -> list[dict[str, Any]]:
         """The list as a message has it."""
         return [
             {
@@ -409,19 +409,19 @@ class Players:
         return agent
 
     async def decide(
-        self, agent: Listed, chair: Chair, view: PlayerView, seed: int
+        self, agent: Listed, place: AgentSeat, view: PlayerView, seed: int
     ) -> tuple[int, Fault | None]:
         """What `agent` in its chair chooses; its first legal action with a fault.
 
         Args:
             agent: who is asked.
-            chair: where it sits.
+            place: where it sits.
             view: what it is asked about.
             seed: of its random numbers.
         """
         try:
             action, fault = await agent.workers.run(
-                lambda: agent.answer(chair, view, seed), self.patience
+                lambda: agent.answer(place, view, seed), self.patience
             )
         except TimeoutError:
             action, fault = 0, Fault(0, LATE, f"took longer than {self.patience:g} seconds")
@@ -429,22 +429,22 @@ class Players:
             action, fault = 0, Fault(0, RAISED, str(error))
         return (view.legal_actions()[0] if fault is not None else action), fault
 
-    def warm_up(self, tell: Callable[[int, str], None] = lambda _done, _name: None) -> None:
+    def warm_up(self, report: Callable[[int, str], None] = lambda _done, _name: None) -> None:
         """Let every agent choose its first cards, so that nobody waits for the compilation.
 
         Args:
-            tell: is told how many agents are ready, and who is next.
+            report: is called with how many agents are ready, and who is next.
         """
         for done, agent in enumerate(self.listed.values()):
-            tell(done, agent.name)
+            report(done, agent.name)
             for game in _samples(agent.games):
-                dealt, chair = Game.deal(game, 0), Chair()
+                dealt, place = Game.deal(game, 0), AgentSeat()
                 for _ in range(2):
                     if dealt.player is None:
                         break
-                    action, fault = agent.answer(chair, dealt.view(dealt.player), 0)
+                    action, fault = agent.answer(place, dealt.view(dealt.player), 0)
                     dealt.play(dealt.legal_actions()[0] if fault is not None else action)
-                agent.close(chair)
+                agent.close(place)
 
 
 @functools.cache

@@ -31,7 +31,7 @@ LEGAL = 3
 """Cards that may be played at least."""
 MISSING = ("standard", "pro")
 """Who misses every puzzle."""
-ASKED = ("standard", "standard_trump", "pro", "pro_trump", "champion")
+PLAYERS = ("standard", "standard_trump", "pro", "pro_trump", "champion")
 """Whose choices rate a puzzle."""
 
 
@@ -45,7 +45,7 @@ class Puzzle:
         play: the cards played before it, as one text.
         best: the solution.
         gap: points by which it leads the second best card.
-        missed: those of `ASKED` who choose another card.
+        missed: those of `PLAYERS` who choose another card.
         level: 1, 2 or 3.
         players: who sat there when it came up.
     """
@@ -79,7 +79,7 @@ class Verdict:
         means: the mean margin of each legal card over all worlds.
         best: the card with the highest.
         gap: by how much it leads.
-        missed: those of `ASKED` who choose another.
+        missed: those of `PLAYERS` who choose another.
     """
 
     means: dict[str, float]
@@ -100,7 +100,7 @@ class Judge:
 
     def __init__(self) -> None:
         self._pimc = Pimc(seed=0)
-        self._asked: dict[str, Agent] = {name: make_agent(name, seed=0) for name in ASKED}
+        self._players: dict[str, Agent] = {name: make_agent(name, seed=0) for name in PLAYERS}
 
     def judge(self, view: PlayerView) -> Verdict | None:
         """What makes a position a puzzle; None: it is not a puzzle."""
@@ -112,7 +112,7 @@ class Judge:
         if first - second < GAP:
             return None
         best = legal[margins.index(first)]
-        missed = tuple(name for name, agent in self._asked.items() if agent.act(view) != best)
+        missed = tuple(name for name, agent in self._players.items() if agent.act(view) != best)
         if not set(MISSING) <= set(missed):
             return None
         deck = view.rules.deck
@@ -159,7 +159,7 @@ def listed() -> list[Json]:
     ]
 
 
-def told(number: int) -> Json:
+def puzzle_json(number: int) -> Json:
     """A puzzle as the page shows it: what its player sees, and what each card is worth.
 
     ``worlds`` has the worth of each card in each of the worlds; ``deal``, which is for the board

@@ -190,7 +190,7 @@ def _position(found: Moment, game: Game, tools: Tools, *, worlds: bool) -> Json:
 
     With `worlds` also the other hands and the endgame.
     """
-    told: Json = {
+    review: Json = {
         "number": found.number,
         "trick": found.trick,
         "seat": found.player,
@@ -205,12 +205,12 @@ def _position(found: Moment, game: Game, tools: Tools, *, worlds: bool) -> Json:
         "endgame": None,
     }
     if tools.measurer.table is not None:
-        told["lines"] = lines_of(game, tools.measurer.table)
+        review["lines"] = lines_of(game, tools.measurer.table)
         if worlds:
             view = game.view(found.player)
-            told["others"] = others_of(game, view, tools)
-            told["endgame"] = endgame_of(view, tools.model)
-    return told
+            review["others"] = others_of(game, view, tools)
+            review["endgame"] = endgame_of(view, tools.model)
+    return review
 
 
 def _heading(record: Record) -> Json:

@@ -1,8 +1,8 @@
 """What the analysis board and the puzzles ask of a server: deals reviewed, positions measured.
 
-A `Desk` looks at the deals, in threads of its own, so that the tables are not kept waiting. Nobody
-can keep it busy for others: it works on one deal of an address at a time, gives up after a while or
-when whoever asked has left, and asks further ones to come back when many wait.
+A `ReviewQueue` reviews the deals in threads of its own, so that tables do not wait. Nobody can
+block it for others: it works on one deal of an address at a time, gives up after a while or when
+the browser has left, and asks new ones to come back later when many wait.
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ async def ask_puzzles(request: Request) -> Response:
     if number is None:
         return JSONResponse({"puzzles": puzzles.listed()})
     try:
-        told = puzzles.told(int(number) if number.isascii() and number.isdigit() else 0)
+        puzzle = puzzles.puzzle_json(int(number) if number.isascii() and number.isdigit() else 0)
     except HeartsError as error:
         return _refused(404, "unknown_puzzle", str(error))
-    return JSONResponse(told)
+    return JSONResponse(puzzle)
 
 
 def _deal_of(given: Json) -> str:
@@ -98,7 +98,7 @@ def _deal_of(given: Json) -> str:
     return text
 
 
-class Desk:
+class ReviewQueue:
     """Looks at deals for browsers.
 
     Attributes:
@@ -129,12 +129,12 @@ class Desk:
         if self._waiting[address] >= self.most_each or self.num_waiting >= self.most:
             raise Refusal("too_fast", "many deals are being looked at; try again in a minute")
 
-    def begin(self, address: str, work: Work, given: Json, tell: Progress) -> asyncio.Task[bytes]:
+    def begin(self, address: str, work: Work, given: Json, report: Progress) -> asyncio.Task[bytes]:
         """Have a deal looked at; cancel the task when nobody waits for it any more.
 
         The task's result is the answer as JSON; it raises `Refusal`.
         """
-        task = asyncio.create_task(self._look(address, work, given, tell))
+        task = asyncio.create_task(self._look(address, work, given, report))
         self._tasks.add(task)
         task.add_done_callback(self._end)
         return task
@@ -149,10 +149,10 @@ class Desk:
         for task in self._tasks:
             task.cancel()
 
-    async def _look(self, address: str, work: Work, given: Json, tell: Progress) -> bytes:
+    async def _look(self, address: str, work: Work, given: Json, report: Progress) -> bytes:
         def progress(done: float, total: float) -> None:
             check_wanted()
-            tell(done, total)
+            report(done, total)
 
         def do() -> bytes:
             return json.dumps(work(given, progress), ensure_ascii=False).encode()
@@ -187,14 +187,14 @@ async def _answer(request: Request, work: Work) -> Response:
         given = None
     if not isinstance(given, dict):
         return _refused(400, "bad_message", "body: it is not a JSON object")
-    desk: Desk = request.app.state.desk
+    reviews: ReviewQueue = request.app.state.reviews
     address = request.client.host if request.client else ""
     try:
-        desk.check_room(address)
+        reviews.check_room(address)
         if LINES in request.headers.get("accept", ""):
-            lines = _lines(lambda tell: desk.begin(address, work, given, tell))
+            lines = _lines(lambda report: reviews.begin(address, work, given, report))
             return StreamingResponse(lines, media_type=LINES)
-        task = desk.begin(address, work, given, lambda _done, _total: None)
+        task = reviews.begin(address, work, given, lambda _done, _total: None)
         await _wait(task, request)
         return Response(_result(task), media_type="application/json")
     except Refusal as refusal:
@@ -222,10 +222,10 @@ async def _lines(begin: Callable[[Progress], asyncio.Task[bytes]]) -> AsyncItera
     shares: asyncio.Queue[float | None] = asyncio.Queue()
     loop = asyncio.get_running_loop()
 
-    def tell(done: float, total: float) -> None:
+    def report(done: float, total: float) -> None:
         loop.call_soon_threadsafe(shares.put_nowait, done / max(total, 1))
 
-    task = begin(tell)
+    task = begin(report)
     task.add_done_callback(lambda _task: shares.put_nowait(None))
     try:
         while (share := await shares.get()) is not None:
@@ -233,8 +233,8 @@ async def _lines(begin: Callable[[Progress], asyncio.Task[bytes]]) -> AsyncItera
         try:
             yield b'{"told":' + _result(task) + b"}\n"
         except Refusal as refusal:
-            told = {"refused": {"code": refusal.code, "text": refusal.text}}
-            yield json.dumps(told).encode() + b"\n"
+            refused = {"refused": {"code": refusal.code, "text": refusal.text}}
+            yield json.dumps(refused).encode() + b"\n"
     finally:
         task.cancel()
 

@@ -200,9 +200,9 @@ async def ask_runs(request: Request) -> Response:
 
 async def ask_curves(request: Request) -> Response:
     """``?run=...&y=...&x=decisions&by=...``: learning curves; all but x may be repeated."""
-    asked = request.query_params
-    runs, y, by = (asked.getlist(name)[:_MOST] for name in ("run", "y", "by"))
-    x = asked.get("x", "decisions")
+    query = request.query_params
+    runs, y, by = (query.getlist(name)[:_MOST] for name in ("run", "y", "by"))
+    x = query.get("x", "decisions")
     return await _answer(lambda: _shelf(request).curves(runs, y, x, by))
 
 
@@ -223,7 +223,7 @@ async def ask_play(request: Request) -> Response:
         given = json.loads(await request.body())
     except (ValueError, RecursionError):
         given = None
-    players = request.app.state.hall.players
+    players = request.app.state.manager.players
 
     def enter() -> dict[str, Any]:
         run = _shelf(request).find(given.get("run") if isinstance(given, dict) else None)

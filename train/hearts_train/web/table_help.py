@@ -100,7 +100,7 @@ def hint_of(agent: Listed, view: PlayerView) -> dict[str, Any]:
     Raises:
         HeartsError: if the agent raises, or does not choose a legal action.
     """
-    with agent.lent() as player:
+    with agent.borrowed() as player:
         found = hint(player, view)
     name = view.rules.action_name
     chances = {name(action): round(chance, _DIGITS) for action, chance in found.chances}
@@ -118,7 +118,7 @@ def values_of(agent: Listed, view: PlayerView) -> dict[str, Any]:
     """The mean margin of each legal card over the worlds; none outside the play of the cards."""
     if view.phase != "play":
         return {"values": {}, "worths": [], "worlds": 0, "sample": False}
-    with agent.lent() as player:
+    with agent.borrowed() as player:
         found = values(player, view)
     worths = _worths(found, view)
     means = {worth["action"]: worth["margin"] for worth in worths}
@@ -156,7 +156,7 @@ def odds_by(agent: Listed, view: PlayerView) -> dict[str, Any]:
             "can be weighed by a model; leave it out, or ask again later in the deal"
         )
     blames = blamed(f"model: {agent.name} gives no odds", "take another model")
-    with agent.lent() as player, blames:
+    with agent.borrowed() as player, blames:
         found = belief(view, in_parts(player.action_probs), epsilon=EPSILON)
     cards = np.arange(len(view.rules.deck))
     other = found.weights @ (found.hands[:, None] >> cards & 1)

@@ -13,7 +13,7 @@ OF_BOTH = "{}: own, other's"
 
 
 @dataclass(frozen=True)
-class Shown:
+class ResultTable:
     """A table.
 
     Attributes:
