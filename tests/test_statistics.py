@@ -327,7 +327,7 @@ def test_against_a_field_the_difference_on_the_same_deals_is_tested():
 @pytest.mark.slow
 def test_with_more_players_each_is_one_among_copies_of_the_other():
     rules = Rules.make("party", 3)
-    result = compare(Lowest(), Highest(), rules, Question(0, 20.0), max_deals=64, seed=6)
+    result = compare(Lowest(), Highest(), rules, Question(0, 20.0), deals=64, seed=6)
     forth = evaluate(Lowest(), Highest(), rules, 64, seed=6).margins
     back = evaluate(Highest(), Lowest(), rules, 64, seed=6).margins
     assert result.mean == pytest.approx(((forth - back) / 2).mean())
@@ -340,14 +340,14 @@ def test_an_agent_is_not_better_than_itself():
 
 
 def test_what_is_not_decided_says_so():
-    result = compare("standard", "standard", "micro", Question(-0.01, 0.01), max_deals=100)
+    result = compare("standard", "standard", "micro", Question(-0.01, 0.01), deals=100)
     assert (result.verdict, result.deals) == ("open", 100)
 
 
 def test_a_stopped_comparison_goes_on_to_the_same_result(tmp_path, monkeypatch):
     kept = tmp_path / "kept.jsonl"
     question, play = Question(-0.1, 0.1), Duel.play
-    wanted = compare("easy", "easy", "micro", question, max_deals=900, seed=3)
+    wanted = compare("easy", "easy", "micro", question, deals=900, seed=3)
 
     def stop(self, first, deals, progress=None):
         if first > 200:
@@ -355,15 +355,15 @@ def test_a_stopped_comparison_goes_on_to_the_same_result(tmp_path, monkeypatch):
         return play(self, first, deals, progress)
 
     monkeypatch.setattr(Duel, "play", stop)
-    some = compare("easy", "easy", "micro", question, max_deals=900, seed=3, save=kept)
+    some = compare("easy", "easy", "micro", question, deals=900, seed=3, save=kept)
     assert some.interrupted
     assert some.verdict == "open"
     assert some.looks == wanted.looks[: len(some.looks)]
     monkeypatch.setattr(Duel, "play", play)
-    result = compare("easy", "easy", "micro", question, max_deals=900, seed=3, resume=kept)
+    result = compare("easy", "easy", "micro", question, deals=900, seed=3, resume=kept)
     assert replace(result, seconds=0) == replace(wanted, seconds=0)
     with refused(HeartsError, "resume"):
-        compare("easy", "easy", "micro", Question(0, 0.1), max_deals=900, seed=3, resume=kept)
+        compare("easy", "easy", "micro", Question(0, 0.1), deals=900, seed=3, resume=kept)
 
 
 def test_blocks_end_where_the_test_looks():
@@ -398,19 +398,19 @@ def test_a_hypothesis_that_no_margins_can_have_is_refused():
 @pytest.mark.parametrize("deals", [63, 1, 10**8, "many"])
 def test_too_few_or_too_many_pairs_are_refused(deals):
     with pytest.raises(HeartsError) as caught:
-        compare("standard", "easy", "micro", max_deals=deals)
-    assert caught.value.argument in ("deals", "max_deals")
+        compare("standard", "easy", "micro", deals=deals)
+    assert caught.value.argument == "deals"
     with refused(HeartsError, "opponents", value="easy"):
         compare("standard", "pro", "micro", opponents=["easy", "easy"])
 
 
 def test_what_was_kept_for_another_test_is_refused(tmp_path, monkeypatch):
     kept = tmp_path / "kept.jsonl"
-    compare("easy", "easy", "micro", max_deals=64, save=kept)
-    compare("easy", "easy", "micro", max_deals=64, resume=kept)
+    compare("easy", "easy", "micro", deals=64, save=kept)
+    compare("easy", "easy", "micro", deals=64, resume=kept)
     monkeypatch.setattr(comparison, "TEST_VERSION", comparison.TEST_VERSION + 1)
     with refused(HeartsError, "resume"):
-        compare("easy", "easy", "micro", max_deals=64, resume=kept)
+        compare("easy", "easy", "micro", deals=64, resume=kept)
 
 
 # ---- the command ---------------------------------------------------------------------------------
@@ -516,7 +516,7 @@ def test_the_command_tells_the_answer_and_prints_json(tmp_path):
         (["pro", "easy", "--margins", "1,0.1"], "low 1"),
         (["pro", "easy", "--margins", "1"], "--margins '1'"),
         (["pro", "easy", "--errors", "0.1,x"], "--errors '0.1,x'"),
-        (["pro", "easy", "--deals", "10"], "max_deals 10"),
+        (["pro", "easy", "--deals", "10"], "deals 10"),
         (["pro", "easy", "--opponents", ","], "--opponents"),
         (["pimc", "easy", "--rules", "classic"], "rules pimc"),
         (["pro", "easy", "--workers", "0"], "workers"),

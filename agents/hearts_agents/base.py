@@ -330,7 +330,11 @@ def as_agent(player: Any, name: str = "") -> Agent:
     Raises:
         HeartsError: if it has no ``act``.
     """
-    if not callable(getattr(player, "act", None)) or isinstance(player, type):
+    if isinstance(player, type):
+        raise HeartsError(
+            f"agent: {player.__name__} is a class; give an object of it, like {player.__name__}()"
+        )
+    if not callable(getattr(player, "act", None)):
         raise HeartsError(
             f"agent: {name or quoted(player)} has no act(view); give an object with "
             "act(view) -> action, or a name for make_agent"

@@ -242,7 +242,7 @@ def _explain(error: Exception) -> str | None:
     if isinstance(error, _UsageError):
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "hearts"
-        option = str(getattr(error, "option_name", ""))  # that nobody knows
+        option = str(getattr(error, "option_name", ""))  # an unknown one
         name = context.info_name if context is not None else ""
         there = {word for each in (context.command.params if context else ()) for word in each.opts}
         now, anywhere = MOVED.get(f"{name} {option}"), MOVED.get(option)
@@ -251,7 +251,8 @@ def _explain(error: Exception) -> str | None:
         if now is not None:
             return f"{option}: is {now} now; see '{command} --help'"
         message = error.format_message().rstrip(".")
-        return f"{message}; see '{command} --help'"
+        see = " See" if message.endswith("?") else "; see"
+        return f"{message}{see} '{command} --help'"
     if isinstance(error, Mistake):
         return str(error)
     if isinstance(error, ValueError):

@@ -90,14 +90,13 @@ def compare(
         arguments["groups"] = comparing.groups_of(agents or [])
         comparing.refuse_other_kind(context, is_group=is_group)
         arguments |= {"rules": rules_of(rules), "opponents": others}
-        if is_group:
-            arguments["deals"] = 1000 if deals is None else deals
-        else:
+        if deals is not None:
+            arguments["deals"] = deals
+        if not is_group:
             low, high = comparing.two_of(margins, "--margins", "0,0.1")
             arguments["question"] = Question(
                 low, high, *comparing.two_of(errors, "--errors", "0.05,0.05")
             )
-            arguments["max_deals"] = 1_000_000 if deals is None else deals
     result = comparing.play(**arguments, save=save, resume=resume, workers=workers, backend=backend)
     comparing.show(result, verbose=verbose, to_stderr=console.is_stdout(as_json))
     if as_json:

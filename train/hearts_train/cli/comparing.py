@@ -92,7 +92,7 @@ def arguments_of(saved: Saved) -> dict[str, Any]:
     if "groups" in saved.about:
         return arguments | {"deals": saved.about["deals"]}
     question = Question(**saved.about["question"])
-    return arguments | {"question": question, "max_deals": saved.about["max_deals"]}
+    return arguments | {"question": question, "deals": saved.about["max_deals"]}
 
 
 def show(result: Comparison | GroupComparison, *, verbose: bool, to_stderr: bool) -> None:

@@ -172,7 +172,7 @@ def compare(
     question: Question | None = None,
     *,
     opponents: Sequence[AgentLike] = (),
-    max_deals: int = MAX_DEALS,
+    deals: int = MAX_DEALS,
     seed: int = 0,
     save: str | os.PathLike[str] | None = None,
     resume: str | os.PathLike[str] | None = None,
@@ -189,7 +189,7 @@ def compare(
         rules: the rules, or a preset's name; None: as for ``evaluate``.
         question: the hypotheses and their error rates; None: a margin of 0 or 0.1, 5 % each.
         opponents: a field: both play these on the same deals; empty: they play each other.
-        max_deals: give up after this many duplicate deals.
+        deals: give up after this many duplicate deals.
         seed: what deals and the agents' chance follow from.
         save: a file that finished blocks of deals are written to.
         resume: such a file, to be continued; all other arguments as before.
@@ -200,11 +200,11 @@ def compare(
     Raises:
         HeartsError: if an agent is unknown or cannot play the rules, or an argument is unusable.
     """
-    max_deals = check_deals(max_deals, "max_deals")
-    if max_deals < FIRST_LOOK:
+    deals = check_deals(deals)
+    if deals < FIRST_LOOK:
         raise HeartsError(
-            f"max_deals: {max_deals} are fewer than the test needs before its first look, "
-            f"{FIRST_LOOK}; give more, or leave it out"
+            f"deals: {deals} are fewer than the test needs before its first look, {FIRST_LOOK}; "
+            "give more, or omit it"
         )
     question = question or Question()
     names = [named(opponent) for opponent in opponents]
@@ -217,8 +217,8 @@ def compare(
         [agent, other, *opponents], rules, seed, pairings=_pairings(names), **settings
     )
     contest.most_open = len(contest.pairings)
-    trial = _Trial(contest, question, max_deals)
-    about = {"question": asdict(question), "max_deals": max_deals, "test": TEST_VERSION}
+    trial = _Trial(contest, question, deals)
+    about = {"question": asdict(question), "max_deals": deals, "test": TEST_VERSION}
     for first, second in same_players(contest.participants[:2]):
         warnings.warn(
             f"{first} and {second} are the same player: nothing can differ but luck", stacklevel=2
