@@ -414,14 +414,14 @@ def num_deals(blocks: Sequence[AnyBlock]) -> int:
     return sum(block.deals for block in blocks)
 
 
-def check_deals(deals: object, argument: str = "deals") -> int:
+def check_deals(deals: object) -> int:
     """`deals` as a number of duplicate deals that gives an interval and fits in memory.
 
     Raises:
         HeartsError: if it is not a whole number from 2 to 10,000,000.
     """
     other = " duplicate deals, preferably 1000 or more"
-    return check_number(argument, deals, MIN_DEALS, MAX_DEALS, other=other)
+    return check_number("deals", deals, MIN_DEALS, MAX_DEALS, other=other)
 
 
 def _check_time_limit(time_limit: Any, *, isolate: bool) -> float | None:
