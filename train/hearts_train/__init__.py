@@ -38,7 +38,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """Import on first use: what measures needs no torch, and neither does the command line."""
+    """Import on first use: neither measuring nor the command line needs torch."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_HOMES[name]), name)

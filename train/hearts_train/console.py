@@ -1,4 +1,4 @@
-"""What all commands share: errors in one line, progress, tables. Quick to import."""
+"""What all commands share: one-line errors, progress, tables. Quick to import."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ MOVED = {
     },
     "rules --players": "`hearts rules 'NAME players=N'`",
 }
-"""Commands and options of before, and what they are now; an option may be of one command."""
+"""Old names of commands and options, and the new ones; an option may belong to one command."""
 
 
 def group_of(command: str) -> str:
@@ -118,11 +118,11 @@ def group_of(command: str) -> str:
 
 
 class Mistake(Exception):
-    """A user's mistake without a ``HeartsError`` of its own; the message is shown unchanged."""
+    """A user's mistake on the command line; the message is shown unchanged."""
 
 
 class _Stopped(BaseException):
-    """Ctrl-C, SIGTERM or SIGHUP, raised past typer, which would lose the signal's number."""
+    """Ctrl-C, SIGTERM or SIGHUP; typer would lose the signal's number."""
 
 
 class Commands(typer.core.TyperGroup):
@@ -162,7 +162,7 @@ class Commands(typer.core.TyperGroup):
         except Exception as error:
             message = _explain(error)
             if message is None:
-                raise  # a fault of ours: its traceback is wanted
+                raise  # a bug: show its traceback
             if isinstance(error, OSError) and error.filename is None:
                 _silence(sys.stdout)  # else Python would try again at exit
             note("error: " + " ".join(message.split()))
@@ -177,7 +177,7 @@ class Commands(typer.core.TyperGroup):
         sys.exit(code if isinstance(code, int) else 0)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find a command; one of before is refused with what it is now."""
+        """Find a command; an old name is refused with the new one."""
         if args[0] in MOVED and self.get_command(ctx, args[0]) is None:
             now = MOVED[args[0]]
             command = " ".join(now.strip("`").split()[:2]) if "hearts" in now else ctx.command_path
@@ -214,7 +214,7 @@ class Commands(typer.core.TyperGroup):
 def _note_warning(
     message: Warning | str, category: type[Warning], *_where: Any, **_more: Any
 ) -> None:
-    """Show a warning of the package as a note; those of libraries are for whoever debugs."""
+    """Show a warning of the package as a note; hide those of libraries."""
     if category is UserWarning:
         note(f"warning: {message}")
 
@@ -231,14 +231,14 @@ def _completed(words: Sequence[str]) -> list[str]:
 
 
 def stopped() -> typer.Exit:
-    """The exit of a command that was stopped by a signal and has shown its results so far."""
+    """The exit of a command that was stopped by a signal and has shown its partial results."""
     from hearts_env.support.interrupts import exit_status  # not needed for --help
 
     return typer.Exit(exit_status())
 
 
 def _explain(error: Exception) -> str | None:
-    """The message of a user's mistake; None if the error is not one."""
+    """The message of a user's mistake; None for any other error."""
     if isinstance(error, _UsageError):
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "hearts"
@@ -299,7 +299,7 @@ def prepare_streams() -> None:
     Raises:
         Mistake: if standard output is closed.
     """
-    with contextlib.suppress(OSError):  # else files opened later would get their numbers
+    with contextlib.suppress(OSError):  # else files opened later would get their descriptors
         while (number := os.open(os.devnull, os.O_RDWR)) < 3:
             pass
         os.close(number)
@@ -331,14 +331,14 @@ def _plainly(error: UnicodeError) -> tuple[str, int]:
 
 
 def _silence(stream: IO[str]) -> None:
-    """Discard what a stream has buffered and all that follows, also at exit."""
+    """Discard a stream's buffer and all later output, also at exit."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 # ---- output ------------------------------------------------------------------------------------
 def is_stdout(target: str | None) -> bool:
-    """Whether ``--json`` asks for standard output, which nothing else may be written to then."""
+    """Whether ``--json`` writes to standard output, which then must have nothing else."""
     return target == STDOUT
 
 
@@ -356,7 +356,7 @@ def print_json(value: Any, target: str) -> None:
 def print_table(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, to_stderr: bool = False
 ) -> None:
-    """Print a table; the first column to the left, all others to the right."""
+    """Print a table; the first column left-aligned, all others right-aligned."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.measure import Measurement
@@ -365,7 +365,7 @@ def print_table(
 
     stream = screen() if to_stderr else sys.stdout
     encoding = getattr(stream, "encoding", None) or "utf-8"
-    # Plain characters may be more, which counts for the width of a column.
+    # The replacements may be longer, which counts for the width of a column.
     columns, *rows = [
         [cell.encode(encoding, "hearts_plain").decode(encoding) for cell in row]
         for row in (columns, *rows)

@@ -1,1 +1,1 @@
-"""The command line ``hearts``: what each command reads, shows and keeps."""
+"""The command line ``hearts``: what each command reads, shows and saves."""

@@ -17,7 +17,7 @@ CHOICES = {"moon:off": "have the points taken off", "moon:others": "let the othe
 
 @dataclass
 class Announcer:
-    """Announces to one person what happens.
+    """Announces the events of a game to one person.
 
     Attributes:
         seat: Where the person sits.
@@ -51,12 +51,12 @@ class Announcer:
             self.say("No exchange in this deal (hold).")
 
     def action(self, before: Game, game: Game, action: int) -> None:
-        """Announce an action as everybody sees it; of an exchange, what the person sees.
+        """Announce an action as everybody sees it; in an exchange, as the person sees it.
 
         Args:
             before: the deal before the action.
             game: the same deal after it.
-            action: what was done.
+            action: the action.
         """
         seat, phase, view = before.player, before.phase, game.view(self.seat)
         assert seat is not None

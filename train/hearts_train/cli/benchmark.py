@@ -1,4 +1,4 @@
-"""What ``hearts benchmark`` does around ``hearts_train.measure.benchmark``."""
+"""Helpers of ``hearts benchmark``; the work is in ``hearts_train.measure.benchmark``."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = [
 
 
 def track_of(agent: str, *, isolate: bool) -> str:
-    """The track whose rules an agent was trained for; ``two_player`` if it does not say, or none.
+    """The track whose rules an agent was trained for; else ``two_player``.
 
     Raises:
         HeartsError: if the agent is unknown.
@@ -73,7 +73,7 @@ def arguments_of(saved: Saved) -> dict[str, Any]:
     """The arguments of the benchmark in a file of results.
 
     Raises:
-        HeartsError: it is of a version of the protocol that this package does not have.
+        HeartsError: this package does not have its version of the protocol.
     """
     names = ("track", "split", "deals", "budget", "decisions")
     arguments = {name: saved.about[name] for name in names}
@@ -104,7 +104,7 @@ def write(record: dict[str, Any], target: str) -> None:
 
 
 def report_verdict(path: Path, differing: list[str]) -> None:
-    """Say whether a result holds; exit status 1 if it does not."""
+    """Print whether a result is reproduced; exit status 1 if not."""
     if not differing:
         console.note(f"{path}: holds; played again it is the same to the last digit")
         return
@@ -129,14 +129,14 @@ def show(record: dict[str, Any], *, to_stderr: bool) -> None:
 
 
 def _faults(result: dict[str, Any]) -> dict[str, int]:
-    """The deals that are charged to each player of a result."""
+    """The deals that each player of a result has forfeited."""
     figures = result["opponents"]
     counts = {result["agent"]["name"]: sum(f["faults"] for f in figures)}
     return counts | {f["opponent"]: f["opponent_faults"] for f in figures}
 
 
 def title(result: dict[str, Any]) -> str:
-    """What was played, in a line."""
+    """A line that says what was played."""
     agent = result["agent"]["name"]
     part = "" if result["is_full"] else ", not all of the protocol's"
     return (
@@ -147,7 +147,7 @@ def title(result: dict[str, Any]) -> str:
 
 
 def table(record: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Columns and rows: a row for each opponent, and one for the mean over them."""
+    """Columns and rows: one row for each opponent, and one for their mean."""
     result, run = record["result"], record["run"]
     figures = result["opponents"]
     is_ranked = result["rules_in_full"]["players"] > 2
@@ -171,7 +171,7 @@ def table(record: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
 
 
 def exact_line(result: dict[str, Any]) -> str:
-    """What is known about the exploitability, in a line; "" where it is not asked for."""
+    """A line on the exploitability; "" if it was not computed."""
     exact = result["exploitability"]
     if exact is None:
         return ""

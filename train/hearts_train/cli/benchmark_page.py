@@ -19,7 +19,7 @@ from hearts_train.measure.pictures import short_names
 from hearts_train.measure.result_table import OF_BOTH, format_interval, format_margin, format_ms
 
 _SHOWN = 3
-"""So many of the worst deals against each opponent."""
+"""The worst deals shown for each opponent."""
 
 _HEADS = (
     "Against",
@@ -43,7 +43,7 @@ summary { cursor: pointer; }
   display: block; border-bottom: 0; } .facts tr { border-bottom: 1px solid var(--line); } }
 </style>"""
 _SCROLLED = "<div class='scroll' tabindex='0' role='region' aria-label='{}'>"
-"""Around a table that may be wider than a screen, so that it scrolls alone."""
+"""Wraps a table that may be wider than the screen, so that it scrolls on its own."""
 
 
 def write_page(record: dict[str, Any], path: Path, file: Path | None = None) -> None:
@@ -107,7 +107,7 @@ def _summary(result: dict[str, Any]) -> list[str]:
 
 
 def _table(record: dict[str, Any]) -> list[str]:
-    """A row for each opponent, one for the mean over them, all on one scale."""
+    """A row for each opponent and one for their mean, all on one scale."""
     result, run = record["result"], record["run"]
     figures = result["opponents"]
     is_ranked = result["rules_in_full"]["players"] > 2
@@ -151,7 +151,7 @@ def _table(record: dict[str, Any]) -> list[str]:
 
 
 def _cross_table(result: dict[str, Any]) -> list[str]:
-    """The field against itself on the same deals, as the package has it; full results only."""
+    """The field against itself on the same deals, from the package; for full results only."""
     table = read_field().get(f"{result['track']} {result['split']}")
     if table is None or not result["is_full"] or table["seed"] != result["dealt"]["seed"]:
         return []
@@ -185,7 +185,7 @@ def _cross_table(result: dict[str, Any]) -> list[str]:
 
 
 def _deal(deal: dict[str, Any], agent: str, opponent: str) -> list[str]:
-    """A deal that opens: every play of it, trick by trick."""
+    """A deal in a collapsible block: every play, trick by trick."""
     parts = [
         f"<details><summary>Against {html.escape(opponent)}: deal {deal['number']}, margin "
         f"{deal['margin']:+.2f}</summary>"
@@ -234,7 +234,7 @@ def _tricks(game: Game) -> list[list[tuple[int, str, str]]]:
 
 
 def _facts(record: dict[str, Any]) -> list[str]:
-    """What a reader needs to repeat it."""
+    """What a reader needs to reproduce the result."""
     result, run = record["result"], record["run"]
     agent = result["agent"]
     machine = run["platform"]
@@ -262,7 +262,7 @@ def _facts(record: dict[str, Any]) -> list[str]:
 
 
 def covered(agent: dict[str, Any]) -> str:
-    """What the digest of an agent in a record is of, in words."""
+    """In words, what the digest of an agent in a record covers."""
     kind = AgentSpec.from_json(agent["spec"]).kind
     files = agent.get("files", [])
     declared = [f"the files that it declares ({', '.join(files)})"] * bool(files)

@@ -40,7 +40,7 @@ class CardText:
         return cls(color=color, symbols=symbols, wraps=stream.isatty())
 
     def wrap(self, text: str) -> str:
-        """The text with its lines broken between words, where they are wider than the terminal."""
+        """The text with lines wider than the terminal broken between words."""
         return wrap(text, shutil.get_terminal_size().columns) if self.wraps else text
 
     def style(self, text: str, code: str) -> str:
@@ -90,7 +90,7 @@ class CardText:
 def wrap(text: str, width: int) -> str:
     """The text with lines of at most `width` columns, broken between words.
 
-    Styles take up no columns. What follows a break is indented by two columns more than its line.
+    Styles take no columns. Continuation lines are indented by two more columns.
     """
     return "\n".join(part for line in text.split("\n") for part in _broken(line, width))
 

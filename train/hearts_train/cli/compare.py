@@ -38,7 +38,7 @@ def compare(
         typer.Option(
             "--margins",
             metavar="LOW,HIGH",
-            help="Is A's margin over B LOW or less, or HIGH or more, in points a deal?",
+            help="Test A's margin over B, in points a deal: at most LOW, or at least HIGH.",
         ),
     ] = "0,0.1",
     errors: Annotated[
@@ -46,20 +46,20 @@ def compare(
         typer.Option(
             "--errors",
             metavar="ALPHA,BETA",
-            help="How often HIGH may be wrong where LOW is true, and LOW where HIGH is true.",
+            help="Error rates: of accepting HIGH where LOW is true, and LOW where HIGH is true.",
         ),
     ] = "0.05,0.05",
     opponents: Annotated[
         str | None,
         typer.Option(
-            "--opponents", metavar="AGENT,...", help="Both play these, instead of each other."
+            "--opponents", metavar="AGENT,...", help="Agents that both play, instead of each other."
         ),
     ] = None,
     deals: Annotated[
         int | None,
         typer.Option(
             "--deals",
-            help="Give up after this many (default 1,000,000); with 'vs': deals of each run "
+            help="Stop after this many deals (default 1,000,000); with 'vs': deals of each run "
             "against each opponent (1000).",
         ),
     ] = None,
@@ -75,7 +75,7 @@ def compare(
     verbose: Annotated[bool, typer.Option("--verbose", help="Show the sequential test.")] = False,
     as_json: Json = None,
 ) -> None:
-    """Decide which of two agents is better, in as few deals as that takes."""
+    """Decide which of two agents is better, with as few deals as possible."""
     from hearts_train.cli import comparing, reports
     from hearts_train.measure.comparison import Comparison
     from hearts_train.measure.sequential import Question

@@ -1,4 +1,4 @@
-"""What ``hearts compare`` does around ``comparison`` and ``aggregates`` of ``measure``."""
+"""Helpers of ``hearts compare``; the work is in ``comparison`` and ``aggregates``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Groups = tuple[list[Any], list[Any]]
 
 
 def two_of(text: str, option: str, example: str) -> tuple[float, float]:
-    """The two numbers with a comma that an option gives."""
+    """The two comma-separated numbers of an option."""
     try:
         first, second = map(float, text.split(","))
     except ValueError:
@@ -57,7 +57,7 @@ def groups_of(agents: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def refuse_other_kind(context: typer.Context, *, is_group: bool) -> None:
-    """Refuse for groups of runs what is for a test of two agents."""
+    """Refuse options that do not apply to groups of runs, or to two agents."""
     if is_group:
         refuse_other(context, _OF_TWO, "groups of runs play --deals deals; omit it")
 
@@ -96,7 +96,7 @@ def arguments_of(saved: Saved) -> dict[str, Any]:
 
 
 def show(result: Comparison | GroupComparison, *, verbose: bool, to_stderr: bool) -> None:
-    """Print what was found: a sentence, then tables; those of a test only with `verbose`."""
+    """Print the result: a sentence, then tables; those of a test only with `verbose`."""
     if isinstance(result, GroupComparison):
         show_groups(result, to_stderr=to_stderr)
     else:
@@ -108,7 +108,7 @@ def _say(sentence: str, *, to_stderr: bool) -> None:
 
 
 def show_groups(result: GroupComparison, *, to_stderr: bool) -> None:
-    """Print what follows for the two groups in a sentence, then the margins of all runs."""
+    """Print the conclusion on the two groups in a sentence, then the margins of all runs."""
     _say(result.conclusion, to_stderr=to_stderr)
     names = [*result.runs, *result.others]
     short = short_names([*names, *result.opponents])
@@ -132,7 +132,7 @@ def show_groups(result: GroupComparison, *, to_stderr: bool) -> None:
 
 
 def show_two(result: Comparison, *, verbose: bool, to_stderr: bool) -> None:
-    """Print what was found in a sentence, and with `verbose` the test as a table."""
+    """Print the result in a sentence, and with `verbose` the test as a table."""
     names = [result.agent, result.other, *result.opponents]
     short = short_names(names)
     agent, other, *field = (short[name] for name in names)
@@ -159,7 +159,7 @@ def show_two(result: Comparison, *, verbose: bool, to_stderr: bool) -> None:
 
 
 def shown_interval(value: float, interval: tuple[float, float]) -> str:
-    """Like ``+0.15 (+0.02 to +0.26)``: an interval that need not lie evenly about the value."""
+    """Like ``+0.15 (+0.02 to +0.26)``: an interval that need not be symmetric."""
     return f"{value:+.3f} ({interval[0]:+.3f} to {interval[1]:+.3f})"
 
 

@@ -1,4 +1,4 @@
-"""What ``hearts tournament --folder`` does around ``hearts_train.measure.league``."""
+"""Helpers of ``hearts tournament --folder``; the work is in ``hearts_train.measure.league``."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def enter(
     seed: int | None,
     isolate: bool,
 ) -> None:
-    """Enter agents in games, and say who is in them."""
+    """Enter agents in games, and print who has entered."""
     games = every_game() if every else None if rules is None else [rules]
     found = add(path, agents, games, seed, isolate=isolate, is_lenient=every) if agents else []
     if built_in:
@@ -58,10 +58,10 @@ def enter(
 
 
 def chosen(folder: Folder, rules: Rules | None) -> list[str]:
-    """The games that are meant, by name.
+    """The selected games, by name.
 
     Raises:
-        HeartsError: if the league does not have the one that is asked for.
+        HeartsError: if the league does not have the selected game.
     """
     if rules is None:
         return list(folder.games)
@@ -75,7 +75,7 @@ def chosen(folder: Folder, rules: Rules | None) -> list[str]:
 
 
 def play(path: Path, rules: Rules | None, goal: Goal, **settings: Any) -> None:
-    """Play what is missing in some games; `settings` are those of ``Contest``."""
+    """Play the missing deals of some games; `settings` are those of ``Contest``."""
     check_executor(settings["workers"], settings["backend"])
     read_folder(path)
     with locked(path):
@@ -102,7 +102,7 @@ def _play_game(folder: Folder, name: str, goal: Goal, label: str, settings: dict
 
 
 def check_page(page: Path | None) -> None:
-    """Refuse a page that could not be written, before anything is played."""
+    """Refuse a page that cannot be written, before anything is played."""
     if page is not None and page.suffix.lower() not in (".html", ".htm"):
         raise Mistake(f"--html: {page} is not the name of a page; give one that ends in .html")
     check_output(page, "--html")
@@ -129,7 +129,7 @@ def check(
     as_json: str | None,
     **settings: Any,
 ) -> None:
-    """Play blocks again; exit status 1 if a line does not hold."""
+    """Play blocks again; exit status 1 if a line is not reproduced."""
     check_executor(settings["workers"], settings["backend"])
     folder = read_folder(path, exact_version=True)
     names = chosen(folder, rules)
@@ -172,7 +172,7 @@ def check(
 def _again(
     folder: Folder, name: str, blocks: Sequence[Sums], settings: dict[str, Any]
 ) -> Generator[tuple[Sums, Sums]]:
-    """Blocks of a game, each with what it is when it is played again."""
+    """Blocks of a game, each with its result when played again."""
     if blocks:
         table = Table(folder, folder.games[name], **settings)
         playing = table.play([(block.pairing, block.first) for block in blocks])

@@ -1,4 +1,4 @@
-"""The page of a league: for each game standings, margins of all pairings, and rings.
+"""The page of a league: for each game standings, margins of all pairings, and cycles.
 
 On a narrow screen each row becomes a card; the margins of all pairings then stand one under
 another, each with the name of the opponent.
@@ -118,7 +118,7 @@ def _cross(result: dict[str, Any]) -> list[str]:
                 "" if ci95 is None else f"<span>{number} <span class='half'>{half}</span></span>"
             )
             if ci95 is not None and ci95[0] <= 0 <= ci95[1]:
-                ci95 = None  # nothing is clear
+                ci95 = None  # zero is inside
             kind.append("" if ci95 is None else "ahead" if ci95[0] > 0 else "behind")
         rows.append(row)
         kinds.append(kind)
@@ -136,8 +136,8 @@ def _table(
 ) -> list[str]:
     """A table whose cells are HTML already.
 
-    `wide` is a column that takes what room there is, `kinds` are classes of single cells, and
-    `shown` the heads where they are more than text.
+    `wide` is the column that takes the remaining width, `kinds` are classes of single cells, and
+    `shown` the heads that are HTML.
     """
     head = "".join(f"<th scope='col'>{text}</th>" for text in shown or heads)
     parts = [
@@ -156,7 +156,7 @@ def _table(
 
 
 def _facts(record: dict[str, Any]) -> list[str]:
-    """What a reader needs to repeat it."""
+    """What a reader needs to reproduce it."""
     result = record["result"]
     agents = "".join(
         f"<li>{html.escape(agent['name'])} ({html.escape(agent['kind'])})"

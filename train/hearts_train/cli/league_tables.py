@@ -23,7 +23,7 @@ def show_tables(found: Sequence[dict[str, Any]], *, to_stderr: bool) -> None:
 
 
 def title(result: dict[str, Any]) -> str:
-    """What a table shows, in a line."""
+    """A line that says what a table shows."""
     return (
         f"{result['game']}: mean margin over all others in points a deal, 95 % interval over "
         f"duplicate deals ({format_pairs(result)})"
@@ -73,7 +73,7 @@ def format_rating(row: dict[str, Any]) -> str:
 
 
 def format_exploitability(exact: dict[str, Any] | None) -> str:
-    """An exploitability in a cell; a star where one draw of the agent's play was measured."""
+    """An exploitability in a cell; a star if one sample of the agent's policy was measured."""
     if exact is None or exact["exploitability"] is None:
         return "-"
     return f"{max(0.0, exact['exploitability']):.4f}" + ("*" if exact["one_draw"] else "")
@@ -85,7 +85,7 @@ def format_times(milliseconds: float | None) -> str:
 
 
 def cross_table(result: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """The margin of each row's agent over each column's; those that lack some come last."""
+    """The margin of each row's agent over each column's; incomplete rows come last."""
     names = [row["agent"] for row in result["standings"]]
     names += [agent["name"] for agent in result["agents"] if agent["name"] not in names]
     short = short_names(names)
@@ -111,7 +111,7 @@ def cells_of(result: dict[str, Any]) -> dict[tuple[str, str], tuple[float, Any]]
 
 
 def remarks(result: dict[str, Any]) -> list[str]:
-    """Cycles, and what is missing, in sentences."""
+    """Cycles and missing pairings, in sentences."""
     notes = []
     if len(result["agents"]) < 2:
         notes.append("there is nobody to play against: add another agent")
@@ -122,5 +122,5 @@ def remarks(result: dict[str, Any]) -> list[str]:
             f"not in the standings: {one['agent']} has not played {', '.join(one['missing'])}"
         )
     if any(row["exact"] and row["exact"].get("one_draw") for row in result["standings"]):
-        notes.append("*: of one draw of its play")
+        notes.append("*: of one sample of its policy")
     return notes

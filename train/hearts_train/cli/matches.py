@@ -1,4 +1,4 @@
-"""What ``hearts analyse --unit match`` does: chances to win a match, from how deals end."""
+"""Helpers of ``hearts analyse --unit match``: the chance to win a match from any score."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from hearts_train.measure.executor import Executor
 
 UNITS = ("deal", "match")
-"""What ``--unit`` may say."""
+"""The values of ``--unit``."""
 
 
 def is_match(unit: str) -> bool:
-    """Whether ``--unit`` asks for matches."""
+    """Whether ``--unit`` is ``match``."""
     if unit not in UNITS:
         raise Mistake(f"--unit: {unit!r} is unknown; choose {' or '.join(UNITS)}")
     return unit == "match"
@@ -39,11 +39,10 @@ def analyse_match(
     plot: Path | None,
     as_json: str | None,
 ) -> None:
-    """Compute the chance to win a match from any score, from how deals between two agents end.
+    """Compute the chance to win a match from any score, from the results of deals of two agents.
 
-    Deals are played (or read), and for two players every score up to the end is computed exactly
-    from how they ended. With totals the chance from that score; for three players and more that is
-    needed, and matches are drawn.
+    Deals are played, or read from a file. For two players the chance is computed exactly for every
+    score. Three players and more need totals, and the chance from them is estimated by simulation.
     """
     from hearts_train.cli.reports import command_line
     from hearts_train.measure.equity import load_results, measure_results
@@ -86,7 +85,7 @@ def analyse_match(
 
 
 def _pair(text: str) -> tuple[str, str | None]:
-    """The player, and its opponent where one is named."""
+    """The player, and its opponent if one is named."""
     names = names_in(text, "--agent")
     if len(names) > 2:
         raise Mistake(f"--agent: {len(names)} given; give a player, or two with a comma")
@@ -94,7 +93,7 @@ def _pair(text: str) -> tuple[str, str | None]:
 
 
 def _check_known(rules: Rules | None, totals: list[int] | None, plot: Path | None) -> None:
-    """Refuse what can be refused before any deal is played."""
+    """Check the arguments before any deal is played."""
     from hearts_env.game.match import Scoreboard
 
     if rules is None:
@@ -110,7 +109,7 @@ def _check_known(rules: Rules | None, totals: list[int] | None, plot: Path | Non
 
 
 def _who(found: DealResults) -> str:
-    """Who played the deals, in words."""
+    """Words that say who played the deals."""
     names = [str(agent.get("name")) for agent in found.about.get("agents", [])]
     pair = f"{names[0]} against {names[1]}" if len(names) == 2 else "deals of a file"
     deals = found.about.get("deals")
@@ -198,7 +197,7 @@ def _report_drawn(
     *,
     as_json: str | None,
 ) -> dict[str, object]:
-    """Draw matches of more than two players and show how many each wins; its JSON."""
+    """Simulate matches of more than two players and show how many each wins; its JSON."""
     from hearts_train.measure.equity import simulated_equity
 
     drawn: Simulated = simulated_equity(found, totals, rules=rules, seed=seed)

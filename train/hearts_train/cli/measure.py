@@ -75,7 +75,7 @@ def evaluate(
 ) -> None:
     """Measure an agent on duplicate deals against others.
 
-    With --unit match two players know the score: each match is played twice, the seats swapped.
+    With --unit match, two players play whole matches, each twice with the seats swapped.
     """
     from hearts_train.cli import reports
     from hearts_train.measure.evaluation import evaluate as measure
@@ -176,7 +176,7 @@ def benchmark(
     allow_code: AllowCode = False,
     as_json: Json = None,
 ) -> None:
-    """Measure an agent as HeartsBench says: fixed deals, fixed opponents."""
+    """Run HeartsBench: fixed deals against fixed opponents."""
     from hearts_train.cli import benchmark as benching
     from hearts_train.cli import reports
 
@@ -239,7 +239,7 @@ def warmup(
 
 
 def _given(agent: str | None, command: str) -> str:
-    """The agent, which must have been named."""
+    """The agent; refused if none was named."""
     if agent is None:
         raise Mistake(f"agent: none given; name one; see 'hearts {command} --help'")
     return agent

@@ -1,4 +1,4 @@
-"""What the commands of ``hearts`` share: the application, options and checks of their values."""
+"""The application, and the options and checks that commands share."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Players = Annotated[int | None, typer.Option("--players", help="Number of player
 
 
 def _json_target(path: str | None) -> str | None:
-    """Where the result goes, which must not be there already."""
+    """The file of the result, which must not exist yet."""
     if path not in (None, console.STDOUT):
         check_new(Path(str(path)), "--json")
     return path
@@ -55,17 +55,17 @@ Json = Annotated[
 
 
 def read_seed(text: str | int) -> int:
-    """The number that ``--seed`` gives: itself, or ``@FILE``, which has it.
+    """The number of ``--seed``: given directly, or in a file as ``@FILE``.
 
-    A secret one does not belong on the command line, which every process can read.
+    A secret seed must not be on the command line, which every process can read.
     """
     if isinstance(text, int):  # the default
         return text
     written = text
     if text.startswith("@"):
-        with open(text[1:], "rb") as file:  # also a pipe, which nobody can read again
+        with open(text[1:], "rb") as file:  # also a pipe, which can be read only once
             written = file.read(_MOST_SEED).decode("ascii", errors="replace").strip()
-        if not written.isdecimal():  # not repeated: it may be half of a secret
+        if not written.isdecimal():  # not quoted: it may be part of a secret
             raise Mistake(f"--seed: {text[1:]} does not have a whole number; write one there")
     try:
         return int(written)
@@ -129,11 +129,11 @@ AllowCode = Annotated[
         help="Allow files that can execute code: .zip, .pt, and those that name code or programs.",
     ),
 ]
-"""What it says holds from when it is read: for this process and those that it starts."""
+"""Takes effect when it is parsed, for this process and those that it starts."""
 
 
 def _save_target(path: Path | None) -> Path | None:
-    """A file that can be written, before anything is computed."""
+    """A file that can be written; checked before anything is computed."""
     check_output(path, "--save")
     return path
 
@@ -172,7 +172,7 @@ Totals = Annotated[
 
 
 def rules_of(name: str | None, players: int | None = None) -> Rules | None:
-    """The rules named; None where nothing is said, for a checkpoint to say."""
+    """The rules named; None if none are, so that a checkpoint can decide."""
     from hearts_env import Rules
 
     if name is None and players is None:
@@ -183,7 +183,7 @@ def rules_of(name: str | None, players: int | None = None) -> Rules | None:
 
 
 def check_plot(path: Path | None, option: str = "--plot") -> None:
-    """Refuse a picture that could not be drawn, before anything is measured."""
+    """Refuse a plot that cannot be drawn, before anything is measured."""
     if path is not None:
         from hearts_train.measure.pictures import check_picture
 
@@ -191,7 +191,7 @@ def check_plot(path: Path | None, option: str = "--plot") -> None:
 
 
 def check_output(path: Path | None, option: str) -> None:
-    """Refuse a file that could not be written, before anything is computed."""
+    """Refuse a file that cannot be written, before anything is computed."""
     if path is not None:
         from hearts_env.support import files
 
@@ -199,10 +199,10 @@ def check_output(path: Path | None, option: str) -> None:
 
 
 def check_apart(**files: Path | str | None) -> None:
-    """Refuse one file for two options of a command: what is written last would replace the other.
+    """Refuse the same file for two options: one would overwrite the other.
 
     Args:
-        **files: what is given, by the options' names: ``save``; ``file`` is the command's FILE.
+        **files: the paths by option name; ``file`` is the command's FILE.
     """
     known: dict[str, str] = {}
     for name, path in files.items():
@@ -215,14 +215,14 @@ def check_apart(**files: Path | str | None) -> None:
 
 
 def check_new(path: Path | None, option: str) -> None:
-    """Refuse a file that is there already or could not be written, before anything is computed."""
+    """Refuse a file that exists or cannot be written, before anything is computed."""
     check_output(path, option)
     if path is not None and path.exists():
         raise Mistake(f"{option}: {path} already exists; give another name")
 
 
 def names_in(text: str, option: str) -> list[str]:
-    """The names in a list with commas."""
+    """The names in a comma-separated list."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
         raise Mistake(f"{option}: {text!r} names nothing; give a name, or several with commas")
@@ -230,7 +230,7 @@ def names_in(text: str, option: str) -> list[str]:
 
 
 def numbers_in(text: str | None, option: str) -> list[int] | None:
-    """The whole numbers in a list with commas; None if there is no list."""
+    """The whole numbers in a comma-separated list; None if there is no list."""
     if text is None:
         return None
     try:
@@ -240,25 +240,25 @@ def numbers_in(text: str | None, option: str) -> list[int] | None:
 
 
 def is_said(context: typer.Context, name: str) -> bool:
-    """Whether an argument or option stands on the command line."""
+    """Whether an argument or option was given on the command line."""
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
 
 
 def _written(context: typer.Context, name: str) -> str:
-    """How an argument or option is written on the command line."""
+    """An argument or option as written on the command line."""
     return next(known.opts[0] for known in context.command.params if known.name == name)
 
 
 def refuse_other(context: typer.Context, names: Sequence[str], why: str) -> None:
-    """Refuse options on the command line that are for something else."""
+    """Refuse options that do not apply here."""
     for name in names:
         if is_said(context, name):
             raise Mistake(f"{_written(context, name)}: {why}")
 
 
 def refuse_said(context: typer.Context, names: Sequence[str], option: str, kept: Path) -> None:
-    """Refuse options on the command line that a file decides."""
+    """Refuse options whose values a resumed file fixes."""
     for name in names:
         if is_said(context, name):
             raise Mistake(f"{_written(context, name)}: with {option} it is as {kept} says; omit it")

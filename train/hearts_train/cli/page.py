@@ -1,4 +1,4 @@
-"""What the pages have in common: styles for narrow screens and dark mode, cards, the frame.
+"""What all pages share: styles for narrow screens and dark mode, cards, the frame.
 
 Colours are Okabe and Ito's, and each comes with a sign, so that no reader needs the colour. A page
 is one file and needs no network.
@@ -79,7 +79,7 @@ _SUITS = {"C": "♣", "D": "♦", "S": "♠", "H": "♥"}
 
 
 def page(title: str, parts: Sequence[str]) -> bytes:
-    """A whole page of these parts of HTML."""
+    """A whole page made of these HTML parts."""
     escaped = html.escape(title)
     head = [
         "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>",
@@ -88,7 +88,7 @@ def page(title: str, parts: Sequence[str]) -> bytes:
         f"<style>{STYLE}</style></head><body><main><h1>{escaped}</h1>",
     ]
     text = "\n".join([*head, *parts, "</main></body></html>\n"])
-    return text.encode(errors="xmlcharrefreplace")  # a path may hold what no text can
+    return text.encode(errors="xmlcharrefreplace")  # a path may have bytes that are no text
 
 
 def cards_html(cards: Sequence[str]) -> str:

@@ -47,23 +47,23 @@ def play(
         typer.Option(
             "--opponent",
             metavar="AGENT,...",
-            help="One for all seats, or one each. Default: champion in the games that it plays, "
-            "else pro.",
+            help="One for all seats, or one for each. Default: champion where it can play, else "
+            "pro.",
         ),
     ] = None,
     rules: RulesName = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Number of the deal.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the deals.")] = None,
     seat: Annotated[int, typer.Option("--seat", help="Your seat.")] = 0,
     match: Annotated[bool, typer.Option("--match", help="Play deals to the end score.")] = False,
     save: Save = None,
     allow_code: AllowCode = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the deal or match left last.")
+        bool, typer.Option("--resume", help="Resume the last unfinished deal or match.")
     ] = False,
 ) -> None:
     """Play in the terminal; --resume continues.
 
-    Every deal is kept in your data folder; with --save also in a file of yours.
+    Every deal is saved in your data folder, and with --save also in a file.
     """
     import contextlib
 
@@ -82,7 +82,7 @@ def play(
             "--save": save is not None,
         }
         if extra := [option for option, is_given in given.items() if is_given]:
-            raise Mistake(f"--resume: the table goes on as it was; omit {', '.join(extra)}")
+            raise Mistake(f"--resume: the table continues as it was; omit {', '.join(extra)}")
     with contextlib.ExitStack() as stack:
         if resume:
             table = stack.enter_context(reopened_table())
@@ -115,16 +115,16 @@ def replay(
         typer.Option(
             "--plot",
             metavar="FILE|DIR",
-            help="Draw all positions: a moving picture (.gif, .mp4), or a folder of SVG files; "
-            "may be given several times.",
+            help="Plot all positions: an animation (.gif, .mp4), or a folder of SVG files; may be "
+            "given several times.",
         ),
     ] = None,
     width: Annotated[int, typer.Option("--width", help="Width of a GIF or MP4 in pixels.")] = 640,
     seconds: Annotated[
-        float, typer.Option("--seconds", help="Seconds that it shows each position.")
+        float, typer.Option("--seconds", help="Seconds for each position of the animation.")
     ] = 0.8,
 ) -> None:
-    """Show recorded deals again, trick by trick; into a pipe, all at once."""
+    """Show recorded deals trick by trick; in a pipe, all at once."""
     import sys
 
     from hearts_train.cli import replay as shown
@@ -162,7 +162,7 @@ def analyse(
     context: typer.Context,
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="[FILE]", help="Hand histories; of matches, what --save has kept."),
+        typer.Argument(metavar="[FILE]", help="Hand histories; with --unit match, a --save file."),
     ] = None,
     number: GameNumber = None,
     page: Html = None,
@@ -172,7 +172,7 @@ def analyse(
         typer.Option(
             "--agent",
             metavar="AGENT[,AGENT]",
-            help="Of matches: who plays, and against whom. Default: pro, against itself.",
+            help="With --unit match: player and opponent. Default: pro against itself.",
         ),
     ] = None,
     rules: RulesName = None,
@@ -188,9 +188,8 @@ def analyse(
 ) -> None:
     """Show what each card of a deal was worth, and where points were lost.
 
-    Deals of two players are measured exactly; of more players, or with an exchange, estimated.
-    With --unit match: the chance to win a match from any score, from how deals between two agents
-    end.
+    Values are exact for two players without an exchange, and estimates otherwise. With --unit
+    match: the chance to win a match from any score, from the results of deals of two agents.
     """
     from hearts_train.cli.matches import analyse_match, is_match
 
@@ -228,7 +227,7 @@ def _analyse_deals(
     *,
     as_json: str | None,
 ) -> None:
-    """Show, draw and write what the cards of recorded deals were worth."""
+    """Show, plot and write what the cards of recorded deals were worth."""
     from hearts_env.solve.beliefs import has_exact_worlds
     from hearts_train.cli.replay import read_records
     from hearts_train.measure.analysis import analyse, columns, draw, pick, rows, summary
@@ -269,10 +268,10 @@ def _analyse_deals(
 
 @app.command("rules", epilog="Example: hearts rules two_player")
 def show_rules(
-    name: Annotated[str | None, typer.Argument(help="A preset; without, all are listed.")] = None,
+    name: Annotated[str | None, typer.Argument(help="A preset; default: list all.")] = None,
     as_json: Json = None,
 ) -> None:
-    """Explain a game in plain words, or list all."""
+    """Explain the rules of a game, or list all games."""
     from hearts_env.rules.explain import SUMMARIES, explain, option_rows, players_of
     from hearts_env.rules.presets import PRESETS
     from hearts_env.rules.rules import Rules
@@ -299,7 +298,7 @@ def show_rules(
     options = option_rows(rules)
     widths = [max(len(row[column]) for row in options if len(row[1]) < 30) for column in range(2)]
     for option, value, meaning in options:
-        if len(value) > widths[1]:  # on a line of its own, for the meanings to stay in a column
+        if len(value) > widths[1]:  # on its own line, so that the meanings stay in a column
             value, long = "", value
         else:
             long = ""
@@ -323,9 +322,9 @@ def agents(
     seed: Seed = 0,
     as_json: Json = None,
 ) -> None:
-    """List the players that can be named: what they do, what they can play, their options.
+    """List the built-in and registered agents: what they do, what they can play, their options.
 
-    With --check, try a program that is to be an agent; exit status 1 if it is not fit to play.
+    With --check, test a program as an agent; exit status 1 if it is not fit to play.
     """
     if check is not None:
         _check_program(check, rules_of(rules), games, seed, as_json=as_json)
@@ -375,14 +374,14 @@ def _check_program(
 def puzzle(
     number: Annotated[
         int | None,
-        typer.Argument(metavar="NUMBER", help="Which one, the easiest first; without, any."),
+        typer.Argument(metavar="NUMBER", help="Its number, the easiest first; default: random."),
     ] = None,
     as_json: Json = None,
 ) -> None:
-    """Find the one card that is best over all hands the opponent could hold.
+    """Find the card that is best on average over all hands the opponent could hold.
 
-    300 positions of two-player Hearts from play of the package's own players, in which standard and
-    pro choose another card.
+    300 positions of two-player Hearts from play of the package's agents, in which standard and pro
+    choose another card.
     """
     import secrets
     import sys
@@ -409,20 +408,20 @@ def serve(
         str,
         typer.Option(
             "--host",
-            help="Address to listen on. The default serves this machine alone; 0.0.0.0 serves "
-            "everybody who can reach it.",
+            help="Address to listen on. The default serves this machine only; 0.0.0.0 serves the "
+            "network.",
         ),
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option("--port", help="Port to listen on; 0: any that is free, printed.")
+        int, typer.Option("--port", help="Port to listen on; 0: a free one, which is printed.")
     ] = 8650,
     agent: Annotated[
         list[str] | None,
         typer.Option(
             "--agent",
             metavar="NAME",
-            help="A further agent to play against: a run's folder, a checkpoint, FILE.py:CLASS; "
-            "may be given several times.",
+            help="An additional agent: a run's folder, a checkpoint, FILE.py:CLASS; may be given "
+            "several times.",
         ),
     ] = None,
     runs: Annotated[
@@ -430,14 +429,14 @@ def serve(
         typer.Option(
             "--runs",
             metavar="DIR",
-            help="Show the training runs in this folder, live, and let people play them; default: "
-            "runs/ where there is one. May be given several times.",
+            help="Show the training runs in this folder live, and offer them as opponents; "
+            "default: runs/ if it exists. May be given several times.",
         ),
     ] = None,
     data: Annotated[
         Path | None,
         typer.Option(
-            "--data", metavar="DIR", help="Where tables are kept; default: the user's data folder."
+            "--data", metavar="DIR", help="Folder of the tables; default: the user's data folder."
         ),
     ] = None,
     allow_host: Annotated[
@@ -451,11 +450,11 @@ def serve(
     allow_code: AllowCode = False,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
-    """Serve a page on which people play against agents and each other, until Ctrl-C.
+    """Serve a web page to play against agents and other people, until Ctrl-C.
 
-    Two-player Hearts against the champion is one click away; every game of 'hearts rules' can be
-    chosen, against the package's agents and those of --agent, or with friends by a link. Every card
-    is kept on disk, so that a server that was stopped resumes every table.
+    Two-player Hearts against the champion is one click away. Every game of 'hearts rules' can be
+    played, against the built-in agents, those of --agent, or friends who get a link. Every card is
+    saved, so that a server that was stopped resumes every table.
     """
     from hearts_train.cli.serve import Options, serve_tables
 

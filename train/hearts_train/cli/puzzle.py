@@ -16,7 +16,7 @@ COLUMNS = ["card", "worth", "from", "to", "best in"]
 
 
 def ask_puzzle(puzzle: dict[str, Any], cards: CardText) -> None:
-    """Show a puzzle, as ``told`` tells it, until a legal card is given, or q."""
+    """Show a puzzle (``puzzle_json``) until a legal card is given, or q."""
     print(cards.wrap(position(puzzle, cards)))
     legal: list[str] = puzzle["legal"]
     while True:
@@ -62,7 +62,7 @@ def position(puzzle: dict[str, Any], cards: CardText) -> str:
 
 
 def verdict(puzzle: dict[str, Any], card: str, cards: CardText) -> str:
-    """What became of the answer."""
+    """The verdict on the answer."""
     best, means = puzzle["best"], puzzle["means"]
     missed = f"Missed by {', '.join(puzzle['missed'])}: {level_words(puzzle['level'])}."
     if card == best:
@@ -75,7 +75,7 @@ def verdict(puzzle: dict[str, Any], card: str, cards: CardText) -> str:
 
 
 def rows(puzzle: dict[str, Any], cards: CardText) -> list[list[str]]:
-    """A row per card, the best first: mean, worst and best margin, and how often it is the best."""
+    """A row for each card, the best first: mean, worst and best margin, how often it is best."""
     means, worlds = puzzle["means"], puzzle["worlds"]
     most = [max(values) for values in zip(*worlds.values(), strict=True)]
     return [

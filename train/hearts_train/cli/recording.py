@@ -1,4 +1,4 @@
-"""What ``hearts dataset`` does around ``hearts_train.data``."""
+"""Helpers of ``hearts dataset``; the work is in ``hearts_train.data``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from hearts_train.measure.participants import Participant, rules_for
 
 
 def rules_of_agents(agents: Sequence[str]) -> Rules:
-    """The rules that one of these was trained for, where none are named; else ``two_player``.
+    """The rules named; else those that one of the agents was trained for, else ``two_player``.
 
     Raises:
         HeartsError: if an agent is unknown.
@@ -38,7 +38,7 @@ def rules_of_agents(agents: Sequence[str]) -> Rules:
 def make(
     folder: Path, options: DatasetOptions, executor: Executor, *, resume: bool, as_json: str | None
 ) -> None:
-    """Make a dataset, or continue one, and say what it holds."""
+    """Make a dataset, or continue one, and print what it holds."""
     workers, backend = executor
     try:
         made = make_dataset(

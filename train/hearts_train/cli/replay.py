@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hearts_env.render import TablePicture
 
 PROMPT = "Enter next, b back, number of a trick, q quit> "
-_MOST = 64 * 2**20  # bytes of a file: some fifty thousand deals
+_MOST = 64 * 2**20  # bytes: some fifty thousand deals
 _PLURAL = {"passes": "pass", "has": "have"}
 
 
@@ -56,12 +56,12 @@ def verb(name: str, does: str) -> str:
 
 
 def show(records: Sequence[Record], cards: CardText, ask: Callable[[str], str | None]) -> None:
-    """Show games step by step, back and forth as the person asks.
+    """Show games step by step, forwards and backwards.
 
     Args:
         records: the games.
         cards: how cards are written.
-        ask: asks for a line after a prompt; None ends it.
+        ask: reads a line after a prompt; None ends the replay.
     """
     pages = [
         (number, trick, text)
@@ -92,7 +92,7 @@ def show(records: Sequence[Record], cards: CardText, ask: Callable[[str], str | 
                 last = max(page[1] for page in pages if page[0] == number)
                 print(f"There is no trick {line}; this deal has 1 to {last}.")
         else:
-            print("Press Enter to go on, or type b, the number of a trick, or q.")
+            print("Press Enter to continue, or type b, the number of a trick, or q.")
 
 
 def pages_of(record: Record, number: int, count: int, cards: CardText) -> Iterator[tuple[int, str]]:
@@ -123,7 +123,7 @@ def header(record: Record, number: int, count: int, cards: CardText) -> str:
 
 
 def steps(record: Record, cards: CardText) -> Iterator[tuple[int, str]]:
-    """What happens, as (trick, text): each hand of the exchange, each trick, and so on."""
+    """The events, as (trick, text): each hand of the exchange, each trick, and so on."""
     game, names = record.game, record.names()
     rules, replay = game.rules, game.start()
 
@@ -230,9 +230,9 @@ def pictures_of(record: Record) -> Iterator[TablePicture]:
         yield picture_of(replay, "all", names=names)
 
 
-# ---- moving pictures -----------------------------------------------------------------------------
+# ---- animations ----------------------------------------------------------------------------------
 Frame: TypeAlias = "tuple[NDArray[np.uint8], float]"
-"""A picture, and for how many seconds it is shown."""
+"""A picture, and the seconds it is shown."""
 
 END = 3
 """How many times as long the end of a deal is shown."""
@@ -245,7 +245,7 @@ def write_moving(records: Sequence[Record], path: Path, width: int, seconds: flo
 
     Args:
         records: the games, one behind the other.
-        path: the file; its suffix, ``.gif`` or ``.mp4``, says which kind.
+        path: the file; its suffix, ``.gif`` or ``.mp4``, selects the format.
         width: of the picture, in pixels.
         seconds: for which each position is shown; the end of a deal three times as long.
 
@@ -316,7 +316,7 @@ def _mp4(frames: Iterable[Frame]) -> tuple[bytes, int]:
                     )
                     writer.send(None)
                 number += 1
-                due += _FPS * time  # of all so far, so that short times add up
+                due += _FPS * time  # of the whole animation, so that rounding does not add up
                 while shown < round(due) or shown < 1:
                     writer.send(pixels[:height, :width].tobytes())
                     shown += 1

@@ -1,4 +1,4 @@
-"""Evaluations and tournaments as the commands run and show them."""
+"""How the commands run and show evaluations and tournaments."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ Path = str | os.PathLike[str]
 
 
 FREE = ("workers", "backend", "resume", "allow_code", "as_json", "plot", "page", "verbose")
-"""What may stand beside ``--resume``: nothing that a result follows from."""
+"""The options allowed with ``--resume``: none that changes a result."""
 
 
 def resumed(context: Context, path: pathlib.Path, work: str) -> Saved:
-    """What a file of results was begun with.
+    """The settings of a results file.
 
     Raises:
-        Mistake: the command line says something besides that the file decides.
-        HeartsError: it is not such a file, or not of this command.
+        Mistake: the command line has an option whose value the file fixes.
+        HeartsError: it is not a results file of this command.
     """
     refuse_said(context, sorted(context.params.keys() - set(FREE)), "--resume", path)
     return read_saved(path, work)
 
 
 def say_how_to_continue(command: str, path: Path | None) -> None:
-    """Name the command that continues what was saved.
+    """Print the command that continues what was saved.
 
     Args:
         command: its first words, without ``hearts``.
@@ -54,7 +54,7 @@ def say_how_to_continue(command: str, path: Path | None) -> None:
 
 
 def say_written(out: Path | None) -> None:
-    """Name the file that a command has written, if it was to write one."""
+    """Print the file that a command has written, if any."""
     if out is not None:
         console.note(f"written: {out}")
 
@@ -65,10 +65,10 @@ def command_line() -> str:
 
 
 def with_origin(records: Iterable[dict[str, Any]], seed: int | None = None) -> list[dict[str, Any]]:
-    """Records as ``--json`` prints them: each says by what it was measured.
+    """Records as ``--json`` prints them, each with how it was measured.
 
     Args:
-        records: the figures; what they say themselves stays.
+        records: the figures; their own keys take precedence.
         seed: that of all draws; None: nothing is drawn.
     """
     origin: dict[str, Any] = {"version": __version__, "platform": platform_versions()}
@@ -117,7 +117,7 @@ def _show_matches(results: Sequence[MatchResults], *, to_stderr: bool) -> None:
 
 
 def show_faults(results: Sequence[Evaluation]) -> None:
-    """Name the agents that misbehaved, with a view that reproduces it, on standard error."""
+    """Report the agents' faults on standard error, each with a view that reproduces it."""
     counts: dict[str, int] = {}
     for result in results:
         for name, faults in (
@@ -129,7 +129,7 @@ def show_faults(results: Sequence[Evaluation]) -> None:
 
 
 def show_counted_faults(counts: Mapping[str, int], found: Sequence[Example]) -> None:
-    """Say how many deals are charged to each agent, and show one of its faults of each kind."""
+    """Print how many deals each agent forfeited, and one of its faults of each kind."""
     examples: dict[tuple[str, str], Example] = {}
     for example in found:
         examples.setdefault((example.agent, example.kind), example)

@@ -1,4 +1,4 @@
-"""The command that looks at training runs: runs."""
+"""The command that lists and compares training runs: runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PLACE = Path("runs")
 
 Runs = Annotated[
     list[Path] | None,
-    typer.Argument(metavar="[FOLDER]...", help="Runs, or folders of runs; none: runs/."),
+    typer.Argument(metavar="[FOLDER]...", help="Runs, or folders of runs; default: runs/."),
 ]
 
 
@@ -50,28 +50,29 @@ def runs(
         typer.Option(
             "--y",
             metavar="NAME",
-            help="What to draw, a panel each: an opponent, exploitability, or a figure of the "
-            "updates like entropy; none: the margins over all opponents, and exploitability.",
+            help="What to plot, one panel each: an opponent, exploitability, or a metric of the "
+            "updates like entropy; default: the margins over all opponents, and "
+            "exploitability.",
         ),
     ] = None,
     x: Annotated[
-        str, typer.Option("--x", metavar="decisions|minutes", help="What to draw it against.")
+        str, typer.Option("--x", metavar="decisions|minutes", help="The x axis.")
     ] = "decisions",
     by: Annotated[
         list[str] | None,
         typer.Option(
             "--by",
             metavar="SETTING",
-            help="Runs with the same value are one curve: name, ppo.ent_coef; none: runs that "
-            "differ only in seed and machine.",
+            help="Average runs with the same value of this setting: name, ppo.ent_coef; default: "
+            "runs that differ only in seed and machine.",
         ),
     ] = None,
     as_json: Json = None,
 ) -> None:
-    """List training runs: how far they are, what they win, how they differ; draw their curves.
+    """List training runs with progress, results and differing settings; plot learning curves.
 
-    A curve is the mean over seeds with a band of a standard deviation; the band of a single run is
-    the 95 % interval of its evaluations.
+    A curve is the mean over seeds, with a band of one standard deviation; for a single run the band
+    is the 95 % interval of its evaluations.
     """
     from hearts_train.learn.report import TIMES, differing, table
 
@@ -109,7 +110,7 @@ def _json(run: RunFolder) -> dict[str, Any]:
 
 
 def _draw(found: list[RunFolder], x: str, y: list[str], by: list[str], path: Path) -> None:
-    """Draw the learning curves of runs; the band of a single run is that of its evaluations."""
+    """Plot the learning curves of runs; the band of a single run is that of its evaluations."""
     from hearts_train.learn.report import chosen, draw, grouped, repeated
 
     groups = grouped(found, by)

@@ -1,4 +1,4 @@
-"""``hearts serve``: the socket, the agents made ready, and the server until it is stopped."""
+"""``hearts serve``: the socket, the agents' warm-up, and the server until it is stopped."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from hearts_train.web.review import review
 from hearts_train.web.review_routes import ReviewQueue
 from hearts_train.web.table_help import Helper
 
-_GRACE = 2  # seconds that browsers have when the server ends
+_GRACE = 2  # seconds for browsers to close when the server ends
 _WARNING = (
     "Warning: nothing is encrypted, and anybody in this network can open tables, use this "
     "machine's processor and see the runs of --runs. Use it in a network that you trust."
@@ -39,13 +39,13 @@ _WARNING = (
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line says.
+    """The options of the command line.
 
     Attributes:
         host: Address to listen on.
         port: Port; 0: any.
         agents: Further agents.
-        data: Where tables are kept; None: in the user's data folder.
+        data: Folder of the tables; None: in the user's data folder.
         runs: Folders whose training runs are shown.
         names: Names of the server for browsers.
         opens: Whether to open the page in a browser.
@@ -64,7 +64,7 @@ def serve_tables(options: Options) -> None:
     """Serve until a signal ends it.
 
     Raises:
-        Mistake: if the address cannot be listened on, or the folder not be used.
+        Mistake: if the address or the folder cannot be used.
         HeartsError: if an agent is unknown, or another server uses the folder.
     """
     logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.WARNING)
@@ -95,7 +95,7 @@ def serve_tables(options: Options) -> None:
 
 
 class _Server(uvicorn.Server):
-    """A server that says where it is when it is there, and ends without a word of what it left."""
+    """A server that prints its address when it is ready, and ends quietly."""
 
     def __init__(
         self, config: uvicorn.Config, addresses: list[str], folder: Path, *, opens: bool
@@ -112,9 +112,9 @@ class _Server(uvicorn.Server):
             print(f"Hearts is at {address}", flush=True)
         if not all(map(_is_loopback, self._addresses)):
             note(_WARNING)
-        note(f"Tables are kept in {self._folder}. Ctrl-C ends the server.")
+        note(f"Tables are saved in {self._folder}. Ctrl-C ends the server.")
         self._reviews.begin("", _review_one, {}, no_progress)
-        if self._opens:  # some browsers keep whoever opens them waiting
+        if self._opens:  # some browsers block the process that opens them
             threading.Thread(
                 target=webbrowser.open, args=(self._addresses[0],), daemon=True
             ).start()
@@ -125,16 +125,16 @@ class _Server(uvicorn.Server):
         return reviews
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End, whatever is under way; journals have all that was played."""
-        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # of what is cut off
+        """Stop at once; the journals have everything that was played."""
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # of cut connections
         self._reviews.stop()
         await super().shutdown(sockets)
 
 
 def _allow_files() -> None:
-    """Let this process open as many files and sockets as the system lets it."""
+    """Let this process open as many files and sockets as the system allows."""
     try:
-        import resource  # not on Windows, where there is no such limit
+        import resource  # Windows has no such limit
     except ImportError:
         return
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -152,9 +152,9 @@ def _listening(options: Options) -> socket.socket:
             options.host, options.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
         found = socket.socket(family, socket.SOCK_STREAM)
-        if sys.platform != "win32":  # there it would share the port with another server
+        if sys.platform != "win32":  # on Windows it would share the port with another server
             found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind(address)  # listened to when the agents are ready
+        found.bind(address)  # accepts connections when the agents are ready
     except (socket.gaierror, UnicodeError):
         raise Mistake(_no_address(options.host)) from None
     except OSError as error:
@@ -183,7 +183,7 @@ def _kept(folder: Path) -> ServerFolder:
 
 
 def _addresses(listener: socket.socket, host: str) -> list[str]:
-    """Where browsers find the server: if it listens on all addresses, those that friends need."""
+    """The URLs of the server; if it listens on all addresses, also the one for other machines."""
     port, hosts = listener.getsockname()[1], [host]
     if host in ("0.0.0.0", "::"):
         families = [socket.AF_INET, socket.AF_INET6][: 1 + (host == "::")]
@@ -192,8 +192,8 @@ def _addresses(listener: socket.socket, host: str) -> list[str]:
 
 
 def _outward(family: socket.AddressFamily) -> str | None:
-    """This machine's address in its network; None: it has none. Nothing is sent."""
-    elsewhere = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}  # of documentation
+    """This machine's address in its network, None if it has none; sends nothing."""
+    elsewhere = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}  # documentation's
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
             probe.connect((elsewhere[family], 9))
@@ -211,7 +211,7 @@ def _is_loopback(address: str) -> bool:
 
 
 def _make_ready(players: Players) -> None:
-    """Compile what the agents and the help need; the first time it takes a minute or two."""
+    """Compile what the agents and the help need; takes a minute or two the first time."""
     note("Getting the players ready (the first time they are compiled, for a minute or two) ...")
     total = len(players.listed) + 1
     with progress("getting ready") as report:
@@ -221,7 +221,7 @@ def _make_ready(players: Players) -> None:
 
 
 def _review_one(_given: Any, progress: Progress) -> str:
-    """Look at a deal, so that the first one of somebody's takes no longer than the next."""
+    """Review a deal, so that a user's first one takes no longer than the next."""
     game = Game.deal("two_player", 0)
     while not game.is_over:
         game.play(game.legal_actions()[0])

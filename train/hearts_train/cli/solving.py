@@ -1,4 +1,4 @@
-"""What ``hearts solve`` and ``hearts exploit`` do around the tools of ``hearts_env.solve``."""
+"""Helpers of ``hearts solve`` and ``hearts exploit``; the work is in ``hearts_env.solve``."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def solve_deck(
     resume: Path | None,
     max_memory: float,
 ) -> list[Equilibrium]:
-    """Solve a deck with one algorithm or, for comparison, several; a signal ends it early."""
+    """Solve a deck with one algorithm, or several for comparison; a signal ends it early."""
     _check_algorithms(algorithms, has_file=out is not None or resume is not None)
     if (deck is None) == (resume is None):
         raise Mistake(
@@ -117,13 +117,13 @@ def solve_deck(
 
 
 def _say_stopping() -> None:
-    line = "\n" if sys.stderr.isatty() else ""  # below the line of progress
+    line = "\n" if sys.stderr.isatty() else ""  # below the progress line
     with suppress(RuntimeError):  # the signal came while something was printed
         console.note(f"{line}stopping after this iteration (Ctrl-C again stops at once)")
 
 
 def _check_algorithms(algorithms: Sequence[str] | None, *, has_file: bool) -> None:
-    """Refuse unknown algorithms, and a file where there is no state, or several, to save in it."""
+    """Refuse unknown algorithms, and a state file where there is no state, or several."""
     for algorithm in algorithms or ():
         if algorithm not in (*ALGORITHMS, "lp"):
             try:
@@ -146,7 +146,7 @@ def _compile() -> None:
 
 @contextmanager
 def _state_file(out: Path | None, resume: Path | None) -> Iterator[Path | None]:
-    """The file for the state, if there is one, locked against other processes in this block."""
+    """The state file, if there is one, locked against other processes in this block."""
     state_file = out or resume
     if state_file is None:
         yield None
@@ -167,7 +167,7 @@ def _state_file(out: Path | None, resume: Path | None) -> Iterator[Path | None]:
 def _check_resumed(
     solver: Solver, algorithms: Sequence[str] | None, iterations: int | None, seconds: float | None
 ) -> None:
-    """Refuse an algorithm other than the state's, and say which limits it has already reached."""
+    """Refuse an algorithm other than the state's, and note the limits it has already reached."""
     if algorithms is not None and list(algorithms) != [solver.algorithm]:
         raise Mistake(f"--algorithm: the state is of {solver.algorithm}; omit it")
     if iterations is not None and solver.iteration >= iterations:
@@ -268,7 +268,7 @@ def solve_json(result: Equilibrium) -> dict[str, Any]:
 
 
 def peak_megabytes() -> float | None:
-    """The most memory that this process has had, in 10^6 bytes; None where that is unknown."""
+    """The peak memory of this process in 10^6 bytes; None if unknown."""
     try:
         import resource
     except ImportError:
@@ -318,7 +318,7 @@ def _points(value: float) -> str:
 
 # ---- pictures ------------------------------------------------------------------------------------
 def draw_curves(results: Sequence[Equilibrium], path: Path) -> None:
-    """Draw exploitability against iterations and against seconds as a picture."""
+    """Plot exploitability against iterations and against seconds."""
     figure = _figure(9, 4)
     left, right = figure.subplots(1, 2, sharey=True)
     style = styles([result.algorithm for result in results])
@@ -353,7 +353,7 @@ def draw_curves(results: Sequence[Equilibrium], path: Path) -> None:
 
 
 def draw_bars(results: Sequence[Exploitability], path: Path) -> None:
-    """Draw exploitability as a picture of horizontal bars."""
+    """Plot exploitability as horizontal bars."""
     figure = _figure(7, 1.6 + 0.45 * len(results))
     axes = figure.subplots()
     places = range(len(results))

@@ -1,8 +1,7 @@
 """Hearts at the terminal: one person, agents in the other seats.
 
 Every deal is saved, and the table after every card, so that nothing is lost (``session``). What the
-person reads is in ``announcer``. An agent that misbehaves does not end the deal: a card is played
-for it.
+person reads is in ``announcer``. An agent's fault does not end the deal: a card is played for it.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ _MENU = ("analyse", "replay", "save", "save!", "undo", "next", "quit", "help")
 _PATIENCE = 10.0  # seconds until a line says that an agent is still thinking
 
 Ask = Callable[[str], "str | None"]
-"""Asks for a line after a prompt; None at the end of the input."""
+"""Reads a line after a prompt; None at the end of the input."""
 
 
 class Quit(Exception):

@@ -1,4 +1,4 @@
-"""The command that lets agents play each other: tournament, once or in a folder that grows."""
+"""The tournament command: a round robin, once or in a folder that grows."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from hearts_env import Rules
 
 EVERY = "every"
-"""What ``--rules`` says for all presets with every number of players."""
+"""The value of ``--rules`` for all presets with every number of players."""
 BUILT_IN = "built-in"
-"""What stands among the agents for all players of the package."""
+"""The name that stands for all built-in agents."""
 
 _OF_FOLDERS = ("until", "only", "minutes", "verify", "sample", "page")
 _OF_ONE = ("time_limit", "save", "resume", "plot")
@@ -58,14 +58,14 @@ def tournament(
     folder: Annotated[
         Path | None,
         typer.Option(
-            "--folder", metavar="DIR", help="Keep all results here; play only what is missing."
+            "--folder", metavar="DIR", help="Save all results here; play only what is missing."
         ),
     ] = None,
     deals: Annotated[
         int | None,
         typer.Option(
             "--deals",
-            help="Deals of each pairing (default 1000); with --until at most; 0: only show the "
+            help="Deals of each pairing (default 1000), at most with --until; 0: only show the "
             "folder.",
         ),
     ] = None,
@@ -76,11 +76,11 @@ def tournament(
     until: Annotated[
         float | None,
         typer.Option(
-            "--until", metavar="POINTS", help="Play until every interval is at most +- this."
+            "--until", metavar="POINTS", help="Play until every 95 % interval is at most +- this."
         ),
     ] = None,
     minutes: Annotated[
-        float | None, typer.Option("--minutes", help="Stop each game after so many minutes.")
+        float | None, typer.Option("--minutes", help="Stop each game after this many minutes.")
     ] = None,
     only: Annotated[
         str | None,
@@ -89,7 +89,7 @@ def tournament(
     verify: Annotated[
         bool,
         typer.Option(
-            "--verify", help="Play what the folder holds again; exit status 1 if it does not hold."
+            "--verify", help="Play the folder's results again; exit status 1 if they differ."
         ),
     ] = False,
     sample: Annotated[
@@ -105,13 +105,13 @@ def tournament(
     allow_code: AllowCode = False,
     as_json: Json = None,
 ) -> None:
-    """Let every agent play every other, and rank them.
+    """Play a round robin of agents and rank them.
 
-    With --folder the agents enter every game of the folder (two_player in a new one), or that of
-    --rules; '--rules every' means all presets with every number of players, and the agent
-    'built-in' all players of the package that can play. Then what is missing is played: whoever
-    enters later plays the deals that the others have played. Stopped or killed at any moment it
-    goes on where it stood.
+    With --folder the results are saved in a folder, which grows: agents that enter later play the
+    deals that the others have played. The agents enter every game of the folder (two_player in a
+    new one), or that of --rules; '--rules every' means all presets with every number of players,
+    and the agent 'built-in' all built-in agents that can play. A command that was stopped or
+    killed continues where it was.
     """
     how = {"isolate": isolate, "workers": workers, "backend": backend}
     if folder is None:
@@ -169,7 +169,7 @@ def _play_once(
     *,
     as_json: str | None,
 ) -> None:
-    """Play a round robin, and show its ranking."""
+    """Play a round robin and show its ranking."""
     from hearts_train.cli import reports
     from hearts_train.measure.tournament import plot as draw
     from hearts_train.measure.tournament import tournament as play

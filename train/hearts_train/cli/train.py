@@ -1,4 +1,4 @@
-"""The command that learns: train."""
+"""The train command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``hearts train`` does around the training: the config, the final evaluation, the files."""
+"""Helpers of ``hearts train``: the config, the final evaluation, the files."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def train_and_evaluate(
     config = _config(config_name, settings, resume)
     result = training.train(config, run_dir, resume, progress=True)
     if not result.is_finished:
-        with contextlib.suppress(OSError):  # after SIGHUP there is no longer a terminal
+        with contextlib.suppress(OSError):  # after SIGHUP there is no terminal
             console.note(
                 f"stopped after {result.decisions:,} decisions; continue with: "
                 f"hearts train --resume {result.run_dir}"
@@ -59,7 +59,7 @@ def train_and_evaluate(
         config = load_config(result.run_dir / runs.CONFIG_NAME)
         try:
             evaluations = evaluate_run(result.run_dir, config)
-        except KeyboardInterrupt:  # before there was anything to show; the player is there
+        except KeyboardInterrupt:  # before the evaluation; the player is saved
             if as_json:
                 console.print_json(_record(result, [], interrupted=True), as_json)
             raise
@@ -89,7 +89,7 @@ def train_and_evaluate(
 
 
 def _config(config_name: str | None, settings: Sequence[str], resume: Path | None) -> TrainConfig:
-    """What is to be trained with; of a run's folder only what is trusted."""
+    """The config to train with; of a run's folder only if it is trusted."""
     if resume is not None and config_name is None:
         return runs.resumed_config(resume, settings)
     if config_name is not None and runs.is_config_of_run(Path(config_name)):
@@ -100,7 +100,7 @@ def _config(config_name: str | None, settings: Sequence[str], resume: Path | Non
 def _record(
     result: training.RunResult, evaluations: Sequence[Evaluation], *, interrupted: bool
 ) -> dict[str, Any]:
-    """What ``--json`` prints of a run."""
+    """A run as ``--json`` prints it."""
     return {
         "run": str(result.run_dir),
         "checkpoint": str(result.checkpoint),
@@ -121,7 +121,7 @@ def opponents_of(config: TrainConfig) -> list[str]:
 
 
 def evaluate_run(run_dir: Path, config: TrainConfig) -> list[Evaluation]:
-    """Evaluate a run's player, and write figures, picture and model card.
+    """Evaluate a run's player, and write figures, plot and model card.
 
     The caller holds the run (``runs.hold_run``), so that all of them are of the same player.
     """
