@@ -5,7 +5,7 @@
 Every two players of a field meet on the track's own deals; on `classic` and `party-5`, where a deal
 of `pro` takes seconds, on the first of them. What is in the package's file
 (``hearts_train.measure.field``) is not played again: of a player who has joined a field, its own
-pairings only. Stop it at any time; it goes on where it stood.
+pairings only. Stop it at any time; it continues where it was.
 """
 
 from __future__ import annotations

@@ -215,7 +215,7 @@ def rows(results: Sequence[Calibration]) -> list[list[str]]:
 
 
 def draw(results: Sequence[Calibration], path: Path) -> None:
-    """The log-loss trick by trick with its 95 % intervals, a line per model, as a picture."""
+    """The log-loss trick by trick with its 95 % intervals, a line per model, as a plot."""
     save_figure(figure_of(results), path)
 
 

@@ -109,7 +109,8 @@ def cards_luck(
         rules: of two players, without an exchange.
         states: ``(n, rules.state_size) int64``, games that were played to the end.
         seat: of the player; the other one's policy is known.
-        policy: how the other one plays: its chances of each action, as ``agent.action_probs``.
+        policy: how the other one plays: its probabilities of each action, as
+            ``agent.action_probs``.
         table: memory of the double-dummy solver; None: new.
 
     Returns:
@@ -136,7 +137,7 @@ def draws_luck(
         rules: of two players, without an exchange.
         states: ``(n, rules.state_size) int64``, games that were played to the end.
         seat: of the player whose policy it is.
-        policy: its chances of each action, as ``agent.action_probs``.
+        policy: its probabilities of each action, as ``agent.action_probs``.
         table: memory of the double-dummy solver; None: new.
 
     Returns:

@@ -131,7 +131,7 @@ def to_json(results: Sequence[Result]) -> list[dict[str, Any]]:
 
 
 def draw(results: Sequence[Result], path: Path) -> None:
-    """A bar chart of every group with rates, ours and the peers' in two colours, as a picture."""
+    """A bar chart of every group with rates, ours and the peers' in two colours, as a plot."""
     from matplotlib.figure import Figure
 
     groups = [(title, [r for r in results if r.group == g and r.value]) for g, title in _RATES]

@@ -78,8 +78,8 @@ class Attacker(CachingAgent):
             model: the attacked agent, or its name; ``action_probs`` must tell what it does.
             method: one of `METHODS`.
             tricks: with a method that has endings: how many last tricks are answered exactly.
-            epsilon: with this chance the model is taken to have played at random: for one that does
-                not always do what its ``action_probs`` says.
+            epsilon: with this probability the model is taken to have played at random: for one that
+                does not always do what its ``action_probs`` says.
             most_worlds: where the model mixes its cards, worlds branch in the play to the end after
                 a card; of more than this many an even selection is kept.
             base: who plays where nothing is tried; None: the best card double dummy over the

@@ -40,7 +40,7 @@ TRICKS = 3
 MOST_TRICKS = 4
 """With five an endgame of a whole deck takes gigabytes and minutes."""
 EPSILON = 0.01
-"""With this chance both players are taken to have played at random."""
+"""With this probability both players are taken to have played at random."""
 ITERATIONS = 200
 """Of the solver."""
 _MEMORY = 1.0

@@ -1,9 +1,9 @@
 """Asking an agent that may misbehave: what it answers, and what it did wrong.
 
 An agent that raises, answers with something that is not a legal action, or changes the views that
-it is given, commits a *fault*: its deal is charged to it, and all others go on. Whatever it raises
-counts as its own, except what a signal raises meanwhile. A card's name is as good an answer as the
-action's number.
+it is given, commits a *fault*: its deal is charged to it, and all others continue. Whatever it
+raises counts as its own, except what a signal raises meanwhile. A card's name is as good an answer
+as the action's number.
 """
 
 from __future__ import annotations

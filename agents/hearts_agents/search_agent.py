@@ -42,7 +42,7 @@ from hearts_env.support.errors import quoted
 TAU = 0.2
 """In points: how much better a card must be for the policy to be overruled e to 1."""
 EPSILON = 0.02
-"""With this chance the other player is taken to have played at random."""
+"""With this probability the other player is taken to have played at random."""
 _GOLDEN = 0.6180339887498949
 """Its multiples, less their whole parts, lie evenly between 0 and 1: an order without a pattern."""
 _UNLIKELY = 1e-12
@@ -98,7 +98,7 @@ class Weighed(NamedTuple):
     logs: Floats
     """log p, ``(views, num_actions)``."""
     fans: list[Fan]
-    """All worlds of each view, a fan for each model: weights are the chance of the world and of the
+    """All worlds of each view, a fan for each model; weights: probabilities of the world and of the
     model, and add up to 1 over all models."""
 
 
@@ -113,7 +113,7 @@ class _Way:
         self.tracker = Tracker(self.chances, epsilon)
 
     def responses(self, own: Agent, rules: Rules, worth: Worth | None) -> Responses:
-        """What cards earn against it, for a player who goes on by a policy of its own."""
+        """What cards earn against it, for a player who continues by a policy of its own."""
         return Responses(rules, as_policy(self.preferred), played_by(rules, own), worth=worth)
 
 
@@ -242,7 +242,7 @@ def _checked(models: object) -> tuple[Agent, ...]:
 
 
 def _shared(judged: list[tuple[Fan, Floats]]) -> list[Fan]:
-    """The worlds by each way to play, their weights times the chance that it is this one.
+    """The worlds by each way to play, their weights times the probability that it is this one.
 
     Where all ways are impossible they are equally likely.
     """

@@ -1,4 +1,4 @@
-"""``belief``: ``flat``, and the exact chance that each other player holds each card."""
+"""``belief``: ``flat``, and the exact probability that each other player holds each card."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class BeliefEncoder(BatchEncoder):
 
 
 def card_chances(view: PlayerView) -> Array:
-    """The chance that each other seat holds each card, ``(players - 1, deck) float64``.
+    """The probability that each other seat holds each card, ``(players - 1, deck) float64``.
 
     Uniform over ``view.worlds()``; row p - 1 is the seat p further.
     """

@@ -81,7 +81,7 @@ def spiel_policy(game: Any, policy: Policy) -> Any:
 
     Args:
         game: from ``load`` or ``pyspiel.load_game``.
-        policy: the chances of actions in many views; an agent's ``action_probs``.
+        policy: the probabilities of actions in many views; an agent's ``action_probs``.
 
     Returns:
         An ``open_spiel.python.policy.Policy``.
@@ -99,7 +99,7 @@ def action_probs(game: Any, policy: Any) -> Policy:
         policy: has ``action_probabilities(state, player)``.
 
     Returns:
-        The chances of actions in many views, as an agent's ``action_probs`` gives them.
+        The probabilities of actions in many views, as an agent's ``action_probs`` gives them.
     """
     return _game_module().chances_in_views(_checked(game), policy)
 

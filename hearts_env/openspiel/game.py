@@ -378,7 +378,7 @@ class ViewPolicy(spiel.Policy):  # type: ignore[misc]
         self._known: dict[str, dict[int, float]] = {}
 
     def action_probabilities(self, state: Any, player_id: int | None = None) -> dict[int, float]:
-        """The chance of each legal action in a state, by action.
+        """The probability of each legal action in a state, by action.
 
         Raises:
             HeartsError: if the policy gives no probabilities, or the cards are not dealt yet.

@@ -36,7 +36,7 @@ def unexpected_keyword(function: str, name: str, known: Sequence[str]) -> TypeEr
     """The error for an unknown keyword `name` of `function`: Python's own words, then the hint.
 
     Libraries look for these words in the message. TorchRL's ``GymEnv`` tries ``frameskip``, and
-    goes on without it where they are there.
+    continues without it where they are there.
     """
     new = RENAMED.get(name, "")
     hint = f"it is called {new!r} now" if new in known else did_you_mean(name, known)

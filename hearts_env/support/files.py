@@ -60,7 +60,7 @@ def append_all(file: io.FileIO, data: bytes, path: Path) -> None:
 def write_whole(path: Path, data: bytes) -> None:
     """Make `data` the content of a file: after a crash there is the old content or the new one.
 
-    A link goes on leading to where it led. A device or a pipe is written to, and stays one.
+    A link stays and keeps its target. A device or a pipe is written to, and stays one.
 
     Raises:
         OSError: the file cannot be written (its ``filename`` is `path`); the old content stands.

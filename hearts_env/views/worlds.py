@@ -146,7 +146,7 @@ class Worlds:
             yield tuple(hands)
 
     def chances(self) -> NDArray[np.float64]:
-        """The chance that each owner holds each card of the deck, ``(owners, deck)``, exact."""
+        """The exact probability that each owner holds each card of the deck, ``(owners, deck)``."""
         deck = len(self.rules.deck)
         ways = [[0] * deck for _ in self.owners]
         for family in self.families:

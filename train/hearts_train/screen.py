@@ -16,7 +16,7 @@ PLAIN_EVERY = 10.0  # seconds between lines of progress where no terminal shows 
 class _Screen:
     """A stream that only a person reads: writing to it never fails.
 
-    The terminal may be closed while the work goes on; results must not be lost with it.
+    The terminal may be closed while the work continues; results must not be lost with it.
     """
 
     def __init__(self, stream: IO[str]) -> None:

@@ -373,7 +373,7 @@ class Arena:
         return over[0] if len(over) == 1 else np.sort(np.concatenate(over))
 
     def _end_deal(self, g: int, rewards: Floats) -> bool:
-        """Settle a deal of a match; False: the match goes on, and the next deal takes its place."""
+        """Settle a deal of a match; False: the match continues with the next deal."""
         board, r, state = self._boards[g], self.rules.vector, self.states[g]
         scores = [int(k.score(r, state, p)) for p in range(self.rules.players)]
         board.add(scores, points_settled(self.rules, state))

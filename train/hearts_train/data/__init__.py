@@ -1,1 +1,1 @@
-"""Play recorded as datasets, for offline learning and for language models; no torch."""
+"""Datasets of recorded play, for offline learning and language models; no torch."""

@@ -1,6 +1,6 @@
-"""The page that lies beside a dataset: what is in it, how it was made, and what it cannot tell.
+"""The datasheet of a dataset: what it contains, how it was made, and its limits.
 
-Its head is what the Hugging Face Hub and ``datasets`` read, so that the folder is one of theirs.
+Its YAML head makes the folder a dataset for the Hugging Face Hub and ``datasets``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def datasheet(facts: dict[str, Any], options: DatasetOptions) -> str:
 
 
 def _head(facts: dict[str, Any], options: DatasetOptions) -> list[str]:
-    """YAML that the Hub reads: the licence, and where each table lies."""
+    """YAML that the Hub reads: the licence and the path of each table."""
     size = next((word for most, word in _SIZES if facts["games"] < most), "n>1M")
     lines = ["---", f"license: {LICENSE.lower()}"]
     lines += ["pretty_name: " + f"Hearts, {options.rules.name}".replace(":", " ")]

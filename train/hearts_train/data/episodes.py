@@ -71,12 +71,12 @@ class Episodes:
         """The episodes of a block, of the seats that are recorded."""
         players, n = played.views.players, played.rules.players
         wanted = played.rows_of(options.seats)
-        number = played.games * n + players  # of the episode, were there one for every seat
+        number = played.games * n + players  # of the episode, if every seat had one
         order = wanted[np.argsort(number[wanted], kind="stable")]
         found, owners, lengths = np.unique(number[order], return_inverse=True, return_counts=True)
         games, seats = found // n, found % n
         ends = np.cumsum(lengths + 1) - 1
-        places = np.arange(len(order)) + owners  # one place more for each episode before
+        places = np.arange(len(order)) + owners  # one more place for each earlier episode
         views = played.views.subset(order)
         size = len(order) + len(found)
         masks = np.zeros((size, played.rules.num_actions), np.int8)
@@ -109,7 +109,7 @@ class Episodes:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Array]) -> Episodes:
-        """The episodes that ``arrays`` gave, whatever else is among them."""
+        """The episodes that ``arrays`` returned; other entries are ignored."""
         return cls(**{field.name: arrays[field.name] for field in fields(cls)})
 
 
@@ -131,7 +131,7 @@ class EpisodeWriter:
         self._options = options
         self._kinds: dict[Any, Any] = {}
         self._compact = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
-        self._compact.set_layout(h5py.h5d.COMPACT)  # beside its name: nothing is extended later
+        self._compact.set_layout(h5py.h5d.COMPACT)  # fixed size: nothing is appended later
         self._group = h5py.h5p.create(h5py.h5p.GROUP_CREATE)
         for made in (self._compact, self._group):  # the same bytes at any time
             made.set_obj_track_times(False)
@@ -186,13 +186,13 @@ class EpisodeWriter:
         self.episodes += 1
         self.steps += length
 
-    # By h5py's lower layer: the usual one takes half as long again for many small things.
+    # By h5py's low-level API: the usual one takes 1.5 times as long for many small things.
     def _new(self, group: Any, name: str) -> Any:
         """A new group in another."""
         return self._h5.h5g.create(group, name.encode(), None, self._group)
 
     def _put(self, group: Any, name: str, values: Array) -> None:
-        """Write an array beside its name."""
+        """Write an array under its name."""
         values = np.ascontiguousarray(values)
         made = self._h5.h5d.create(group, name.encode(), *self._kind(values), self._compact)
         made.write(self._h5.h5s.ALL, self._h5.h5s.ALL, values)
@@ -247,7 +247,7 @@ def minari_writer(data: Path, options: DatasetOptions) -> Iterator[EpisodeWriter
 
 
 def _environment(options: DatasetOptions) -> Any:
-    """The environment in which a learner sits where the episodes were recorded."""
+    """The environment in which a learner sits in the seat of the episodes."""
     spec = copy.deepcopy(gymnasium.spec(ENV_ID))
     one = len(options.seats) == 1
     others = [a for seat, a in enumerate(options.agents) if not one or seat not in options.seats]

@@ -1,10 +1,9 @@
-"""A dataset's folder: blocks of games as they are played, and the tables made of them at the end.
+"""A dataset's folder: blocks of games while they are played, and the tables made from them.
 
-Until all blocks are there they lie in ``.unfinished``: a file of arrays each, and an index of those
-that are finished with what was counted in them. What is damaged or missing is played again. Every
-block follows from the options and the version of the package alone, and the tables from the blocks
-in their order, so that the content is the same however many processes played and however often the
-work was interrupted.
+Unfinished work is in ``.unfinished``: a file of arrays for each block, and an index of the finished
+ones with their counts. Damaged or missing blocks are played again. Every block depends only on the
+options and the version of the package, and the tables on the blocks in order, so the content is the
+same for any number of processes and interruptions.
 """
 
 from __future__ import annotations
@@ -46,11 +45,11 @@ FACTS = "dataset.json"
 SHEET = "README.md"
 UNFINISHED = ".unfinished"
 EPISODES = "minari"
-"""The folder that ``MINARI_DATASETS_PATH`` may name."""
+"""The environment variable that may name the folder of all Minari datasets."""
 PART = 2048
 """Games in a file of a table."""
 _MOST_FAULTS = 10
-"""So many faults of players from outside are described in words."""
+"""The most faults of external players that are described in words."""
 _INDEX = "blocks.jsonl"
 _KIND = Kind(
     "hearts-env unfinished dataset",
@@ -60,18 +59,18 @@ _KIND = Kind(
     "delete the folder, and begin another dataset",
 )
 _SUMS = ("games", "decisions", "moons", "revoked", "faults", "rows", "episodes", "steps")
-"""What is counted in each block."""
+"""The counts of each block."""
 
 Counts = Mapping[str, Any]
 Block = tuple[dict[str, Array], Counts]
-"""The arrays of a block, and what was counted in it."""
+"""The arrays and the counts of a block."""
 
 
 class BlockWork:
     """Plays blocks and makes their tables: callable with a block's number, in any process."""
 
     def __init__(self, options: DatasetOptions, seating: Seating | None = None) -> None:
-        """Make the players, unless they are given."""
+        """Make the players unless they are given."""
         self.options = options
         self.seating = seating or Seating(options)
 
@@ -84,7 +83,7 @@ class BlockWork:
         return Worth(self.options.rules)
 
     def prepare(self) -> None:
-        """Compile what the package's own players and the exact values need."""
+        """Compile what the built-in players and the exact values need."""
         with held_interrupt():  # compilation cannot be interrupted safely
             batch = BatchGame(self.options.rules, 1, freeze=False)
             views = batch.views()
@@ -129,7 +128,7 @@ def _made_again(
     """The same in another process.
 
     Raises:
-        HeartsError: if a player is another one there.
+        HeartsError: if a player differs there.
     """
     seating = Seating(options, agents)
     seating.check_same(digests)
@@ -142,7 +141,7 @@ class Dataset:
 
     Attributes:
         folder: Where it is.
-        facts: What ``dataset.json`` says.
+        facts: The content of ``dataset.json``.
     """
 
     folder: Path
@@ -169,7 +168,7 @@ def make_dataset(
 
     Args:
         folder: a new folder, or an empty one.
-        options: what it holds.
+        options: of the dataset.
         workers: processes that play; the content is the same with any number.
         backend: where they run, ``local`` or ``ray`` (``hearts_train.measure.executor``).
         show: shows the blocks done of all, of `playing` and then of `writing`.
@@ -197,7 +196,7 @@ def make_dataset(
             _play(work, blocks, executor, report)
         with shown("writing") as report:
             facts = _write(folder, blocks, report)
-        # The index goes last: whoever is killed before that resumes, and leaves nothing behind.
+        # The index is removed last: after a kill before that, the work can be resumed.
         for path in index.parent.iterdir():
             if path.is_dir():
                 shutil.rmtree(path)
@@ -221,7 +220,7 @@ def unfinished_options(folder: str | os.PathLike[str]) -> DatasetOptions:
 
 
 def unfinished_facts(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """What ``dataset.json`` would say of the blocks that are finished; there are no files yet.
+    """What ``dataset.json`` would say of the finished blocks; there are no files yet.
 
     Raises:
         HeartsError: if there is no unfinished dataset.
@@ -252,7 +251,7 @@ def _check_free(folder: Path) -> None:
             f"folder: {str(folder)!r} holds an unfinished dataset; continue it with --resume, or "
             "name another folder"
         )
-    # A folder UNFINISHED without an index is of a process that was killed at its first moment.
+    # A folder UNFINISHED without an index is left by a process killed as it started.
     if kind == "folder" and any(path.name != UNFINISHED for path in folder.iterdir()):
         is_done = kind_of(folder / FACTS) == "file"
         held = "holds a finished dataset" if is_done else "is not empty"
@@ -261,7 +260,7 @@ def _check_free(folder: Path) -> None:
 
 # ---- blocks --------------------------------------------------------------------------------------
 class _Blocks:
-    """The blocks of a dataset that is being made."""
+    """The blocks of a dataset under construction."""
 
     def __init__(self, store: Store, options: DatasetOptions) -> None:
         self.store = store
@@ -272,7 +271,7 @@ class _Blocks:
 
     @property
     def counts(self) -> list[Counts]:
-        """What was counted in each finished block, in their order."""
+        """The counts of each finished block, in order."""
         return [self._counts[number] for number in sorted(self._counts)]
 
     def put(self, number: int, block: Block) -> None:
@@ -283,7 +282,7 @@ class _Blocks:
         self.store.append({"block": number, **counts})
 
     def get(self, number: int) -> dict[str, Array] | None:
-        """The arrays of a finished block; None if they are not there, or damaged."""
+        """The arrays of a finished block; None if they are missing or damaged."""
         if number not in self._counts:
             return None
         try:
@@ -293,7 +292,7 @@ class _Blocks:
         return made if header.get(DIGEST) == digest_of(made, header) else None
 
     def missing(self) -> list[int]:
-        """The blocks that are still to be played."""
+        """The blocks still to be played."""
         return [number for number in range(self.number) if self.get(number) is None]
 
     def _path(self, number: int) -> Path:
@@ -350,7 +349,7 @@ def _write(folder: Path, blocks: _Blocks, report: Progress) -> dict[str, Any]:
     write_whole(made / SHEET, datasheet(facts, options).encode())
     write_json(made / FACTS, facts)
     for path in sorted(made.iterdir(), key=lambda path: path.name == FACTS):  # that one last
-        if kind_of(folder / path.name) == "folder":  # of an earlier time, interrupted here
+        if kind_of(folder / path.name) == "folder":  # of an earlier attempt, interrupted here
             shutil.rmtree(folder / path.name)
         os.replace(path, folder / path.name)
     return facts
@@ -358,7 +357,7 @@ def _write(folder: Path, blocks: _Blocks, report: Progress) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _episode_writer(made: Path, options: DatasetOptions) -> Iterator[Any]:
-    """What appends episodes, if they are asked for."""
+    """The writer of episodes, if they are wanted."""
     if "minari" not in options.formats:
         yield None
         return
@@ -380,7 +379,7 @@ def _files(made: Path) -> dict[str, Any]:
 
 
 def _facts(blocks: _Blocks, files: dict[str, Any]) -> dict[str, Any]:
-    """What ``dataset.json`` says of the finished blocks; of no games there are no mean scores."""
+    """The content of ``dataset.json`` on the finished blocks; no mean scores without games."""
     options, counts = blocks.options, blocks.counts
     total = {name: sum(found[name] for found in counts) for name in _SUMS}
     scores = np.sum([found["scores"] for found in counts], 0).tolist() if counts else []

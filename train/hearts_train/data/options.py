@@ -1,4 +1,4 @@
-"""What a dataset is to hold: every option checked, before anything is played."""
+"""The options of a dataset, all checked before anything is played."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ _ID = re.compile(r"(?:[-_\w]+/)*[-_\w]+-v\d+", re.ASCII)
 
 @dataclass(frozen=True)
 class DatasetOptions:
-    """What follows from the command line, and all that the content of a dataset follows from.
+    """All options that determine the content of a dataset.
 
     Attributes:
         agents: Who plays, by name, one for each seat.
         rules: Of the games.
         games: How many deals are played.
-        seed: What deals and chance follow from.
+        seed: Seed of deals and agents.
         formats: Some of ``FORMATS``.
         observation: The encoder of the episodes' observations, by name.
         dtype: Of those observations; None: the encoder's own.
         action_mask: Where the legal actions of an episode are, as in the environments.
         reward: The kind of reward, as in the environments.
-        exact: Whether every legal card of a decision gets its exact values.
+        exact: Whether decisions have the exact values of all legal cards.
         views: How decisions show the player's view, some of ``VIEWS``.
         random: The share of actions drawn at random among the legal ones.
         seats: Whose decisions are recorded.
-        dataset_id: The name by which Minari loads the episodes.
+        dataset_id: The name under which Minari loads the episodes.
     """
 
     agents: tuple[str, ...]
@@ -88,9 +88,9 @@ class DatasetOptions:
             agents: one for every seat, or one for all of them.
             rules: the rules, or a preset's name.
             games: 1 to 100,000,000.
-            exact: None: wherever it is known how, see ``exact_columns``.
+            exact: None: where exact values can be computed, see ``exact_columns``.
             seats: None: all of them.
-            dataset_id: None: one made of the rules' and the agents' names.
+            dataset_id: None: one made from the names of rules and agents.
             **others: the other attributes by name.
 
         Raises:
@@ -125,17 +125,17 @@ class DatasetOptions:
 
     @property
     def form(self) -> ObservationFormat:
-        """How the environments show what the episodes' observations are made of."""
+        """The observation format of the episodes, as the environments have it."""
         return ObservationFormat(self.rules, self.observation, self.dtype, self.action_mask)
 
     def to_json(self) -> dict[str, Any]:
-        """All of it, of types that JSON knows."""
+        """All options, of JSON types."""
         values = {name: list(v) if isinstance(v, tuple) else v for name, v in vars(self).items()}
         return values | {"rules": self.rules.name, "rules_in_full": self.rules.to_dict()}
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> DatasetOptions:
-        """The options that ``to_json`` wrote, checked again.
+        """The options from ``to_json``, checked again.
 
         Raises:
             HeartsError: if `record` is something else.
@@ -149,7 +149,7 @@ class DatasetOptions:
             raise HeartsError("dataset: its settings are damaged; begin another one") from None
 
     def command(self) -> list[str]:
-        """The words of the command that makes this dataset, its folder last left out."""
+        """The words of the command that makes this dataset, without its folder."""
         same = len(set(self.agents)) == 1
         words = ["hearts", "dataset"]
         for agent in self.agents[:1] if same else self.agents:
@@ -176,7 +176,7 @@ def library(name: str) -> Any:
     """A library of the extra ``dataset``, or a module of it.
 
     Raises:
-        HeartsError: if it is not installed; the command that installs it is named.
+        HeartsError: if it is not installed, with the command that installs it.
     """
     try:
         return importlib.import_module(name)
@@ -188,7 +188,7 @@ def check_libraries(formats: Sequence[str]) -> None:
     """Refuse formats whose libraries are missing, before anything is played.
 
     Raises:
-        HeartsError: the first of them is named.
+        HeartsError: with the name of the first one.
     """
     for name in dict.fromkeys(name for word in formats for name in _LIBRARIES[word]):
         library(name)
@@ -202,7 +202,7 @@ def versions(formats: Sequence[str]) -> dict[str, str]:
 
 
 def knows_mean_values(rules: Rules) -> bool:
-    """Whether a card's mean value over all worlds is known: in games of two without an exchange."""
+    """Whether a card's mean value over all worlds can be computed: two players, no exchange."""
     return has_exact_worlds(rules)
 
 
@@ -223,7 +223,7 @@ def _one_a_seat(agents: Sequence[str], rules: Rules) -> tuple[str, ...]:
 
 
 def _some(option: str, given: Sequence[str], known: tuple[str, ...]) -> tuple[str, ...]:
-    """The names given, in the order of those known."""
+    """The given names, in the order of the known ones."""
     names = _listed(option, given)
     for name in names:
         check_choice(option, name, known)
@@ -267,7 +267,7 @@ def _seats(rules: Rules, seats: Sequence[int] | None) -> tuple[int, ...]:
 
 
 def _listed(option: str, given: Any) -> list[Any]:
-    """What is given, as a list; a word is a list of one.
+    """The argument as a list; a single word becomes a list of one.
 
     Raises:
         HeartsError: if it is not a list.

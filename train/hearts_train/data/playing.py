@@ -1,8 +1,7 @@
-"""Blocks of games as they are played: every decision of them, by whom, what it earned and is worth.
+"""Blocks of played games: every decision with its player, reward and exact values.
 
-Each block has players of its own, whose chance follows from the dataset's seed and the number of
-the block, so that it is the same whichever process plays it. The deals are none of those that
-evaluations of any seed play.
+Each block has players of its own, seeded by the dataset's seed and the number of the block, so that
+it is the same whichever process plays it. No evaluation, with any seed, plays these deals.
 """
 
 from __future__ import annotations
@@ -50,9 +49,9 @@ class Played:
         steps: ``(decisions,)``, its place in the game, from 0.
         others: ``(decisions,)``, in games of two the other player's hand then, as a bit mask.
         actions: ``(decisions,)``, what was done.
-        is_random: ``(decisions,)``, whether that was drawn at random instead of the player's own.
+        is_random: ``(decisions,)``, whether it was drawn at random instead of chosen by the player.
         rewards: ``(decisions,)``, what the player earned from here to its next decision or the end.
-        faults: What players from outside did wrong, in words.
+        faults: Faults of external players, in words.
     """
 
     rules: Rules
@@ -105,11 +104,11 @@ class Seating:
 
     @property
     def digests(self) -> list[str | None]:
-        """What tells each player from others of its name (``Participant.digest``)."""
+        """The digest that distinguishes players of the same name (``Participant.digest``)."""
         return [participant.digest for participant in self.participants]
 
     def check_same(self, digests: Sequence[str | None]) -> None:
-        """Refuse players that are others than where they were entered.
+        """Refuse players that differ from those entered in the main process.
 
         Raises:
             HeartsError: the first of them is named.
@@ -136,7 +135,7 @@ class Seating:
         return log.finished(first, names)
 
     def _seated(self, number: int) -> list[Seat]:
-        """Fresh players, who have seen no game."""
+        """Fresh players that have seen no game."""
         rules, seed = self.options.rules, self.options.seed
         return [
             participant.seat(rules, secret_seed(seed, "dataset", "player", number, seat))
@@ -152,7 +151,7 @@ def _play_out(
         for seat, player, games in waiting:
             views = batch.views(games=games)
             shown = BatchView(views.rules, views.vectors.copy(), views.players.copy())
-            actions, faults = player.ask(shown, games)  # it may do anything with what it is shown
+            actions, faults = player.ask(shown, games)  # it may modify what it gets
             if faults:
                 log.charge(seat, games, faults)
                 batch.revoke(games=games[actions == NO_ACTION])
@@ -165,7 +164,7 @@ def _play_out(
 
 
 def _any_legal(views: BatchView, rng: np.random.Generator) -> Ints:
-    """An action for each view, every legal one as likely."""
+    """A uniformly random legal action for each view."""
     legal = views.legal_table
     draws = rng.random(legal.shape)
     draws[~legal] = -1.0
@@ -174,7 +173,7 @@ def _any_legal(views: BatchView, rng: np.random.Generator) -> Ints:
 
 
 class _Log:
-    """What a block's games are remembered by, while they are played."""
+    """Records a block's games while they are played."""
 
     def __init__(self, batch: BatchGame, rewarder: Rewarder) -> None:
         self._batch, self._rewarder = batch, rewarder
@@ -183,14 +182,14 @@ class _Log:
         self._size = 0
         self._gains: list[tuple[Ints, Floats]] = []
         self._last = np.full((seats, games), -1)
-        """Of each seat and game, the number of its last decision."""
+        """The number of the last decision of each seat in each game."""
         self._paid = np.zeros((seats, games), np.int64)
         self._faults: list[tuple[int, str]] = []
 
     def add(
         self, views: BatchView, games: Ints, actions: Ints, is_random: NDArray[np.bool_]
     ) -> None:
-        """Note decisions that are about to be played, one a game, all of one seat."""
+        """Record decisions that are about to be played, one for each game, all of one seat."""
         if not len(games):
             return
         seat = int(views.players[0])
@@ -209,14 +208,14 @@ class _Log:
         self._size += len(games)
 
     def charge(self, seat: int, games: Ints, faults: Sequence[Fault]) -> None:
-        """Note what a player did wrong; those games are over."""
+        """Record a player's faults; those games are over."""
         seeds = self._batch.seeds
         for fault in faults:
             text = f"{fault.kind}, deal seed {seeds[games[fault.row]]}, seat {seat}: {fault.text}"
             self._faults.append((seat, text))
 
     def finished(self, first: int, names: Sequence[str]) -> Played:
-        """All of it in order, once every game is over."""
+        """The whole block in order, once every game is over."""
         batch = self._batch
         everyone = np.arange(batch.num_games)
         for seat in range(batch.rules.players):
@@ -245,7 +244,7 @@ class _Log:
         )
 
     def _columns(self) -> list[str]:
-        if not self._parts:  # every game was lost by a fault before anything was played
+        if not self._parts:  # every game ended by a fault before anything was played
             nothing = np.empty(0, np.int64)
             size = self._batch.rules.state_size
             empty = dict.fromkeys(("players", "games", "others", "actions"), nothing)
@@ -254,7 +253,7 @@ class _Log:
         return list(self._parts[0])
 
     def _pay(self, seat: int, games: Ints) -> None:
-        """Credit a seat's last decisions with what it has earned since."""
+        """Credit a seat's last decisions with its rewards since."""
         batch, rewarder = self._batch, self._rewarder
         gains = np.zeros(batch.num_games)
         seats = np.full(batch.num_games, seat)
@@ -273,15 +272,15 @@ class _Log:
         self._gains.append((rows[rows >= 0], gains[games][rows >= 0]))
 
 
-# ---- what every legal card is worth, in games of two ---------------------------------------------
+# ---- the values of all legal cards, in games of two ----------------------------------------------
 class Values(NamedTuple):
-    """The margins that decisions lead to, for the player to act; double dummy play from there on.
+    """The margins for the player to act after each action and double-dummy play from there.
 
     Attributes:
         seen: ``(n, num_actions) float64``, with the cards as they lie; NaN where the action is not
             legal or not a card to play.
-        mean: The same, the mean over all worlds of the view; NaN too where there are more than
-            ``MAX_HANDS`` worlds, or an exchange has told something of them.
+        mean: The same, averaged over all worlds of the view; also NaN where there are more than
+            ``MAX_HANDS`` worlds, or an exchange gives information on them.
         worlds: ``(n,) int64``, how many worlds there are; 0 where `mean` is unknown.
     """
 
@@ -291,7 +290,7 @@ class Values(NamedTuple):
 
 
 class Worth:
-    """Computes values under one set of rules; its memory serves one thread."""
+    """Computes values under one set of rules; for one thread at a time."""
 
     def __init__(self, rules: Rules) -> None:
         """For games of two."""
@@ -322,7 +321,7 @@ def _seen_rows(
     values: k.Vector,
     out: Floats,
 ) -> None:
-    """Write the values of each row's legal cards, the other's hand seen, into `out`."""
+    """Write the values of each row's legal cards, with the other hand known, into `out`."""
     for i in range(len(vectors)):
         v = vectors[i]
         if v[k.PHASE] != k.PLAY:
@@ -344,7 +343,7 @@ def _count_rows(
     scratch: k.Vector,
     out: k.Vector,
 ) -> None:
-    """Write how many worlds each view allows into `out`; 0 where they are too many to solve."""
+    """Write the number of worlds of each view into `out`; 0 where there are too many to solve."""
     for i in range(len(vectors)):
         if vectors[i][k.PHASE] != k.PLAY:
             continue

@@ -1,6 +1,6 @@
 """The tables of a dataset: games and decisions, a row each, as Arrow and Parquet have them.
 
-Every field says in its own metadata what it is; so says the datasheet.
+Every field has a description in its metadata, which the datasheet repeats.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def games_table(played: Played, options: DatasetOptions) -> Arrow:
 
 
 def decisions_table(played: Played, options: DatasetOptions, values: Values | None) -> Arrow:
-    """The decisions of a block, those of the seats that are recorded, with the values of those."""
+    """The decisions of the recorded seats of a block, with their values."""
     kept = played.rows_of(options.seats)
     rules, views = played.rules, played.views.subset(kept)
     games, actions = played.games[kept], played.actions[kept]
@@ -162,7 +162,7 @@ def decisions_table(played: Played, options: DatasetOptions, values: Values | No
 
 
 def _lists(offsets: Ints, flat: Any, kind: Any, missing: NDArray[np.bool_] | None = None) -> Any:
-    """A column of lists; those that are missing are null, whatever `flat` has for them."""
+    """A column of lists; missing ones are null, whatever `flat` has there."""
     values = pa.array(flat, kind) if isinstance(flat, list) else pa.array(flat).cast(kind)
     mask = None if missing is None else pa.array(missing)
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values, mask=mask)
@@ -182,7 +182,7 @@ def _table(schema: Any, columns: dict[str, Any]) -> Arrow:
 
 # ---- bytes ---------------------------------------------------------------------------------------
 def to_array(table: Arrow) -> Array:
-    """A table as the bytes of a stream of Arrow, compressed."""
+    """A table as the bytes of a compressed Arrow stream."""
     sink = io.BytesIO()
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
@@ -191,7 +191,7 @@ def to_array(table: Arrow) -> Array:
 
 
 def from_array(data: Array) -> Arrow:
-    """The table that ``to_array`` wrote."""
+    """The table from ``to_array``."""
     return pa.ipc.open_stream(data.tobytes()).read_all()
 
 

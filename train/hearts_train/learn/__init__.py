@@ -1,1 +1,1 @@
-"""Learning: configs, networks, self-play PPO, the folder of a run; needs the extra ``train``."""
+"""Learning: configs, networks, algorithms, run folders; needs the extra ``train``."""

@@ -46,15 +46,15 @@ def find_device(wanted: str) -> torch.device:
 
 
 def find_precision(wanted: str, device: torch.device) -> torch.dtype:
-    """The type in which matrices are multiplied; sums and weights stay float32.
+    """The dtype of matrix products; sums and weights stay float32.
 
-    ``auto`` is bfloat16 where processor or GPU multiply it itself: elsewhere it is slower.
+    ``auto`` is bfloat16 where the processor or GPU has it in hardware: elsewhere it is slower.
     """
     if wanted != "auto":
         return torch.bfloat16 if wanted == "bfloat16" else torch.float32
     if device.type == "cuda":
         is_quick = torch.cuda.is_bf16_supported(including_emulation=False)
-    else:  # torch before 2.10 does not tell
+    else:  # torch before 2.10 cannot say
         known: Mapping[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
         is_quick = bool(known.get("avx512_bf16") or known.get("amx_bf16"))
     return torch.bfloat16 if is_quick else torch.float32
@@ -105,8 +105,8 @@ def policy_tensors(network: ActorCritic) -> dict[str, NDArray[np.float32]]:
 class Replicas:
     """A network, and copies of it with the same weights in the same memory.
 
-    Weights are one vector, and so are the gradients of each replica: replicas may compute gradients
-    side by side, and adding, clipping and stepping are one operation each.
+    All weights are one vector, and so are the gradients of each replica: replicas compute gradients
+    in parallel, and summing, clipping and stepping are one operation each.
     """
 
     def __init__(self, network: ActorCritic, number: int) -> None:
@@ -126,7 +126,7 @@ class Replicas:
                 weights.grad = gradient[own].view_as(weights)
 
     def restore(self, weights: object, name: str) -> None:
-        """Go on with other weights, an array like that of ``weights``; messages call it `name`.
+        """Set the weights, from an array like that of ``weights``; messages call it `name`.
 
         Raises:
             HeartsError: if it is of another size.
@@ -135,15 +135,15 @@ class Replicas:
         self.weights.copy_(torch.from_numpy(array.copy()))
 
     def add_gradients(self) -> None:
-        """Add those of all replicas to the first's, in their order."""
+        """Add the gradients of all replicas to the first's, in order."""
         for gradient in self.gradients[1:]:
             self.gradients[0] += gradient
 
 
 class Adam:
-    """Steps along a gradient, scaled by its moments (Kingma and Ba 2015, algorithm 1).
+    """The Adam optimizer (Kingma and Ba 2015, algorithm 1).
 
-    For one vector of weights. torch's own loads its compiler first, which takes a second.
+    For one vector of weights. torch's own imports its compiler first, which takes a second.
     """
 
     DECAYS = (0.9, 0.999)
@@ -163,13 +163,13 @@ class Adam:
         self.square.zero_()
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """The steps so far, new arrays by name."""
+        """The optimizer's state, new arrays by name."""
         moments = {"mean": self.mean, "square": self.square}
         kept = {name: moment.cpu().numpy().copy() for name, moment in moments.items()}
         return kept | {"count": np.array(self.count)}
 
     def restore(self, state: Mapping[str, NDArray[Any]], name: str) -> None:
-        """Go on from what ``state`` gave; messages call it `name`.
+        """Restore what ``state`` returned; messages call it `name`.
 
         Raises:
             HeartsError: if something is missing, or of another size.
@@ -191,22 +191,22 @@ class Adam:
         first, second = self.DECAYS
         self.mean.lerp_(gradient, 1 - first)
         self.square.mul_(second).addcmul_(gradient, gradient, value=1 - second)
-        # Both began at zero: as if they had always been what they are.
+        # Both start at zero: correct that bias.
         size = learning_rate / (1 - first**self.count)
         scale = (self.square / (1 - second**self.count)).sqrt_().add_(self.EPSILON)
         self.weights.addcdiv_(self.mean, scale, value=-size)
 
 
 class TorchNetwork(Network):
-    """A policy network whose forward pass is torch's, so that no second pool of threads runs.
+    """A policy network whose forward pass uses torch, so that no second thread pool runs.
 
-    NumPy's matrix library keeps threads of its own, which would contend with torch's for the cores
-    while training.
+    NumPy's matrix library has its own threads, which would compete with torch's for cores during
+    training.
     """
 
     def __init__(self, tensors: Mapping[str, NDArray[Any]], activation: str = "relu") -> None:
         super().__init__(tensors, activation)
-        # In torch's own memory: its alignment never varies, and so neither do the last bits.
+        # In torch's own memory: its alignment is constant, and so are the last bits.
         self._torch = [
             (torch.from_numpy(np.ascontiguousarray(weight.T)).clone(), torch.tensor(bias))
             for weight, bias in self.layers

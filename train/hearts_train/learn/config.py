@@ -25,17 +25,17 @@ from hearts_env.support.errors import HeartsError
 from hearts_train.measure.contest import MAX_DEALS, MIN_DEALS
 
 SELF = "self"
-"""The opponent that stands for the learner's own snapshots."""
+"""The name of the learner's own snapshots as opponents."""
 LATEST = f"{SELF} 0"
-"""The entry of a pool of opponents that is the latest snapshot."""
+"""The entry of an opponent pool that is the latest snapshot."""
 AVERAGE = "average"
-"""The magnet that stands for the average of the learner's own weights."""
+"""The name of the average of the learner's own weights as magnet."""
 
 _MAX_ROLLOUT = 100_000_000  # decisions, of some hundred bytes each
 
 
 class ConfigError(HeartsError):
-    """A config, or a setting in one, that cannot be used."""
+    """An invalid config or setting."""
 
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -50,7 +50,7 @@ Sizes = Annotated[list[Annotated[int, Field(ge=1, le=8192)]], Field(max_length=8
 
 
 def between(start: float, end: float | None, share: float) -> float:
-    """What changes linearly from `start` to `end` over the budget, at a share of it."""
+    """Linear interpolation from `start` to `end` over the budget."""
     return start if end is None else start + (end - start) * share
 
 
@@ -133,7 +133,7 @@ class PPOConfig(_Section):
 
     @property
     def has_magnet(self) -> bool:
-        """Whether anything pulls towards a magnet at any time."""
+        """Whether a magnet is used at any time."""
         return bool(self.magnet_coef or self.magnet_coef_end)
 
 
@@ -167,10 +167,10 @@ class PretrainingConfig(_Section):
 
 
 class ExactConfig(_Section):
-    """Learning from exact values, in decks of two players that can be listed (``exact.py``).
+    """Learning from exact values, in decks of two players that can be enumerated (``exact.py``).
 
-    In the first stage a value ``x`` changes to ``x_end``: step and temperature by a factor an
-    update, the learning rate linearly.
+    In the first stage a value ``x`` changes to ``x_end``: step and temperature geometrically, the
+    learning rate linearly.
     """
 
     step: Positive = Field(
@@ -243,7 +243,7 @@ class NFSPConfig(_Section):
 
 
 class Phase(_Section):
-    """The opponents until this share of the budget is spent."""
+    """The opponents until a share of the budget is spent."""
 
     until: Annotated[float, Field(gt=0, le=1)] = 1.0
     opponents: dict[str, Positive] = Field(
@@ -252,20 +252,20 @@ class Phase(_Section):
 
 
 class SelfPlayConfig(_Section):
-    """Snapshots of the learner, which it plays against as ``self``."""
+    """Snapshots of the learner, its opponents of the name ``self``."""
 
     every: Count = Field(default=1, description="updates between snapshots")
     keep: Annotated[int, Field(ge=1, le=1000)] = Field(
         default=8, description="past snapshots in the pool, besides the latest"
     )
-    keep_every: Count = Field(default=10, description="snapshots between those kept in the pool")
+    keep_every: Count = Field(default=10, description="snapshots between those that enter the pool")
     latest_share: Share = Field(
         default=1.0, description="share of the games of self against the latest"
     )
 
 
 class BudgetConfig(_Section):
-    """When the run is over: at whichever of the two comes first."""
+    """The end of the run: whichever of the two comes first."""
 
     minutes: Positive | None = Field(
         default=None, description="of training, its evaluations included"
@@ -306,7 +306,7 @@ class EvaluationConfig(_Section):
 
 
 class CheckpointConfig(_Section):
-    """What survives a kill."""
+    """Saving, so that a killed run can be resumed."""
 
     every_seconds: Positive = 30.0
     half: bool = Field(
@@ -318,22 +318,22 @@ class CheckpointConfig(_Section):
 
 
 class Algorithm(NamedTuple):
-    """What is known of an algorithm before its code is loaded."""
+    """What is known of an algorithm before its code is imported."""
 
     learner: str
     """Module and class of its ``Learner``."""
     meaning: str
-    """What the documentation of the setting ``algorithm`` says of it."""
+    """Its documentation in the setting ``algorithm``."""
     check: Callable[[TrainConfig], None]
-    """Refuses what it has no use for."""
+    """Refuses settings that it does not use."""
     is_mixed: bool = True
-    """Whether a player draws its actions from a policy; else the network says what every action is
-    worth, in place of a policy's logits, and the player does those that it prefers."""
+    """Whether a player draws its actions from a policy; else the network outputs action values in
+    place of logits, and the player takes the best action."""
     memories: tuple[str, ...] = ()
-    """The settings of how many decisions it remembers, which a resumed run must keep."""
+    """The settings of its buffer sizes, which a resumed run must keep."""
 
     def load(self) -> Any:
-        """The class of its learner, imported now, with what it needs."""
+        """The class of its learner, imported now."""
         module, _, name = self.learner.partition(":")
         return getattr(importlib.import_module(f"hearts_train.learn.{module}"), name)
 
@@ -438,7 +438,7 @@ ALGORITHMS: dict[Name, Algorithm] = {
 """The first is the default."""
 
 OF_VALUES = tuple(name for name, one in ALGORITHMS.items() if not one.is_mixed)
-"""Algorithms whose players say what every action is worth."""
+"""Algorithms that learn action values."""
 
 
 class TrainConfig(_Section):
@@ -529,7 +529,7 @@ class TrainConfig(_Section):
 
     @property
     def agents(self) -> list[str]:
-        """Every agent that the config names: opponents, those of evaluations, the magnet."""
+        """Every agent named in the config: opponents, opponents of evaluations, the magnet."""
         named = [*self.opponents, *self.evaluation.opponents, self.ppo.magnet]
         return [name for name in dict.fromkeys(named) if name not in (SELF, AVERAGE)]
 

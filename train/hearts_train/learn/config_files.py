@@ -1,4 +1,4 @@
-"""Configs of training runs: read from YAML, overridden, and what is said about their mistakes.
+"""Configs of training runs: reading YAML, overrides, and messages on mistakes.
 
 A config (``configs/*.yaml``) lists only what differs from the defaults in ``config``, and
 ``--set key.sub=value`` what differs from the config. An empty config is complete.
@@ -24,9 +24,9 @@ from hearts_train.learn.config import ConfigError, TrainConfig
 
 _MAX_CONFIG = 100_000  # bytes; all settings written out take some 2,000
 _MAX_KEY = 200  # characters
-_MAX_DEPTH = 20  # of lists and mappings within each other; settings have 4
+_MAX_DEPTH = 20  # of nested lists and mappings; settings have 4
 _MAX_MESSAGES = 10
-"""How many faults of a config one message lists."""
+"""The most faults of a config in one message."""
 
 RENAMED = {
     "lessons": "pretraining",
@@ -39,7 +39,7 @@ RENAMED = {
     "exact.descent_average": "exact.descent_ema_decay",
     "self_play.latest": "self_play.latest_share",
 }
-"""Settings that had another name before: a config with one is refused, a finished run is read."""
+"""Old names of settings: a config with one is refused, a finished run is read."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -64,7 +64,7 @@ class _Loader(yaml.SafeLoader):
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: FBT001, FBT002
         try:
             value = super().construct_object(node, deep)
-            if isinstance(value, int) and abs(value) >= 2**64:  # it could not be written back
+            if isinstance(value, int) and abs(value) >= 2**64:  # it cannot be written back
                 raise OverflowError
             return value
         except yaml.YAMLError:
@@ -116,7 +116,7 @@ def parse_yaml(text: str, source: str) -> Any:
         mark = getattr(error, "problem_mark", None)
         where = f"{source}, line {mark.line + 1}" if mark else source
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-    except Exception as error:  # from a converter that runs late, or a depth beyond Python's
+    except Exception as error:  # from a late converter, or nesting beyond Python's limit
         where, problem = source, str(error) or type(error).__name__
     raise ConfigError(f"{where}: not valid YAML ({_shortened(problem)}); correct it") from None
 
@@ -128,7 +128,7 @@ def _shortened(text: str) -> str:
 
 
 def shipped_configs() -> dict[str, Traversable]:
-    """The configs that come with the package, by name."""
+    """The shipped configs, by name."""
     here = Path(__file__).resolve()
     folders: list[Traversable] = [resources.files("hearts_train") / "configs"]
     if len(here.parents) > 3:  # in a checkout
@@ -148,7 +148,7 @@ def load_config(
     """The config of a file or of a shipped name, with ``key.sub=value`` overrides.
 
     Args:
-        name_or_path: the config; None: the defaults alone.
+        name_or_path: the config; None: only the defaults.
         overrides: values as in YAML; items of lists by index (``schedule.0.until=0.5``).
 
     Raises:
@@ -191,7 +191,7 @@ def make_config(tree: Mapping[str, Any], source: str = "config") -> TrainConfig:
 
 
 def with_present_names(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """A complete config that a finished run or a player's file recorded, with today's names."""
+    """A complete config from a finished run or a player's file, with the current names."""
     found = {key: dict(value) if isinstance(value, dict) else value for key, value in tree.items()}
     for old, new in RENAMED.items():
         (section, key), (_, new_key) = (name.rpartition(".")[::2] for name in (old, new))
@@ -203,7 +203,7 @@ def with_present_names(tree: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read(name_or_path: str | Path) -> tuple[str, str]:
-    """The text of a config, and what to call it in messages."""
+    """The text of a config, and its name in messages."""
     shipped = shipped_configs()
     name = str(name_or_path)
     path = Path(name_or_path)
@@ -232,7 +232,7 @@ def _override(tree: dict[str, Any], override: str) -> None:
         raise ConfigError(
             f"--set: {quoted(override)} has no value; write key.sub=value", value=override
         )
-    if len(key) > _MAX_KEY or not key.isprintable():  # half a surrogate could not be written
+    if len(key) > _MAX_KEY or not key.isprintable():  # a lone surrogate cannot be written
         raise ConfigError(
             f"--set: {quoted(key)} is not a setting's name; see docs/training.md", value=key
         )
@@ -270,7 +270,7 @@ def _index(items: list[Any], part: str, override: str) -> int:
 
 
 def _default_tree(keys: list[str]) -> Any:
-    """What an override starts from if the config does not set it: a list's default, else {}."""
+    """The start value of an override if the config does not set it: a list's default, else {}."""
     place: Any = TrainConfig()
     for key in keys:
         known = isinstance(place, BaseModel) and key in type(place).model_fields
@@ -284,7 +284,7 @@ def _default_tree(keys: list[str]) -> Any:
 
 
 def _explain(error: ValidationError) -> Iterator[str]:
-    """One clause for each fault: the key, the value and the fix."""
+    """One clause for each mistake: the key, the value and the fix."""
     for fault in error.errors(include_url=False):
         place = fault["loc"]
         key = _shortened(".".join(str(part) for part in place))
@@ -310,7 +310,7 @@ def _lower(message: str) -> str:
 
 
 def _fields_at(place: Sequence[int | str]) -> list[str]:
-    """The known keys at a place in the tree."""
+    """The known keys at a place in the nested settings."""
     model: type[BaseModel] = TrainConfig
     for part in place:
         if isinstance(part, int):

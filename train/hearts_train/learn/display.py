@@ -51,9 +51,9 @@ class Display:
             note(text)
 
     def preparing(self, what: str, share: float, seconds: float) -> None:
-        """Show that something is being made before the next update, for this many seconds.
+        """Show the preparation before the next update, for this many seconds.
 
-        Where there is no terminal, in a line for each tenth of it.
+        Without a terminal, one line for each tenth of it.
         """
         left = seconds * (1 - share) / share if share else None
         text = f"{what} {share:.0%} · {_clock(left)} left"
@@ -65,7 +65,7 @@ class Display:
         self._prepared = tenth
 
     def warn(self, text: str) -> None:
-        """Show a line that stays."""
+        """Show a permanent line."""
         if self.is_shown:
             self.bar.console.print(f"warning: {text}", highlight=False, markup=False)
 
@@ -107,7 +107,7 @@ class Display:
         self._found(f"{result.margin:+6.2f} ({low:+.2f} to {high:+.2f}) over {opponent}")
 
     def exploited(self, row: Mapping[str, Any]) -> None:
-        """Show how exploitable the learner is, by a line of the log."""
+        """Show the learner's exploitability from a line of the log."""
         found = [f"{row[name]:.3f} ({what})" for name, what in EXPLOITED.items() if name in row]
         self._found(f"exploitability {', '.join(found)}")
 
@@ -119,7 +119,7 @@ class Display:
 
 
 def _clock(seconds: float | None) -> str:
-    """Like ``3:20``, which fits into a bar; ``?`` while it is unknown."""
+    """Like ``3:20``, which fits into the bar; ``?`` while it is unknown."""
     if seconds is None:
         return "?"
     minutes, rest = divmod(round(seconds), 60)

@@ -1,14 +1,13 @@
-"""Deep Q-learning: the network says what every action earns if the best ones follow.
+"""Deep Q-learning: the network estimates the return of every action under greedy play.
 
-All seats do what the network likes best, now and then anything else (epsilon-greedy), and what they
-did goes into a memory of the latest decisions. In each minibatch drawn from it (Mnih et al. 2015)
-the value of an action is to be what its seat earned up to its own next decision, and from there
-the value of the best legal action, by an earlier copy of the network (the target network). Which
-is best there the network itself says (van Hasselt et al. 2016, *double* Q-learning), so that no
-value is the largest only because it is the most wrong.
+All seats play epsilon-greedily, and their decisions go into a replay buffer. For each minibatch
+drawn from it (Mnih et al. 2015) the target of an action's value is its seat's reward up to its own
+next decision, plus the value of the best legal action there by an earlier copy of the network (the
+target network). The network itself chooses that action (van Hasselt et al. 2016, *double*
+Q-learning), which avoids the overestimation of a maximum.
 
-Such a player does not mix its actions; Q-learning by several seats need not converge at all. It is
-half of ``nfsp``, and what others are compared with.
+Such a player does not mix its actions; Q-learning by several seats need not converge. It is half of
+``nfsp``, and a baseline for the other algorithms.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from hearts_train.learn.replay import Column, Memory, action_number, check_size,
 
 
 class DQNLearner(ActionValueLearner):
-    """One network of action values, learnt off-policy from a memory of decisions of all seats."""
+    """One network of action values, learnt off-policy from a buffer of decisions of all seats."""
 
     algorithm = "double DQN of every seat"
 
@@ -53,41 +52,41 @@ class DQNLearner(ActionValueLearner):
         self._rng = self._drawing()
 
     def _drawing(self) -> np.random.Generator:
-        """What draws in the next update: each has its own, which a resumed run makes again."""
+        """The random generator of the next update: a resumed run makes the same one."""
         number = derived_seed(self.config.seed, 2)
         return np.random.default_rng(derived_seed(number, self.counters.updates))
 
     @property
     def epsilon(self) -> float:
-        """The chance of an action drawn without regard to its value."""
+        """The probability of an action drawn without regard to its value."""
         settings = self.config.dqn
         return between(settings.epsilon, settings.epsilon_end, self.progress)
 
     # -- learning ----------------------------------------------------------------------------------
     def _take_in(self, ready: list[Ints]) -> dict[str, float]:
-        """Remember an update's decisions, of which none is learnt from but by the memory."""
+        """Store an update's decisions in the buffer; learning uses only the buffer."""
         self._rng = self._drawing()
         for games, rows in zip(self.games, ready, strict=True):
             self.memory.add(transitions(games, rows), self._rng)
         return {"epsilon": self.epsilon, "remembered": len(self.memory)}
 
     def _minibatches(self, ready: list[Ints]) -> Iterable[tuple[Ints, ...]]:
-        """As many as the decisions that are new would fill, drawn from all that are remembered."""
+        """As many minibatches as the new decisions would fill, drawn from the whole buffer."""
         new, size = sum(map(len, ready)), self.config.ppo.batch_size
         for _ in range(max(1, round(new / size)) if len(self.memory) else 0):
             yield self._draw(self.memory)
 
     def _draw(self, memory: Memory) -> tuple[Ints, ...]:
-        """The places of a minibatch, a part for each thread."""
+        """The rows of a minibatch in the buffer, a part for each thread."""
         places = self._rng.integers(len(memory), size=self.config.ppo.batch_size)
         return tuple(np.array_split(places, len(self.games)))
 
     def _try_gradient(self, thread: int, rows: Ints) -> None:
-        places = np.zeros_like(rows)  # the first; where nothing is remembered yet, it is all zeros
+        places = np.zeros_like(rows)  # the first; all zeros while the buffer is empty
         super()._try_gradient(thread, places)
 
     def _gradient(self, thread: int, places: Ints, size: int) -> Floats:
-        """A thread's part of a minibatch: the square of what its action values are off by."""
+        """A thread's part of a minibatch: the squared errors of its action values."""
         if not len(places):
             return np.zeros(len(FIGURES))
         rows = self.memory.read(places)
@@ -96,7 +95,7 @@ class DQNLearner(ActionValueLearner):
         return self._fit(values, actions, self._targets(thread, rows), size)
 
     def _targets(self, thread: int, rows: dict[str, Array]) -> torch.Tensor:
-        """What the actions of some rows of the memory are to be worth."""
+        """The targets of the action values of some rows of the buffer."""
         after = tensor(rows["seen_next"])
         rewards, goes_on, is_legal = (
             tensor(rows[name]).to(self.device) for name in ("rewards", "goes_on", "legal_next")
@@ -115,7 +114,7 @@ class DQNLearner(ActionValueLearner):
 
     # -- state -------------------------------------------------------------------------------------
     def state(self) -> runs.State:
-        """All that training goes on from; to be taken between two updates."""
+        """The whole training state, between two updates."""
         state = super().state()
         state.tensors["target/weights"] = self.target.weights.cpu().numpy().copy()
         return state
@@ -127,14 +126,14 @@ class DQNLearner(ActionValueLearner):
     def _restore_parts(self, parts: dict[str, Tensors]) -> None:
         super()._restore_parts(parts)
         self.target.restore(parts.get("target", {}).get("weights"), "target/weights")
-        if "games" in parts:  # else other games begin, and what these decisions earned is past
+        if "games" in parts:  # else new games start, and these decisions have no reward
             self.memory.restore(part_of(parts["games"], "memory/"), "games/memory")
 
 
 def transitions(games: SelfPlayGames, rows: Ints) -> dict[str, Array]:
-    """Decisions of the list, each with what it earned and what its seat saw when it decided next.
+    """Decisions of the list, each with its reward and its seat's observation at the next decision.
 
-    Where the deal ended instead, what is seen next is without meaning.
+    Where the deal ended instead, the next observation has no meaning.
     """
     nexts = games.rows.nexts[rows]
     goes_on = nexts != END
@@ -150,5 +149,5 @@ def transitions(games: SelfPlayGames, rows: Ints) -> dict[str, Array]:
 
 
 def tensor(array: Array) -> torch.Tensor:
-    """The array as a tensor of the same memory."""
+    """The array as a tensor that shares its memory."""
     return torch.from_numpy(np.ascontiguousarray(array))

@@ -1,4 +1,4 @@
-"""Learning from exact values: a network that nears equilibrium in games that can be listed.
+"""Learning from exact values: networks that approach equilibrium in games that can be enumerated.
 
 Small decks have so few information sets that what every card is worth in each of them is computed
 and not sampled. Each update asks the network for its policy in every information set, computes the
@@ -18,8 +18,7 @@ values, and learns from minibatches of information sets. There are two stages:
    again, whatever it would gain. So a floor is added to the chances, which falls to 0 as the steps
    do; neural replicator dynamics (Hennes et al. 2020) leave that factor out altogether.
 
-All that has been learnt lies in the network's weights: no table of the game is carried from one
-update to the next.
+Everything learnt is in the network's weights: no table of the game is kept between updates.
 """
 
 from __future__ import annotations
@@ -47,24 +46,24 @@ from hearts_train.learn.learner import NetworkLearner
 _AT_ONCE = 16_384
 """Information sets in a forward pass."""
 _BYTES_AN_ACTION = 48
-"""Of all arrays that an update has an entry in for each action of each information set."""
+"""Of all arrays of an update with an entry for each action of each information set."""
 _EVERYWHERE = 1e-4
-"""How likely an information set is to be learnt from at least, as a plan has it."""
+"""The least probability that an information set is sampled for learning."""
 _RARE = 1e-3
-"""The chance below which the floor does not make an action still less likely."""
+"""The probability below which the floor does not make an action less likely."""
 _TINY = 1e-12
 """Added so that nothing is divided by 0."""
 
 
 class Position(NamedTuple):
-    """All information sets of a player, a row each: what is seen there, and what may be done."""
+    """All information sets of a player, a row each: observations and legal actions."""
 
     observations: torch.Tensor
     legal: torch.Tensor
 
 
 class ExactLearner(NetworkLearner):
-    """Both players of a small deck, learning from what every card is worth."""
+    """Both players of a small deck, learning from exact action values."""
 
     algorithm = "mirror and exploitability descent on exact values"
     rates = ()
@@ -88,7 +87,7 @@ class ExactLearner(NetworkLearner):
         self._start(state)
 
     def _check_memory(self) -> None:
-        """Refuse games whose information sets do not fit into memory with what is seen there."""
+        """Refuse games whose information sets, with their observations, do not fit into memory."""
         number = sum(side.num_infosets for side in self.tree.sides)
         space = self.encoder.space(self.rules)
         seen = math.prod(space.shape) * np.dtype(space.dtype).itemsize
@@ -140,7 +139,7 @@ class ExactLearner(NetworkLearner):
         return figures | (self._descend_exploitability if descends else self._mirror)(logs, chances)
 
     def _mirror(self, logs: list[torch.Tensor], chances: list[Floats]) -> dict[str, Any]:
-        """Fit the network to what a step of mirror descent leads to."""
+        """Fit the network to the policy after a step of mirror descent."""
         exact, share = self.config.exact, self._first_stage
         alpha = _falling(exact.temperature, exact.temperature_end, share)
         step = _falling(exact.step, exact.step_end, share)
@@ -164,7 +163,7 @@ class ExactLearner(NetworkLearner):
     def _descend_exploitability(
         self, logs: list[torch.Tensor], chances: list[Floats]
     ) -> dict[str, Any]:
-        """Go down what best responses win from the sharpened policy: its gradient with a floor."""
+        """Descend what best responses win from the sharpened policy, its gradient with a floor."""
         exact = self.config.exact
         left = (1.0 - self.progress) / exact.descent
         best = [best_response(self.tree, player, chances[1 - player]) for player in range(2)]
@@ -178,7 +177,7 @@ class ExactLearner(NetworkLearner):
             # The floor pushes up what is rare, but not further down.
             is_open = (gain > 0.0) | (policy > _RARE)
             push = (policy + left * exact.descent_floor * is_open) * gain
-            # Those with the largest gradients are drawn most often, and count so much less.
+            # Those with the largest gradients are drawn most often, with weights that compensate.
             weight = np.abs(push).sum(1) + _TINY
             pushes.append(
                 torch.from_numpy((push / weight[:, None] * weight.sum()).astype(np.float32))
@@ -235,7 +234,7 @@ class ExactLearner(NetworkLearner):
     def _log_policy(
         self, network: ActorCritic, position: Position, sharpness: float = 1.0
     ) -> torch.Tensor:
-        """The logarithms of its chances in all information sets; 0 where they are illegal."""
+        """The logarithms of its probabilities in all information sets; 0 where they are illegal."""
         parts = []
         with torch.inference_mode():
             for begin in range(0, len(position.legal), _AT_ONCE):
@@ -245,12 +244,12 @@ class ExactLearner(NetworkLearner):
         return torch.cat(parts)
 
     def _worths(self, player: int, chances: list[Floats], others: Floats) -> tuple[Floats, Floats]:
-        """What a player's actions are worth, and how likely its information sets are.
+        """The values of a player's actions, and the reach probabilities of its information sets.
 
         Args:
-            player: whose; it continues by its own chances.
+            player: whose; it continues by its own probabilities.
             chances: of both players.
-            others: how the other player continues, which may be something else.
+            others: by which the other player continues, possibly others than its `chances`.
 
         Returns:
             ``(infosets, actions)``, margins in points on average over what the player does not
@@ -270,7 +269,7 @@ class ExactLearner(NetworkLearner):
         return worths, there
 
     def _own_reach(self, player: int, chances: list[Floats]) -> Floats:
-        """How likely a player's information sets are by its own chances alone, ``(infosets,)``."""
+        """A player's own reach probability of each of its information sets, ``(infosets,)``."""
         side = self.tree.sides[player]
         own: Floats = side.plan(chances[player])[side.parent]
         return own
@@ -280,7 +279,7 @@ class ExactLearner(NetworkLearner):
 
     # -- state -------------------------------------------------------------------------------------
     def state(self) -> runs.State:
-        """All that training goes on from; to be taken between two updates."""
+        """The whole training state, between two updates."""
         state, steps = super().state(), self.descent_optimizer.state()
         state.tensors.update({f"descent_optimizer/{name}": array for name, array in steps.items()})
         return state
@@ -300,16 +299,16 @@ class ExactLearner(NetworkLearner):
 
 
 def _falling(begin: float, end: float, share: float) -> float:
-    """What changes from `begin` to `end` by the same factor with each share of the budget."""
+    """Geometric interpolation from `begin` to `end` over the budget."""
     return begin * (end / begin) ** share
 
 
 def chances_of(side: Side, policy: Array, legal: NDArray[np.bool_]) -> Floats:
-    """A policy as one chance a sequence.
+    """A policy as one probability for each sequence.
 
     Args:
         side: whose.
-        policy: ``(infosets, actions)``, what is illegal is not looked at.
+        policy: ``(infosets, actions)``, illegal entries are ignored.
         legal: ``(infosets, actions)``.
     """
     chances = np.ones(side.num_sequences)

@@ -1,4 +1,4 @@
-"""A policy trained with your own script, as a player that needs no torch."""
+"""Export of a policy trained with your own script, as a player that needs no torch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hearts_train.learn.maskable import policy_tensors
 
 _ACTIVATIONS: dict[type[nn.Module], str] = {nn.ReLU: "relu", nn.Tanh: "tanh"}
 _PARTS = ("features_extractor", "mlp_extractor", "action_net", "value_net")
-"""What a policy is made of, also under names like ``pi_features_extractor``."""
+"""The parts of a policy, also under names like ``pi_features_extractor``."""
 
 
 def export_policy(
@@ -33,7 +33,7 @@ def export_policy(
     observation: str = "flat",
     training: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write the policy of a PPO, A2C or MaskablePPO as a player's file, whole or not at all.
+    """Write the policy of a PPO, A2C or MaskablePPO as a player's file, atomically.
 
     ``make_agent(path)`` then plays it, ``hearts evaluate path`` evaluates it.
 
@@ -109,7 +109,7 @@ def _linear_policy(model: Any) -> tuple[ActorCriticPolicy | MaskableActorCriticP
 
 
 def _check_agrees(model: Any, network: Network) -> None:
-    """Compare the network with the policy itself: whatever the checks above missed shows here."""
+    """Compare the network's output with the policy's: this shows what the checks above miss."""
     if not all(bool(torch.isfinite(weights).all()) for weights in model.policy.parameters()):
         raise HeartsError("model: its weights are not finite numbers; the training diverged")
     space = model.observation_space

@@ -1,4 +1,4 @@
-"""What the learners of all algorithms share: counters, rates, snapshots, opponents, checks.
+"""What all learners share: counters, rates, snapshots, opponents, checks.
 
 Everything that shapes the learning follows from the seed and from the share of the budget spent, so
 that with a budget of decisions the same seed gives the same player, however often the run was
@@ -45,31 +45,31 @@ from hearts_train.learn.log import Counters
 
 
 class DivergenceError(HeartsError):
-    """Training whose weights are no longer finite numbers."""
+    """Training diverged: the weights are not finite."""
 
 
 class Learner:
-    """A network that learns, its opponents and snapshots, and how far it has come.
+    """A network that learns, its opponents and snapshots, and its counters.
 
     An algorithm is a subclass with ``tensors``, ``state``, ``warm_up`` and the methods here that
     raise NotImplementedError.
     """
 
     algorithm = ""
-    """What cards call it."""
+    """Its name in model cards."""
     packages: tuple[str, ...] = ("hearts-env", "torch", "numpy")
-    """Whose versions cards name."""
+    """The libraries whose versions model cards have."""
     rates: tuple[str, ...] = ("learning_rate", "ent_coef")
-    """Its attributes that change over the run and are logged."""
+    """The attributes that change over the run and are logged."""
     steps_by = "ppo.learning_rate or ppo.max_grad_norm"
-    """The settings to make smaller where steps are too large."""
+    """The settings to reduce if training diverges."""
 
     def __init__(self, config: TrainConfig, state: runs.State | None = None) -> None:
-        """Begin; the subclass goes on.
+        """Set up the shared parts; the subclass does the rest.
 
         Args:
             config: all settings.
-            state: what to go on from.
+            state: the state to resume from; None: start anew.
 
         Raises:
             HeartsError: if a rule set, encoder or opponent is unknown.
@@ -81,20 +81,20 @@ class Learner:
         self.rules = Rules.make(config.env.rules, config.env.players)
         self.encoder = make_encoder(config.env.observation)
         self.opponents: list[Opponents] = []
-        """The same for each part of the games, which are drawn side by side."""
+        """The same for each part of the games, which run in parallel."""
         self.learning_rate = config.ppo.learning_rate
         self.ent_coef = config.ppo.ent_coef
         self.magnet_coef = config.ppo.magnet_coef
         self.phase = 0
 
     def _add_opponents(self) -> OpponentPool:
-        """A pool of opponents for some of the games."""
+        """An opponent pool for a part of the games."""
         greedy = not self.is_mixed
         self.opponents.append(Opponents(self.config, self.rules, self.encoder, greedy=greedy))
         return self.opponents[-1].pool
 
     def _start(self, state: runs.State | None) -> None:
-        """Go on from `state` or begin, when everything has been made."""
+        """Restore `state` or start anew, once everything has been made."""
         for some in self.opponents:
             some.take(self.tensors(), 0)
         if state is None or state.games != self._games_key:
@@ -114,16 +114,16 @@ class Learner:
     def is_mixed(self) -> bool:
         """Whether the player draws its actions from the policy.
 
-        Else it does those that it prefers, and what would be drawn means nothing.
+        Else it takes its preferred actions, and sampling has no meaning.
         """
         return ALGORITHMS[self.config.algorithm].is_mixed
 
     @functools.cached_property
     def tree(self) -> Tree:
-        """All information sets of the game, made when it is asked for.
+        """All information sets of the game, made on first use.
 
         Raises:
-            HeartsError: if it is not of two players, or too large to be listed.
+            HeartsError: if it is not of two players, or too large to enumerate.
         """
         return Tree(self.rules)
 
@@ -134,7 +134,7 @@ class Learner:
 
     @property
     def _games_key(self) -> str:
-        """What the games under way depend on besides what no resumed run may change."""
+        """What the games under way depend on, besides settings that a resumed run cannot change."""
         env = self.config.env.model_dump(mode="json")
         return json.dumps([env, len(self.opponents), self.opponents[0].pool.names], sort_keys=True)
 
@@ -144,19 +144,19 @@ class Learner:
         raise NotImplementedError
 
     def state(self) -> runs.State:
-        """All that training goes on from; to be taken between two updates."""
+        """The whole training state, between two updates."""
         raise NotImplementedError
 
     def warm_up(self) -> None:
-        """Compile what a rollout needs, before the clock runs; leaves no trace in what follows."""
+        """Compile what a rollout needs before time is measured; changes no state."""
         raise NotImplementedError
 
     def _begin_games(self) -> None:
-        """Begin new games, of other deals after each start."""
+        """Start new games, with other deals after each start."""
         raise NotImplementedError
 
     def _restore_parts(self, parts: dict[str, Tensors]) -> None:
-        """Restore all that ``state`` has, by the first word of the names there.
+        """Restore all of ``state``, by the first word of its names.
 
         The games go on if ``games`` is among them. HeartsError or RuntimeError if anything is
         missing or of another size.
@@ -194,7 +194,7 @@ class Learner:
 
     # -- learning ----------------------------------------------------------------------------------
     def _set_rates(self) -> None:
-        """Rates and opponents as they are to be at this share of the budget."""
+        """Set rates and opponents for this share of the budget."""
         ppo, share = self.config.ppo, self.progress
         self.learning_rate = between(ppo.learning_rate, ppo.learning_rate_end, share)
         self.ent_coef = between(ppo.ent_coef, ppo.ent_coef_end, share)
@@ -204,17 +204,17 @@ class Learner:
             some.set_phase(self.phase)
 
     def preparing(self) -> Generator[tuple[str, float]]:
-        """Make what the next update needs and what takes long to make.
+        """Prepare the next update where that takes long.
 
-        Gives what is being made and which share there is so far, so that it can be shown. Closing
-        the generator ends it, and what was made is lost. By default there is nothing to make.
+        Yields what is being prepared and the share done, for display. Closing the generator
+        discards the work. By default there is nothing to prepare.
         """
         yield from ()
 
     def update(self) -> dict[str, Any]:
-        """Collect one rollout and learn from it; returns what is to be logged.
+        """Collect one rollout and learn from it; returns the metrics to log.
 
-        What is left to prepare is prepared first.
+        Prepares first what is not prepared yet.
         """
         for _ in self.preparing():
             pass
@@ -263,8 +263,8 @@ class NetworkLearner(Learner):
 
         Args:
             config: all settings.
-            replicas: of the network, whose gradients can be computed side by side.
-            state: what to go on from.
+            replicas: of the network, whose gradients can be computed in parallel.
+            state: the state to resume from; None: start anew.
 
         Raises:
             ConfigError: if the device is not there.
@@ -282,7 +282,8 @@ class NetworkLearner(Learner):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.config.seed)
             network = ActorCritic(inputs, self.rules.num_actions, self.config.network)
-        # Single deals begin at 0:0. What totals do is not learnt, and must not sway a match.
+        # Single deals start at 0:0: weights of the totals are not learnt and must not act in a
+        # match.
         first = next(layer for layer in network.modules() if isinstance(layer, torch.nn.Linear))
         with torch.no_grad():
             first.weight[:, places_of_totals(self.encoder, self.rules)] = 0.0
@@ -305,7 +306,7 @@ class NetworkLearner(Learner):
         self._descend(self.replicas, self.optimizer, learning_rate)
 
     def _descend(self, replicas: Replicas, optimizer: Adam, learning_rate: float) -> None:
-        """Go along the first replica's gradient, shortened to ``max_grad_norm``."""
+        """Take a step along the first replica's gradient, clipped to ``max_grad_norm``."""
         gradient = replicas.gradients[0]
         gradient *= (self.config.ppo.max_grad_norm / (gradient.norm() + 1e-6)).clamp(max=1.0)
         optimizer.step(gradient, learning_rate)
@@ -320,7 +321,7 @@ class NetworkLearner(Learner):
         return [self.replicas.weights]
 
     def state(self) -> runs.State:
-        """All that training goes on from; to be taken between two updates."""
+        """The whole training state, between two updates."""
         tensors: Tensors = {
             f"policy/{name}": tensor.cpu().numpy().copy()
             for name, tensor in self.network.state_dict().items()
@@ -332,7 +333,7 @@ class NetworkLearner(Learner):
         return runs.State(replace(self.counters), tensors | self._games_state(), self._games_key)
 
     def _games_state(self) -> Tensors:
-        """The games under way, each array's name beginning with ``games/``; by default none."""
+        """The games under way, arrays under names that begin with ``games/``; by default none."""
         return {}
 
     def _restore_parts(self, parts: dict[str, Tensors]) -> None:
@@ -343,13 +344,13 @@ class NetworkLearner(Learner):
             given[name] = torch.from_numpy(array.copy())
         self.network.load_state_dict(given)
         self.optimizer.restore(parts.get("optimizer", {}), "optimizer")
-        if self.averaged is not None:  # a run resumed with an average begins it anew
+        if self.averaged is not None:  # a run resumed with an average starts it anew
             known = parts.get("average", {}).get("weights", self.replicas.weights.cpu().numpy())
             self.averaged.restore(known, "average/weights")
 
 
 def places_of_totals(encoder: Encoder, rules: Rules) -> list[int]:
-    """Where the totals of a match are in the observations of an encoder that is a row of blocks."""
+    """Where a block encoder's observations have the totals of a match."""
     blocks = getattr(encoder, "blocks", None)
     places: list[int] = []
     start = 0
@@ -365,11 +366,11 @@ def places_of_totals(encoder: Encoder, rules: Rules) -> list[int]:
 
 
 class Opponents:
-    """Whom some of the games are played against: agents of the schedule, and snapshots, in a pool.
+    """The opponent pool: agents of the schedule, and snapshots.
 
-    Snapshot 0 is the latest, the others are earlier ones. Its agents stay the same objects; a
-    snapshot changes the network that one plays. A deal under way then ends against a newer
-    opponent than it began with, which does no harm.
+    Snapshot 0 is the latest, the others are earlier ones. The agents stay the same objects; a new
+    snapshot replaces the network of one. A deal under way then ends against a newer opponent than
+    it started with, which does no harm.
     """
 
     def __init__(
@@ -381,7 +382,7 @@ class Opponents:
             config: all settings.
             rules: of the games.
             encoder: of what the networks see.
-            greedy: snapshots do what they prefer; False: they draw from the policy.
+            greedy: snapshots take their preferred actions; False: they sample from the policy.
         """
         self.config = config
         self.kept = 0
@@ -403,8 +404,8 @@ class Opponents:
             )
             for _ in range(1 + config.self_play.keep)
         ]
-        # Opponents may be outside code: no seed from which those of the deals can be computed. It
-        # shapes no game, since all opponents are reseeded before the first deal.
+        # Opponents may be external code: give no seed from which those of the deals can be
+        # computed. It affects no game, since all opponents are reseeded before the first deal.
         self.pool = OpponentPool(seed=secret_seed(config.seed, "opponents"))
         for name in config.opponents:
             if name != SELF:
@@ -415,7 +416,7 @@ class Opponents:
         self.set_phase(0)
 
     def set_phase(self, phase: int) -> None:
-        """Weigh the pool as a phase of the schedule has it."""
+        """Set the pool's weights for a phase of the schedule."""
         chosen = self.config.schedule[phase].opponents
         weights = {name: chosen.get(name, 0.0) for name in self.config.opponents if name != SELF}
         if SELF in self.config.opponents:
@@ -429,7 +430,7 @@ class Opponents:
                 self.pool.set_weight(name, weight)
 
     def take(self, tensors: Mapping[str, NDArray[Any]], number: int) -> None:
-        """Take the `number`-th snapshot (from 1) as the latest; every ``keep_every``-th is kept."""
+        """Take the `number`-th snapshot (from 1) as the latest; every ``keep_every``-th stays."""
         network = TorchNetwork(tensors, self.config.network.activation)
         self.snapshots[0].network = network
         settings = self.config.self_play
@@ -447,7 +448,7 @@ class Opponents:
         }
 
     def restore(self, tensors: Mapping[str, NDArray[Any]]) -> None:
-        """Restore the snapshots from what ``tensors`` gave.
+        """Restore the snapshots from ``tensors``.
 
         Raises:
             HeartsError: if a network is missing, or of another size.

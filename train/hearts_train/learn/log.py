@@ -21,7 +21,7 @@ TENSORBOARD_NAME = "tensorboard"
 
 @dataclass
 class Counters:
-    """How far a run has come."""
+    """The counters of a run."""
 
     decisions: int = 0
     updates: int = 0
@@ -30,13 +30,13 @@ class Counters:
     """Minibatches of pretraining learnt."""
     snapshots: int = 0
     evaluations: int = 0
-    """Rounds of evaluation done."""
+    """Finished rounds of evaluation."""
     evaluated_decisions: int = 0
     """Decisions at the last of them."""
     evaluated_seconds: float = 0.0
     """Seconds at the last of them."""
     seconds: float = 0.0
-    """Of training, with all evaluations but that of the untrained player, without compilation."""
+    """Of training, without compilation and the evaluation of the untrained player."""
     pretraining_seconds: float = 0.0
     """Of pretraining, which no budget counts."""
     learning_seconds: float = 0.0
@@ -62,16 +62,16 @@ class History:
 
     @property
     def latest_exploitability(self) -> dict[str, Any] | None:
-        """The last exploitability; None where the last evaluation was broken off before it."""
+        """The last exploitability; None if the last evaluation was interrupted before it."""
         evaluated = max((row["decisions"] for row in self.latest.values()), default=0)
         rows = [row for row in self.of_kind("exploitability") if row["decisions"] >= evaluated]
         return rows[-1] if rows else None
 
 
 def exploitability_of(row: Mapping[str, Any]) -> float:
-    """How exploitable a player is as it plays, by a line of a log.
+    """The exploitability of a player as it plays, from a line of a log.
 
-    That of the cards drawn, or of the preferred ones if it draws none, as with action values.
+    That of the sampled policy, or of the greedy one if the player does not sample.
     """
     return float(row.get("drawn", row["preferred"]))
 
@@ -79,17 +79,17 @@ def exploitability_of(row: Mapping[str, Any]) -> float:
 class Metrics(History):
     """The log of a run, one JSON object a line; and for TensorBoard, where it is installed.
 
-    A line that cannot be written (a full disk) is kept and written before the next one.
+    A line that cannot be written (a full disk) is written before the next one.
     """
 
     def __init__(
         self, run_dir: Path, counters: Counters, warn: Callable[[str], None] = lambda _: None
     ) -> None:
-        """Open the log of a run that has come as far as `counters` say; later lines are dropped.
+        """Open the log of a run with these counters; later lines are dropped.
 
         Args:
             run_dir: the run's folder.
-            counters: how far it has come.
+            counters: of the run.
             warn: called once, with a line, if TensorBoard's file cannot be written.
 
         Raises:
@@ -137,7 +137,7 @@ class Metrics(History):
                 self._give_up(error)
 
     def _give_up(self, error: OSError) -> None:
-        """Go on without TensorBoard's file, which is only a second copy of the log."""
+        """Continue without TensorBoard's file, which is only a copy of the log."""
         if self._board is not None:
             self._board.close()
         self._board = None
@@ -148,7 +148,7 @@ class Metrics(History):
         """Write the lines that are not in the file yet.
 
         Raises:
-            OSError: if they cannot be written; they are kept.
+            OSError: if they cannot be written; a later call tries again.
         """
         try:
             while self._unwritten:
@@ -176,7 +176,7 @@ def _tensorboard(folder: Path, decisions: int) -> EventFile | None:
 
 
 def read_metrics(run_dir: Path) -> list[dict[str, Any]]:
-    """The lines of a run's log; those that are cut short, damaged or lack a field are skipped.
+    """The lines of a run's log; truncated, damaged or incomplete ones are skipped.
 
     Raises:
         CheckpointError: if the log is not a file that can be read.
@@ -216,7 +216,7 @@ _COUNTS = {
 
 
 def _is_row(row: Mapping[str, Any]) -> bool:
-    """Whether a line of a log has what is read from it later."""
+    """Whether a line of a log has all fields that are read later."""
     kind = row.get("kind")
     if not isinstance(kind, str) or kind not in _COUNTS:
         return False
@@ -237,7 +237,7 @@ def _is_row(row: Mapping[str, Any]) -> bool:
 class EventFile:
     """A new file of events in a folder, written here.
 
-    TensorBoard's own writer writes in a thread, which prints a traceback where a disk is full.
+    TensorBoard's own writer has a thread, which prints a traceback when the disk is full.
     """
 
     def __init__(self, folder: Path, purge_from: int | None) -> None:
@@ -245,7 +245,7 @@ class EventFile:
 
         Args:
             folder: made if needed.
-            purge_from: TensorBoard drops what earlier files in the folder have from this step on.
+            purge_from: TensorBoard ignores earlier files from this step on.
 
         Raises:
             ImportError: if TensorBoard is not installed.

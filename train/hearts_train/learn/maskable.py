@@ -1,4 +1,4 @@
-"""The library's path: sb3-contrib's MaskablePPO over ``HeartsSB3VecEnv``, and its networks."""
+"""sb3-contrib's MaskablePPO over ``HeartsSB3VecEnv``, and its networks."""
 
 from __future__ import annotations
 
@@ -97,14 +97,14 @@ class MaskableLearner(Learner):
         return model
 
     def _begin_games(self) -> None:
-        """Begin new games, of other deals after each start, and look at them."""
+        """Start new games, with other deals after each start, and observe them."""
         self.env.seed(derived_seed(self.config.seed, 1000 + self.counters.starts) % 2**62)
         self.model._last_obs = self.env.reset()
         self.model._last_episode_starts = np.ones(self.env.num_envs, np.bool_)
 
     # -- state -----------------------------------------------------------------------------------
     def state(self) -> runs.State:
-        """All that training goes on from; to be taken between two updates."""
+        """The whole training state, between two updates."""
         policy, optimizer = self.model.policy, self.model.policy.optimizer
         tensors: dict[str, NDArray[Any]] = {}
         for name, tensor in policy.state_dict().items():
@@ -168,7 +168,7 @@ class MaskableLearner(Learner):
             games.get("episode_starts"),
             np.zeros(self.env.num_envs, np.bool_),
         )
-        self.env.reset()  # whose state is replaced
+        self.env.reset()  # its state is replaced
         self.model._last_obs = self.env.restore(games)
         self.model._last_episode_starts = starts.copy()
 
@@ -214,7 +214,7 @@ class MaskableLearner(Learner):
 
 
 class Trunk(BaseFeaturesExtractor):
-    """The layers that policy and value share, from observations of any dtype and shape."""
+    """The layers shared by policy and value, for observations of any dtype and shape."""
 
     def __init__(
         self, observation_space: spaces.Space[Any], sizes: list[int], activation: str
@@ -235,8 +235,8 @@ class Trunk(BaseFeaturesExtractor):
 class HeartsPolicy(MaskableActorCriticPolicy):
     """sb3-contrib's policy for maskable PPO, without its distribution objects.
 
-    Those normalise twice and check their arguments at each call; the same numbers come from one
-    log-softmax over the masked logits. Everything else, ``predict`` too, is inherited.
+    Those normalise twice and check their arguments at each call; one log-softmax over the masked
+    logits gives the same numbers. Everything else, also ``predict``, is inherited.
     """
 
     def forward(
@@ -249,7 +249,7 @@ class HeartsPolicy(MaskableActorCriticPolicy):
         values, log_probs = self._evaluate(obs, action_masks)
         if deterministic:
             actions = log_probs.argmax(dim=1)
-        else:  # the largest of log-probability + Gumbel noise is a draw
+        else:  # the maximum of log-probability + Gumbel noise is a sample
             noise = torch.empty_like(log_probs).exponential_().log_()
             actions = (log_probs - noise).argmax(dim=1)
         return actions, values, log_probs.gather(1, actions[:, None])[:, 0]

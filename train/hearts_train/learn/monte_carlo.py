@@ -1,9 +1,8 @@
-"""Deep Monte Carlo: the network says what every card will have earned at the end of the deal.
+"""Deep Monte Carlo: the network estimates the return of every card at the end of the deal.
 
-All seats play the card that it prefers, now and then any other (epsilon-greedy), and the network is
-fitted to what the seat then earned: no bootstrapping, no policy gradient (Zha et al. 2021,
-*DouZero*). Such a player does not mix its cards, and need not come near an equilibrium: it is what
-others are compared with.
+All seats play epsilon-greedily, and the network is fitted to the returns: no bootstrapping, no
+policy gradient (Zha et al. 2021, *DouZero*). Such a player does not mix its cards and need not
+approach an equilibrium; it is a baseline for the other algorithms.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from hearts_train.learn.ppo_kernel import FIGURES
 class ActionValueLearner(PPOLearner):
     """A network of action values that plays all seats but those of its opponents.
 
-    The outputs that are logits of a policy elsewhere are the values. An algorithm is a subclass
-    that says how often it explores, and learns the values.
+    The outputs that are a policy's logits elsewhere are action values. A subclass sets how often it
+    explores, and learns the values.
     """
 
     rates: tuple[str, ...] = ("learning_rate",)
@@ -31,7 +30,7 @@ class ActionValueLearner(PPOLearner):
 
     @property
     def epsilon(self) -> float:
-        """The chance of an action drawn without regard to its value."""
+        """The probability of an action drawn without regard to its value."""
         raise NotImplementedError
 
     def _decide(self, thread: int, rows: slice) -> tuple[Floats32, Floats32]:
@@ -43,7 +42,7 @@ class ActionValueLearner(PPOLearner):
     def _fit(
         self, values: torch.Tensor, actions: torch.Tensor, worths: torch.Tensor, size: int
     ) -> Floats:
-        """Send back the squares of what actions' values are off by; the sums of the figures."""
+        """Backpropagate the squared errors of action values; returns the sums of the metrics."""
         sums = np.zeros(len(FIGURES))
         loss = (values.gather(1, actions[:, None])[:, 0] - worths).square().sum()
         torch.autograd.backward([loss / size])
@@ -52,7 +51,7 @@ class ActionValueLearner(PPOLearner):
 
 
 def epsilon_greedy(values: Array, legal: NDArray[np.bool_], epsilon: float) -> Floats32:
-    """Logits of the best legal action, or with chance `epsilon` of any, ``(n, actions)``."""
+    """Logits of the best legal action, or with probability `epsilon` of any, ``(n, actions)``."""
     rows = np.arange(len(values))
     best = np.where(legal, values, -np.inf).argmax(1)
     chances = np.where(legal, max(epsilon, 1e-12) / legal.sum(1, keepdims=True), 1.0)
@@ -68,14 +67,14 @@ class MonteCarloLearner(ActionValueLearner):
 
     @property
     def epsilon(self) -> float:
-        """The chance of a card drawn without regard to its value."""
+        """The probability of a card drawn without regard to its value."""
         settings = self.config.monte_carlo
         return between(settings.epsilon, settings.epsilon_end, self.progress)
 
     def _estimate(self, games: SelfPlayGames) -> Ints:
-        """What every decision earned up to the end of its deal.
+        """The return of every decision to the end of its deal.
 
-        Of deals under way, what the network expects at the seat's last decision is the rest.
+        For deals under way, the network's value at the seat's last decision stands for the rest.
         """
         return games.estimate(1.0, 1.0)
 
@@ -87,7 +86,7 @@ class MonteCarloLearner(ActionValueLearner):
         observations: torch.Tensor,
         outputs: tuple[torch.Tensor, torch.Tensor],
     ) -> Floats:
-        """The square of what the action played is off by, from what it earned."""
+        """The squared error of the played action's value against its return."""
         values, _ = outputs
         actions = torch.from_numpy(games.rows.actions[rows]).to(self.device)
         earned = torch.from_numpy(games.rows.returns[rows]).to(self.device)

@@ -1,8 +1,8 @@
 """Neural fictitious self-play: the player is the average of best responses (Heinrich, Silver 2016).
 
-Two networks. One learns by deep Q-learning (``dqn.py``) to answer best whatever the others do; the
-other learns what that one has done on average over the whole run, from a fair sample of its own
-actions (a reservoir). Each seat of each deal follows the best response with chance ``eta`` (the
+Two networks. One learns a best response to the others by deep Q-learning (``dqn.py``); the other
+learns the average of the first one's play over the whole run, from a uniform sample of its actions
+(a reservoir). Each seat of each deal follows the best response with probability ``eta`` (the
 anticipatory parameter) and else the average policy: so the best response answers the others'
 average policies, as in fictitious play, where averages tend to an equilibrium of two-player
 zero-sum games. The player is the average policy.
@@ -27,11 +27,11 @@ from hearts_train.learn.ppo_kernel import FIGURES
 from hearts_train.learn.replay import Reservoir, action_number, check_size, legal, seen
 
 RESPONSE = 32
-"""What is drawn from a deal's seed (``draw``): RESPONSE + seat whether it plays a best response."""
+"""Draws from a deal's seed (``draw``); RESPONSE + seat: whether it plays a best response."""
 
 
 class NFSPLearner(DQNLearner):
-    """A best response that plays all seats but those of its opponents, and its average."""
+    """A best response and its average policy, which play all seats but those of the opponents."""
 
     algorithm = "neural fictitious self-play (NFSP)"
     rates = ("learning_rate", "policy_learning_rate")
@@ -42,7 +42,7 @@ class NFSPLearner(DQNLearner):
         super()._make_parts()
         threads = self.config.threads
         self.policies = Replicas(self._make_network(), threads)
-        """The average policy's network, once for each thread."""
+        """The average policy's network, one replica for each thread."""
         self.policy_optimizer = Adam(self.policies.weights)
         columns = {
             "seen": seen(self.encoder, self.rules),
@@ -53,7 +53,7 @@ class NFSPLearner(DQNLearner):
         check_size("nfsp.reservoir", settings.reservoir, columns, self.config.env.observation)
         self.reservoir = Reservoir(settings.reservoir, columns, settings.min_reservoir_prob)
         self._responds = [np.zeros(len(games.rows.actions), np.bool_) for games in self.games]
-        """Of each row of the games' lists, whether the best response made the decision."""
+        """Whether the best response made the decision, for each row of the games' lists."""
 
     @property
     def policy_learning_rate(self) -> float:
@@ -73,7 +73,7 @@ class NFSPLearner(DQNLearner):
 
     # -- learning ----------------------------------------------------------------------------------
     def _take_in(self, ready: list[Ints]) -> dict[str, float]:
-        """Remember an update's decisions; those of the best response also in the reservoir."""
+        """Store an update's decisions; those of the best response also in the reservoir."""
         figures = super()._take_in(ready)
         for games, responds in zip(self.games, self._responds, strict=True):
             new = np.arange(games.size - games.num_games * self.config.ppo.num_steps, games.size)
@@ -98,7 +98,7 @@ class NFSPLearner(DQNLearner):
         return sums
 
     def _imitate(self, parts: tuple[Ints, ...]) -> float:
-        """Step towards what the best response did at some places; the mean cross-entropy."""
+        """Step towards the best response's actions in some rows; returns the mean cross-entropy."""
         size = sum(map(len, parts))
 
         def work(thread: int) -> Floats:
@@ -123,7 +123,7 @@ class NFSPLearner(DQNLearner):
         return [*super()._parameters(), self.policies.weights]
 
     def state(self) -> runs.State:
-        """All that training goes on from; to be taken between two updates."""
+        """The whole training state, between two updates."""
         state = super().state()
         tensors = state.tensors
         tensors["average_policy/weights"] = self.policies.weights.cpu().numpy().copy()
@@ -142,12 +142,12 @@ class NFSPLearner(DQNLearner):
 
 @jit
 def draw_responses(deals: Ints, players: Ints, eta: float, responds: Bools) -> None:
-    """Draw whether the player to move follows the best response in its deal, as its seed has it.
+    """Draw from each deal's seed whether the player to move follows the best response in it.
 
     Args:
         deals: ``(n,)``, the seeds of the deals.
         players: ``(n,)``, who is to move.
-        eta: the chance of a best response.
+        eta: the probability of a best response.
         responds: ``(n,)``, written: the same for all decisions of a seat in a deal.
     """
     for i in range(len(deals)):

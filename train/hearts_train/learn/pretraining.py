@@ -1,9 +1,9 @@
-"""Pretraining: positions of play with what a teacher says that every legal card is worth.
+"""Pretraining: positions of play with a teacher's value of every legal card.
 
-The teacher is ``pimc``'s: the mean double-dummy value of a card over all hidden worlds. It plays
-both seats by a softmax of those values and now and then at random, so that the positions are those
-of good play and of what is near it. Positions with one legal card teach nothing, and are left out.
-Nothing here imports torch: worker processes need only this to make positions.
+The teacher is ``pimc``: the mean double-dummy value of a card over all hidden worlds. It plays both
+seats by a softmax of those values and sometimes at random, so that the positions are those of good
+play and of deviations from it. Positions with one legal card are left out. Nothing here imports
+torch: worker processes need only this to make positions.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _AT_ONCE = 64
 
 
 class Positions(NamedTuple):
-    """Positions and what the teacher says of them, a row each.
+    """Positions and the teacher's values, a row each.
 
     Attributes:
         observations: What the player to act sees, ``(n, *shape)`` of the encoder's dtype; or
@@ -46,7 +46,7 @@ class Positions(NamedTuple):
 
     @classmethod
     def joined(cls, parts: list[Positions]) -> Positions:
-        """All rows of some parts, in their order."""
+        """All rows of some parts, in order."""
         return cls(*map(np.concatenate, zip(*parts, strict=True)))
 
 
@@ -57,7 +57,7 @@ class Teacher:
     Attributes:
         rules: Of two players, without an exchange.
         encoder: What the learner sees, an encoder or its name.
-        seed: What deals and draws follow from.
+        seed: Seed of deals and draws.
         temperature: Of the softmax by which cards are drawn, in points.
         random: The share of cards drawn without regard to their values.
         deals: In a block.
@@ -76,7 +76,7 @@ class Teacher:
         """Refuse rules that the teacher cannot play.
 
         Raises:
-            HeartsError: if these are such.
+            HeartsError: if the teacher cannot play them.
         """
         Pimc().check_rules(self.rules)
 
@@ -132,10 +132,10 @@ class Pretraining:
     """All positions of a config, pass by pass in random orders that follow from its seed."""
 
     def __init__(self, config: TrainConfig, rules: Rules, encoder: Encoder) -> None:
-        """Nothing is gathered yet.
+        """Gathers nothing yet.
 
         Raises:
-            HeartsError: if there is to be pretraining and the teacher cannot play these rules.
+            HeartsError: if the config has pretraining and the teacher cannot play the rules.
         """
         self.config = config.pretraining
         self._workers = config.threads
@@ -157,9 +157,9 @@ class Pretraining:
             )
 
     def gather(self) -> Generator[float]:
-        """Gather all positions, the same ones by any number of workers; yields the share so far.
+        """Gather all positions, the same with any number of workers; yields the share done.
 
-        Closing the generator ends the workers, and what they have found is lost.
+        Closing the generator ends the workers and discards their work.
         """
         found: list[Positions] = []
         count, block, some = 0, 0, 8 * self._workers

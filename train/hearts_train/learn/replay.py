@@ -1,6 +1,6 @@
-"""Decisions that are learnt from more than once: the latest ones, or a fair sample of all.
+"""Replay buffers: the latest decisions, or a uniform sample of all (a reservoir).
 
-What is zeros and ones is kept as bits, so that hundreds of thousands of decisions are a few
+Arrays of zeros and ones are packed into bits, so that hundreds of thousands of decisions are a few
 megabytes of a run's state.
 """
 
@@ -25,32 +25,32 @@ Places = NDArray[np.int64]
 
 
 class Column(NamedTuple):
-    """What a memory keeps of each decision under one name."""
+    """A column of a buffer: one array of each decision."""
 
     shape: tuple[int, ...]
     dtype: np.dtype
     is_bits: bool = False
     """Whether there are zeros and ones only."""
     below: int | None = None
-    """What its numbers, from 0, must be less than."""
+    """The upper bound, exclusive, of its numbers from 0."""
 
     @property
     def size(self) -> int:
-        """How many numbers there are of a decision."""
+        """How many numbers a decision has."""
         return int(np.prod(self.shape))
 
     def empty(self, rows: int) -> Array:
-        """Where this many rows can be kept."""
+        """An array for this many rows."""
         if self.is_bits:
             return np.zeros((rows, -(-self.size // 8)), np.uint8)
         return np.zeros((rows, *self.shape), self.dtype)
 
     def pack(self, rows: Array) -> Array:
-        """The rows as they are kept."""
+        """The rows as stored."""
         return np.packbits(rows.reshape(len(rows), self.size), axis=1) if self.is_bits else rows
 
     def unpack(self, kept: Array) -> Array:
-        """The rows as they were given."""
+        """The rows as given."""
         if not self.is_bits:
             return kept
         bits = np.unpackbits(kept, axis=1, count=self.size)
@@ -58,30 +58,30 @@ class Column(NamedTuple):
 
 
 def seen(encoder: Encoder, rules: Rules) -> Column:
-    """What a decision's observation is kept as."""
+    """The column of observations."""
     space = encoder.space(rules)
     is_bits = bool(space.dtype == np.int8 and (space.low == 0).all() and (space.high == 1).all())
     return Column(space.shape, space.dtype, is_bits)
 
 
 def legal(rules: Rules) -> Column:
-    """What a mask of the legal actions is kept as."""
+    """The column of legal-action masks."""
     return Column((rules.num_actions,), np.dtype(np.int8), is_bits=True)
 
 
 def action_number(rules: Rules) -> Column:
-    """What the number of an action is kept as."""
+    """The column of actions."""
     narrowest = np.uint8 if rules.num_actions < 256 else np.int64
     return Column((), np.dtype(narrowest), below=rules.num_actions)
 
 
 def check_size(name: str, capacity: int, columns: Mapping[str, Column], observation: str) -> None:
-    """Refuse a memory that takes too much of the machine's.
+    """Refuse a buffer that takes too much memory.
 
     Args:
-        name: of the setting that says how many decisions it is for.
-        capacity: these.
-        columns: what is kept of each.
+        name: of the setting of its capacity.
+        capacity: in decisions.
+        columns: of the buffer.
         observation: the name of the encoder.
 
     Raises:
@@ -97,14 +97,14 @@ def check_size(name: str, capacity: int, columns: Mapping[str, Column], observat
 
 
 class Memory:
-    """The latest decisions, a bounded number of them: a newer one takes the place of the oldest."""
+    """A ring buffer of the latest decisions: a new one replaces the oldest."""
 
     def __init__(self, capacity: int, columns: Mapping[str, Column]) -> None:
-        """An empty one for `capacity` decisions, each with something in every column."""
+        """Make an empty buffer for `capacity` decisions with these columns."""
         self.capacity = capacity
         self.columns = columns
         self.count = 0
-        """Decisions that were ever offered."""
+        """The decisions ever offered."""
         self._kept = {name: column.empty(capacity) for name, column in columns.items()}
 
     def __len__(self) -> int:
@@ -115,16 +115,16 @@ class Memory:
 
         Args:
             rows: for each column ``(n, *shape)``.
-            rng: what decides which are kept, if that is drawn.
+            rng: draws which ones enter a reservoir.
         """
         places = self._places(len(next(iter(rows.values()))), rng)
         chosen = np.flatnonzero(places < self.capacity)
-        for name, column in self.columns.items():  # of several in one place the last stays
+        for name, column in self.columns.items():  # the last one written to a place stays
             self._kept[name][places[chosen]] = column.pack(rows[name][chosen])
         self.count += len(places)
 
     def _places(self, number: int, _: np.random.Generator) -> Places:
-        """Where each of `number` decisions is kept; from ``capacity`` on: nowhere."""
+        """The place of each of `number` decisions; ``capacity`` or more: not stored."""
         return (self.count + np.arange(number)) % self.capacity
 
     def read(self, places: Places) -> Arrays:
@@ -135,12 +135,12 @@ class Memory:
 
     # -- saving ------------------------------------------------------------------------------------
     def state(self) -> Arrays:
-        """All that is kept, new arrays by name."""
+        """The whole buffer, new arrays by name."""
         kept = {name: array[: len(self)].copy() for name, array in self._kept.items()}
         return kept | {"count": np.array(self.count)}
 
     def restore(self, state: Mapping[str, Array], name: str) -> None:
-        """Go on from what ``state`` gave; messages call the memory `name`.
+        """Restore what ``state`` returned; messages call the memory `name`.
 
         Raises:
             HeartsError: if arrays are missing or of other shapes, as with another capacity.
@@ -161,10 +161,10 @@ class Memory:
 
 
 class Reservoir(Memory):
-    """A sample of all decisions ever offered, each as likely to be in it (Vitter 1985, alg. R).
+    """A reservoir: a uniform sample of all decisions ever offered (Vitter 1985, alg. R).
 
-    With a probability above 0 each new decision has at least that to get in, so that those of long
-    ago fade away (exponential averaging: Osborne et al. 2014).
+    With a minimum probability above 0 each new decision enters with at least that, so that old ones
+    fade (exponential averaging: Osborne et al. 2014).
     """
 
     def __init__(

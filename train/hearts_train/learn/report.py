@@ -1,4 +1,4 @@
-"""What people look at: learning curves of one run or of many, tables, the model card."""
+"""Reports of runs: learning curves of one or many, tables, the model card."""
 
 from __future__ import annotations
 
@@ -24,19 +24,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 EXPLOITED = {"drawn": "cards drawn", "preferred": "the preferred cards"}
-"""What exploitability is computed of, and how pictures call it."""
+"""The policies whose exploitability is computed, and their labels in plots."""
 EXPLOITABILITY = "exploitability"
 OVER = "over "
 IGNORED = ("name", "seed", "threads", "device", "precision", "evaluation", "checkpoint")
-"""Settings that do not make another experiment. Runs of one name that differ in nothing else are
-alike."""
+"""Settings that do not make another experiment."""
 
 _MOST_SHOWN = 3  # settings in a label
 _MOST_POINTS = 400
 
 
 class Time(NamedTuple):
-    """What learning curves are drawn against: a field of a log's lines, its scale and its name."""
+    """The x axes of learning curves: a field of a log's lines, its scale and its label."""
 
     field: str
     scale: float
@@ -60,9 +59,9 @@ def differing(runs: Sequence[RunFolder]) -> list[str]:
 
 
 def repeated(runs: Sequence[RunFolder]) -> Iterator[tuple[RunFolder, RunFolder]]:
-    """Runs of one config that have the seed of an earlier one, which comes first.
+    """Runs that repeat config and seed of an earlier run, each after that one.
 
-    A config and a seed make one player, so that they are no two samples of what the config makes.
+    The same config and seed make the same player, so these are not independent samples.
     """
     for place, run in enumerate(runs):
         for earlier in runs[:place]:
@@ -72,7 +71,7 @@ def repeated(runs: Sequence[RunFolder]) -> Iterator[tuple[RunFolder, RunFolder]]
 
 
 def grouped(runs: Sequence[RunFolder], by: Sequence[str] = ()) -> dict[str, list[RunFolder]]:
-    """Runs that are alike, by what a legend calls them.
+    """Groups of runs that belong together, by their labels.
 
     Args:
         runs: the runs.
@@ -97,7 +96,7 @@ def grouped(runs: Sequence[RunFolder], by: Sequence[str] = ()) -> dict[str, list
         keys.setdefault(tuple(repr(run.settings.get(name)) for name in names), []).append(run)
     shown = list(by) or _fewest(names, list(keys))
     labels = {key: _label(shown, group[0]) for key, group in keys.items()}
-    if not by and len(shown) > _MOST_SHOWN:  # then a folder's name says more
+    if not by and len(shown) > _MOST_SHOWN:  # then the folder's name says more
         labels |= {key: group[0].path.name for key, group in keys.items() if len(group) == 1}
     found: dict[str, list[RunFolder]] = {}
     for key, group in keys.items():
@@ -110,7 +109,7 @@ def grouped(runs: Sequence[RunFolder], by: Sequence[str] = ()) -> dict[str, list
 
 
 def _fewest(names: Sequence[str], keys: Sequence[tuple[str, ...]]) -> list[str]:
-    """Few of the settings that tell the groups apart, those that do so best first."""
+    """A few settings that distinguish the groups, the most distinctive first."""
     chosen: list[int] = [] if len(keys) > 1 else [0]
 
     def apart(places: Sequence[int]) -> int:
@@ -168,7 +167,7 @@ class Curve:
     """One group of runs in one panel.
 
     Attributes:
-        label: What the legend calls it.
+        label: Its label in the legend.
         runs: How many runs it is the mean of.
         x: Millions of decisions, or minutes.
         mean: The mean over the runs; the line of the only run.
@@ -190,12 +189,12 @@ class Curve:
         return f"{self.label} ({self.runs} runs, ± sd)" if self.runs > 1 else self.label
 
     def to_json(self) -> dict[str, Any]:
-        """Everything, of types that JSON knows."""
+        """All fields, of JSON types."""
         return asdict(self)
 
 
 def quantities(runs: Sequence[RunFolder]) -> list[str]:
-    """What can be drawn of these runs: ``over pro``, ``exploitability``, then what updates tell."""
+    """The quantities to plot: ``over pro``, ``exploitability``, then metrics of updates."""
     opponents = dict.fromkeys(row["opponent"] for run in runs for row in run.of_kind("evaluation"))
     names = [f"{OVER}{opponent}" for opponent in opponents]
     if any(run.of_kind(EXPLOITABILITY) for run in runs):
@@ -214,16 +213,16 @@ def quantities(runs: Sequence[RunFolder]) -> list[str]:
 
 
 def standing(runs: Sequence[RunFolder]) -> list[str]:
-    """What is drawn if nothing is said: the margins, and exploitability where it was computed."""
+    """The default plots: the margins, and exploitability where it was computed."""
     names = quantities(runs)
     return [name for name in names if name.startswith(OVER) or name == EXPLOITABILITY]
 
 
 def chosen(runs: Sequence[RunFolder], names: Sequence[str]) -> list[str]:
-    """The quantities that were asked for, by their full names; none asked for: ``standing``.
+    """The quantities of these names, by their full names; without names: ``standing``.
 
     Raises:
-        HeartsError: if the runs have none of such a name.
+        HeartsError: if the runs have no quantity of such a name.
     """
     known = quantities(runs)
     found = []
@@ -258,7 +257,7 @@ def curve(label: str, runs: Sequence[RunFolder], quantity: str, x: str) -> Curve
         last = min(line[0][-1] for line in lines)
         places = np.unique(np.concatenate([line[0] for line in lines]))
         places = places[(places >= first) & (places <= last)]
-        if not len(places):  # they have no range in common
+        if not len(places):  # they have no common range
             return None
         table = np.array([np.interp(places, line[0], line[1]) for line in lines])
         values, spread = table.mean(0), table.std(0, ddof=1)
@@ -300,7 +299,7 @@ def curves(groups: Mapping[str, Sequence[RunFolder]], quantity: str, x: str) -> 
 
 
 def axis_label(quantity: str) -> str:
-    """What the vertical axis of a quantity says."""
+    """The label of the y axis of a quantity."""
     if quantity.startswith(OVER):
         return f"margin {quantity}, points a deal"
     if quantity == EXPLOITABILITY:
@@ -311,7 +310,7 @@ def axis_label(quantity: str) -> str:
 def draw(
     groups: Mapping[str, Sequence[RunFolder]], wanted: Sequence[str], x: str, path: Path
 ) -> None:
-    """Draw a panel for each quantity, side by side, into a PNG, SVG or PDF file.
+    """Plot a panel for each quantity, side by side, into a PNG, SVG or PDF file.
 
     Raises:
         HeartsError: if the suffix is another, or there is no such folder.
@@ -345,12 +344,12 @@ def draw(
 
 
 def draw_curve(path: Path, run: History, title: str) -> None:
-    """Draw a run's evaluations against decisions and minutes into a PNG file.
+    """Plot a run's evaluations against decisions and minutes into a PNG file.
 
     Args:
         path: the file.
         run: its log; exploitabilities get panels of their own.
-        title: of the picture.
+        title: of the plot.
     """
     from matplotlib.figure import Figure
 
@@ -385,7 +384,7 @@ def draw_curve(path: Path, run: History, title: str) -> None:
 def _panel(
     axes: Axes, found: Sequence[Curve], quantity: str, looks: Sequence[tuple[str, str]]
 ) -> dict[str, Any]:
-    """Draw the curves of a quantity, each with a colour and a marker; their lines by label."""
+    """Plot the curves of a quantity, each with a colour and a marker; returns lines by label."""
     lines = {}
     for one, (color, marker) in zip(found, looks, strict=True):
         (line,) = axes.plot(
@@ -421,7 +420,7 @@ def write_card(
         run_dir: the folder.
         evaluations: figures to show (as ``Evaluation.to_json`` gives them) instead of those from
             the training.
-        meta: what the player is; None: as its file says.
+        meta: the player's metadata; None: those of its file.
     """
     if meta is None:
         _, meta = read_checkpoint(run_dir)
@@ -432,7 +431,7 @@ def write_card(
 
 
 def _taught_by(config: Mapping[str, Any]) -> dict[str, str]:
-    """Whom the player has learnt from besides play, by a complete config."""
+    """What the player has learnt from besides play, from a complete config."""
     found = {}
     taught = config.get("pretraining", {})
     if number := taught.get("positions"):
@@ -443,7 +442,7 @@ def _taught_by(config: Mapping[str, Any]) -> dict[str, str]:
         )
         found["Pretraining"] = f"{number:,} positions, {what}"
     ppo = config.get("ppo", {})
-    magnet = ppo.get("magnet", AVERAGE)  # runs from before there was another have none
+    magnet = ppo.get("magnet", AVERAGE)  # older runs have none
     if ppo.get("magnet_coef") and magnet != AVERAGE:
         found["Teacher"] = f"`{magnet}`, towards whose policy it was pulled"
     return found

@@ -1,7 +1,7 @@
 """Training runs: a ``Learner`` trained against a schedule of opponents and its own snapshots.
 
-The loop, of every algorithm: evaluate where that is due, have the learner make one update, save now
-and then. A run that was stopped or killed goes on from its last saved state.
+The loop of all algorithms: evaluate if due, make one update, save from time to time. A run that was
+stopped or killed resumes from its last saved state.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.summary import Evaluation
 
 _SMALL_HAND = 6
-"""Up to this many cards a hand small networks are enough, and quicker."""
+"""Up to this many cards a hand, small networks are enough and faster."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class RunResult:
     decisions: int
     updates: int
     seconds: float
-    """Of training, with all evaluations but the first; start and compilation are not in it."""
+    """Of training, with all evaluations but the first, without start-up and compilation."""
     learning_seconds: float
     """Of rollouts and updates alone."""
     decisions_per_second: float
@@ -59,9 +59,9 @@ class RunResult:
     is_finished: bool
     """False: stopped by a signal; it can be resumed."""
     evaluations: list[dict[str, Any]] = field(default_factory=list)
-    """The latest over each opponent, as in ``metrics.jsonl``."""
+    """The latest evaluation against each opponent, as in ``metrics.jsonl``."""
     signal_number: int = 0
-    """Of the signal that stopped it; 0: none came."""
+    """The signal that stopped it; 0: none."""
 
 
 def train(
@@ -74,7 +74,7 @@ def train(
     """Train a player, or continue a run.
 
     Ctrl-C, SIGTERM and SIGHUP end the run after the update under way, with everything saved;
-    positions of pretraining that are being gathered are gathered again on resuming.
+    pretraining positions that are being gathered are gathered again on resuming.
 
     Args:
         config: the config; None: the defaults, or the resumed run's own.
@@ -88,7 +88,7 @@ def train(
         ConfigError: a setting that cannot be used; nothing has been written.
         CheckpointError: a folder that cannot be resumed, is in use, or cannot be written.
         HeartsError: the config of a resumed run names code that is not trusted.
-        DivergenceError: the weights have become infinite; what was saved before stands.
+        DivergenceError: the weights have become infinite; what was saved before remains.
     """
     with contextlib.ExitStack() as stack:
         if resume is None:
@@ -98,7 +98,7 @@ def train(
             if not was_there:
                 stack.enter_context(removed_if_unused(run_dir))
             stack.enter_context(runs.hold_run(run_dir))
-            runs.check_is_free(run_dir)  # somebody may have been quicker
+            runs.check_is_free(run_dir)  # another process may have made it first
         else:
             run_dir = Path(resume)
             runs.check_run_folder(run_dir)
@@ -114,7 +114,7 @@ def train(
 
 
 def _check_same(before: TrainConfig, config: TrainConfig, folder: Path) -> None:
-    """Refuse to resume with what the weights were not made for."""
+    """Refuse to resume with settings that do not fit the weights."""
     fix = f"leave it as in {folder / runs.CONFIG_NAME}, or start a new run"
     keys = ("env.rules", "env.players", "env.observation", "algorithm", "seed")
     for key in (*keys, *ALGORITHMS[config.algorithm].memories):
@@ -141,7 +141,7 @@ class Trainer:
 
         Args:
             config: all settings.
-            state: what to go on from.
+            state: the state to resume from; None: start anew.
 
         Raises:
             HeartsError: if a rule set, encoder or agent is unknown.
@@ -165,10 +165,10 @@ class Trainer:
 
     # -- the run -----------------------------------------------------------------------------------
     def run(self, run_dir: Path, *, is_shown: bool) -> RunResult:
-        """Train until the budget is spent or somebody stops it; files in `run_dir`.
+        """Train until the budget is spent or a signal stops it; files in `run_dir`.
 
-        Between updates a state is saved now and then; if that fails, it is tried again at the
-        next time, and only the last save has to succeed.
+        States are saved from time to time between updates; if that fails, it is tried again at the
+        next time, and only the last save must succeed.
         """
         counters = self.counters
         with contextlib.ExitStack() as stack:
@@ -190,11 +190,11 @@ class Trainer:
                 if self._is_evaluation_due():
                     is_untrained = counters.updates == 0
                     self._evaluate(metrics, display)
-                    with _tolerated(display, "without this player among those kept"):
+                    with _tolerated(display, "without saving this player"):
                         self._keep(run_dir, metrics)
                     with _tolerated(display):
                         self._draw(run_dir, metrics)
-                    if is_untrained:  # however long that took, all of the budget is left
+                    if is_untrained:  # that time does not count against the budget
                         before, start = counters.seconds, clock.now()
                         display.start()
                     continue
@@ -234,7 +234,7 @@ class Trainer:
         )
 
     def _prepare(self, display: Display) -> bool:
-        """Have the learner make what its next update needs; whether nobody has stopped it."""
+        """Have the learner prepare its next update; returns whether it was not stopped."""
         begin = clock.now()
         with contextlib.closing(self.learner.preparing()) as steps:
             for what, share in steps:
@@ -245,15 +245,14 @@ class Trainer:
 
     # -- evaluation --------------------------------------------------------------------------------
     def _is_evaluation_due(self) -> bool:
-        """Whether the run has passed one of the times for an evaluation since the last one.
+        """Whether an evaluation is due since the last one.
 
-        They are counted from where the last one was, under the present budget: it may be another
-        one than it was then.
+        Due times follow from the present budget, which may have changed since the last evaluation.
         """
         times, counters = self.config.evaluation.times, self.counters
         if times == 0 or counters.evaluations == 0:
             return times > 0
-        if self.learner.progress >= 1.0:  # the player that the run ends with, also of a cut budget
+        if self.learner.progress >= 1.0:  # the final player, also of a reduced budget
             return counters.evaluated_decisions < counters.decisions
         last = self.config.budget.share(counters.evaluated_decisions, counters.evaluated_seconds)
         return _num_passed(self.learner.progress, times) > _num_passed(last, times)
@@ -294,9 +293,9 @@ class Trainer:
         write_card(run_dir, meta=meta)
 
     def _keep(self, run_dir: Path, metrics: Metrics) -> None:
-        """Put the player just evaluated among the checkpoints kept."""
+        """Save the player just evaluated among the checkpoints."""
         scores = self._scores(metrics)
-        if not scores:  # nothing by which players could be compared
+        if not scores:  # nothing to compare players by
             return
         before = scores.get(runs.best_decisions(run_dir), -math.inf)
         runs.keep_checkpoint(
@@ -308,7 +307,7 @@ class Trainer:
         )
 
     def _scores(self, metrics: Metrics) -> dict[int, float]:
-        """How good the player was, by decisions: little exploitable, or far ahead of the first."""
+        """The scores by decisions: minus exploitability, or the margin over the first opponent."""
         if self.config.evaluation.exploitability:
             rows = metrics.of_kind("exploitability")
             return {row["decisions"]: -exploitability_of(row) for row in rows}
@@ -323,7 +322,7 @@ class Trainer:
         draw_curve(run_dir / runs.CURVE_NAME, metrics, title)
 
     def checkpoint(self, run_dir: Path, metrics: Metrics) -> Checkpoint:
-        """What the player is, as its file will say."""
+        """The metadata of the player's file."""
         config, counters = self.config, self.counters
         tensors = self.learner.tensors()
         exploited = metrics.of_kind("exploitability")[-1:]
@@ -354,7 +353,7 @@ class Trainer:
 
     @contextlib.contextmanager
     def _stops_on_signals(self, display: Display) -> Iterator[None]:
-        """Ctrl-C, SIGTERM, SIGHUP end the run after the update under way; a second one at once."""
+        """Ctrl-C, SIGTERM and SIGHUP end the run after the current update; a second one at once."""
 
         def noted() -> None:
             if self._stopped() == getattr(signal, "SIGHUP", None):
@@ -378,7 +377,7 @@ def _saving(run_dir: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _tolerated(display: Display, then: str = "the next save tries again") -> Iterator[None]:
-    """A file that cannot be written in this block is reported, and training goes on."""
+    """A file that cannot be written in this block is reported, and training continues."""
     try:
         yield
     except OSError as error:
@@ -390,7 +389,7 @@ def _file_fault(error: OSError) -> str:
 
 
 def _num_passed(share: float, times: int) -> int:
-    """How many of `times` evenly spaced evaluations belong to the first `share` of the budget."""
+    """How many of `times` evenly spaced evaluations lie in the first `share` of the budget."""
     return math.floor(share * times + 1e-9)
 
 
@@ -422,7 +421,7 @@ def train_attacker(
     seed: int = 0,
     progress: bool = True,
 ) -> RunResult:
-    """Train a network to win as much as it can from `agent`, and to do nothing else.
+    """Train a network to win as much as possible from `agent`.
 
     It is an approximate best response by reinforcement learning (Timbers et al. 2022: *Approximate
     exploitability*), measured afterwards on fresh deals (``hearts_train.measure.exploit``).
@@ -430,7 +429,7 @@ def train_attacker(
     Args:
         agent: the frozen agent, by its name or file.
         rules: of the deals.
-        seconds: how long to train; whichever of the two comes first.
+        seconds: of training; whichever of the two comes first.
         decisions: of the learner, with which the same seed gives the same attacker.
         run_dir: a folder for the run; None: a new one, ``runs/attack-1`` or a higher number.
         seed: of the training.

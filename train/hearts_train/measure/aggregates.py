@@ -199,7 +199,7 @@ class GroupComparison:
         other_iqm: That of the second.
         difference: The first less the second, and its interval.
         improvement: Probability that a run of the first scores more, and its interval.
-        seed: What deals and chance follow from.
+        seed: Seed of deals and agents.
         agents: All of them: name, options, digest.
         version: Of this package.
         platform: Versions of Python, NumPy and Numba, and the kind of machine.
@@ -287,7 +287,7 @@ def compare_runs(
         opponents: opponents.
         rules: the rules, or a preset's name; None: as for ``evaluate``.
         deals: duplicate deals of each run against each opponent.
-        seed: what deals and chance follow from.
+        seed: seed of deals and agents.
         save: a file that finished blocks of deals are written to.
         resume: such a file, to be continued; all other arguments as before.
         show: shows the duplicate deals done by all runs; silent by default.

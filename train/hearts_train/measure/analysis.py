@@ -388,7 +388,7 @@ _SIDES = ((VERMILLION, "o", -14), (BLUE, "s", 8))
 
 
 def draw(analysis: Analysis, path: Path) -> None:
-    """Draw the margin over a deal that was solved into a picture.
+    """Draw the margin over a deal that was solved into a plot.
 
     Raises:
         HeartsError: if its figures are estimates.

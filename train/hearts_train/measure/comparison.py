@@ -72,7 +72,7 @@ class Comparison:
         llr: Log likelihood ratio at the end.
         bounds: Where it decides, ``low`` and ``high``.
         looks: For each look the deals, the mean and the log likelihood ratio.
-        seed: What the deals and the players' own chance follow from.
+        seed: Seed of deals and agents.
         seconds: How long it took this time; what was kept before a resumption is not in it.
         interrupted: Whether it was stopped from outside.
         faults: Deals charged to each agent for misbehaving: the two, then the field.
@@ -190,7 +190,7 @@ def compare(
         question: the hypotheses and their error rates; None: a margin of 0 or 0.1, 5 % each.
         opponents: a field: both play these on the same deals; empty: they play each other.
         deals: give up after this many duplicate deals.
-        seed: what deals and the agents' chance follow from.
+        seed: seed of deals and agents.
         save: a file that finished blocks of deals are written to.
         resume: such a file, to be continued; all other arguments as before.
         show: shows the deals done, those that seem to be needed, and where the test stands.

@@ -94,7 +94,7 @@ class Contest:
             agents: agents, or their names or checkpoints.
             rules: the rules, or a preset's name; None: those that one of the agents was trained
                 for, else ``two_player``.
-            seed: what deals and the agents' chance follow from.
+            seed: seed of deals and agents.
             pairings: who plays whom under the rules; None: the first against each of the others.
             unit: ``deal`` or ``match``.
             totals: of matches, those of seats 0 and 1 at the start; None: of a new match.

@@ -148,7 +148,7 @@ def rows(solved: Sequence[Solved]) -> list[list[str]]:
 
 
 def draw(solved: Sequence[Solved], path: Path) -> None:
-    """The mean exploitability of each player in the endgames, and of the solution, as a picture."""
+    """The mean exploitability of each player in the endgames, and of the solution, as a plot."""
     save_figure(figure_of(solved), path)
 
 

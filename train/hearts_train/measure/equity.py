@@ -71,7 +71,7 @@ def measure_results(
             deal counts with the sides exchanged too, so that the table is even.
         rules: the rules; None: those that a checkpoint was trained for, else ``two_player``.
         deals: deals, each played as often as there are seats; 2 to 10,000,000.
-        seed: what the deals and the players' own chance follow from.
+        seed: seed of deals and agents.
         progress: called with the deals done and all of them.
         workers: processes that play; the results are the same with any number.
         backend: where they run, ``local`` or ``ray``.
@@ -235,7 +235,7 @@ def shown_totals(equity: MatchEquity, steps: int = 10) -> Ints:
 
 
 def draw(equity: MatchEquity, path: Path, title: str) -> None:
-    """A heat map of the chances to win, own total across, the other's up, as a picture.
+    """A heat map of the chances to win, own total across, the other's up, as a plot.
 
     Where the rules settle in chips, a curve: the other's chips follow from one's own.
 

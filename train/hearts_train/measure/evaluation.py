@@ -16,7 +16,7 @@ with two players it is two plays, with the seats swapped.
   players do not know the totals, and deal number and dealer are those of each deal.
 - No player sees a deal twice: each seating has players of its own (``hearts_train.measure.duel``).
 - An agent that raises, answers with something illegal or changes its views commits a fault: it is
-  charged all points of the deal, as after a revoke at the card table, and the rest goes on.
+  charged all points of the deal, as after a revoke at the card table, and the rest continues.
 - Milliseconds per decision are those of ``act_batch``, many games at once. Everything else follows
   from the seed: the deals from it alone, so that they are the same whoever plays; with players that
   draw random numbers the play also from the number of deals, which decides how many run at once.

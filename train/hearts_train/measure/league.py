@@ -3,7 +3,7 @@
 Whoever enters later plays the deals that the others have played already, so that all margins are
 over the same deals. Each block of deals follows from the league's seed, the rules, the pairing and
 the number of its first deal alone: it is the same whenever, wherever and beside whatever else it is
-played, so that a league that was killed goes on where it stood, and every line can be played again.
+played, so that a league that was killed continues where it was, and every line can be played again.
 
 With more than two players a pairing plays both ways, one agent among copies of the other and the
 reverse, and its margin is half the difference of the two, as in a tournament.
@@ -55,7 +55,7 @@ from hearts_train.measure.participants import Participant
 BUILT_IN = tuple(name for name in OWN if name not in ("random", "match"))
 """Each strategy once: `random` is `easy`. `match` plays for a match, not for the deal."""
 ENOUGH = 1000
-"""An interval is believed from this many deals on, where it decides whether to go on."""
+"""An interval is believed from this many deals on, where it decides whether to continue."""
 MOST_DEALS = 1_000_000
 """With a goal for the intervals, this many deals at most, if nothing else is said."""
 _SURE = 0.8
@@ -98,7 +98,7 @@ def add(
         path: the league's folder.
         agents: names, checkpoints, code or programs, as ``make_agent`` takes them.
         games: the games; None: those that the league has, or ``two_player`` for a new one.
-        seed: what deals and chance follow from; of a new league only. None: 0.
+        seed: seed of deals and agents; of a new league only. None: 0.
         isolate: agents from outside are made in processes of their own.
         is_lenient: an agent that cannot play a game is left out of it.
 

@@ -90,7 +90,7 @@ class MatchResults:
         swept: Share of the pairs of which the agent won both.
         deals: Mean number of deals of a match.
         ahead: Mean points or chips by which the agent was ahead at the end.
-        seed: What the deals and the players' own chance follow from.
+        seed: Seed of deals and agents.
         totals: The totals of seats 0 and 1 at the start of each match.
         interrupted: Whether it was stopped before all pairs were played.
         faults: Deals charged to the agent for misbehaving.

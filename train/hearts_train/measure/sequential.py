@@ -1,4 +1,4 @@
-"""A sequential test of a mean: it looks at the data as they come, and stops when it is decided.
+"""A sequential test of a mean: it looks at the data as they arrive, and stops once it can decide.
 
 The generalised sequential probability ratio test of engine testing (Van den Bergh, *A practical
 introduction to the GSPRT*, 2020), for margins of duplicate deals, which are numbers, not results
@@ -23,8 +23,8 @@ the tests where the truth is `low`, and `low` in no more than `beta` of those wh
   that pair the question would be decided by them.
 - The mean of a test that stopped early is biased away from the middle, and its usual interval too
   short. ``estimate`` gives the median-unbiased estimate and the interval in the stagewise order of
-  outcomes (Armitage 1957; Jennison and Turnbull 2000, chapter 8): the chance of an outcome as high
-  as this one, or higher, is computed look by look, for every mean.
+  outcomes (Armitage 1957; Jennison and Turnbull 2000, chapter 8): the probability of an outcome as
+  high as this one, or higher, is computed look by look, for every mean.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ class SequentialTest:
         lean = 2 * drift / squared
         if abs(lean) * (up + down) < 1e-3:
             return up * down / squared
-        # The chance of a Brownian motion with this drift to leave at the top.
+        # The probability of a Brownian motion with this drift to leave at the top.
         top = (
             math.expm1(-lean * down) / math.expm1(-lean * (up + down))
             if lean > 0
@@ -267,7 +267,7 @@ def estimate(question: Question, states: Sequence[State]) -> tuple[float, Interv
     is_low = last.verdict == LOW
 
     def chance_of_more(drift: float) -> float:
-        """The chance of an outcome as high as this one or higher."""
+        """The probability of an outcome as high as this one or higher."""
         if is_low:
             return 1 - paths.beyond(drift, total, above=False)
         return paths.beyond(drift, total, above=True)
@@ -317,7 +317,7 @@ class _Paths:
             before = n
 
     def beyond(self, drift: float, total: float, *, above: bool) -> float:
-        """The chance to leave earlier at that bound, or to reach `total` or more at the last look.
+        """The probability to stop earlier at a bound, or to reach `total` or more at the last look.
 
         Args:
             drift: the mean of a standardised margin, counted from the middle.
@@ -359,7 +359,7 @@ def _sums_at_bounds(question: Question, state: State, sd: float) -> Interval:
 
 
 def _solve(chance: Callable[[float], float], wanted: float, centre: float, unit: float) -> float:
-    """Where a rising function has this value, by bisection from `centre` in steps of `unit`."""
+    """Where an increasing function has a value, by bisection from `centre` in steps of `unit`."""
     low, high = centre - 2 * unit, centre + 2 * unit
     for _ in range(6):
         if chance(low) <= wanted:
@@ -376,12 +376,12 @@ def _solve(chance: Callable[[float], float], wanted: float, centre: float, unit:
 
 
 def quantile(chance: float) -> float:
-    """The value that a standard normal number stays below with this chance."""
+    """The value that a standard normal number stays below with this probability."""
     return NormalDist().inv_cdf(chance)
 
 
 def _normal_cdf(x: Floats) -> Floats:
-    """The chance that a standard normal number stays below each of these, to 1e-7."""
+    """The probability that a standard normal number stays below each of these, to 1e-7."""
     places, chances = _cdf_table()
     below: Floats = np.interp(x, places, chances)
     return below

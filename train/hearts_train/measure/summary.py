@@ -57,7 +57,7 @@ class Evaluation:
         matches_won: Share of them that the agent won, None without any; shared ones in part.
         ms_per_decision: Milliseconds per decision of the agent, many games at once.
         opponent_ms_per_decision: The same for the opponent.
-        seed: What the deals and the players' own chance follow from.
+        seed: Seed of deals and agents.
         interrupted: Whether it was stopped before all deals were played.
         faults: Deals charged to the agent for misbehaving.
         opponent_faults: Deals charged to the opponents.

@@ -55,7 +55,7 @@ class Tournament:
         agents: Names, as they were entered.
         rules: The rules, as ``Rules.from_text`` reads them.
         deals: Duplicate deals of each pairing.
-        seed: What deals and chance follow from.
+        seed: Seed of deals and agents.
         evaluations: Every pairing that was played, as (row, column) of the table.
         standings: The ranking, best first.
         interrupted: Whether it was stopped before all deals were played.
@@ -190,7 +190,7 @@ def tournament(
         agents: two or more, by name, checkpoint or as objects.
         rules: the rules, or a preset's name; None: as for ``evaluate``.
         deals: duplicate deals of each pairing, 2 to 10,000,000.
-        seed: what deals and the agents' chance follow from.
+        seed: seed of deals and agents.
         save: a file that finished blocks of deals are written to.
         resume: such a file, to be continued; all other arguments as before.
         show: shows the progress over all pairings; silent by default.

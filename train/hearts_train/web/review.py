@@ -447,7 +447,7 @@ def endgame_of(view: PlayerView, model: Agent) -> Json | None:
 
 
 def _worths(tree: Endgame, player: int, chances: tuple[Floats, Floats]) -> Floats:
-    """The mean margin after each sequence of a player if both go on as `chances` say."""
+    """The mean margin after each sequence of a player if both continue as `chances` say."""
     side = tree.sides[player]
     plan = tree.sides[1 - player].plan(chances[1 - player])
     values, reach = tree.gradient(player, plan), tree.reach(player, plan)

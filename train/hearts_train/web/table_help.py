@@ -138,7 +138,7 @@ def _worths(found: Hint, view: PlayerView) -> list[dict[str, Any]]:
 
 
 def odds_of(view: PlayerView) -> dict[str, Any]:
-    """The chance of each unseen card to be with each seat, all worlds alike; exact."""
+    """The probability of each unseen card to be with each seat, all worlds alike; exact."""
     worlds = Worlds(view)
     return {"worlds": worlds.count, "model": None, "chances": _chances(view, worlds.chances())}
 
