@@ -560,7 +560,7 @@ def league(game: str) -> str:
     remarks = "".join(f"- {line}\n" for line in league_tables.remarks(result))
     return "\n".join(
         [
-            f"Duplicate deals: {league_tables.pairs_told(result)}.\n",
+            f"Duplicate deals: {league_tables.format_pairs(result)}.\n",
             table(*league_tables.standings(record)),
             *([remarks] if remarks else []),
         ]

@@ -79,7 +79,7 @@ def test_an_agent_is_returned_as_it_is():
         make_agent(3)
     with refused(HeartsError, "agent", "act(view)"):
         make_agent(None, seed=3)  # what is wrong first, not the seed
-    with refused(HeartsError, "agent", "act(view)"):
+    with refused(HeartsError, "agent", "First()"):
         make_agent(First)  # the class, not an agent
 
 

@@ -12,7 +12,7 @@ Show = Callable[[str], AbstractContextManager[Progress]]
 """Shows, while a block runs, the progress of what is named."""
 
 
-def no_progress(_done: float, _total: float, _news: str = "") -> None:
+def no_progress(_done: float, _total: float, _message: str = "") -> None:
     """Report to nobody."""
 
 

@@ -54,7 +54,7 @@ class Report(Protocol):
 
 @contextlib.contextmanager
 def progress(label: str) -> Iterator[Report]:
-    """Shows progress on standard error; yields a function of (done, total, news) that updates it.
+    """Shows progress on standard error; yields a function of (done, total, message) that updates it.
 
     On a terminal it is a bar with the time left, elsewhere a line every few seconds.
     """
@@ -79,7 +79,7 @@ def progress(label: str) -> Iterator[Report]:
         TimeRemainingColumn(),
         TextColumn("elapsed"),
         TimeElapsedColumn(),
-        TextColumn("{task.fields[news]}", markup=False),
+        TextColumn("{task.fields[message]}", markup=False),
     )
     with Progress(*columns, console=Console(file=screen()), transient=True) as bar:
         task = bar.add_task(label, total=None, message="")
