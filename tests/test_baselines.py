@@ -270,23 +270,6 @@ def test_options_of_pro_change_some_cards(options):
     assert 0 < np.mean(differ) < 1 / 20
 
 
-def test_worlds_by_voids_are_all_that_the_voids_leave():
-    agent: Any = make_agent("pro?beliefs=voids")
-    most = 0
-    for seed in range(12):
-        game = Game.deal("two_player", seed)
-        suits = dict(zip("CDSH", game.rules.vector[k.R_SUIT_MASK :], strict=False))
-        while not game.is_over:
-            view = own_view(game)
-            worlds, proven = set(agent._possible(view)), set(Worlds(view))
-            assert proven <= worlds
-            excluded = [sum(int(suits[suit]) for suit in voids) for voids in view.voids]
-            assert not any(hands[seat] & excluded[seat] for hands in worlds for seat in (0, 1))
-            most = max(most, len(worlds) - len(proven))
-            game.play(make_agent("standard").act(view))
-    assert most > 0  # the first lead says more than voids do
-
-
 ODD = (0, -1, "5", True, np.True_)
 
 
@@ -494,19 +477,6 @@ def test_a_limit_of_time_lists_no_worlds_before_it_looks_at_the_clock(late, monk
     monkeypatch.setattr(Worlds, "__iter__", lambda worlds: pytest.fail("all are listed"))
     agent: Any = make_agent("pro", seed=1, worlds=10**6, milliseconds=0.001)
     assert agent._sum_in_sample(view) == 8
-
-
-def test_a_limit_of_time_holds_between_two_players_with_many_worlds(late: None) -> None:
-    # 20 dead cards leave C(24, 4) worlds at first: not all are taken without a clock.
-    rules = Rules.preset("two_player").replace(hand_size=4, first_lead="eldest_hand")
-    view = own_view(Game.deal(rules, 1))
-    assert view.num_worlds == 10_626
-    agent: Any = make_agent("pro", seed=1, worlds=20_000, milliseconds=0.001)
-    agent.act(view)
-    drawn = agent.memory.sums.copy()
-    agent.reseed(1)
-    assert agent._sum_in_sample(view) == 8
-    assert drawn.tolist() == agent.memory.sums.tolist()
 
 
 def test_the_margins_of_pro_are_what_it_chooses_by() -> None:

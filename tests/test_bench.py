@@ -5,21 +5,19 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from bench import calibration, complexity
+from bench import complexity
 from bench.__main__ import app
 from bench.calibration import calibrate
 from bench.complexity import Complexity, Measurement, complexities, estimated, histories
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.seeds import derived_seed
-from hearts_env.solve.beliefs import belief
 from tests.refusals import mistake, refused
 from tests.test_cli import command
 from tests.waiting import HANG
@@ -109,56 +107,6 @@ def test_estimates_agree_with_counted_trees(name, lines, infosets, piece, monkey
         assert estimate.log10 == pytest.approx(math.log10(counted), abs=2.5 * half)
 
 
-def stop_after(pieces: int, monkeypatch) -> None:
-    """Press Ctrl-C when so many pieces of lines have been drawn."""
-    random_lines, drawn = complexity.random_lines, []
-
-    def stopping(*args):
-        drawn.append(args)
-        if len(drawn) > pieces:
-            signal.raise_signal(signal.SIGINT)
-        return random_lines(*args)
-
-    monkeypatch.setattr(complexity, "random_lines", stopping)
-
-
-@pytest.mark.slow
-def test_ctrl_c_keeps_the_groups_of_lines_that_were_drawn(monkeypatch) -> None:
-    work = Measurement(lines=4000, positions=100, deals=3, pro_deals=1)
-    (whole,) = complexities(["two_player"], measurement=work)
-    assert (whole.drawn, whole.interrupted) == (4000, False)
-    stop_after(4, monkeypatch)  # of 20 groups
-    stopped, *more = complexities(["two_player", "mini"], measurement=work)
-    assert not more
-    assert (stopped.drawn, stopped.interrupted) == (800, True)
-    assert (stopped.random, stopped.pro) == (whole.random, whole.pro)
-    for few, all_lines in ((stopped.lines, whole.lines), (stopped.infosets, whole.infosets)):
-        assert few.high - few.log10 > all_lines.high - all_lines.log10
-    assert Complexity.of(stopped.to_json()) == stopped
-    monkeypatch.undo()
-    monkeypatch.setattr(complexity, "_PIECE", 50)
-    stop_after(27, monkeypatch)  # all groups have a piece, seven of them two
-    many = Measurement(lines=100_000, positions=100, deals=3, pro_deals=1)
-    (found,) = complexities(["two_player"], measurement=many)
-    assert (found.drawn, found.interrupted) == (27 * 50, True)
-
-
-@pytest.mark.slow
-def test_ctrl_c_before_two_groups_keeps_the_games_before(monkeypatch) -> None:
-    work = Measurement(lines=4000, positions=100, deals=3, pro_deals=1)
-    stop_after(1, monkeypatch)
-    (found,) = complexities(["micro", "two_player"], measurement=work)
-    assert (found.rules, found.interrupted) == ("micro", False)
-    with pytest.raises(KeyboardInterrupt):
-        complexities(["two_player"], measurement=work)
-
-
-def test_the_interval_of_few_groups_is_that_of_student() -> None:
-    # Of 1 and 3: the mean is 2, the standard error 1, and t 12.706; no less than the least.
-    found = complexity._estimate(np.log([1.0, 3.0]), 0.0)
-    assert found == pytest.approx((math.log10(2), 0.0, math.log10(14.706), False))
-
-
 def test_histories_of_an_exchange_are_all_deals_and_passes_with_that_view() -> None:
     # Three players with two cards each, one passed: all histories can be listed.
     rules = Rules(
@@ -190,17 +138,6 @@ def test_histories_of_an_exchange_are_all_deals_and_passes_with_that_view() -> N
                         stack.append(after)
     assert len(seen) > 500
     assert all(histories(view) == seen[key] for key, view in examples.items())
-
-
-@pytest.mark.slow
-def test_an_exchange_is_measured() -> None:
-    work = Measurement(lines=200, positions=20, deals=3, pro_deals=1)
-    (found,) = complexities(["classic"], measurement=work)
-    assert found.random.actions == found.pro.actions == 4 * 3 + 52
-    assert found.lines.low <= found.lines.log10 <= found.lines.high
-    assert found.infosets.log10 < found.positions.log10
-    assert math.log10(found.deals) < found.lines.log10
-    assert math.isfinite(estimated(Rules.preset("kitty", 7), 200, 20, seed=1)[2].log10)
 
 
 @pytest.mark.slow
@@ -268,44 +205,6 @@ def test_calibration_is_shown_and_drawn(tmp_path: Path) -> None:
         result = CliRunner().invoke(app, [*arguments, wrong])
         assert result.exit_code == 2
         assert words in result.stderr
-
-
-def test_ctrl_c_keeps_the_deals_finished() -> None:
-    def stop(done: float, deals: float) -> None:
-        if done == 7:
-            signal.raise_signal(signal.SIGINT)
-
-    found = calibrate("standard", ["easy"], "micro", deals=100, seed=2, progress=stop)
-    whole = calibrate("standard", ["easy"], "micro", deals=7, seed=2)
-    assert [result.interrupted for result in (*found, *whole)] == [True, True, False, False]
-    for stopped, played in zip(found, whole, strict=True):
-        assert stopped.to_json() == {**played.to_json(), "interrupted": True}
-
-
-def test_a_deal_broken_off_counts_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = calibrate("standard", ["easy"], "micro", deals=3, seed=2)
-    asked = []
-
-    def stopping(*args, **options):
-        asked.append(args)
-        if len(asked) > 2 * whole[0].decisions + 1:  # both models of the first view of deal 3
-            signal.raise_signal(signal.SIGINT)
-        return belief(*args, **options)
-
-    monkeypatch.setattr(calibration, "belief", stopping)
-    found = calibrate("standard", ["easy"], "micro", deals=100, seed=2)
-    assert [result.deals for result in found] == [3, 3]
-    assert [result.log_loss for result in found] == [result.log_loss for result in whole]
-    assert found[1].impossible == whole[1].impossible
-
-
-def test_ctrl_c_before_two_deals_has_nothing_to_show() -> None:
-    def stop(done: float, deals: float) -> None:
-        if done == 1:
-            signal.raise_signal(signal.SIGINT)
-
-    with pytest.raises(KeyboardInterrupt):
-        calibrate("standard", [], "micro", deals=100, progress=stop)
 
 
 # ---- stopped -------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import signal
-from contextlib import contextmanager
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -24,7 +23,6 @@ from hearts_env.seeds import derived_seed
 from hearts_env.support.progress import silent
 from hearts_train.cli import benchmark_page
 from hearts_train.cli.app import app
-from hearts_train.cli.page import bar
 from hearts_train.measure import benchmark as bench
 from hearts_train.measure.benchmark import Benchmark
 from hearts_train.measure.benchmark_file import differences, encoded, read_benchmark, sealed
@@ -32,7 +30,7 @@ from hearts_train.measure.duel import deals_digest
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.field import missing, read_field
 from hearts_train.measure.participants import Participant
-from hearts_train.measure.protocol import NEWEST, SPLITS, TRACKS, VERSIONS
+from hearts_train.measure.protocol import SPLITS, TRACKS, VERSIONS
 from hearts_train.measure.result_table import format_margin
 from tests.refusals import mistake, refused
 
@@ -174,37 +172,6 @@ def test_a_result_of_version_1_holds():
     assert again["result"]["field_version"] == 1
 
 
-@pytest.mark.slow
-def test_an_older_version_is_played_and_gone_on_with(tmp_path, monkeypatch):
-    few = ("--track", "two_player", "--deals", 2)
-    newest, out = tmp_path / "newest.json", tmp_path / "first.json"
-    assert run("standard", *few, "--json", newest).exit_code == 0
-    play = bench.Contest.play
-
-    def stop_at_the_third(contest, stretch):
-        if stretch.pairing == (0, 3):
-            raise KeyboardInterrupt
-        return play(contest, stretch)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(bench.Contest, "play", stop_at_the_third)
-        saved = tmp_path / "first.jsonl"
-        assert run("standard", *few, "--protocol", 1, "--save", saved).exit_code == 130
-    mistake(run("--resume", saved, "--protocol", 1), "--protocol")
-    assert run("--resume", saved, "--json", out).exit_code == 0
-    first = read_benchmark(out)["result"]
-    assert first == read_benchmark(OLD)["result"] | {"package": __version__}
-    # The margins against whom both have met are the same; only the mean over the field is not.
-    second = read_benchmark(newest)["result"]
-    assert second["protocol"] == f"HeartsBench v{NEWEST}"
-    assert second["opponents"][: len(first["opponents"])] == first["opponents"]
-    assert second["opponents"][-1]["opponent"] == "champion-v1"
-    assert second["opponents"][-1]["digest"] == CHAMPIONS["two_player"]
-    assert second["margin"] != first["margin"]
-    mistake(run("pro", "--protocol", 0), "protocol", NEWEST)
-    mistake(run("pro", "--protocol", NEWEST + 1), "protocol", NEWEST)
-
-
 # ---- results -------------------------------------------------------------------------------------
 def test_a_result_says_what_was_played(kept):
     record = json.loads(kept.read_bytes())
@@ -292,35 +259,6 @@ def test_a_result_with_better_figures_does_not_hold(kept, tmp_path):
     assert "opponents[0].margin: " in verdict.stderr
 
 
-WEIGHED = """
-from pathlib import Path
-
-class Mine:
-    files = ("weights.bin",)
-
-    def __init__(self):
-        self.place = Path(__file__).with_name("weights.bin").read_bytes()[0]
-
-    def act(self, view):
-        legal = view.legal_actions()
-        return legal[self.place % len(legal)]
-"""
-
-
-@pytest.mark.slow
-def test_other_weights_of_the_same_code_are_another_agent(tmp_path):
-    code, weights, out = (tmp_path / name for name in ("mine.py", "weights.bin", "mine.json"))
-    code.write_text(WEIGHED)
-    weights.write_bytes(b"\0")
-    assert run(f"{code}:Mine", *FEW, "--json", out).exit_code == 0
-    agent = read_benchmark(out)["result"]["agent"]
-    assert agent["files"] == ["weights.bin"]
-    assert run("--verify", out, f"{code}:Mine", "--isolate").exit_code == 0
-    weights.write_bytes(b"\1")
-    for isolate in ([], ["--isolate"]):
-        refused(run("--verify", out, f"{code}:Mine", *isolate), "another agent", agent["digest"])
-
-
 def digest_of(spec, *, isolate=False):
     participant = Participant(spec, 0, isolate=isolate)
     try:
@@ -397,24 +335,6 @@ def test_an_isolated_agent_has_the_same_exploitability(tmp_path):
         assert here == there
         found.add(here["exploitability"])
     assert len(found) == 2  # its own chances count
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("answer", "why"),
-    [
-        ("raise ValueError('tired')", "ValueError: tired"),
-        ("return [[2.0]]", "the agent: "),
-        ("import os; os._exit(3)", "its process ended with status 3"),
-    ],
-)
-def test_an_isolated_agent_without_a_policy_says_why(tmp_path, answer, why):
-    file = tmp_path / "mine.py"
-    file.write_text(LEADS_LOW + f"    def action_probs(self, views):\n        {answer}\n")
-    found = bench.Benchmark(f"{file}:Mine", "micro", deals=2, isolate=True)
-    record = found.exploitability(silent)
-    assert record["exploitability"] is None
-    assert why in record["why"]
 
 
 @pytest.mark.parametrize(
@@ -519,24 +439,6 @@ def test_what_cannot_be_benchmarked_is_refused(kept, tmp_path):
     mistake(run("--verify", kept, "--resume", kept), "--verify")
 
 
-def test_a_file_of_evaluate_is_not_resumed(tmp_path):
-    evaluate("easy", "standard", "micro", deals=2, save=tmp_path / "x")
-    mistake(run("--resume", tmp_path / "x"), "resume", "--resume")
-
-
-def test_progress_names_every_opponent():
-    labels = []
-
-    @contextmanager
-    def show(label):
-        labels.append(label)
-        yield lambda done, total: None
-
-    Benchmark("easy", "micro", deals=2).run(show=show)
-    assert labels[1] == "easy against standard"
-    assert labels[-1] == "easy-v1, exploitability"
-
-
 # ---- the page ------------------------------------------------------------------------------------
 class Shape(HTMLParser):
     """What a page is made of: the tags left open, all attributes, all text."""
@@ -584,27 +486,6 @@ def test_the_page_is_one_file_with_every_figure(kept, tmp_path):
     assert shape.text.count("Trick 3") >= 2
 
 
-class Opening(Shape):
-    """The text of a page before anything is unfolded."""
-
-    def handle_data(self, data):
-        if "details" not in self.open:
-            super().handle_data(data)
-
-
-def test_the_deals_of_a_page_are_folded_away_and_its_commands_are_not(kept, tmp_path):
-    path = tmp_path / "page.html"
-    record = json.loads(kept.read_bytes())
-    benchmark_page.write_page(record, path, tmp_path / "mine.json")
-    shown = Opening(path.read_text(encoding="utf-8")).text
-    assert "Trick 1" not in shown
-    assert f"--verify {tmp_path / 'mine.json'}" in shown
-    assert bench.verdict(record["result"]) in shown
-    cited = shown[shown.index("@software{") :]
-    for part in (record["sha256"], record["result"]["protocol"], record["result"]["package"]):
-        assert part in cited
-
-
 def test_a_result_in_words_has_the_place_in_the_field():
     def told(*intervals):
         names = "abcd"
@@ -614,26 +495,6 @@ def test_a_result_in_words_has_the_place_in_the_field():
     assert told([1, 2], [-2, -1], [0.5, 3]) == "beats a, c; loses to b: place 2 of 4"
     assert told([-1, 1], [-2, -1]) == "loses to b; is level with a: place 2 to 3 of 3"
     assert told([0, 0]) == "is level with a: place 1 to 2 of 2"
-
-
-def test_the_page_says_what_the_digest_covers():
-    def told(spec, **fields):
-        agent = {"spec": spec, "digest": "00", "options": {}} | fields
-        return benchmark_page.covered(agent)
-
-    assert "dqn.pth" in told("my_agent.py:DQN", files=["dqn.pth"])
-    for spec in ("my_agent.py:DQN", "exec:./bot"):  # neither knows what is loaded on the way
-        assert told(spec) != told("runs/demo-1")
-    assert told("pro", digest=None) != told("runs/demo-1")
-
-
-def test_a_bar_lies_where_its_figures_are():
-    told = bar(1.0, [0.0, 2.0], -2.0, 2.0)
-    # On a scale of four points over 980 places from 10 on: 0 in the middle.
-    assert "M500.0 0V20" in told
-    assert "M500.0 10H990.0" in told
-    assert "M745.0 3V17" in told
-    assert "nan" not in bar(0.0, [0.0, 0.0], 0.0, 0.0)
 
 
 def test_the_page_of_a_full_result_has_the_field_against_itself(kept, tmp_path):
@@ -699,18 +560,6 @@ def test_the_shipped_table_of_the_field_is_what_it_plays():
     shipped = pairing_of(table, "standard-v1", "pro-v1")
     assert shipped["margin"] == pytest.approx(played.margin, abs=1e-9)
     assert shipped["ci95"] == pytest.approx(played.ci95, abs=1e-9)
-
-
-@pytest.mark.slow
-def test_the_shipped_table_of_mini_has_the_champion_as_it_plays():
-    track, table = TRACKS["mini"], read_field()["mini dev"]
-    played = evaluate("easy", "champion", track.rules, track.deals, track.seed("dev"))
-    shipped = pairing_of(table, "easy-v1", "champion-v1")
-    assert shipped["margin"] == pytest.approx(played.margin, abs=1e-9)
-    back = pairing_of(table, "champion-v1", "easy-v1")
-    assert back["margin"] == -shipped["margin"]
-    pairings = [one for one in table["pairings"] if one not in (shipped, back)]
-    assert list(missing({"pairings": pairings}, track.field)) == [("easy-v1", "champion-v1")]
 
 
 def test_faults_are_told_with_their_reason(tmp_path):

@@ -21,7 +21,7 @@ pytestmark = [
 ]
 
 from tests.deals import played  # noqa: E402
-from tests.page import SIZES, Person  # noqa: E402
+from tests.page import Person  # noqa: E402
 from tests.page import address as address  # noqa: E402
 from tests.page import browser as browser  # noqa: E402
 from tests.web import LIMIT  # noqa: E402
@@ -270,25 +270,6 @@ def test_the_board_shows_how_far_the_server_is(browser: sync_api.Browser, addres
     assert bar.count() == 1
     page.evaluate('window.write(\'{"refused":{"code":"too_long","text":"too heavy"}}\\n\')')
     sync_api.expect(page.locator(".wrong")).to_have_text("too heavy")
-    person.leave()
-
-
-@pytest.mark.parametrize("size", ["phone", "watch"])
-def test_no_figure_of_a_player_is_cut_off(
-    browser: sync_api.Browser, address: str, size: str
-) -> None:
-    person = Person(browser, address, size)
-    page = person.page
-    page.goto(f"{address}/board")
-    page.get_by_role("button", name="Show an example").click()
-    page.wait_for_selector(".tally")
-    cells = page.locator(".tally tbody :is(th, td)")
-    assert cells.count() == 2 * 7
-    for cell in cells.all():
-        box = cell.bounding_box()
-        assert box is not None
-        assert 0 <= box["x"] < box["x"] + box["width"] <= SIZES[size][0]
-        assert cell.evaluate("(node) => node.scrollWidth <= node.clientWidth + 1")
     person.leave()
 
 

@@ -483,8 +483,3 @@ def test_cards_say_what_the_files_say(game, kind):
     text = format_card(meta, [])
     head = text[: text.index("## Evaluation")]
     assert path.with_suffix(".md").read_text(encoding="utf-8").startswith(head)
-
-
-def test_there_is_no_kind_of_network_but_those_that_are_named():
-    with pytest.raises(KeyError):
-        weights_of("mini", "smal")

@@ -250,41 +250,6 @@ def test_a_checkpoint_plays_the_rules_that_it_was_trained_for(tmp_path):
     assert len(json.loads(result.stdout)["players"][0]) == 64  # what was in that file
 
 
-@pytest.mark.slow
-def test_ctrl_c_saves_finished_blocks_and_says_how_to_continue(tmp_path, monkeypatch):
-    play, played = making.BlockWork.__call__, []
-    words = ["dataset", tmp_path / "d", "--agent", "random", "--games", GAMES, "--rules", "micro"]
-
-    def stop_at(limit):
-        def stopped(self, number):
-            if number >= limit:
-                raise KeyboardInterrupt
-            return played.append(number) or play(self, number)
-
-        monkeypatch.setattr(making.BlockWork, "__call__", stopped)
-
-    stop_at(0)
-    result = run(*words, "--json")
-    assert result.exit_code == 130
-    assert f"hearts dataset {tmp_path / 'd'} --resume" in result.stderr
-    nothing = json.loads(result.stdout)
-    assert (nothing["games"], nothing["mean_scores"], nothing["episodes"]) == (0, [], 0)
-    stop_at(1)
-    stopped = json.loads(run("dataset", tmp_path / "d", "--resume", "--json").stdout)
-    stop_at(9)
-    whole = json.loads(run("dataset", tmp_path / "d", "--resume", "--json").stdout)
-    assert played == [0, 1]
-    assert stopped.keys() == whole.keys()
-    assert (stopped["interrupted"], whole["interrupted"]) == (True, False)
-    assert (stopped["files"], stopped["options"]) == ({}, whole["options"])
-    first = run("dataset", tmp_path / "first", *words[2:5], BLOCK, *words[6:], "--json")
-    other = {"folder", "command", "options", "files", "interrupted"}
-    expected = json.loads(first.stdout)
-    assert {k: stopped[k] for k in stopped.keys() - other} == {
-        k: expected[k] for k in expected.keys() - other
-    }
-
-
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -353,12 +318,6 @@ def test_the_code_of_the_page_runs(code, two_player, tmp_path, monkeypatch, caps
     monkeypatch.setenv("HF_HOME", str(tmp_path))
     exec(compile(code, "docs/datasets.md", "exec"), {})
     assert capsys.readouterr().out
-
-
-def test_the_page_and_the_command_name_the_same_options():
-    told = run("dataset", "--help").stdout
-    for option in re.findall(r"--[a-z][a-z-]+", PAGE.split("## Options")[1].split("\n\n")[1]):
-        assert option in told
 
 
 def tree_map(function, tree, *others):

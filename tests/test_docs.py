@@ -8,7 +8,7 @@ import json
 import re
 import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
 import pytest
 from typer.testing import CliRunner
@@ -89,21 +89,6 @@ def test_a_comparison_that_a_page_shows_is_asserted(page):
                 assert not any(isinstance(given, ast.Compare) for given in node.args), code
 
 
-def test_a_page_is_run_again_only_if_it_or_the_sources_have_changed(monkeypatch):
-    known, ran = {}, []
-    cache = SimpleNamespace(get=known.get, set=known.__setitem__)
-    test = SimpleNamespace(config=SimpleNamespace(cache=cache), node=SimpleNamespace(nodeid="a"))
-    for text in ("one", "one", "two", "two"):
-        run_if_changed(test, text, lambda text=text: ran.append(text))
-    assert ran == ["one", "two"]
-    monkeypatch.setattr(pages, "digest_of_sources", lambda: "changed")
-    for _ in range(2):  # what fails is not remembered
-        with pytest.raises(ZeroDivisionError):
-            run_if_changed(test, "two", lambda: 1 // 0)
-    run_if_changed(test, "two", lambda: ran.append("again"))
-    assert ran[2:] == ["again"]
-
-
 def anchors(page: Path) -> set[str]:
     """The anchors of a page's headings, as GitHub makes them."""
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.S | re.M)
@@ -170,14 +155,6 @@ def test_check_finds_a_stale_part(monkeypatch, tmp_path, capsys):
     assert tables.main(["--check"]) == 0
 
 
-def test_output_is_what_the_blocks_before_it_print():
-    text = (
-        "```python\nx = 2\n```\n```python no-run\nraise SystemExit\n```\n"
-        "```python\nprint(x + 2)\n```\n<!-- generated: output -->\n<!-- end -->\n"
-    )
-    assert "```text\n4\n```\n<!-- end -->" in tables.render(text)
-
-
 @pytest.fixture
 def results(tmp_path, monkeypatch):
     """A folder for files of results, instead of the docs' own."""
@@ -188,46 +165,6 @@ def results(tmp_path, monkeypatch):
         (tmp_path / "results" / f"{name}.json").write_text(json.dumps(record))
 
     return write
-
-
-def evaluation_of(margin, half, won=0.5):
-    """A record as an evaluation writes it."""
-    ci95 = [margin - half, margin + half]
-    names = {"agent": "pro", "opponent": "easy"}
-    return {**names, "margin": margin, "ci95": ci95, "won": won, "deals": 12000}
-
-
-def test_strengths_are_shown_with_their_intervals(results):
-    assert "figures.py pro-easy" in parts.strengths("pro-easy")
-    results("pro-easy", evaluation_of(8.7351, 0.0312))
-    assert parts.strengths("pro-easy").splitlines()[2:] == [
-        "| `pro` | `easy` | +8.74 ± 0.03 | 12,000 |",
-    ]
-
-
-def test_a_template_makes_a_row_of_each_record(results):
-    results("file", {"found": [{"x": 1}, {"x": 2}], "named": {"a": {"x": 3}}})
-    head = "| x | twice |"
-    assert parts.rows("file.found if x > 1", head, "| {x} | {2 * row['x']:.1f} |").splitlines() == [
-        head,
-        "| --- | --- |",
-        "| 2 | 4.0 |",
-    ]
-    assert parts.rows("file.named", head, "| {name} | {x} |").endswith("| a | 3 |\n")
-    page = "<!-- generated: rows file.named\n| a |\n| {x} | -->\n<!-- end -->"
-    page = page.replace(" |  -->", " -->")
-    assert "| 3 |\n<!-- end -->" in tables.render(page)
-
-
-def test_learned_results_are_shown_as_mean_and_spread_over_seeds(results):
-    assert "figures.py demo" in parts.learned("demo")
-    for seed, margin in ((0, 3.0), (1, 4.0), (2, 5.0)):
-        record = evaluation_of(margin, 0.2, won=0.6 + 0.01 * seed)
-        results(f"demo-{seed}", {"seed": seed, "decisions": 4_000_000, "evaluations": [record]})
-    shown = parts.learned("demo")
-    # Of 3, 4 and 5 the mean is 4 and the standard deviation, with n - 1, is 1.
-    assert "| `easy` | +4.00 ± 1.00 | 61.0 ± 1.0 % |" in shown
-    assert "of 3 trained players (seeds 0, 1, 2; 4.0 M decisions each)" in shown
 
 
 # ---- figures -------------------------------------------------------------------------------------
@@ -306,11 +243,3 @@ def test_a_figure_is_what_its_command_prints_and_continues_where_it_was_stopped(
     record = json.loads((tmp_path / "results" / "standard-easy.json").read_text())
     command = "hearts evaluate standard --opponents easy --deals 40 --json"
     assert record == {"margin": 1.0, "command": command}
-
-
-@pytest.mark.slow
-def test_a_figure_runs_the_command_line(tmp_path):
-    (record,) = figures.call(
-        "hearts evaluate standard --opponents easy --deals 16 --json", tmp_path
-    )
-    assert record["deals"] == 16

@@ -139,34 +139,3 @@ def test_one_that_fails_does_not_stop_the_others(example, tmp_path, monkeypatch,
     again = json.loads(libraries.RESULTS.read_text())["examples"]
     assert again["b_slow"]["report"] == REPORT
     assert again["a_bad"] == found["a_bad"]
-
-
-def test_one_that_cannot_be_installed_says_so(example, tmp_path, monkeypatch):
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    example("a_none", "", "no-such-library==9.9", installed=False)
-    stub = tmp_path / "python"
-    stub.write_text("#!/bin/sh\necho 'ERROR: No matching distribution' >&2\nexit 1\n")
-    stub.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(stub))
-    assert libraries.main(["--venvs", str(tmp_path / "venvs")]) == 1
-    [found] = json.loads(libraries.RESULTS.read_text())["examples"].values()
-    assert (found["failed"], found["error"]) == ("install", "ERROR: No matching distribution")
-
-
-def test_an_unknown_example_is_named(capsys):
-    assert libraries.main(["pettingzoo_lop"]) == 2
-    assert "did you mean 'pettingzoo_loop'" in capsys.readouterr().err
-
-
-def test_ctrl_c_saves_what_is_done(example, tmp_path, monkeypatch, capsys):
-    def run(name, venvs, limit):
-        if name == "b":
-            raise KeyboardInterrupt
-        return {"report": REPORT}
-
-    monkeypatch.setattr(libraries, "run", run)
-    for name in "abc":
-        example(name, "")
-    assert libraries.main(["--venvs", str(tmp_path / "venvs")]) == 130
-    assert "stopped" in capsys.readouterr().err
-    assert list(json.loads(libraries.RESULTS.read_text())["examples"]) == ["a"]

@@ -288,11 +288,6 @@ def test_a_signal_to_all_leaves_an_isolated_player_to_whoever_asks_it():
 
 
 # ---- the same, isolated --------------------------------------------------------------------------
-@pytest.mark.slow
-def test_isolated_players_play_as_they_do_here():
-    here, there = (evaluate("easy", "standard", deals=8, isolate=isolate) for isolate in (0, 1))
-    assert here.margins.tolist() == there.margins.tolist()
-    assert (here.won, here.moons, here.deals_digest) == (there.won, there.moons, there.deals_digest)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import pickle
 from pathlib import Path
 
@@ -13,10 +12,9 @@ from hypothesis import strategies as st
 from hearts_env import HeartsError
 from hearts_env.support.errors import MOST_QUOTED, MOST_TOLD, quoted
 from tests import fuzz
-from tests.fuzz import TARGETS, Target, TooSlowError, limited, make_input, minimise, try_input, work
+from tests.fuzz import TARGETS, Target, TooSlowError, limited, make_input, try_input, work
 from tests.slow import few_of
 from tests.strategies import SEEDED
-from tests.waiting import HANG
 
 NUMBER = {"recipes": 100, "run folders": 150}
 """Inputs of each target; 300 where nothing else is said."""
@@ -92,18 +90,6 @@ def test_a_message_is_cut_whatever_it_repeats() -> None:
     assert str(HeartsError("short")) == "short"
     again = pickle.loads(pickle.dumps(HeartsError("x" * 10**6)))
     assert again.args == HeartsError("x" * 10**6).args
-
-
-def test_a_fault_is_made_small(tmp_path: Path) -> None:
-    def read(data, folder):
-        if "[" in data and "²" in data:
-            raise KeyError(data)
-
-    target = fake(read)
-    data = "x" * 300 + "[" + "y" * 77 + "²" + "z" * 40
-    with contextlib.suppress(KeyError):
-        try_input(target, data, tmp_path)
-    assert minimise(target, data, KeyError(), tmp_path, HANG) == "[²"
 
 
 def test_quotes_are_short_whatever_is_quoted() -> None:

@@ -163,16 +163,6 @@ def test_the_other_answers_to_an_illegal_action():
     assert info["scores"][0] == 0 < info["scores"][1]
 
 
-@pytest.mark.parametrize("action", [28, -1, 1.5, None, "QS and more"])
-def test_what_is_no_action_at_all_is_refused(action):
-    env = HeartsEnv()
-    env.reset(seed=1)
-    before = env.game.clone()
-    with pytest.raises(IllegalActionError):
-        env.step(action)
-    assert env.game == before
-
-
 def test_seeds_repeat_everything_and_later_episodes_follow_from_them():
     def record(env, seed):
         env.reset(seed=seed)
@@ -322,28 +312,6 @@ def test_an_opponent_may_name_a_card_and_anything_else_is_refused(make):
     for form in (unheld, *wrong):
         with refused(IllegalActionError, "opponent 'answers'"):
             play(form)
-
-
-@pytest.mark.parametrize(
-    ("argument", "value"),
-    [
-        ("rules", "two_plyer"),
-        ("episode", "game"),
-        ("reward", "score"),
-        ("observation", "flatt"),
-        ("illegal_action", "ignore"),
-        ("opponent", "prot"),
-        ("opponent", []),
-        ("seat", 2),
-        ("seat", "left"),
-        ("max_deals", 3),
-        ("render_mode", "picture"),
-        ("render_for", "player_2"),
-    ],
-)
-def test_arguments_that_cannot_be_are_named(argument, value):
-    with refused(HeartsError, "agent" if value == "prot" else argument):
-        HeartsEnv(**{argument: value})
 
 
 def test_action_masks_reach_through_gymnasiums_wrappers():

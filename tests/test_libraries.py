@@ -13,10 +13,9 @@ import numpy as np
 import pytest
 from gymnasium.wrappers import TimeAwareObservation
 
-import hearts_env
 from hearts_agents import HeartsEnv, HeartsVectorEnv
 from hearts_agents.envs.gym_env import ENV_ID
-from hearts_env import HeartsError, Rules, hearts_v0
+from hearts_env import HeartsError, hearts_v0
 from hearts_env.envs.observations import MASKS
 
 HeartsSB3VecEnv = pytest.importorskip("hearts_agents.envs.sb3").HeartsSB3VecEnv
@@ -43,25 +42,6 @@ def test_an_unknown_keyword_is_refused_in_pythons_words(door: str) -> None:
         words, _, hint = str(caught.value).partition(";")
         assert words.endswith(f"__init__() got an unexpected keyword argument {name!r}")
         assert repr(meant) in hint
-
-
-def test_torchrls_gym_env_gets_through() -> None:
-    """As ``torchrl.envs.GymEnv`` makes environments: what is refused in these words is left out."""
-    accepted = {
-        "render_mode": "__init__() got an unexpected keyword argument 'render_mode'",
-        "frameskip": "unexpected keyword argument 'frameskip'",
-    }
-    given: dict[str, Any] = {"frameskip": 1, "rules": "mini"}
-    tries, env = 0, None
-    while env is None:
-        tries += 1
-        try:
-            env = gymnasium.make(ENV_ID, **given)
-        except TypeError as error:
-            name = next(name for name, words in accepted.items() if words in str(error))
-            del given[name]
-    assert tries == 2
-    assert env.unwrapped.rules == Rules.preset("mini")  # type: ignore[attr-defined]
 
 
 # ---- spaces --------------------------------------------------------------------------------------
@@ -181,10 +161,3 @@ def test_the_module_is_the_games_page() -> None:
     infos = page[page.index("\n## Infos\n") : page.index("\n## Arguments\n")]
     env.reset(seed=1)
     assert all(f"`{key}`" in infos for key in env.infos["player_0"])
-
-
-def test_the_learners_environment_says_what_it_is() -> None:
-    told = " ".join((inspect.getdoc(gymnasium.make(ENV_ID).unwrapped) or "").split())
-    for word in ("queen of spades", "rules.deck[i]", "action_mask", "reward", "hearts_v0"):
-        assert word in told
-    assert hearts_env.hearts_v0.__name__ in told

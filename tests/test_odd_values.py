@@ -12,45 +12,9 @@ import pytest
 from hearts_agents import HeartsEnv, HeartsVectorEnv
 from hearts_env import HeartsError, hearts_v0
 from hearts_env.envs.resets import OPTIONS
+from hearts_env.support.errors import quoted
 from tests.refusals import refused
-
-
-class Odd:
-    """An object that can do nothing."""
-
-
-ODD: list[Any] = [
-    None,
-    True,
-    -1,
-    10**30,
-    1.5,
-    float("nan"),
-    "",
-    "x",
-    b"x",
-    [],
-    [1, 2],
-    ["x", None],
-    (),
-    {},
-    {"x": []},
-    {1},
-    Odd(),
-    Odd,
-    len,
-    np.array(1),
-    np.array([1, 2]),
-    np.array([]),
-    np.array(["x", "y"]),
-    np.float64(0.5),
-    np.int64(1),
-    np.datetime64("2026-01-01"),
-]
-
-
-def name_of(value: Any) -> str:
-    return f"{type(value).__name__} {value!r}"[:40].replace("\n", " ")
+from tests.test_arguments import ODD
 
 
 def environments() -> dict[str, Any]:
@@ -102,7 +66,7 @@ def test_odd_arguments_are_taken_or_refused(way: str, name: str) -> None:
         v for v in ODD if not is_refused(lambda v=v: MADE[way](**given, **{name: v}), names=said)
     ]
     # None, 1 and True are what some arguments may be; nothing takes all of these.
-    assert len(taken) < 8, [name_of(value) for value in taken]
+    assert len(taken) < 8, [quoted(value) for value in taken]
 
 
 @pytest.mark.parametrize("way", MADE)

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import unittest
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -421,35 +420,6 @@ def test_openspiels_battery(name: str, kind: str) -> None:
     assert result.wasSuccessful(), [text for _, text in result.failures + result.errors]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "hearts_env(rules=micro)",
-        "hearts_env(rules=micro,chance=cards)",
-        pytest.param("hearts_env", marks=pytest.mark.slow),
-        pytest.param("hearts_env(rules=classic,reward=trick)", marks=pytest.mark.slow),
-    ],
-)
-def test_a_playthrough_is_written_and_played_again(name: str, tmp_path: Path) -> None:
-    """As every game has one that OpenSpiel lists."""
-    flags = importlib.import_module("absl.flags").FLAGS
-    theirs = spiel("algorithms.generate_playthrough")
-    text = theirs.playthrough(name, action_sequence=None, seed=3)
-    for part in ("Public", "Private", "InformationState", ""):
-        assert f"{part}Observation" in text or f"{part}String" in text
-    assert "IsTerminal() = True" in text
-    path = tmp_path / "playthrough.txt"
-    path.write_text(text)
-    was_parsed = flags.is_parsed()
-    flags.mark_as_parsed()  # it asks for one, where nothing runs it as a program
-    try:
-        before, again = theirs.replay(path)
-    finally:
-        if not was_parsed:
-            flags.unparse_flags()
-    assert before.splitlines() == again.splitlines()
-
-
 # ---- its algorithms ------------------------------------------------------------------------------
 SMALL = Rules.preset("micro").replace(
     removed=[card for card in ALL_CARDS if card not in ["QC", "AC", "QS", "AS", "QH", "AH"]],
@@ -505,19 +475,6 @@ def test_what_a_policy_says_is_checked(small: Any) -> None:
         asked.action_probabilities(state)
     with refused(HeartsError, "state"):
         asked.action_probabilities(small.new_initial_state())
-
-
-@pytest.mark.slow
-def test_counterfactual_regret_goes_the_right_way(small: Any, tree: Tree) -> None:
-    uniform = spiel("policy").UniformRandomPolicy(small)
-    before = our_exploitability(tree, small, uniform)
-    solver = spiel("algorithms.cfr").CFRSolver(small)
-    for _ in range(4):
-        solver.evaluate_and_update_policy()
-    found = our_exploitability(tree, small, solver.average_policy())
-    assert found < before / 2
-    theirs = their_exploitability(small, solver.average_policy())
-    assert found == pytest.approx(theirs, abs=1e-9)
 
 
 def test_information_set_search_plays_a_legal_game() -> None:

@@ -8,13 +8,11 @@ import json
 import re
 import shutil
 import xml.etree.ElementTree as ET
-from pathlib import Path
 
 import pytest
 
 from hearts_env import HeartsError
 from hearts_env.cards import ALL_CARDS
-from hearts_train.cli import page as reports
 from hearts_train.web import assets
 from tests.refusals import refused
 
@@ -70,14 +68,6 @@ def test_the_page_names_nothing_on_other_hosts() -> None:
         assert not addresses, path.name
 
 
-def test_the_colours_are_those_of_the_reports() -> None:
-    text = (assets.STATIC / "style.css").read_text()
-    light, dark = text.split("@media (prefers-color-scheme: dark)", 1)
-    for part, colors in ((light, reports.LIGHT), (dark, reports.DARK)):
-        for name, color in colors.items():
-            assert f"--{name}: {color};" in part
-
-
 def test_modules_are_short_and_import_what_is_there() -> None:
     for path in assets.STATIC.glob("*.js"):
         text = path.read_text(encoding="utf-8")
@@ -86,14 +76,6 @@ def test_modules_are_short_and_import_what_is_there() -> None:
             assert (assets.STATIC / name).is_file(), (path.name, name)
         assert "innerHTML" not in text, path.name
         assert not re.search(r"style:\s*[\"'`]", text), path.name
-
-
-def test_every_file_of_the_page_is_tracked_so_that_the_wheel_has_it() -> None:
-    root = Path(__file__).parents[1]
-    ignored = (root / ".gitignore").read_text().split()
-    assert not {path.suffix for path in assets.STATIC.iterdir()} & {
-        line.lstrip("*") for line in ignored
-    }
 
 
 @pytest.mark.skipif(not shutil.which("chromium"), reason="there is no Chromium")

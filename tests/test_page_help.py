@@ -105,26 +105,6 @@ def test_cards_bear_their_worth_and_a_blunder_is_asked_about(browser, address) -
     person.leave()
 
 
-def test_digits_play_cards_after_a_level_was_chosen_by_mouse(browser, address) -> None:
-    person = Person(browser, address, settings={"help": "off"})
-    person.sit_down("two_player", ["me", "easy"], seed=SEED)
-    page = person.page
-    page.get_by_role("button", name="Help").click()
-    page.get_by_role("radio", name="Values").check()
-    assert page.evaluate("document.activeElement.type") == "radio"
-    count, card = len(person.hand), person.legal[0]
-    page.keyboard.press("1")
-    assert person.cards(".hand .card.raised") == [card]
-    page.keyboard.press("1")
-    person.played(count)
-    assert card not in person.hand
-    # The arrows belong to whatever has the focus.
-    page.get_by_role("radio", name="Values").focus()
-    page.keyboard.press("ArrowRight")
-    expect(page.get_by_role("radio", name="Odds")).to_be_checked()
-    person.leave()
-
-
 def test_odds_of_unseen_cards_are_those_of_the_worlds(browser, address) -> None:
     person = listening(browser, address, settings={"help": "odds"})
     page = person.page

@@ -28,8 +28,8 @@ from hearts_train.measure.match_duel import MatchBlock
 from hearts_train.measure.participants import Participant
 from hearts_train.measure.tournament import tournament
 from tests.refusals import mistake, refused
-from tests.test_cli import command, run
-from tests.waiting import HANG, timeless
+from tests.test_cli import run
+from tests.waiting import timeless
 
 ARGUMENTS = ("standard", "easy", "micro", 70, 5)
 BLOCKS = {"deal": [16, 32, 22], "match": [32, 32, 6]}
@@ -243,52 +243,6 @@ def test_an_evaluation_that_is_stopped_keeps_its_blocks_and_is_continued(tmp_pat
     assert timeless(whole.to_json()) == timeless(evaluate(*ARGUMENTS, unit=unit).to_json())
     with pytest.raises(Interrupted), interruptible():  # before anything stands
         evaluate(*ARGUMENTS, unit=unit, show=stop_after(-1))
-
-
-STOPPED = """
-import os, signal
-from hearts_train.measure.contest import Duel, MatchDuel
-
-played = []
-
-def stop_in_the_fifth_block(self, first, deals, progress, play):
-    def tell(done):
-        if len(played) == 4 and done >= deals / 2:
-            os.kill(os.getpid(), signal.{name})
-        progress(done)
-    block = play(self, first, deals, tell)
-    played.append(deals)
-    return block
-
-for duel in (Duel, MatchDuel):
-    duel.play = lambda *given, play=duel.play: stop_in_the_fifth_block(*given, play)
-"""
-TOURNAMENT = ("tournament", "easy", "standard", "random")  # three pairings side by side
-MATCHES = ("evaluate", "standard", "--opponents", "easy,random", "--unit", "match")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("words", "name", "status"),
-    [
-        (TOURNAMENT, "SIGKILL", -9),
-        (TOURNAMENT, "SIGTERM", 143),
-        (MATCHES, "SIGKILL", -9),
-        (MATCHES, "SIGHUP", 129),
-    ],
-)
-def test_a_command_that_is_stopped_is_continued_to_the_same_result(tmp_path, words, name, status):
-    file = tmp_path / "results.jsonl"
-    words = (*words, "--rules", "micro", "--deals", 70, "--seed", 5)
-    process = command(*words, "--save", file, before=STOPPED.format(name=name))
-    out, err = process.communicate(timeout=HANG)
-    assert process.returncode == status, err
-    assert len(file.read_bytes().splitlines()) == 1 + 4
-    if name != "SIGKILL":
-        assert "stopped" in out
-        assert f"hearts {words[0]} --resume {file}" in err
-    resumed = json.loads(run(words[0], "--resume", file, "--json").stdout)
-    assert timeless(resumed) == timeless(json.loads(run(*words, "--json").stdout))
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hearts_agents import Agent, agent_names, make_agent, register_agent, registry
-from hearts_agents.baselines import Easy, Pro, Standard
+from hearts_agents.baselines import Easy, Standard
 from hearts_agents.envs.gym_env import HeartsEnv
 from hearts_agents.envs.pool import OpponentPool
 from hearts_agents.envs.vector import HeartsVectorEnv
@@ -164,19 +164,6 @@ def test_paths_lead_to_checkpoints(path, tmp_path):
         make_agent(tmp_path / path)
     with pytest.raises(CheckpointError):
         make_agent(str(tmp_path))  # a folder without a run in it
-
-
-def test_installed_packages_add_players(monkeypatch):
-    point = importlib.metadata.EntryPoint("theirs", "hearts_agents.baselines:Pro", "hearts_agents")
-    broken = importlib.metadata.EntryPoint(
-        "broken", "hearts_agents.baselines:NAMES", "hearts_agents"
-    )
-    monkeypatch.setattr(registry, "entry_points", lambda group: (point, broken))
-    assert agent_names() == [*registry.OWN, "broken", "theirs"]
-    assert set(TABLE) < set(registry.OWN)
-    assert isinstance(make_agent("theirs", worlds=3), Pro)
-    with refused(HeartsError, "agent"):
-        make_agent("broken")
 
 
 def test_a_package_that_is_installed_adds_its_player(tmp_path, monkeypatch):

@@ -308,13 +308,3 @@ def test_a_copy_of_an_environment_with_a_window_opens_its_own() -> None:
         assert twin.drawer._window is not env.drawer._window is not None
         twin.close()
     env.close()
-
-
-def test_chips_are_shown_as_fractions() -> None:
-    rules = Rules.preset("hoyle", 3)
-    env: Any = hearts_v0.raw_env(rules, episode="match", render_mode="ansi")
-    env.reset(seed=1)
-    while env.match.num_deals < 3 and not env.match.is_over:
-        env.step(env.game.legal_actions()[0])
-    text = env.render()
-    assert all(str(total) in text for total in env.match.totals)

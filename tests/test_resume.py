@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -39,7 +38,6 @@ from tests.training_runs import assert_same_history, bad_tensors, history, on_up
 from tests.training_runs import quick as quick
 from tests.training_runs import whole as whole
 
-ROOT = Path(__file__).resolve().parents[1]
 SIGNALS = [signal.SIGINT, signal.SIGTERM] + [signal.SIGHUP] * hasattr(signal, "SIGHUP")
 
 
@@ -121,39 +119,6 @@ def test_a_run_killed_and_resumed_is_the_run_never_killed(
         log = (folder / runs.METRICS_NAME).read_bytes()
         (folder / runs.METRICS_NAME).write_bytes(log + b'{"kind": "update", "deci')  # torn
     assert train(resume=folder, progress=False).is_finished
-    assert_same_history(folder, whole)
-
-
-@pytest.mark.slow
-def test_a_process_killed_in_an_update_goes_on_where_it_last_saved(whole, tmp_path):
-    """The only test with a real SIGKILL; the lock of the dead is free, its unfinished file goes."""
-    folder = tmp_path / "run"
-    code = (
-        "import os, signal, sys; from pathlib import Path\n"
-        "from hearts_train.learn.config_files import load_config\n"
-        "from hearts_train.learn.learner import Learner\n"
-        "from hearts_train.learn.training import train\n"
-        "update = Learner.update\n"
-        "def killed(self):\n"
-        "    if self.counters.updates == 4:\n"
-        "        Path(sys.argv[2], f'.x.{os.getpid()}-01234567.tmp').touch()\n"
-        "        os.kill(os.getpid(), signal.SIGKILL)\n"
-        "    return update(self)\n"
-        "Learner.update = killed\n"
-        "train(load_config(sys.argv[1]), Path(sys.argv[2]), progress=False)\n"
-    )
-    config = tmp_path / "smoke.yaml"
-    config.write_text(recipe("checkpoint.every_seconds=0.0001").to_yaml())
-    roots = [str(ROOT), str(ROOT / "agents"), str(ROOT / "train")]
-    process = subprocess.run(
-        [sys.executable, "-c", code, str(config), str(folder)],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(roots)},
-    )
-    assert process.returncode == -signal.SIGKILL
-    assert list(folder.glob(".*.tmp"))
-    assert runs.load_state(folder / runs.STATE_NAME).counters.updates == 4
-    assert train(resume=folder, progress=False).is_finished
-    assert not list(folder.glob(".*.tmp"))
     assert_same_history(folder, whole)
 
 

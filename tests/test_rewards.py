@@ -107,55 +107,6 @@ def test_the_learner_is_paid_the_chips_of_its_seat(text: str, episode: str) -> N
             assert np.count_nonzero(rewards) > 1
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"episode": "match"}, {"episode": "match", "max_deals": 2}, {"illegal_action": "revoke"}],
-)
-@pytest.mark.parametrize("text", ["hoyle players=3 stake=20", "hoyle settlement=sweepstakes"])
-def test_many_games_pay_as_a_single_one(text: str, options: dict[str, Any]) -> None:
-    rng = np.random.default_rng(3)
-    kwargs: dict[str, Any] = {"opponent": "easy", "reward": "chips", **options}
-    many, singles = HeartsVectorEnv(3, text, **kwargs), [HeartsEnv(text, **kwargs) for _ in "123"]
-    _, infos = many.reset(seed=[5, 6, 7])
-    masks = infos["action_mask"]
-    for env, seed in zip(singles, (5, 6, 7), strict=True):
-        env.reset(seed=seed)
-    paid = 0
-    for _ in range(40):
-        actions = [int(rng.choice(np.flatnonzero(mask))) for mask in masks]
-        if "illegal_action" in options and rng.random() < 0.2:
-            actions[0] = int(np.flatnonzero(masks[0] == 0)[0])
-        _, rewards, *_, infos = many.step(np.array(actions))
-        masks = infos["action_mask"]
-        for env, action, reward in zip(singles, actions, rewards, strict=True):
-            _, single, terminated, truncated, _ = env.step(np.int64(action))
-            assert float(single) == pytest.approx(float(reward))
-            paid += single != 0
-            if terminated or truncated:
-                env.reset()
-    assert paid > 2
-
-
-def test_stable_baselines3_is_paid_the_same() -> None:
-    pytest.importorskip("stable_baselines3")
-    from hearts_agents.envs.sb3 import HeartsSB3VecEnv
-
-    kwargs: dict[str, Any] = {"opponent": "easy", "reward": "chips", "episode": "match"}
-    ours = HeartsSB3VecEnv(2, "hoyle players=3 stake=20", **kwargs)
-    theirs = HeartsVectorEnv(2, "hoyle players=3 stake=20", **kwargs)
-    ours.seed(4)
-    ours.reset()
-    _, infos = theirs.reset(seed=4)
-    paid = 0
-    for _ in range(60):
-        actions = infos["action_mask"].argmax(1)
-        _, rewards, *_, infos = theirs.step(actions)
-        _, same, *_ = ours.step(actions)
-        assert same.tolist() == pytest.approx(rewards.tolist())
-        paid += np.count_nonzero(rewards)
-    assert paid > 2
-
-
 def test_a_pool_left_at_the_end_of_a_match_is_paid_with_its_last_deal() -> None:
     rules = Rules.from_text("hoyle settlement=sweepstakes max_deals=3")
     for seed in range(40):

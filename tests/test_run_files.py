@@ -43,16 +43,6 @@ def test_a_run_that_names_no_folder_gets_the_next_number(tmp_path, monkeypatch, 
         train(config, progress=False)
 
 
-def test_the_last_line_of_the_progress_has_the_last_margins(tmp_path, quick, capsys):
-    train(recipe("evaluation.times=2"), tmp_path / "run", progress=True)
-    rows = map(json.loads, (tmp_path / "run" / runs.METRICS_NAME).read_text().splitlines())
-    margins = {row["opponent"]: row["margin"] for row in rows if row["kind"] == "evaluation"}
-    assert margins
-    line = next(line for line in capsys.readouterr().err.splitlines()[::-1] if "100 %" in line)
-    for opponent, margin in margins.items():
-        assert f"{margin:+.1f} {opponent}" in line
-
-
 EVIL = "from pathlib import Path\nPath('imported').touch()\nclass Evil:\n    pass\n"
 
 
@@ -250,13 +240,6 @@ def test_a_file_for_tensorboard_that_is_full_is_told_once_and_the_log_goes_on(tm
     assert {step for step, _, _ in scalars(tmp_path)} == {1}
 
 
-def test_a_folder_for_tensorboard_that_cannot_be_made_is_told(tmp_path):
-    (tmp_path / runs.TENSORBOARD_NAME).touch()
-    told: list[str] = []
-    log.Metrics(tmp_path, runs.Counters(), told.append).close()
-    assert len(told) == 1
-
-
 @pytest.fixture(scope="module")
 def two_saves(tmp_path_factory) -> tuple[Trainer, Path]:
     """A trainer that stands after one update, and a folder with what it saved before it."""
@@ -318,31 +301,6 @@ def test_whichever_call_of_a_save_fails_the_folder_has_the_old_run_or_the_new(
 
 
 # ---- damaged files -------------------------------------------------------------------------------
-def damages(content: bytes, rng: random.Random) -> dict[str, bytes]:
-    """Forty ways to damage a file."""
-    size = len(content)
-    ways = {f"cut at {share:.0%}": content[: int(size * share)] for share in (0, 0.01, 0.5, 0.99)}
-    ways["one byte short"] = content[:-1]
-    ways["two bytes more"] = content + b"\xff\xfe"
-    ways["twice"] = content + content
-    ways["a block of zeros"] = content[: size // 3] + bytes(size // 3) + content[2 * size // 3 :]
-    ways["zeros"] = bytes(size)
-    ways["noise"] = rng.randbytes(size)
-    ways["reversed"] = content[::-1]
-    for number in range(8):
-        place, flipped = rng.randrange(size), bytearray(content)
-        flipped[place] ^= 1 << rng.randrange(8)
-        ways[f"flip {number}"] = bytes(flipped)
-        swapped = bytearray(content)
-        swapped[place : place + 4] = rng.randbytes(4)
-        ways[f"bytes {number}"] = bytes(swapped)
-    foreign = [
-        b"{}", b"[]", b"null", b"7", b'"x"', b"a: [", b"\x00", b"\xff\xfe", b"a: b: c",
-        b"!!python/object/apply:os.system [echo]", b"9" * 4000, b"{a: 1}", b"- 1", b"%x",
-    ]  # fmt: skip
-    return ways | {f"foreign {text[:12]!r}": text for text in foreign}
-
-
 FILES = [
     runs.CONFIG_NAME,
     runs.STATE_NAME,
@@ -358,20 +316,15 @@ FILES = [
 def test_a_damaged_file_is_no_matter_or_is_told_of_in_one_line(
     whole, tmp_path, quick, monkeypatch, name
 ):
+    """Other damages to what is read are drawn in fuzz.py."""
     # A damaged recipe may well be a recipe: of a larger budget, say.
     monkeypatch.setattr(Learner, "progress", 1.0)
     monkeypatch.setattr(Trainer, "_is_evaluation_due", lambda _: False)
     content = (whole / name).read_bytes()
-    resumed = 0
-    ways = damages(content, random.Random(name))
-    assert len(ways) >= 40
-    if name not in (runs.CONFIG_NAME, runs.STATE_NAME, runs.METRICS_NAME):  # written, never read
-        ways = {"cut": content[:9]}
-    for way, damaged in ways.items():
-        folder = shutil.copytree(whole, tmp_path / "run")
-        (folder / name).write_bytes(damaged)
-        resumed += resumes(folder, f"{name}: {way}")
-        shutil.rmtree(folder)
+    folder = shutil.copytree(whole, tmp_path / "run")
+    (folder / name).write_bytes(content[:9])
+    resumed = resumes(folder, f"{name}: cut")
+    shutil.rmtree(folder)
     for way in ("missing", "a folder", "a dead link"):
         folder = shutil.copytree(whole, tmp_path / "run")
         (folder / name).unlink()
@@ -382,7 +335,7 @@ def test_a_damaged_file_is_no_matter_or_is_told_of_in_one_line(
         resumed += resumes(folder, f"{name}: {way}")
         shutil.rmtree(folder)
     if name not in (runs.CONFIG_NAME, runs.STATE_NAME):
-        assert resumed >= len(ways)  # training needs neither
+        assert resumed  # training needs neither
 
 
 def resumes(folder: Path, what: str) -> bool:

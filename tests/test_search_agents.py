@@ -9,9 +9,7 @@ from hearts_agents import agent_names, make_agent, register_agent
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env.solve import solve_double_dummy
 from hearts_env.solve.beliefs import belief
-from hearts_train.measure.evaluation import evaluate
 from tests.refusals import refused
-from tests.slow import few
 
 TWO = ["two_player", "mini", "micro"]
 
@@ -104,15 +102,6 @@ def test_fewer_worlds_are_drawn_from_the_seed() -> None:
     assert agent.margins(view) == few[0]
     everything = make_agent("pimc", seed=1, worlds=10**6).margins(view)
     assert everything == make_agent("pimc", seed=2).margins(view)
-
-
-@few("name", TWO, TWO[1:])
-def test_whole_deals_are_played_and_won(name: str) -> None:
-    rules = Rules.preset(name)
-    deals = {"two_player": 6, "mini": 60, "micro": 150}[name]
-    result = evaluate("pimc", "easy", rules, deals, seed=1)
-    assert result.margin > 1
-    evaluate("pimc_belief", "pimc", rules, 4, seed=1)
 
 
 def test_a_choice_after_a_moon_is_made() -> None:

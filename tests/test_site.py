@@ -34,52 +34,7 @@ def test_every_page_is_in_the_side_bar_once() -> None:
     assert set(rows) == written
 
 
-def test_toctrees_are_the_tables_of_the_home_page() -> None:
-    text = (
-        "# Home\n\n## One\n\n| page | what |\n|---|---|\n| [A](a.md) | x |\n\n## Two\n\n"
-        "| part | pages |\n|---|---|\n| Three | [B](b.md), [C](c/d.md) |\n"
-    )
-    assert site.sections(text) == {
-        "One": [("A", "a.md")],
-        "Three": [("B", "b.md"), ("C", "c/d.md")],
-    }
-    made = site.prepared(text, DOCS / "index.md")
-    assert ":caption: One\n\nA <a.md>\n```\n" in made
-    assert ":caption: Three\n\nB <b.md>\nC <c/d.md>\n```\n" in made
-    assert "Commands <reference/commands.rst>" in made
-
-
-def test_links_out_of_the_docs_lead_to_a_twin_or_a_file() -> None:
-    text = (
-        "[r](../README.md#citing) [c](../CHANGELOG.md) [f](../configs/demo.yaml) [d](../examples) "
-    )
-    assert site.prepared(text + "[o](rules.md)", DOCS / "page.md") == (
-        "[r](index.md) [c](reference/changelog.rst) [f](../configs/demo.yaml) d [o](rules.md)"
-    )
-    inside = site.prepared("[r](../../README.md)", DOCS / "games" / "page.md")
-    assert inside == "[r](../index.md)"
-
-
-def test_output_is_marked_as_such() -> None:
-    text = "<!-- generated: output -->\n```text\n4\n```\n<!-- end -->\n"
-    made = site.prepared(text, DOCS / "page.md")
-    assert made == "```{code-block} text\n:class: output\n\n4\n```\n<!-- end -->\n"
-
-
 # ---- notebooks -----------------------------------------------------------------------------------
-def test_a_notebook_has_the_code_and_shows_what_the_page_shows() -> None:
-    text = (
-        "# Title\n\nSee [this](x.md).\n\n```python\nx = 2\nprint(x)\n```\n"
-        "<!-- generated: output -->\n```text\n2\n```\n<!-- end -->\n\nMore.\n\n"
-        "<!-- generated: shown x as x.svg: a picture -->\n![a picture](x.svg)\n<!-- end -->\n"
-    )
-    cells = site.notebook_of(text)["cells"]
-    assert [(cell["cell_type"], "".join(cell["source"])) for cell in cells] == [
-        ("markdown", "# Title\n\nSee this."),
-        ("code", "x = 2\nprint(x)"),
-        ("markdown", "More."),
-        ("code", "x"),
-    ]
 
 
 @pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
@@ -154,22 +109,3 @@ def test_every_command_with_every_option_is_in_the_reference() -> None:
                 if option.startswith("--") and not getattr(parameter, "hidden", False):
                     found = re.search(rf"^\.\. option:: .*{option}\b", parts_of[path], re.M)
                     assert found or option == "--help", option
-
-
-def test_places_of_arrays_are_in_the_reference() -> None:
-    text = site.arrays()
-    assert "| `hand` | 0 | 28 | cards the observer holds |" in text
-    assert "| `PHASE` | 0 |" in text
-
-
-def test_words_of_a_help_are_plain() -> None:
-    assert site.escaped("a *b* `c` d_e\n  f") == r"a \*b\* \`c\` d\_e f"
-
-
-def test_a_colon_in_a_propertys_docstring_makes_no_type() -> None:
-    lines = ["the length of it.", "", ":type: The size"]
-    site.mend_docstring("property", lines)
-    assert lines == ["The size: the length of it.", "", ""]
-    lines = ["As docs/rules.md says.", ":type: int"]
-    site.mend_docstring("method", lines)
-    assert lines == ["As :doc:`docs/rules.md </rules>` says.", ":type: int"]

@@ -5,10 +5,8 @@ from __future__ import annotations
 import errno
 import json
 import os
-import random
 import re
 import signal
-import subprocess
 import sys
 import tracemalloc
 import zlib
@@ -28,7 +26,6 @@ from hearts_env.support.interrupts import SIGNALS
 from hearts_env.support.tensors import DIGEST, read_tensors, write_tensors
 from hearts_train.cli import solving
 from hearts_train.cli.app import app
-from tests.faults import KINDS, Died, Faults
 from tests.refusals import mistake, refused
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
@@ -65,14 +62,6 @@ def rewrite(path, tensors=(), changes=(), **header):
 
 def present(values):
     return {name: value for name, value in values.items() if value is not ...}
-
-
-def same_state(one, two):
-    return one.iteration == two.iteration and all(
-        np.array_equal(getattr(one, name)[p], getattr(two, name)[p])
-        for name in ("_chances", "_regrets", "_averages", "_plans")
-        for p in range(2)
-    )
 
 
 def test_a_file_is_written_without_a_second_copy_in_memory(tmp_path):
@@ -200,18 +189,6 @@ def test_a_packed_policy_is_not_unpacked_beyond_its_size(solver, tmp_path):
         load(file)
 
 
-@pytest.mark.slow
-def test_each_flipped_bit_is_noticed(tree, file, monkeypatch):
-    monkeypatch.setattr(solved_files, "Tree", lambda rules, max_memory: tree)  # built but once
-    whole, rng = file.read_bytes(), random.Random(7)
-    for _ in range(400):
-        data = bytearray(whole)
-        data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
-        file.write_bytes(data)
-        with pytest.raises(CheckpointError):
-            Solver.load(file)
-
-
 def test_a_policy_file_is_small_and_plays_alike(tmp_path):
     found = solve("micro", target=1e-9)
     file = tmp_path / "policy.safetensors"
@@ -311,29 +288,6 @@ def test_a_save_that_fails_at_the_beginning_or_at_the_end_is_one_line(number, tm
     assert saving.calls == [0, 9][: number + 1]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_whichever_call_of_a_save_fails_a_whole_state_is_there(kind, tree, tmp_path):
-    old, new = Solver(tree), Solver(tree)
-    old.step()
-    for _ in range(5):
-        new.step()
-    file = tmp_path / "state.safetensors"
-    with Faults() as counted:
-        new.save(file)
-    assert counted.count >= 6  # open, write, sync, replace, and the folder's open and sync
-    for number in range(1, counted.count + 1):
-        old.save(file)
-        with pytest.raises((OSError, Died)) as caught, Faults(number, kind):
-            new.save(file)
-        if isinstance(caught.value, OSError):
-            assert (caught.value.errno, caught.value.filename) == (KINDS[kind], str(file))
-            assert [path.name for path in tmp_path.iterdir()] == ["state.safetensors"]
-        assert any(same_state(Solver.load(file), one) for one in (old, new))
-    new.save(file)
-    assert same_state(Solver.load(file), new)
-
-
 # ---- the command ---------------------------------------------------------------------------------
 def run(*args):
     return CliRunner().invoke(app, [str(arg) for arg in args])
@@ -408,15 +362,6 @@ def test_a_file_that_another_process_is_at_work_on_is_refused(tmp_path):
     assert run("solve", "--resume", state, "--iterations", 9).exit_code == 0
 
 
-def test_unfinished_files_of_killed_processes_are_removed(tmp_path):
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    (tmp_path / f".a.safetensors.{process.pid}-0123abcd.tmp").touch()
-    file = tmp_path / "a.safetensors"
-    assert run("solve", "micro", "--iterations", 3, "--save", file).exit_code == 0
-    assert [path.name for path in tmp_path.iterdir()] == ["a.safetensors"]
-
-
 @pytest.mark.slow
 def test_solve_prints_a_table_and_one_line_of_json(tmp_path):
     pytest.importorskip("scipy")
@@ -434,27 +379,6 @@ def test_solve_prints_a_table_and_one_line_of_json(tmp_path):
         assert figures["lines"] == 2108
         assert figures["iterations"] > least
     assert figures["exploitability"] <= 1e-9
-
-
-@pytest.mark.slow
-def test_out_never_overwrites_but_the_state_that_goes_on(tmp_path, monkeypatch):
-    state, text = tmp_path / "a.safetensors", tmp_path / "b.txt"
-    assert run("solve", "micro", "--iterations", 5, "--save", state).exit_code == 0
-    text.write_text("mine", encoding="utf-8")
-    before = state.read_bytes()
-    with monkeypatch.context() as patch:
-        patch.delattr(solving, "Tree")  # refused before it is built
-        for args, words in (
-            (("micro", "--save", state), (state, f"--resume {state}")),
-            (("micro", "--save", text), (text,)),
-            (("--resume", state, "--save", text), (text,)),
-            (("micro", "--save", tmp_path), (tmp_path,)),
-        ):
-            mistake(run("solve", *args), "--save", *words)
-    assert (state.read_bytes(), text.read_text(encoding="utf-8")) == (before, "mine")
-    same = tmp_path / "." / ".." / tmp_path.name / state.name
-    assert run("solve", "--resume", state, "--iterations", 9, "--save", same).exit_code == 0
-    assert Solver.load(state).iteration == 9
 
 
 @pytest.mark.slow

@@ -15,14 +15,10 @@ from typer.testing import CliRunner
 from bench.control_variates import (
     adjusted,
     cards_luck,
-    deal_value,
-    draws_luck,
-    play_pairs,
 )
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules
 from hearts_train.cli.app import app
-from hearts_train.cli.comparing import show_two, verdict_of
 from hearts_train.measure import comparison, sequential
 from hearts_train.measure.aggregates import (
     GroupComparison,
@@ -414,15 +410,6 @@ def test_what_was_kept_for_another_test_is_refused(tmp_path, monkeypatch):
 
 
 # ---- the command ---------------------------------------------------------------------------------
-def test_an_answer_is_a_choice_and_no_saving_is_told_where_there_is_none(capsys):
-    result = compare("pro", "easy", "micro", Question(0, 6, 0.05, 0.1), seed=3)
-    assert result.verdict == "low"
-    assert result.mean > 0
-    assert "10.0%" in verdict_of(result)
-    show_two(replace(result, fixed_deals=result.deals // 2), verbose=True, to_stderr=False)
-    assert "times as many" not in capsys.readouterr().out
-    show_two(replace(result, fixed_deals=2 * result.deals), verbose=True, to_stderr=False)
-    assert "2.0 times as many" in capsys.readouterr().out
 
 
 @pytest.fixture(scope="module")
@@ -461,16 +448,6 @@ def test_a_conclusion_says_who_is_better_by_how_much_and_how_sure(
     assert sure in told
     record = result.to_json()
     assert (record["better"], record["conclusion"]) == (better, told)
-
-
-def test_only_a_verbose_comparison_shows_the_test(compared, capsys):
-    show_two(compared, verbose=False, to_stderr=False)
-    brief = capsys.readouterr().out
-    assert brief == compared.conclusion + "\n"
-    show_two(compared, verbose=True, to_stderr=False)
-    full = capsys.readouterr().out
-    assert full.startswith(brief)
-    assert f"{compared.llr:+.2f}" in full.removeprefix(brief)
 
 
 @pytest.mark.parametrize(
@@ -528,14 +505,6 @@ def test_mistakes_are_told_in_a_line(words, told):
     mistake(run("compare", *words), *told.split())
 
 
-def test_a_file_of_another_command_is_refused(tmp_path):
-    kept = tmp_path / "kept.jsonl"
-    evaluate("standard", "easy", "micro", 20, save=kept)
-    result = run("compare", "--resume", kept)
-    assert result.exit_code == 2
-    assert "resume: " in result.stderr
-
-
 # ---- control variates ----------------------------------------------------------------------------
 def every_deal(rules):
     """Every deal of two hands, as games, all as likely as each other."""
@@ -572,44 +541,6 @@ def test_the_luck_of_hidden_cards_is_zero_over_all_deals(tiny, names, other):
     assert abs(wrong.mean()) > 0.01
 
 
-def test_the_luck_of_ones_own_draws_is_zero_over_all_of_them(tiny):
-    policy, other = make_agent("easy", seed=0).action_probs, make_agent("standard")
-
-    def ends(game, chance):
-        """All ends of a game in which seat 0 draws its cards, and how likely they are."""
-        if game.player is None:
-            yield game.vector.copy(), chance
-        elif game.player == 1:
-            after = game.clone()
-            after.play(other.act(game.view(1)))
-            yield from ends(after, chance)
-        else:
-            for action in game.legal_actions():
-                after = game.clone()
-                after.play(action)
-                yield from ends(after, chance / len(game.legal_actions()))
-
-    seen = 0.0
-    for seed in range(20):
-        found = list(ends(Game.deal(tiny, seed), 1.0))
-        chances = np.array([chance for _, chance in found])
-        luck = draws_luck(tiny, np.array([state for state, _ in found]), 0, policy)
-        assert chances.sum() == pytest.approx(1)
-        assert chances @ luck == pytest.approx(0, abs=1e-9)
-        seen += np.abs(luck).sum()
-    assert seen > 5
-
-
-def test_luck_is_nothing_where_nothing_is_drawn_or_hidden():
-    plays = play_pairs("standard", "pro", "micro", 30, seed=1)
-    policy = make_agent("standard").action_probs
-    assert not draws_luck(plays.rules, plays.states[0], 0, policy).any()
-    value = [deal_value(plays.rules, plays.states[0], seat) for seat in (0, 1)]
-    assert value[0].any()
-    assert not (value[0] + value[1]).any()
-    assert plays.margins == pytest.approx(evaluate("standard", "pro", "micro", 30, 1).margins)
-
-
 def test_adjusting_keeps_the_mean_and_takes_the_luck_away():
     rng = np.random.default_rng(4)
     luck, noise = rng.normal(0, 3, 4000), rng.normal(0, 1, 4000)
@@ -620,20 +551,6 @@ def test_adjusting_keeps_the_mean_and_takes_the_luck_away():
     means = [adjusted(part**2, [part]).mean() for part in rng.exponential(size=(3000, 8)) - 1]
     assert np.mean(means) == pytest.approx(1, abs=4 * np.std(means) / math.sqrt(3000))
     assert adjusted(noise, []) == pytest.approx(noise)
-
-
-def test_variates_refuse_what_they_cannot_use(tiny):
-    with refused(HeartsError, "variates"):
-        adjusted(np.zeros(10), [np.zeros(9)])
-    with refused(HeartsError, "variates"):
-        adjusted(np.zeros(10), [np.full(10, np.nan)])
-    with refused(HeartsError, "states"):
-        deal_value(tiny, np.zeros((2, 3), np.int64), 0)
-    with refused(HeartsError, "rules", 4):
-        play_pairs("standard", "easy", "classic", 4)
-    states = play_pairs("standard", "easy", tiny, 20).states[0]
-    with refused(HeartsError, "policy"):
-        cards_luck(tiny, states, 0, make_agent("standard").action_probs)
 
 
 # ---- several runs of a recipe --------------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from typing import Any
 
 import pytest
 from starlette.responses import PlainTextResponse
@@ -13,9 +12,8 @@ from starlette.routing import Route
 
 from hearts_env import Game
 from hearts_env.game.notation import parse_games
-from hearts_train.store import Store
 from hearts_train.web import assets, players, table_help
-from tests.web_browser import browsing, serving, take_turns
+from tests.web_browser import browsing, serving
 from tests.web_browser import client as client
 
 
@@ -63,85 +61,6 @@ def test_a_whole_deal_against_agents(rules, agents, client):
         assert browser.ask(type="watch", table=table["table"])["number"] == 1
 
 
-def test_a_known_seed_deals_known_cards_and_a_moon_may_be_chosen(client):
-    rules = 'micro moon="choose"'
-    with browsing(client) as browser:
-        chosen = False
-        for seed in range(40):
-            table = browser.create(rules, "easy", seed=seed)
-            dealt = Game.deal(rules, seed).hand(0)
-            seen = {*browser.state["view"]["hand"]}
-            seen |= {card for player, card in browser.state["view"]["history"] if player == 0}
-            assert seen == set(dealt)
-            browser.events.clear()
-            browser.play_on()
-            kinds = [event["kind"] for event in browser.events]
-            if "moon" in kinds:
-                moon = browser.events[kinds.index("moon")]
-                assert moon["choice"] in ("off", "others")
-                chosen = True
-            leave = {"type": "leave", "table": table["table"], "close": True}
-            assert browser.ask(**leave)["type"] == "done"
-            if chosen:
-                break
-        assert chosen
-
-
-def test_two_people_play_each_other_by_a_link_and_others_look_on(client):
-    with browsing(client) as anna, browsing(client) as ben, browsing(client) as cleo:
-        seats = [{"me": True}, {"open": True}]
-        table = anna.ask(type="create", rules="two_player", seats=seats, name="Anna")["table"]
-        assert anna.state["help"] == "off"
-        assert anna.state["seats"][1]["kind"] == "open"
-        assert ben.ask(type="watch", table=table)["you"] is None
-        assert ben.ask(type="sit", table=table, seat=0)["code"] == "seat_taken"
-        assert ben.ask(type="sit", table=table, seat=1, name="Ben")["you"] == 1
-        assert [seat["name"] for seat in anna.until("seat")["seats"]] == ["Anna", "Ben"]
-        assert cleo.ask(type="sit", table=table, seat=1)["code"] == "seat_taken"
-        assert cleo.ask(type="watch", table=table)["view"] is None
-        while not anna.events or anna.events[-1]["kind"] != "over":
-            take_turns(anna, ben)
-        over = cleo.until("over")
-        assert over["deal"] == anna.events[-1]["deal"]
-        assert '[Player 1 "Ben"]' in over["deal"]
-        assert anna.ask(type="undo", table=table, seq=anna.state["seq"])["code"] == "not_allowed"
-        assert anna.ask(type="next", table=table)["type"] == "done"
-        assert anna.state["view"]["phase"] == "over"  # until both have had a look
-        assert anna.state["seats"][0]["ready"]
-        ben.ask(type="next", table=table)
-        anna.until("deal")
-        assert anna.state["view"]["phase"] == "play"
-
-
-@pytest.mark.parametrize("is_full", [False, True])
-def test_whoever_goes_is_not_waited_for_with_the_next_deal(is_full, client, monkeypatch):
-    with browsing(client) as anna:
-        seats = [{"me": True}, {"agent": "easy"}, {"open": True}]
-        with browsing(client) as ben:
-            table = anna.ask(type="create", rules="party players=3", seats=seats)["table"]
-            ben.ask(type="sit", table=table, seat=2)
-            while not anna.events or anna.events[-1]["kind"] != "over":
-                take_turns(anna, ben)
-                if anna.state["turn"] not in (0, 2) and anna.events[-1]["kind"] != "over":
-                    anna.read()
-            anna.ask(type="next", table=table)
-            if is_full:  # or the disk
-
-                def fail(self: Any, line: Any) -> None:
-                    raise OSError(28, "No space left on device")
-
-                monkeypatch.setattr(Store, "append", fail)
-        told = anna.until("seat" if is_full else "deal")
-        assert is_full or told["number"] == 1
-        if is_full:
-            assert not told["seats"][2]["connected"]
-            assert anna.ask(type="next", table=table)["code"] == "internal"
-            monkeypatch.undo()
-            assert anna.ask(type="next", table=table)["type"] == "done"
-        while anna.state["turn"] not in (0, 2):  # the agent goes on, too
-            anna.read()
-
-
 def test_who_comes_back_with_the_token_has_the_seat_and_nobody_else(client):
     with browsing(client) as browser:
         token = browser.token
@@ -170,17 +89,6 @@ def test_who_comes_back_with_the_token_has_the_seat_and_nobody_else(client):
             assert back["view"] == seen
             assert not back["closed"]
             again.act()
-
-
-def test_two_windows_of_a_person_show_the_same(client):
-    with browsing(client) as first, browsing(client, first.token) as second:
-        table = first.create("two_player", "easy")["table"]
-        second.ask(type="watch", table=table)
-        second.act()
-        first.until("play")
-        while first.state["seq"] < second.state["seq"]:
-            first.read()
-        assert first.state["view"] == second.state["view"]
 
 
 def test_a_card_sent_again_after_something_was_taken_back_gets_the_whole_table(client):
