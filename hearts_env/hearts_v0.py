@@ -157,7 +157,7 @@ from hearts_env.support.arguments import (
     only,
     whole,
 )
-from hearts_env.support.errors import HeartsError, IllegalActionError, did_you_mean
+from hearts_env.support.errors import HeartsError, IllegalActionError, did_you_mean, quoted
 from hearts_env.support.jit import entry_of
 from hearts_env.views.view import PlayerView
 
@@ -320,7 +320,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
     def _agent_of(self, agent: object) -> str:
         if not isinstance(agent, str) or agent not in self._seats:
             raise HeartsError(
-                f"agent: unknown agent {agent!r}; {did_you_mean(str(agent), self._seats)}"
+                f"agent: unknown agent {quoted(agent)}; {did_you_mean(agent, self._seats)}"
             )
         return agent
 
@@ -449,7 +449,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         number: int = action if action.__class__ is int else _number_of(action, agent)
         if not -1 < number < self._num_actions:
             raise IllegalActionError(
-                f"action: {number} is not an action of these rules; "
+                f"action: {quoted(number)} is not an action of these rules; "
                 f"give one of the mask of {agent}, 0 to {self._num_actions - 1} at most"
             )
         mask, observation = np.empty(self._num_actions, _INT8), None
@@ -584,7 +584,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             raise IllegalActionError("action: the episode is over; call reset() to begin another")
         if action is not None:
             raise IllegalActionError(
-                f"action: {action!r}, but the episode is over for {agent}; give None", value=action
+                f"action: {quoted(action)}, but the episode is over for {agent}; give None",
+                value=action,
             )
         self._was_dead_step(None)
 
@@ -720,7 +721,7 @@ def _number_of(action: object, agent: str) -> int:
     number = whole(action)
     if number is None:
         raise IllegalActionError(
-            f"action: {action!r} ({type(action).__name__}) is not a whole number; "
+            f"action: {quoted(action)} ({type(action).__name__}) is not a whole number; "
             "action i is the card rules.deck[i]",
             value=action,
         )

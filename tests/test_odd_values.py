@@ -61,7 +61,7 @@ def is_refused(call: Any, *also: type[Exception], names: tuple[str, ...] = ()) -
 @pytest.mark.parametrize(("way", "name"), ARGUMENTS)
 def test_odd_arguments_are_taken_or_refused(way: str, name: str) -> None:
     given = {"episode": "match"} if name == "max_deals" else {}
-    said = (name, "agent", "weight") if name == "opponent" else (name,)
+    said = {"opponent": (name, "agent", "weight"), "rules": (name, "players")}.get(name, (name,))
     taken = [
         v for v in ODD if not is_refused(lambda v=v: MADE[way](**given, **{name: v}), names=said)
     ]

@@ -8,7 +8,7 @@ from typing import Any
 from hearts_env.game.game import Game
 from hearts_env.game.match import Match
 from hearts_env.rules.rules import Rules
-from hearts_env.support.errors import DealError, HeartsError, did_you_mean
+from hearts_env.support.errors import DealError, HeartsError, did_you_mean, quoted
 
 OPTIONS = ("deal", "deal_number", "dealer")
 
@@ -23,13 +23,14 @@ def check_options(options: object) -> Mapping[str, Any]:
         return {}
     if not isinstance(options, Mapping):
         raise HeartsError(
-            f"options: {options!r} is not a dict; known keys: {', '.join(OPTIONS)}", value=options
+            f"options: {quoted(options)} is not a dict; known keys: {', '.join(OPTIONS)}",
+            value=options,
         )
     for name in options:
         # PettingZoo's api_test resets with {"options": 1}.
         if name not in OPTIONS and name != "options":
             raise HeartsError(
-                f"options: {name!r} is unknown; {did_you_mean(str(name), OPTIONS)}", value=name
+                f"options: {quoted(name)} is unknown; {did_you_mean(name, OPTIONS)}", value=name
             )
     return options
 
@@ -69,14 +70,15 @@ def _read_deal(known: object) -> Game | Mapping[str, Any]:
         return known
     if not isinstance(known, Mapping):
         raise DealError(
-            f"deal: {known!r} is not a deal; give {{'hands': [[...], ...], 'kitty': [...]}}, "
+            f"deal: {quoted(known)} is not a deal; give {{'hands': [[...], ...], 'kitty': [...]}}, "
             "a hand history or a Game",
             value=known,
         )
     for name in known:
         if name not in ("hands", "kitty"):
             raise DealError(
-                f"deal: {name!r} is unknown; {did_you_mean(name, ('hands', 'kitty'))}", value=name
+                f"deal: {quoted(name)} is unknown; {did_you_mean(name, ('hands', 'kitty'))}",
+                value=name,
             )
     if "hands" not in known:
         raise DealError("deal: 'hands' is missing; give the cards of each seat")

@@ -96,10 +96,11 @@ def quoted(value: object) -> str:
     return text if len(text) <= MOST_QUOTED else text[: MOST_QUOTED - 3] + "..."
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: object, known: Iterable[str]) -> str:
     """The fix for an unknown word: the nearest known one, and all of them."""
     names = [str(name) for name in known]
-    near = difflib.get_close_matches(str(word)[:MOST_QUOTED], names, n=1, cutoff=0.5)
+    word = word if isinstance(word, str) else quoted(word)
+    near = difflib.get_close_matches(word[:MOST_QUOTED], names, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}? " if near else ""
     return f"{hint}known: {', '.join(names)}"
 

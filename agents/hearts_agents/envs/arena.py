@@ -507,7 +507,8 @@ def env_seeds(seed: Any, num_envs: int, fallback: np.random.Generator) -> Ints:
     first = whole(seed)
     if first is not None:
         return np.array([check_env_seed(first + i) for i in range(num_envs)], np.int64)
-    if not isinstance(seed, Sequence | np.ndarray) or isinstance(seed, str | bytes):
+    seed = seed.tolist() if isinstance(seed, np.ndarray) else seed
+    if not isinstance(seed, Sequence) or isinstance(seed, str | bytes):
         raise HeartsError(
             f"seed: {quoted(seed)} is not a whole number; give one, a list, or None", value=seed
         )
