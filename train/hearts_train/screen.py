@@ -54,7 +54,7 @@ class Report(Protocol):
 
 @contextlib.contextmanager
 def progress(label: str) -> Iterator[Report]:
-    """Shows progress on standard error; yields a function of (done, total, message) that updates it.
+    """Shows progress on standard error; yields a function of (done, total, message) for it.
 
     On a terminal it is a bar with the time left, elsewhere a line every few seconds.
     """
