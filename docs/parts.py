@@ -32,17 +32,17 @@ from hearts_env.rules.presets import PRESETS
 from hearts_env.rules.rules import FIELDS
 from hearts_env.rules.values import MAX_POINTS
 from hearts_env.solve.deal_results import shipped_results
-from hearts_train.cli import league_tables
+from hearts_train.cli import league as league_tables
 from hearts_train.measure.equity import MatchEquity
 from hearts_train.measure.exploit import TRAINED
 from hearts_train.measure.field import read_field
-from hearts_train.measure.league_file import is_league, read_folder
-from hearts_train.measure.league_table import tables as tables_of
+from hearts_train.measure.folder import is_league, read_folder
 from hearts_train.measure.protocol import SPLITS, TRACKS
 from hearts_train.measure.result_table import (
     format_interval,  # noqa: F401  templates in the pages use it
     format_margin,
 )
+from hearts_train.measure.standings import tables as tables_of
 
 DOCS = Path(__file__).resolve().parent
 

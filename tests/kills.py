@@ -30,9 +30,8 @@ from hearts_env.solve.equilibrium import Solver
 from hearts_env.support.tensors import read_tensors
 from hearts_train.data.folder import FACTS, UNFINISHED, is_unfinished
 from hearts_train.learn import runs
-from hearts_train.measure.league import add
-from hearts_train.measure.league_file import read_folder
-from hearts_train.measure.league_table import tables
+from hearts_train.measure.folder import enter, read_folder
+from hearts_train.measure.standings import tables
 from hearts_train.store import unsealed
 from tests.training_runs import history, recipe
 from tests.verification import section, write_page
@@ -176,7 +175,7 @@ def saving(words: str) -> Command:
 
 def league_words(folder: Path) -> Sequence[str]:
     if not folder.exists():
-        add(folder, PLAYERS, [Rules.make("mini")], seed=5)
+        enter(folder, PLAYERS, [Rules.make("mini")], seed=5)
     return "tournament", "--folder", str(folder), "--until", "0.1"
 
 

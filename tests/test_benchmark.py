@@ -21,7 +21,7 @@ from hearts_env import Game, HeartsError, Rules, __version__
 from hearts_env.encoders import make_encoder
 from hearts_env.seeds import derived_seed
 from hearts_env.support.progress import silent
-from hearts_train.cli import benchmark_page
+from hearts_train.cli import benchmark as benchmark_page
 from hearts_train.cli.app import app
 from hearts_train.measure import benchmark as bench
 from hearts_train.measure.benchmark import Benchmark

@@ -14,13 +14,13 @@ import pytest
 from hearts_agents.user_code import TRUST
 from hearts_env import HeartsError, Rules
 from hearts_env.rules.presets import PRESETS
-from hearts_train.cli.league_page import league_page
-from hearts_train.measure import league, league_file, league_table
+from hearts_train.cli.league import league_page
+from hearts_train.measure import folder as folders
+from hearts_train.measure import standings
 from hearts_train.measure.contest import Contest
-from hearts_train.measure.league import Goal, Play, Table, every_game
-from hearts_train.measure.league_file import block_at, boundary, locked, read_folder
-from hearts_train.measure.league_ratings import bradley_terry, cycles, nash_average
-from hearts_train.measure.tournament import tournament
+from hearts_train.measure.folder import block_at, boundary, enter, every_game, locked, read_folder
+from hearts_train.measure.standings import bradley_terry, cycles, nash_average
+from hearts_train.measure.tournament import FolderGame, Goal, play_folder, tournament
 from hearts_train.store import sealed, unsealed
 from tests.refusals import mistake, refused
 from tests.test_benchmark import Shape
@@ -49,15 +49,6 @@ def table_of(path, *args):
 
 def lines_of(file):
     return file.read_bytes().splitlines(keepends=True)
-
-
-def play(path, goal, name=None):
-    """Play a game of a league in this process, without a command line."""
-    folder = read_folder(path, exact_version=True)
-    game = folder.games[name or next(iter(folder.games))]
-    playing = Play(folder, game, goal)
-    playing.run(lambda done, total: None)
-    return playing
 
 
 @pytest.fixture(scope="module")
@@ -167,7 +158,7 @@ def test_covariances_are_those_of_single_deals():
     rng = np.random.default_rng(0)
     deals = rng.normal(size=(3, 64)) + rng.normal(size=64)
     widths, counts = np.ones(64), np.array([64, 64, 64])
-    found = league_table._covariance(list(deals), widths, counts, None)
+    found = standings._covariance(list(deals), widths, counts, None)
     assert found == pytest.approx(np.cov(deals) / 64)
 
 
@@ -176,7 +167,7 @@ def test_the_covariance_of_unequal_numbers_of_deals_is_over_the_larger():
     long = rng.normal(size=64)
     short = long[:32] * 2
     counts = np.array([64, 32])
-    found = league_table._covariance([long, short], np.ones(64), counts, None)
+    found = standings._covariance([long, short], np.ones(64), counts, None)
     # Their correlation is 1 in the deals that both have played.
     expected = np.sqrt(long.var(ddof=1) * short.var(ddof=1)) / 64
     assert found[0, 1] == pytest.approx(expected)
@@ -185,7 +176,7 @@ def test_the_covariance_of_unequal_numbers_of_deals_is_over_the_larger():
 
 def simulated(rng, truth, deals):
     """A game of four agents whose margins have these means, and depend on the deals in common."""
-    game = league_file.GameFile(None, Rules.make("micro"), {n: {} for n in "abcd"})
+    game = folders.GameFile(None, Rules.make("micro"), {n: {} for n in "abcd"})
     luck = dict(zip("abcd", rng.normal(size=(4, max(deals.values()))) * 3, strict=True))
     for (one, other), count in deals.items():
         noise = rng.normal(size=count) * 2
@@ -194,9 +185,9 @@ def simulated(rng, truth, deals):
         first = 0
         while first < count:
             part = margins[first : first + block_at(first)]
-            sums = tuple(part.reshape(league_file.BINS, -1).sum(1).tolist())
+            sums = tuple(part.reshape(folders.BINS, -1).sum(1).tolist())
             squares = int((part**2).sum())
-            block = league_file.Sums(
+            block = folders.Sums(
                 (one, other), first, len(part), sums, squares, (sums,), (0, 0), (0, 0)
             )
             game.blocks[one, other, first] = block
@@ -211,7 +202,7 @@ def test_intervals_of_mean_margins_cover_the_truth():
     deals = dict(zip(pairings, [112, 496] * 3, strict=True))
     hits = []
     for _ in range(300):
-        measured = league_table.Measured(simulated(rng, truth, deals), pairings)
+        measured = standings.Measured(simulated(rng, truth, deals), pairings)
         for name in "abcd":
             signs = np.array([float(a == name) - (b == name) for a, b in pairings]) / 3
             error = signs @ (measured.margins - list(truth.values()))
@@ -223,10 +214,10 @@ def test_intervals_of_mean_margins_cover_the_truth():
 def test_a_league_of_16_deals_says_what_the_tournament_says(rules, tmp_path):
     # With one deal in each bin the intervals, too, are the tournament's.
     rules = Rules.from_text(rules)
-    league.add(tmp_path / "new", THREE, [rules], seed=5)
-    play(tmp_path / "new", Goal.of(deals=16))
+    enter(tmp_path / "new", THREE, [rules], seed=5)
+    play_folder(tmp_path / "new", Goal(deals=16))
     folder = read_folder(tmp_path / "new")
-    (found,) = (record["result"] for record in league_table.tables(folder))
+    (found,) = (record["result"] for record in standings.tables(folder))
     expected = tournament(THREE, rules, deals=16, seed=5)
     assert len(found["standings"]) == 3
     for row, standing in zip(found["standings"], expected.standings, strict=True):
@@ -315,12 +306,12 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path, monkeypat
 
 
 def test_a_block_is_the_same_in_another_process_and_beside_other_agents(tmp_path, kept):
-    league.add(tmp_path / "other", ["pro", "easy", "standard"], [Rules.make("micro")])
+    enter(tmp_path / "other", ["pro", "easy", "standard"], [Rules.make("micro")])
     folder = read_folder(tmp_path / "other")
     known = read_folder(kept).games["micro"].blocks["easy", "standard", 16]
     for workers in (None, 1, 2):
-        table = Table(folder, folder.games["micro"], workers=workers)
-        (found,) = table.play([(("easy", "standard"), 16)])
+        game = FolderGame(folder, folder.games["micro"], workers=workers)
+        (found,) = game.play([(("easy", "standard"), 16)], lambda *_: None)
         assert found.result() == known.result()
 
 
@@ -344,31 +335,31 @@ def test_who_enters_later_plays_the_same_deals_and_nothing_is_played_again(copie
 # ---- until ---------------------------------------------------------------------------------------
 def test_it_goes_on_until_the_intervals_are_narrow_enough_or_the_cap_is_reached(tmp_path):
     path = tmp_path / "new"
-    league.add(path, ["easy", "standard", "pro"], [Rules.make("micro")])
-    play(path, Goal.of(until=0.2))
+    enter(path, ["easy", "standard", "pro"], [Rules.make("micro")])
+    play_folder(path, Goal(until=0.2))
     rows = table_of(path)[0]["pairings"]
     assert all((row["ci95"][1] - row["ci95"][0]) / 2 <= 0.2 for row in rows)
     (game,) = read_folder(path).games.values()
     for row in rows:  # none has played a block too many, but for the first 1,008 deals
-        blocks = league_table.blocks_of(game, tuple(row["agents"]))
+        blocks = game.blocks_of(tuple(row["agents"]))
         if row["deals"] > 1008:
             game.blocks.pop((*row["agents"], blocks[-1].first))
-            assert league_table.half_width(game, tuple(row["agents"])) > 0.2
-    play(path, Goal.of(deals=2000, until=0.0001))
+            assert standings.half_width(game, tuple(row["agents"])) > 0.2
+    play_folder(path, Goal(deals=2000, until=0.0001))
     assert [row["deals"] for row in table_of(path)[0]["pairings"]] == [2032] * 3
 
 
 def test_slow_pairings_play_last(tmp_path, monkeypatch):
     path = tmp_path / "new"
-    league.add(path, THREE, [Rules.make("micro")])
-    playing = Play(folder := read_folder(path), folder.games["micro"], Goal.of(deals=100))
+    enter(path, THREE, [Rules.make("micro")])
+    playing = FolderGame(folder := read_folder(path), folder.games["micro"], Goal(deals=100))
     cost = {("easy", "standard"): 1.0, ("easy", "standard_trump"): 90.0}
     cost["standard", "standard_trump"] = 3.0
-    monkeypatch.setattr(Play, "cost", lambda self, pairing: None)
-    assert [first for _, first in playing._next_blocks()] == [0, 0, 0]
-    monkeypatch.setattr(Play, "cost", lambda self, pairing: cost[pairing])
+    monkeypatch.setattr(FolderGame, "cost", lambda self, pairing: None)
+    assert [first for _, first in playing.next_blocks()] == [0, 0, 0]
+    monkeypatch.setattr(FolderGame, "cost", lambda self, pairing: cost[pairing])
     fast = [("easy", "standard"), ("standard", "standard_trump")]
-    assert [pairing for pairing, _ in playing._next_blocks()] == fast * 3
+    assert [pairing for pairing, _ in playing.next_blocks()] == fast * 3
 
 
 def test_minutes_end_a_game_after_the_block_at_hand(tmp_path):
@@ -384,11 +375,11 @@ def test_minutes_end_a_game_after_the_block_at_hand(tmp_path):
 def test_every_game_is_every_preset_with_every_number_of_players():
     games = every_game()
     assert len(games) == sum(len(numbers) for numbers, _ in PRESETS.values()) == 35
-    names = [league_file.game_name(rules) for rules in games]
+    names = [folders.game_name(rules) for rules in games]
     assert len(set(names)) == 35
     assert {"two_player", "party-7", "hoyle-2", "classic"} <= set(names)
     changed = [Rules.make('party trump="S"', 4), Rules.make('party trump="C"', 4)]
-    assert len({league_file.game_name(rules) for rules in changed}) == 2
+    assert len({folders.game_name(rules) for rules in changed}) == 2
 
 
 def test_built_in_players_enter_where_they_can_play(tmp_path):

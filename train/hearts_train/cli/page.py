@@ -7,7 +7,8 @@ is one file and needs no network.
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 LIGHT = {
     "paper": "#ffffff",
@@ -51,6 +52,9 @@ caption { text-align: left; padding: .5rem 0; }
 th, td { padding: .25rem .6rem; text-align: left; border-bottom: 1px solid var(--line); }
 td.n { text-align: right; } tr.first td { border-top: 2px solid var(--ink); }
 .cards td:nth-child(3) { white-space: nowrap; }
+.scroll { overflow-x: auto; }
+@media (min-width: 701px) { .cards { width: 100%; } .cards td { white-space: nowrap; }
+  .cards td.wide { width: 100%; } }
 .red { color: var(--red); }
 .chip { display: inline-block; padding: 0 .4rem; margin: .15rem .2rem .15rem 0;
   border-radius: .3rem; background: var(--chip); white-space: nowrap; }
@@ -78,6 +82,12 @@ figure svg { display: block; min-width: 36rem; max-width: 100%; height: auto; }
 _SUITS = {"C": "♣", "D": "♦", "S": "♠", "H": "♥"}
 
 
+class Html(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
 def page(title: str, parts: Sequence[str]) -> bytes:
     """A whole page made of these HTML parts."""
     escaped = html.escape(title)
@@ -100,11 +110,55 @@ def cards_html(cards: Sequence[str]) -> str:
     return " ".join(spans)
 
 
-def bar(mean: float, ci95: list[float], low: float, high: float) -> str:
+def table(
+    caption: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    wide: int | None = None,
+    kinds: Sequence[Sequence[str]] | None = None,
+) -> list[str]:
+    """A table that scrolls on its own; on a narrow screen each row becomes a card.
+
+    Args:
+        caption: what it shows.
+        columns: the heads.
+        rows: the cells: text, or ``Html``.
+        wide: the column that takes the remaining width.
+        kinds: the classes of single cells.
+    """
+    heads = [html.escape(column[:1].upper() + column[1:]) for column in columns]
+    head = "".join(f"<th scope='col'>{one.replace('_', '_<wbr/>')}</th>" for one in heads)
+    label = html.escape(caption)
+    parts = [
+        f"<div class='scroll' tabindex='0' role='region' aria-label='{label}'>"
+        f"<table class='cards'><caption>{label}</caption><thead><tr>{head}</tr></thead><tbody>"
+    ]
+    for number, row in enumerate(rows):
+        cells = []
+        for place, cell in enumerate(row):
+            text = cell if isinstance(cell, Html) else html.escape(cell)
+            kind = "wide" if place == wide else "n" if place else "name"
+            more = kinds[number][place] if kinds is not None else ""
+            label = f" data-label='{heads[place]}'" if text else ""
+            cells.append(f"<td class='{kind} {more}'{label}>{text}</td>")
+        parts.append(f"<tr>{''.join(cells)}</tr>")
+    return [*parts, "</tbody></table></div>"]
+
+
+def bars(rows: Sequence[Mapping[str, Any]]) -> tuple[str, list[Html]]:
+    """The scale on which all these margins are, in words, and a bar for each."""
+    ends = [bound for row in rows for bound in row["ci95"]]
+    low, high = min(0.0, *ends), max(0.0, *ends)
+    scale = f"the bars are 95 % intervals on a scale from {low:+.1f} to {high:+.1f}"
+    return scale, [bar(row["margin"], row["ci95"], low, high) for row in rows]
+
+
+def bar(mean: float, ci95: list[float], low: float, high: float) -> Html:
     """An interval on a scale from `low` to `high`, as a picture as wide as its cell."""
     scale = 980 / (high - low) if high > low else 0.0
     left, right, middle, zero = (10 + (x - low) * scale for x in (*ci95, mean, 0.0))
-    return (
+    return Html(
         "<svg class='bar' viewBox='0 0 1000 20' preserveAspectRatio='none' role='img' "
         f"aria-label='{mean:+.2f}, from {ci95[0]:+.2f} to {ci95[1]:+.2f}'>"
         f"<path d='M{zero:.1f} 0V20' stroke='currentColor' stroke-width='1' "

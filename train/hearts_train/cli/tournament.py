@@ -127,7 +127,7 @@ def tournament(
         )
         return
     from hearts_train.cli import league as keeping
-    from hearts_train.measure.league import Goal
+    from hearts_train.measure.tournament import Goal
 
     refuse_other(context, _OF_ONE, "is not for --folder, which keeps all; omit it")
     is_every = rules == EVERY
@@ -143,9 +143,9 @@ def tournament(
         refuse_other(context, _OF_PLAY, "is for play, and --deals 0 plays nothing; omit it")
     keeping.check_page(page)
     among = None if only is None else names_in(only, "--only")
-    goal = None if deals == 0 else Goal.of(deals, until, minutes, among)
+    goal = None if deals == 0 else Goal(deals, until, minutes, among)
     if agents:
-        keeping.enter(
+        keeping.add(
             folder,
             [agent for agent in agents if agent != BUILT_IN],
             played,

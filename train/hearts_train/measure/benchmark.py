@@ -24,18 +24,16 @@ import numpy as np
 
 from hearts_agents.registry import versioned
 from hearts_agents.spec import AgentSpec
-from hearts_agents.user_code import blamed
 from hearts_env import HeartsError, Rules, __version__
 from hearts_env.seeds import secret_seed
-from hearts_env.solve.best_response import exploit
 from hearts_env.solve.tree import Tree
 from hearts_env.support.arguments import check_choice, check_number
-from hearts_env.support.progress import Progress, Show, silent
-from hearts_train.measure.benchmark_file import differences, sealed
+from hearts_env.support.progress import Show, silent
+from hearts_train.measure.benchmark_file import differences, exploited, rounded, sealed
 from hearts_train.measure.contest import Contest, check_deals
 from hearts_train.measure.duel import deals_digest
 from hearts_train.measure.intervals import mean_and_interval
-from hearts_train.measure.participants import AgentLike, Participant
+from hearts_train.measure.participants import AgentLike
 from hearts_train.measure.protocol import (
     BUDGETS,
     NEWEST,
@@ -45,10 +43,6 @@ from hearts_train.measure.protocol import (
     protocol_number,
 )
 from hearts_train.measure.summary import Evaluation, platform_versions
-
-_DECIMALS = 9
-"""Figures are rounded, so that the last bits of a sum, which differ among processors, do not
-count."""
 
 
 class Benchmark:
@@ -270,28 +264,6 @@ def benchmark(
     return Benchmark(agent, track, split, deals, **settings).run(save, resume, show)
 
 
-def exploited(
-    participant: Participant,
-    name: str,
-    tree: Tree,
-    seed: int,
-    report: Progress,
-) -> dict[str, Any]:
-    """What an exact best response wins from an agent, or why that cannot be told."""
-    with participant.answering(tree.rules, seed) as player:
-        try:
-            with blamed(f"{name} raised", "correct it, and play again"):
-                found = exploit(player, tree, name, progress=report)
-        except HeartsError as error:
-            return {"exploitability": None, "why": str(error)}
-    return {
-        "exploitability": rounded(found.exploitability),
-        "best_responses": [rounded(value) for value in found.best_responses],
-        "infosets": list(found.infosets),
-        "one_draw": found.frozen,
-    }
-
-
 def verify(
     record: dict[str, Any],
     agent: AgentLike | None = None,
@@ -324,13 +296,11 @@ def verify(
         raise HeartsError("verify: the agent of the result was made by a program; give the agent")
     known = {name: result[name] for name in ("track", "split", "deals", "budget", "decisions")}
     bench = Benchmark(source, **known, protocol=version, **settings)
-    found = bench.contest.participants[0].to_json()
-    for name in ("kind", "options", "digest"):
-        if found[name] != result["agent"][name]:
-            raise HeartsError(
-                f"verify: this is another agent: its {name} is {found[name]!r}, in the result it "
-                f"is {result['agent'][name]!r}; give the agent that made it"
-            )
+    if changed := bench.contest.participants[0].differing(result["agent"]):
+        raise HeartsError(
+            f"verify: this is another agent: its {changed}, in the result; give the agent that "
+            "made it"
+        )
     again = bench.run(show=show)
     played = again["result"]
     if agent is not None:  # it may lie elsewhere
@@ -353,8 +323,3 @@ def verdict(result: dict[str, Any]) -> str:
     best, worst = 1 + len(lost), 1 + len(lost) + len(open_)
     place = f"{best}" if best == worst else f"{best} to {worst}"
     return f"{'; '.join(parts)}: place {place} of {len(figures) + 1}"
-
-
-def rounded(value: float) -> float:
-    """A figure as results have it."""
-    return round(float(value), _DECIMALS) + 0.0  # never -0.0

@@ -16,14 +16,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from hearts_agents.user_code import blamed
 from hearts_env import HeartsError
+from hearts_env.solve.best_response import exploit
+from hearts_env.solve.tree import Tree
 from hearts_env.support.errors import quoted
 from hearts_env.support.files import read_limited
+from hearts_env.support.progress import Progress
+from hearts_train.measure.participants import Participant
 
 FORMAT = "HeartsBench result"
 VERSION = 1
 _MOST_BYTES = 2**26
 _MAX_LISTED = 10
+_DECIMALS = 9
+"""Figures are rounded, so that the last bits of a sum, which differ among processors, do not
+count."""
 _NEEDED = {
     "protocol": str,
     "field_version": int,
@@ -35,6 +43,33 @@ _NEEDED = {
     "agent": dict,
     "opponents": list,
 }
+
+
+def rounded(value: float) -> float:
+    """A figure as results have it."""
+    return round(float(value), _DECIMALS) + 0.0  # never -0.0
+
+
+def exploited(
+    participant: Participant,
+    name: str,
+    tree: Tree,
+    seed: int,
+    report: Progress,
+) -> dict[str, Any]:
+    """What an exact best response wins from an agent, or why that cannot be told."""
+    with participant.answering(tree.rules, seed) as player:
+        try:
+            with blamed(f"{name} raised", "correct it, and play again"):
+                found = exploit(player, tree, name, progress=report)
+        except HeartsError as error:
+            return {"exploitability": None, "why": str(error)}
+    return {
+        "exploitability": rounded(found.exploitability),
+        "best_responses": [rounded(value) for value in found.best_responses],
+        "infosets": list(found.infosets),
+        "one_draw": found.frozen,
+    }
 
 
 def sealed(result: dict[str, Any], run: dict[str, Any]) -> dict[str, Any]:

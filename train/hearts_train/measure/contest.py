@@ -26,7 +26,7 @@ from hearts_env.seeds import secret_seed
 from hearts_env.support.arguments import check_choice, check_number, check_positive, check_seed
 from hearts_env.support.interrupts import held_interrupt
 from hearts_env.support.progress import Progress, Show
-from hearts_train.measure.duel import Block, Duel
+from hearts_train.measure.duel import Block, Duel, block_size
 from hearts_train.measure.executor import check_executor, spread
 from hearts_train.measure.match_duel import MatchBlock, MatchDuel, MatchResults
 from hearts_train.measure.participants import AgentLike, Participant, check_same, rules_for
@@ -53,8 +53,8 @@ RESULTS = Kind(
     "a file of results",
     "give one that --save has written",
 )
-_BLOCKS = {"deal": (16, 2048), "match": (32, 32)}
-"""Of each unit how many are played at once: in the first block, and in the largest."""
+_BLOCKS = {"deal": (2048, 16), "match": (32, 32)}
+"""Of each unit how many are played at once: in the largest block, and in the first."""
 
 
 class Task(NamedTuple):
@@ -151,19 +151,13 @@ class Contest:
 
     # -- what is played ---------------------------------------------------------------------------
     def tasks(self, deals: int) -> list[Task]:
-        """`deals` deals of every pairing in blocks, pairing by pairing.
-
-        The blocks are small at first: there are results early if play is stopped, and a slow agent
-        shows progress.
-        """
+        """`deals` deals of every pairing in blocks (``block_size``), pairing by pairing."""
         blocks: list[tuple[int, int]] = []
         first = 0
-        size, largest = _BLOCKS[self.unit]
         while first < deals:
-            size = min(size, deals - first)
+            size = min(block_size(first, *_BLOCKS[self.unit]), deals - first)
             blocks.append((first, size))
             first += size
-            size = min(2 * size, largest)
         return [Task(pairing, *block) for pairing in self.pairings for block in blocks]
 
     def run(self, tasks: Sequence[Task], report: Report | None = None) -> Generator[AnyBlock]:

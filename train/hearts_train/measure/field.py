@@ -13,7 +13,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from hearts_train.measure.benchmark import rounded
+from hearts_train.measure.benchmark_file import rounded
 from hearts_train.measure.tournament import Tournament
 
 FILE = Path(str(files("hearts_train.measure") / "field.json"))

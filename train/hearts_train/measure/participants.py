@@ -203,6 +203,14 @@ class Participant:
         }
         return record | {"files": list(self.files)} if self.files else record
 
+    def differing(self, record: dict[str, Any]) -> str:
+        """In what it is another agent than that of a record (``to_json``); "" if in nothing."""
+        here = self.to_json()
+        for name in ("kind", "options", "digest"):
+            if here[name] != record[name]:
+                return f"{name} is {here[name]!r}, and was {record[name]!r}"
+        return ""
+
     def close(self) -> None:
         """End the processes that say what the agent is; its players stay, and it can be copied."""
         if self._probe is not None:

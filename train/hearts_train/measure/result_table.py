@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hearts_train.measure.intervals import Interval
+from hearts_train.measure.pictures import short_names
 
 OF_BOTH = "{}: own, other's"
 """The heading of a column with two figures: the agent's and its opponent's."""
@@ -38,6 +39,33 @@ class ResultTable:
                 "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
             )
         return "\n".join([*parts, "</tbody></table>", ""])
+
+
+Margins = Mapping[tuple[str, str], tuple[float, Interval]]
+"""The margin of one agent over another, by their names, and its interval."""
+
+
+def both_ways(margins: Margins) -> dict[tuple[str, str], tuple[float, Interval]]:
+    """Margins with those of the other over the one."""
+    back = {
+        (other, one): (0.0 - margin, (-high, -low))
+        for (one, other), (margin, (low, high)) in margins.items()
+    }
+    return back | dict(margins)
+
+
+def cross_table(names: Sequence[str], margins: Margins) -> ResultTable:
+    """The margin of each row's agent over each column's; a dash where they have not played."""
+    short = short_names(names)
+    rows = [
+        [short[one]]
+        + [
+            "" if one == other else format_margin(*margins.get((one, other), (None, None)))
+            for other in names
+        ]
+        for one in names
+    ]
+    return ResultTable("", ["margin of", *(f"over {short[name]}" for name in names)], rows)
 
 
 def format_margin(margin: float | None, ci95: Interval | None) -> str:

@@ -4,14 +4,21 @@ The rating of an agent is its mean margin against the others, in points a deal. 
 the same deals, so its interval is taken over deals, not over pairings, and is right although the
 pairings share the cards. With more than two players "i against j" is one i among copies of j, and
 the reverse is played too; the margin between them is then half the difference of the two.
+
+The results may live in a folder that grows (``hearts_train.measure.folder``), block by block. A
+block follows from the folder's seed, the rules, the pairing and its first deal alone: it is the
+same whenever, wherever and beside whatever else it is played, so that a tournament that was killed
+continues where it was, and every line can be played again.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
+import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,15 +26,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hearts_agents.spec import AgentSpec
 from hearts_env import HeartsError, Rules, __version__
+from hearts_env.seeds import secret_seed
+from hearts_env.solve.beliefs import has_exact_worlds
+from hearts_env.solve.tree import Tree
+from hearts_env.support import clock
+from hearts_env.support.arguments import check_positive, check_seed
 from hearts_env.support.errors import needs
 from hearts_env.support.progress import Progress, Show, silent
-from hearts_train.measure.contest import MIN_DEALS, Contest, Pairing, check_deals, num_deals
-from hearts_train.measure.duel import Block
+from hearts_train.measure import folder
+from hearts_train.measure.benchmark_file import exploited
+from hearts_train.measure.contest import MIN_DEALS, Contest, Pairing, Task, check_deals, num_deals
+from hearts_train.measure.duel import Block, deals_digest
+from hearts_train.measure.executor import check_executor
+from hearts_train.measure.folder import Folder, GameFile, Sums, block_at, boundary
 from hearts_train.measure.intervals import mean_and_interval
 from hearts_train.measure.participants import AgentLike, named
 from hearts_train.measure.pictures import literal, save_figure, short_names, wrapped
-from hearts_train.measure.result_table import ResultTable, format_margin, format_ms
+from hearts_train.measure.result_table import ResultTable, cross_table, format_margin, format_ms
+from hearts_train.measure.standings import half_width
 from hearts_train.measure.summary import Evaluation, platform_versions
 
 _MOST_OPEN = 4
@@ -118,17 +136,13 @@ def tournament_tables(result: Tournament) -> tuple[ResultTable, ResultTable]:
         for standing in result.standings
     ]
     columns = ["agent", "margin", "deals won", "ms", *(["faults"] if has_faults else [])]
-    ranking = ResultTable(title, columns, rows)
-    order = [result.agents.index(standing.agent) for standing in result.standings]
-    cross = [
-        [
-            short[result.agents[i]],
-            *("" if i == j else format_margin(*result.margin(i, j)) for j in order),
-        ]
-        for i in order
-    ]
-    columns = ["margin of", *(f"over {short[result.agents[j]]}" for j in order)]
-    return ranking, ResultTable("", columns, cross)
+    places = {name: place for place, name in enumerate(result.agents)}
+    order = [standing.agent for standing in result.standings]
+    margins = {
+        (one, other): result.margin(places[one], places[other])
+        for one, other in itertools.permutations(order, 2)
+    }
+    return ResultTable(title, columns, rows), cross_table(order, margins)
 
 
 def plot(result: Tournament, path: str | Path) -> None:
@@ -291,3 +305,311 @@ def _rank(names: tuple[str, ...], results: dict[Pairing, Evaluation]) -> tuple[S
         Standing(ratings.index(rating) + 1, name, rating, ci95, won, ms, faults)
         for rating, ci95, name, won, ms, faults in rows
     )
+
+
+# ---- in a folder ---------------------------------------------------------------------------------
+ENOUGH = 1000
+"""An interval is believed from this many deals on, where it decides whether to continue."""
+MOST_DEALS = 1_000_000
+"""With a goal for the intervals, this many deals at most, if nothing else is said."""
+_SURE = 0.8
+"""Of the deals that an interval seems to need this share is asked for at once: the rest is decided
+block by block, so that no block is played in vain."""
+_ALIKE = 4.0
+"""Pairings whose deals take up to this many times as long as the fastest one's play beside it; the
+slower ones play when those are done."""
+_MOST_EXACT = 12
+"""With at most this many cards the exploitability is computed."""
+FolderBlock = tuple[folder.Pairing, int]
+"""A pairing, by name, and the number of the first deal."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Until when the games of a folder play.
+
+    Attributes:
+        deals: Duplicate deals of each pairing, to the end of the block; with `until` at most. None:
+            1,000, or with `until` a million.
+        until: Half the width that each pairing's interval may have; None: it does not matter.
+        minutes: Each game stops after this many, wherever it stands.
+        agents: Only pairings among these play; None: all.
+    """
+
+    deals: int | None = None
+    until: float | None = None
+    minutes: float | None = None
+    agents: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("until", "minutes"):
+            if (value := getattr(self, name)) is not None:
+                check_positive(name, value)
+        if self.deals is not None:
+            check_deals(self.deals)
+
+    def wanted(self, game: GameFile, pairing: folder.Pairing) -> tuple[int, int]:
+        """The deals that a pairing is to have played for now, and those it seems to need in all.
+
+        Nothing but the deals it has played decides this, so that a tournament that was stopped
+        continues as if it had not been.
+        """
+        played = num_deals(game.blocks_of(pairing))
+        most = boundary(self.deals or (ENOUGH if self.until is None else MOST_DEALS))
+        if self.until is None:
+            return most, most
+        if played < ENOUGH:
+            return (first := min(boundary(ENOUGH), most)), first
+        half = half_width(game, pairing)
+        if half <= self.until:
+            return played, played
+        needed = min(most, math.ceil(played * (half / self.until) ** 2))
+        return min(most, boundary(max(played + 1, int(_SURE * needed)))), max(needed, played + 1)
+
+
+class FolderGame:
+    """A game of a folder with its agents made again, who play it block by block."""
+
+    def __init__(
+        self, there: Folder, game: GameFile, goal: Goal | None = None, **settings: Any
+    ) -> None:
+        """Make the agents; nothing is played yet.
+
+        Args:
+            there: the folder.
+            game: its game.
+            goal: until when it plays; None: 1,000 deals of each pairing.
+            **settings: `isolate`, `workers` and `backend`, as for ``Contest``.
+
+        Raises:
+            HeartsError: if an agent is missing or has changed, the goal names one that has not
+                entered, or this package deals other cards.
+        """
+        check_executor(settings.get("workers"), settings.get("backend", "local"))
+        if deals_digest(game.rules, there.seed, folder.DIGESTED) != game.deals:
+            raise HeartsError(
+                f"league: this version deals different cards in {game.name} than the league in "
+                f"{str(there.path)!r} has played; use the version that began it"
+            )
+        self.game = game
+        self.goal = goal or Goal()
+        self.names = list(game.agents)
+        for name in self.goal.agents or ():
+            if name not in self.names:
+                raise HeartsError(
+                    f"agents: {name!r} has not entered {game.name}; its agents are "
+                    f"{', '.join(self.names)}",
+                    value=name,
+                )
+        chosen = [n for n in self.names if self.goal.agents is None or n in self.goal.agents]
+        self.pairings = list(itertools.combinations(chosen, 2))
+        specs = []
+        for name, agent in game.agents.items():
+            if agent["spec"] is None:
+                raise HeartsError(
+                    f"agent: {name!r} was made by a program; the league needs names", value=name
+                )
+            specs.append(AgentSpec.from_json(agent["spec"]))
+            specs[-1].check_allowed(f"league: {str(there.path)!r}")
+        try:
+            self.contest = Contest(specs, game.rules, there.seed, **settings)
+        except HeartsError as error:
+            raise HeartsError(
+                f"{error} (an agent of {game.name} in {str(there.path)!r}: run the league in the "
+                "folder in which it was added)"
+            ) from None
+        for participant, agent in zip(self.contest.participants, game.agents.values(), strict=True):
+            folder.check_unchanged(agent, participant)
+
+    def play(
+        self, blocks: Sequence[FolderBlock], report: Callable[[folder.Pairing, float], None]
+    ) -> Generator[Sums]:
+        """Play blocks, and give the sums of each in turn.
+
+        Args:
+            blocks: what is played.
+            report: called with a pairing that plays here, and how many deals of its block are done.
+        """
+        rules = self.contest.rules
+        ways = 1 if rules.players == 2 else 2  # one among copies of the other, and the reverse
+        tasks: list[Task] = []
+        for pairing, first in blocks:
+            i, j = map(self.names.index, pairing)
+            tasks += [Task(way, first, block_at(first)) for way in ((i, j), (j, i))[:ways]]
+
+        def advance(task: Task, done: float) -> None:
+            i, j = task.pairing
+            report(
+                (self.names[min(i, j)], self.names[max(i, j)]), (task.deals * (i > j) + done) / ways
+            )
+
+        with contextlib.closing(self.contest.run(tasks, advance)) as stream:
+            for pairing, _ in blocks:
+                yield Sums.over(pairing, rules, [next(stream) for _ in range(ways)])
+
+    def run(self, report: Progress) -> None:
+        """Play until the goal is reached or time is up.
+
+        Raises:
+            OSError: if a block cannot be written; the earlier ones are there.
+        """
+        minutes = math.inf if self.goal.minutes is None else self.goal.minutes
+        deadline = clock.now() + 60 * minutes
+        while blocks := self.next_blocks():
+            playing = self.play(blocks, lambda *deals: report(*self.progress(*deals)))
+            with contextlib.closing(playing) as stream:
+                for sums in stream:
+                    self.game.append(sums.to_json())
+                    report(*self.progress())
+                    if clock.now() > deadline:
+                        return
+
+    def next_blocks(self) -> list[FolderBlock]:
+        """What is played next: first a block of each pairing, then those of the fast pairings."""
+        open_ = {}
+        for pairing in self.pairings:
+            if missing := list(self._missing(pairing, self.goal.wanted(self.game, pairing)[0])):
+                open_[pairing] = missing
+        known = {pairing: self.cost(pairing) for pairing in open_}
+        if fresh := [pairing for pairing, cost in known.items() if cost is None]:
+            return [open_[pairing][0] for pairing in fresh]
+        costs = {pairing: cost for pairing, cost in known.items() if cost is not None}
+        fast = _ALIKE * min(costs.values(), default=0.0)
+        ready = [pairing for pairing, cost in costs.items() if cost <= fast]
+        blocks = [block for pairing in ready for block in open_[pairing]]
+        return sorted(blocks, key=lambda block: block[1])
+
+    def _missing(self, pairing: folder.Pairing, end: int) -> Iterator[FolderBlock]:
+        first = 0
+        while first < end:
+            if (*pairing, first) not in self.game.blocks:
+                yield pairing, first
+            first += block_at(first)
+
+    def cost(self, pairing: folder.Pairing) -> float | None:
+        """Seconds that a deal of a pairing takes, None if it has not played."""
+        blocks = self.game.blocks_of(pairing)
+        took = max(sum(block.took for block in blocks), 1e-9)
+        return took / num_deals(blocks) if blocks else None
+
+    def progress(self, at: folder.Pairing | None = None, deals: float = 0.0) -> tuple[float, float]:
+        """Seconds of work that are done, and those of all that seems to be needed.
+
+        Of a block of the pairing `at`, which is being played, this many deals are done.
+        """
+        done = all_ = 0.0
+        known = [cost for pairing in self.pairings if (cost := self.cost(pairing)) is not None]
+        usual = max(known, default=1.0)
+        for pairing in self.pairings:
+            cost = self.cost(pairing) or usual
+            played = num_deals(self.game.blocks_of(pairing))
+            done += (played + deals * (pairing == at)) * cost
+            all_ += max(played, self.goal.wanted(self.game, pairing)[1]) * cost
+        return done, all_
+
+    def find_exact(self, show: Show) -> None:
+        """Compute the exploitability of each agent of a small game, where it is not known yet."""
+        game, rules = self.game, self.game.rules
+        missing = [one for one in self.contest.participants if one.name not in game.exact]
+        is_small = has_exact_worlds(rules) and len(rules.deck) <= _MOST_EXACT
+        if not is_small or not missing:
+            return
+        tree = Tree(rules)
+        for participant in missing:
+            with show(f"{game.name}: exploitability of {participant.name}") as report:
+                seed = secret_seed(self.contest.seed, "exploitability", participant.name)
+                found = exploited(participant, participant.name, tree, seed, report)
+            game.append({"line": "exact", "agent": participant.name, "found": found})
+
+
+def play_folder(
+    path: Path,
+    goal: Goal | None = None,
+    rules: Rules | None = None,
+    *,
+    show: Show = silent,
+    **settings: Any,
+) -> list[str]:
+    """Play what the games of a folder lack until a goal is reached.
+
+    Args:
+        path: the folder.
+        goal: until when each game plays; None: 1,000 deals of each pairing.
+        rules: those of the game; None: all games.
+        show: shows the progress of each game.
+        **settings: `isolate`, `workers` and `backend`, as for ``evaluate``.
+
+    Returns:
+        The games that have not reached the goal, because their minutes were over.
+
+    Raises:
+        HeartsError: if it is not such a folder, another process plays in it, or an agent is missing
+            or has changed.
+        OSError: if a file cannot be read or written; what was played is there.
+    """
+    folder.read_folder(path)  # before a lock is made in what may be another's
+    late = []
+    with folder.locked(path):
+        there = folder.read_folder(path, exact_version=True)
+        games = there.chosen(rules)
+        for place, game in enumerate(games, 1):
+            playing = FolderGame(there, game, goal, **settings)
+            if playing.next_blocks():
+                of_all = "" if len(games) == 1 else f" ({place} of {len(games)})"
+                with show(game.name + of_all) as report:
+                    playing.run(report)
+            playing.find_exact(show)
+            late += [game.name] * bool(playing.next_blocks())
+    return late
+
+
+def verify_folder(
+    path: Path,
+    rules: Rules | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+    *,
+    show: Show = silent,
+    **settings: Any,
+) -> tuple[list[Sums], list[dict[str, Any]]]:
+    """Play blocks of a folder again, and compare them with its lines.
+
+    Args:
+        path: the folder.
+        rules: those of the game; None: all games.
+        sample: how many random blocks; None: all.
+        seed: of this sample.
+        show: shows the progress.
+        **settings: as for ``play_folder``.
+
+    Returns:
+        The blocks played again; and for each that differs its `file` and `line`, the `agents`, the
+        `first` deal, and the `fields` that differ.
+
+    Raises:
+        HeartsError: as ``play_folder``.
+    """
+    there = folder.read_folder(path, exact_version=True)
+    games = there.chosen(rules)
+    blocks = [(game, block) for game in games for block in game.blocks.values()]
+    if sample is not None and sample < len(blocks):
+        places = np.random.default_rng(check_seed(seed)).choice(len(blocks), sample, replace=False)
+        blocks = [blocks[place] for place in sorted(places.tolist())]
+    total, done, wrong = num_deals([block for _, block in blocks]), 0, []
+    with show("verify") as report:
+        for game in games:
+            known = [block for own, block in blocks if own is game]
+            if not known:
+                continue
+            wanted = [(block.pairing, block.first) for block in known]
+            again = FolderGame(there, game, **settings).play(wanted, lambda *_: None)
+            with contextlib.closing(again):
+                for block, found in zip(known, again, strict=True):
+                    if fields := block.differing(found):
+                        line = game.lines[*block.pairing, block.first]
+                        about = {"agents": list(block.pairing), "first": block.first}
+                        where = {"file": game.store.path.name, "line": line}
+                        wrong.append(where | about | {"fields": fields})
+                    done += block.deals
+                    report(done, total)
+    return [block for _, block in blocks], wrong
