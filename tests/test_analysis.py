@@ -13,7 +13,6 @@ from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.solve import solve_double_dummy
 from hearts_train.cli.app import app
-from hearts_train.cli.page import DARK, LIGHT
 from hearts_train.measure.analysis import analyse, pick, rows, summary
 from hearts_train.measure.hints import values
 from tests.deals import played
@@ -84,34 +83,6 @@ def test_a_moon_choice_is_told(choice: int) -> None:
     game.play(game.legal_actions()[choice])
     words = ("the points come off its own score", "the other pays")[choice]
     assert f"{told}chose: {words}." in summary(analyse(game))
-
-
-def luminance(color: str) -> float:
-    """As the Web Content Accessibility Guidelines 2.2 define it."""
-    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    lines = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
-    return 0.2126 * lines[0] + 0.7152 * lines[1] + 0.0722 * lines[2]
-
-
-@pytest.mark.parametrize("colors", [LIGHT, DARK])
-@pytest.mark.parametrize("ink", ["ink", "red"])
-@pytest.mark.parametrize("ground", ["paper", "chip", "best", "slip", "blunder"])
-def test_everything_on_the_page_can_be_read(colors: dict[str, str], ink: str, ground: str) -> None:
-    light, dark = sorted((luminance(colors[ink]), luminance(colors[ground])), reverse=True)
-    assert (light + 0.05) / (dark + 0.05) >= 4.5
-
-
-def test_players_go_by_their_names() -> None:
-    found = analyse(played("mini", 1, "easy", "pro"), names=["You", "pro"])
-    text = " ".join(summary(found))
-    assert "a margin of" in text
-    assert "for you." in text
-    assert "You gave away" in text
-    assert "by what you could know" in text
-    assert "pro gave away" in text
-    assert "layer 0" not in text
-    assert {row[1] for row in rows(found)} == {"You", "pro"}
-    assert [p["name"] for p in found.to_json()["players"]] == ["You", "pro"]
 
 
 @pytest.mark.slow

@@ -27,7 +27,6 @@ from hearts_env.support import errors
 from hearts_env.support.interrupts import held_interrupt
 from hearts_train import console
 from hearts_train.cli.app import app
-from hearts_train.cli.cardtext import CardText
 from hearts_train.learn.config_files import shipped_configs
 from hearts_train.screen import progress
 from tests.refusals import mistake
@@ -208,16 +207,6 @@ def test_an_agent_of_one_s_own_is_measured_by_its_file(tmp_path, monkeypatch):
     mistake(run("exploit", "mine.py:Mein"), "agent", "'Mine'")
 
 
-@pytest.mark.slow
-def test_what_cannot_be_measured_is_refused_before_anything_is_dealt(tmp_path):
-    mistake(run("evaluate", "pimc", "--rules", "classic"), "rules", "4")
-    mistake(run("tournament", "easy", "equilibrium"), "rules")
-    mistake(run("play", "--opponent", "pimc", "--rules", "classic"), "opponent")
-    mistake(run("exploit", "equilibrium", "--rules", "micro hand_size=2"), "rules")
-    mistake(run("evaluate", "easy", "--time-limit", 3), "time_limit", "isolate")
-    mistake(run("evaluate", "easy", "--save", tmp_path / "no" / "results"), "--save", "folder")
-
-
 def test_tournament():
     args = ("tournament", "easy", "standard", "standard_trump", "--deals", 200)
     result = run(*args)
@@ -360,17 +349,6 @@ def test_a_mistake_is_one_line_with_the_mend(args, words, tmp_path, monkeypatch)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow
-def test_files_that_are_no_checkpoints(tmp_path):
-    write_player(tmp_path / "whole.safetensors")
-    whole = (tmp_path / "whole.safetensors").read_bytes()
-    bad = tmp_path / "bad.safetensors"
-    for content in (b"", b"junk", whole[:100], whole[:-10], whole.replace(b"flat", b"flot")):
-        bad.write_bytes(content)
-        mistake(run("evaluate", bad, "--deals", 2), "", "bad.safetensors")
-        assert bad.read_bytes() == content
-
-
 @pytest.mark.parametrize(
     ("args", "file"),
     [
@@ -471,16 +449,6 @@ def test_train_evaluates_and_leaves_a_run(tmp_path):
     mistake(run("train", "smoke", "--run", out), "run", "--resume")
 
 
-def test_rules_and_agents_fit_the_terminal(monkeypatch):
-    monkeypatch.setattr(CardText, "of", lambda: CardText(color=False, symbols=True, wraps=True))
-    monkeypatch.setenv("COLUMNS", "70")
-    for words in (("rules",), ("rules", "two_player"), ("agents",)):
-        lines = run(*words).stdout.splitlines()
-        values = [line for line in lines if line.startswith(("  [", "  {"))]  # never cut
-        assert max(len(line) for line in lines if line not in values) <= 80
-        assert len(lines) > 20
-
-
 def test_help_is_grouped_and_every_command_has_an_example():
     shown = run("--help").stdout
     places = [shown.index(f"\n{group}:") for group in ("Play", "Train", "Measure", "Solve")]
@@ -495,24 +463,6 @@ def test_help_is_grouped_and_every_command_has_an_example():
         assert re.search(rf"\b{name}\b(?!_)", recipes), name
     assert run().stdout == shown
     assert run("--version").stdout.startswith("hearts-env ")
-
-
-def test_tables_name_runs_by_their_folder(tmp_path):
-    for name in ("first", "second"):
-        folder = tmp_path / "a-very-long-path" / name
-        folder.mkdir(parents=True)
-        write_player(folder / CHECKPOINT_NAME)
-    paths = [tmp_path / "a-very-long-path" / name for name in ("first", "second")]
-    shown = run("tournament", *paths, "easy", "--deals", 4).stdout
-    assert "over first" in shown
-    best = paths[0] / "checkpoints" / "best.safetensors"
-    best.parent.mkdir()
-    write_player(best)
-    assert "first best" in run("tournament", best, "easy", "--deals", 4).stdout
-    assert "a-very-long-path" not in shown
-    assert max(map(len, shown.splitlines())) < 100
-    shown = run("evaluate", paths[0], "--opponents", paths[1], "--deals", 4).stdout
-    assert "a-very-long-path" not in shown
 
 
 LONG = "a" * 250

@@ -11,7 +11,7 @@ from hearts_agents.search import MAX_HANDS
 from hearts_env import Game, HeartsError, hearts_v0, kernel
 from hearts_env.solve import solve_double_dummy, solve_worlds
 from hearts_train.data.episodes import Episodes
-from hearts_train.data.options import DatasetOptions, library
+from hearts_train.data.options import DatasetOptions
 from hearts_train.data.playing import BLOCK, Seating, Worth
 from tests.refusals import refused
 from tests.test_arguments import ODD
@@ -244,8 +244,3 @@ def test_players_that_cannot_play_are_named_before_anything_is_played():
         Seating(options(["pimc"], "classic"))
     with refused(HeartsError, "agent", value="nobody"):
         Seating(options(["nobody"]))
-
-
-def test_a_missing_library_is_named_with_what_installs_it():
-    with refused(HeartsError, "dataset", "no_such"):
-        library("no_such.part")

@@ -213,33 +213,3 @@ def test_the_figures_command_knows_every_file_that_a_page_uses(capsys):
         for names in used.findall(page.read_text(encoding="utf-8")):
             assert known >= set(names.split())
     assert figures.main(["no-such"]) == 2
-
-
-def test_a_figure_is_what_its_command_prints_and_continues_where_it_was_stopped(
-    tmp_path, monkeypatch
-):
-    monkeypatch.setattr(figures, "RESULTS", tmp_path / "results")
-    monkeypatch.setattr(figures, "WORK", tmp_path / "work")
-    monkeypatch.setitem(
-        figures.EVALUATIONS, "standard-easy", "standard --opponents easy --deals 40"
-    )
-    asked = []
-
-    def call(command, folder):
-        asked.append(command)
-        if len(asked) == 1:
-            (folder / "standard-easy.jsonl").touch()
-            raise KeyboardInterrupt
-        return [{"margin": 1.0, "command": command}]
-
-    monkeypatch.setattr(figures, "call", call)
-    assert figures.main(["standard-easy"]) == 130
-    assert figures.main(["standard-easy"]) == 0
-    assert figures.main(["standard-easy"]) == 0  # measured already
-    assert [("--save" in line, "--resume" in line) for line in asked] == [
-        (True, False),
-        (False, True),
-    ]
-    record = json.loads((tmp_path / "results" / "standard-easy.json").read_text())
-    command = "hearts evaluate standard --opponents easy --deals 40 --json"
-    assert record == {"margin": 1.0, "command": command}

@@ -16,7 +16,6 @@ from hearts_train.cli.app import app
 from hearts_train.measure.contest import Contest, Task
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.executor import spread
-from hearts_train.measure.tournament import tournament
 from tests.executor_work import Work, raise_unsendable
 from tests.refusals import mistake, refused
 from tests.waiting import is_running, timeless, wait_until
@@ -137,14 +136,6 @@ def test_workers_continue_a_file_that_one_process_began(tmp_path):
     file.write_bytes(b"".join(lines[:2]))
     assert play(resume=file, workers=2) == alone
     assert len(file.read_bytes().splitlines()) == len(lines)
-
-
-@pytest.mark.slow
-def test_a_tournament_is_the_same_with_two_workers():
-    def played(**executor):
-        return timeless(tournament(["easy", "standard", "pro"], "micro", 40, **executor).to_json())
-
-    assert played(workers=2) == played()
 
 
 def sent(contest):

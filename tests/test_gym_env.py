@@ -70,51 +70,28 @@ def test_stable_baselines3s_checker_has_nothing_to_say(rules, players):
     checker.check_env(HeartsEnv(rules, players, opponent="easy"))
 
 
-@pytest.mark.parametrize("episode", ["deal", "match"])
 @pytest.mark.parametrize("reward", REWARDS)
 @few(
     ("rules", "players"),
     [("two_player", 2), ("no_pass", 4), ("hoyle", 3)],
     [("two_player", 2), ("no_pass", 4)],
 )
-def test_every_reward_adds_up_to_what_the_scores_say(rules, players, reward, episode):
-    env = HeartsEnv(rules, players, opponent="easy", reward=reward, episode=episode)
+def test_every_reward_adds_up_to_what_the_scores_say(rules, players, reward):
+    env = HeartsEnv(rules, players, opponent="easy", reward=reward)
     for seed in range(4):
         env.reset(seed=seed)
         rewards, info = play_out(env, chooser(seed))
-        seat, n = env.seat, env.rules.players
-        if episode == "deal":
-            games = [Game.from_text(info["deal"])]
-            assert info["scores"].tolist() == games[0].scores()
-            totals = info["scores"].tolist()
-        else:
-            games = replay(env.rules, seed, env)
-            totals = info["totals"].tolist()
-        margins = [game.margins()[seat] / env.rules.max_margin for game in games]
-        points = [-game.scores()[seat] for game in games]
-        best = (max if env.rules.settlement != "points" and episode == "match" else min)(totals)
-        winners = totals.count(best)
-        win = 0.0 if winners == n else 1 / winners if totals[seat] == best else -1 / (n - winners)
-        expected = {"margin": sum(margins), "trick": sum(margins), "points": sum(points)}
-        assert sum(rewards) == pytest.approx(expected.get(reward, win))
+        seat, n, game = env.seat, env.rules.players, Game.from_text(info["deal"])
+        scores = info["scores"].tolist()
+        assert scores == game.scores()
+        winners = scores.count(min(scores))
+        is_best = scores[seat] == min(scores)
+        win = 0.0 if winners == n else 1 / winners if is_best else -1 / (n - winners)
+        margin = game.margins()[seat] / env.rules.max_margin
+        expected = {"margin": margin, "trick": margin, "points": -scores[seat], "win": win}
+        assert sum(rewards) == pytest.approx(expected[reward])
         if reward == "trick" and rules == "two_player":
-            assert np.count_nonzero(rewards) > len(games)
-
-
-def replay(rules, seed, env):
-    """The finished deals of the match that `env` has just played, played once more."""
-    again: Any = HeartsEnv(
-        rules, opponent="easy", episode="match", seat=env.seat, reward=env.table._rewarder.kind
-    )
-    _, info = again.reset(seed=int(seed))
-    choose, games, done = chooser(seed), [], False
-    while not done:
-        number, match = again.table.match.num_deals, again.table.match
-        _, _, done, _, info = again.step(choose(info["action_mask"]))
-        if match.num_deals > number:
-            games.append(match.last_game.clone())
-    assert len(games) == again.table.match.num_deals
-    return games
+            assert np.count_nonzero(rewards) > 1
 
 
 def test_the_last_reward_of_a_loser_arrives_though_another_plays_the_last_card():
@@ -251,20 +228,6 @@ def test_rules_that_leave_nothing_to_decide_are_refused():
     env = HeartsEnv(Rules(players=2, hand_size=1), skip_forced=True)
     with refused(HeartsError, "skip_forced"):
         env.reset(seed=1)
-
-
-def test_a_match_can_be_cut_off():
-    env = HeartsEnv(episode="match", max_deals=2)
-    env.reset(seed=1)
-    done = False
-    info = {"action_mask": env.action_masks()}
-    choose, steps = chooser(1), 0
-    while not done:
-        _, _, terminated, truncated, info = env.step(choose(info["action_mask"]))
-        steps += 1
-        done = terminated or truncated
-    assert (steps, terminated, truncated) == (26, False, True)
-    assert len(info["totals"]) == 2
 
 
 def test_copies_and_pickles_play_on_identically():

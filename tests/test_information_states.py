@@ -22,7 +22,7 @@ from tests.refusals import refused
 from tests.reshuffle import reshuffled
 from tests.slow import drawn
 from tests.strategies import games, rule_sets
-from tests.test_view import HARD_RULES, random_positions, small
+from tests.test_view import random_positions, small
 
 
 def assert_keys_tell_as_much_as_views(views: list[PlayerView]) -> None:
@@ -37,16 +37,6 @@ def assert_keys_tell_as_much_as_views(views: list[PlayerView]) -> None:
 
 
 # ---- keys ----------------------------------------------------------------------------------------
-@pytest.mark.parametrize("name", HARD_RULES)
-def test_keys_are_equal_when_the_views_are(name: str) -> None:
-    views = []
-    for seed in range(8):
-        for game in random_positions(HARD_RULES[name], seed):
-            for player in range(game.rules.players):
-                other = reshuffled(game, player, seed)
-                assert other.view(player).key() == game.view(player).key()
-                views += [game.view(player), other.view((player + 1) % game.rules.players)]
-    assert_keys_tell_as_much_as_views(views)
 
 
 @drawn(5, 30, games(rule_sets(max_players=5, max_hand=5)))
@@ -110,25 +100,6 @@ def hands_of(game: Game) -> tuple[tuple[str, ...], ...]:
     """The world that is true."""
     dead = game.kitty if game.kitty_taker is None else ()
     return (*(game.hand(p) for p in range(game.rules.players)), dead)
-
-
-@pytest.mark.parametrize("name", HARD_RULES)
-def test_a_game_of_every_world_of_a_view(name: str) -> None:
-    made = 0
-    for seed in range(3):
-        for game in random_positions(HARD_RULES[name], seed):
-            for player in range(game.rules.players):
-                view = game.view(player)
-                if view.num_worlds > 40:
-                    continue
-                for world in view.worlds():
-                    other = Game.from_view(view, world, seed)
-                    assert other.view(player) == view
-                    assert other.view(player).key() == view.key()
-                    assert hands_of(other) == world
-                    assert other.player == game.player
-                    made += 1
-    assert made > 100
 
 
 @drawn(10, 60, games(rule_sets(max_players=7, max_hand=9)))

@@ -15,8 +15,6 @@ from hearts_env.solve.deal_results import DealResults, load_results, shipped_res
 from hearts_train.measure.equity import MatchEquity, measure_results, simulated_equity
 from tests.refusals import refused
 from tests.slow import few
-from tests.test_cli import command
-from tests.waiting import HANG
 
 
 def results(text: str, rows: dict[tuple[int, int], int]) -> DealResults:
@@ -211,40 +209,6 @@ def test_ctrl_c_keeps_the_deals_finished() -> None:
     whole = measure_results("standard", "easy", "mini", 48, 2)
     assert found.to_json()["rows"] == whole.to_json()["rows"]
     assert "interrupted" not in whole.about
-
-
-STOPPED = """
-import os, signal
-from hearts_train.measure.duel import Duel
-
-play = Duel.play
-
-def stop_in_the_second_block(self, first, deals, progress=None):
-    if first:
-        os.kill(os.getpid(), signal.SIGTERM)
-    return play(self, first, deals, progress)
-
-Duel.play = stop_in_the_second_block
-"""
-
-
-@pytest.mark.slow
-def test_a_stopped_command_shows_and_saves_what_was_played(tmp_path) -> None:
-    out = tmp_path / "deals.json"
-    words = ("analyse", "--unit", "match", "--agent", "easy", "--rules", "micro", "--deals", 100)
-    words += ("--save", out)
-    process = command(*words, before=STOPPED)
-    shown, errors = process.communicate(timeout=HANG)
-    assert process.returncode == 143, errors
-    assert "chance to win" in shown
-    assert "16 deals" in " ".join(shown.split())
-    assert "Traceback" not in errors
-    assert load_results(out).about["deals"] == 16
-    process = command(*words)
-    _, errors = process.communicate(timeout=HANG)
-    assert process.returncode == 2
-    assert "already exists" in errors
-    assert load_results(out).about["deals"] == 16
 
 
 def test_more_than_two_players_are_simulated() -> None:

@@ -209,16 +209,6 @@ class Last:
         return view.legal_actions()[-1]
 
 
-def test_an_agent_registered_here_plays_in_other_processes_too() -> None:
-    register_agent("last of the test", lambda seed=None: Last())
-    work = Contest(["last of the test", "easy"], "micro", unit="match")
-    there = pickle.loads(pickle.dumps(work))
-    assert not there.participants[0].spec.is_named  # its name is not known there
-    assert isinstance(there.participants[0].agent.player, Last)
-    here, again = (one.play(Task((0, 1), 0, 8)) for one in (work, there))
-    assert np.array_equal(here.ahead, again.ahead)
-
-
 def test_matches_are_the_same_with_workers_isolated_and_resumed(tmp_path) -> None:
     def play(**settings):
         record = evaluate("standard", "easy", "micro", deals=70, unit="match", **settings)

@@ -21,8 +21,6 @@ from tests.refusals import refused
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:pettingzoo")
 
-KNOWN = "int8, float32, float16"
-
 
 def array_of(observation: Any) -> Any:
     return observation["observation"] if isinstance(observation, dict) else observation
@@ -201,16 +199,6 @@ def check_last(env: Any, last: Any, other: Any, mask: str) -> None:
     assert np.array_equal(array, other["terminal_observation"].astype(array.dtype))
     if mask != "info":
         assert not last["action_mask"].any()
-
-
-@pytest.mark.parametrize("illegal_action", ["terminate", "revoke"])
-def test_the_mask_of_an_ended_episode_is_empty(illegal_action: str) -> None:
-    env = HeartsEnv(action_mask="observation", illegal_action=illegal_action)
-    observation: Any = env.reset(seed=1)[0]
-    wrong = int((observation["action_mask"] == 0).argmax())
-    last: Any = env.step(wrong)[0]
-    assert not last["action_mask"].any()
-    assert last["observation"].any()
 
 
 def test_gymnasiums_checker_takes_every_format() -> None:

@@ -99,7 +99,9 @@ def test_odd_actions_are_taken_or_refused(way: str) -> None:
             env.reset()
         else:
             env.reset(seed=1)
-        is_refused(lambda env=env, v=value: env.step(v))
+        before = env.unwrapped.game.clone() if way in SINGLE else None
+        if is_refused(lambda env=env, v=value: env.step(v)) and way in SINGLE:
+            assert env.unwrapped.game == before
         if way not in SINGLE:
             is_refused(lambda env=env, v=value: env.step([v, v]))
             is_refused(lambda env=env, v=value: env.step(np.array([v, v], dtype=object)))

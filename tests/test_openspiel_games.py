@@ -14,15 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.openspiel_games import our_exploitability
-from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules, openspiel
 from hearts_env.cards import ALL_CARDS
 from hearts_env.encoders import encode, make_encoder
 from hearts_env.envs.rewards import Rewarder
 from hearts_env.openspiel.setup import Setup, rules_of, rules_word
 from hearts_env.rules.presets import PRESETS
-from hearts_env.solve.best_response import exploitability, policy_of
 from hearts_env.solve.tree import Tree
 from tests.lockstep import GAMES
 from tests.refusals import refused
@@ -442,30 +439,6 @@ def tree() -> Tree:
 def spiel(name: str) -> Any:
     """A module of OpenSpiel's own Python code."""
     return importlib.import_module(f"open_spiel.python.{name}")
-
-
-def their_exploitability(game: Any, policy: Any) -> float:
-    """In points a deal, as ours."""
-    conv = spiel("algorithms.exploitability").nash_conv(game, policy)
-    return float(conv / 2 * game.setup.rules.max_margin)
-
-
-@pytest.mark.slow
-def test_exploitability_of_any_policy_is_the_same_on_both_sides(small: Any, tree: Tree) -> None:
-    policy = spiel("policy").TabularPolicy(small)
-    rng = np.random.default_rng(3)
-    chances = policy.action_probability_array * rng.exponential(
-        size=policy.action_probability_array.shape
-    )
-    policy.action_probability_array[:] = chances / chances.sum(1, keepdims=True)
-    theirs = their_exploitability(small, policy)
-    assert our_exploitability(tree, small, policy) == pytest.approx(theirs, abs=1e-9)
-    # And an agent of ours, asked by OpenSpiel.
-    pro = make_agent("pro", seed=0)
-    asked = openspiel.spiel_policy(small, pro.action_probs)
-    ours = exploitability(tree, policy_of(pro, tree)[0])
-    assert their_exploitability(small, asked) == pytest.approx(ours, abs=1e-9)
-    assert ours != pytest.approx(theirs, abs=0.01)
 
 
 def test_what_a_policy_says_is_checked(small: Any) -> None:

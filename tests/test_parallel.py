@@ -14,7 +14,7 @@ from pettingzoo.test import parallel_api_test, parallel_seed_test
 from pettingzoo.utils import aec_to_parallel, turn_based_aec_to_parallel
 
 from hearts_agents import HeartsEnv, HeartsVectorEnv
-from hearts_env import Game, HeartsError, IllegalActionError, hearts_v0
+from hearts_env import Game, IllegalActionError, hearts_v0
 from hearts_env.envs.interfaces import ParallelHearts
 from tests.refusals import refused
 
@@ -182,32 +182,6 @@ def test_to_wait_in_turn_is_an_illegal_action() -> None:
 
 
 # ---- bad input -----------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("actions", "message"),
-    [
-        (None, "actions"),
-        ([1, 2], "actions [1 2]"),
-        (3, "actions 3"),
-        ({}, "actions player_"),
-        ({"player_7": 1}, "actions player_7"),
-        ({0: 1}, "actions player_0 player_1"),
-        ({"player_0": 1.5, "player_1": 1.5}, "action 1.5"),
-        ({"player_0": "x", "player_1": "x"}, "action"),
-        ({"player_0": True, "player_1": True}, "action"),
-        ({"player_0": None, "player_1": None}, "action"),
-        ({"player_0": 99, "player_1": 99}, "action 99"),
-    ],
-)
-@pytest.mark.parametrize("noop", [False, True])
-def test_odd_actions_are_refused_in_words(actions: Any, message: str, noop: bool) -> None:
-    env = hearts_v0.parallel_env(noop=noop)
-    with refused(HeartsError, "game"):
-        env.step(actions)
-    env.reset(seed=1)
-    before = env.unwrapped.game.clone()
-    with refused(HeartsError, *message.split()):
-        env.step(actions)
-    assert env.unwrapped.game == before
 
 
 # ---- names ---------------------------------------------------------------------------------------

@@ -5,11 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from bench import calibration
@@ -66,26 +64,6 @@ def test_all_pictures_are_written_in_one_place():
     files = [*(ROOT / "train").rglob("*.py"), *(ROOT / "agents").rglob("*.py")]
     drawing = [f.name for f in files if ".savefig(" in f.read_text(encoding="utf-8")]
     assert drawing == ["pictures.py"]
-
-
-def ink_at_the_edge(path: Path) -> bool:
-    """Whether anything is drawn in the outermost two rows and columns."""
-    image = pytest.importorskip("matplotlib.image").imread(path)[..., :3]
-    edges = [image[:2], image[-2:], image[:, :2], image[:, -2:]]
-    return any(float(edge.min()) < 0.99 for edge in edges)
-
-
-@pytest.mark.slow
-def test_nothing_is_cut_off_however_long_the_names_are(tmp_path):
-    name = "a-run-of-mine-with-a-very-long-name-that-tells-all-of-its-settings-seed-1234567-again"
-    path = tmp_path / "x.png"
-    endgames.draw([solved({name: 0.5, "pro": 0.25}, deal) for deal in (1, 2)], path)
-    assert not ink_at_the_edge(path)
-    results = [
-        calibration.Calibration(name, name, 5, 9, 1.0, (0.9, 1.1), 0.0, (1.0, 2.0), (0.1, 0.0))
-    ]
-    calibration.draw(results, path)
-    assert not ink_at_the_edge(path)
 
 
 def test_a_picture_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):
@@ -221,18 +199,3 @@ def test_one_deal_has_no_interval():
     two = endgames.figure_of([solved({"pro": 0.5}), solved({"pro": 0.7}, 2)])
     assert intervals(two) == 1
     assert "2 deals" in two.axes[0].get_title(loc="left")
-
-
-def test_the_picture_of_calibrate_shows_its_intervals():
-    results = calibration.calibrate("easy", ["standard"], "micro", deals=6)
-    figure = calibration.figure_of(results)
-    assert intervals(figure) == len(results) == 2
-
-
-def test_the_interval_of_a_trick_is_that_of_its_deals():
-    """Two deals, one view each in the first trick; in the second only one of them has any."""
-    sums, counts = np.array([[1.0, 4.0], [3.0, 0.0]]), np.array([[1.0, 2.0], [1.0, 0.0]])
-    found = calibration._result("pro", "pro", sums, counts, 0.0)
-    assert found.by_trick == (2.0, 2.0)
-    # Of 1 and 3 the standard deviation is the root of 2, the standard error 1.
-    assert found.by_trick_half == pytest.approx((1.96, 0.0))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import pickle
 import random
-import re
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
@@ -20,7 +19,6 @@ from hearts_env.envs import drawing
 from hearts_env.views.picture import picture_of
 from tests.lockstep import GAMES, QUICK, SAMPLE
 from tests.refusals import refused
-from tests.reshuffle import reshuffled
 from tests.slow import few
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -96,17 +94,6 @@ def test_all_shows_everything_and_an_onlooker_nothing_closed(game: tuple[str, in
             onlooker = picture_of(g, "current_player")
             assert onlooker.viewer is None
             assert all(isinstance(seat.hand, int) for seat in onlooker.seats)
-
-
-@few("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
-def test_hidden_cards_change_no_picture(game: tuple[str, int]) -> None:
-    rules = Rules.preset(*game)
-    rng = random.Random(3)
-    for g in positions(rules, 3):
-        if rng.random() < 0.2:
-            seat = rng.randrange(rules.players)
-            other = reshuffled(g, seat, rng.randrange(1000))
-            assert picture_of(g, seat) == picture_of(other, seat)
 
 
 def test_last_trick_and_who_took_it() -> None:
@@ -213,44 +200,6 @@ def test_without_a_mode_render_warns() -> None:
     env.reset(seed=1)
     with pytest.warns(UserWarning, match="without specifying any render mode"):
         assert env.render() is None
-
-
-@pytest.mark.parametrize("mode", ["ansi", "svg"])
-@few("game", [("two_player", 2), ("classic", 4), ("kitty", 7)], [("two_player", 2)])
-def test_only_all_shows_closed_cards(mode: str, game: tuple[str, int]) -> None:
-    """Not a name of a card in another hand or in the kitty, at one decision in three."""
-
-    def named(text: str) -> set[str]:
-        if mode == "svg":
-            return cards_in_svg(text)
-        return set(re.findall(r"\b[2-9TJQKA][CDSH]\b", text))
-
-    env: Any = hearts_v0.raw_env(*game, render_mode=mode)
-    env.reset(seed=4)
-    rng = random.Random(4)
-    while not any(env.terminations.values()):
-        g, mover = env.game, env.game.player
-        if len(g.actions) % 3:
-            env.step(rng.choice(g.legal_actions()))
-            continue
-        open_to = {}
-        for seat in range(env.rules.players):
-            closed = {c for p in range(env.rules.players) if p != seat for c in g.hand(p)}
-            if g.kitty_taker is None:
-                closed |= set(g.kitty)
-            open_to[seat] = set(env.rules.deck) - closed | set(g.passed(seat))
-        env.render_for = "current_player"
-        assert named(env.render()) <= open_to[mover]
-        assert set(g.hand(mover)) <= named(env.render())
-        env.render_for = "player_1"
-        assert named(env.render()) <= open_to[1]
-        assert set(g.hand(1)) <= named(env.render())
-        env.render_for = "all"
-        every = {c for p in range(env.rules.players) for c in g.hand(p)} | set(g.kitty)
-        assert every <= named(env.render())
-        env.step(rng.choice(g.legal_actions()))
-    env.render_for = "current_player"
-    assert named(env.render()) == set(env.rules.deck)  # at the end all have seen all
 
 
 def test_how_it_is_drawn_may_be_changed() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hearts_env import Game
 from hearts_env.game.notation import Record
 from hearts_train.cli.cardtext import CardText
-from hearts_train.cli.replay import pages_of, show, write_pictures
+from hearts_train.cli.replay import pages_of, show
 from tests.deals import make_game, play
 from tests.refusals import mistake
 from tests.test_cli import run
@@ -196,19 +196,6 @@ def test_replay_says_who_is_who():
     assert " 2. pro leads: AD QH   taken by you, +1" in text
     assert "scores: You 1, pro 14" in text
     assert "player" not in text
-
-
-def test_pictures_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
-    real = tmp_path / "pictures"
-
-    def full(descriptor: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(OSError, match="No space left") as caught:
-        write_pictures([micro_record()], real)
-    assert "game001-000.svg" in str(caught.value.filename)
-    assert list(real.iterdir()) == []
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")

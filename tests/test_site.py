@@ -10,9 +10,7 @@ import ast
 import importlib
 import importlib.util
 import json
-import os
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -45,34 +43,6 @@ def test_a_tutorial_makes_a_notebook_whose_code_can_be_read(page: Path) -> None:
     for cell in code:
         ast.parse("".join(cell["source"]))
     assert "generated" not in json.dumps(site.notebook_of(text))
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(
-    not all(importlib.util.find_spec(name) for name in ("nbclient", "ipykernel")),
-    reason="needs nbclient and ipykernel",
-)
-def test_jupyter_shows_games_views_and_analyses(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import nbclient
-    import nbformat
-
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))  # this checkout, for the kernel
-    code = (
-        "from hearts_env import Game\nfrom hearts_train.measure.analysis import analyse\n"
-        'game = Game.deal("mini", seed=1)'
-    )
-    text = f"```python\n{code}\n```\n"
-    for shown in ("game", "game.view(0)", "analyse(game)"):
-        text += f"```python\n{shown}\n```\n"
-    notebook = nbformat.reads(json.dumps(site.notebook_of(text)), as_version=4)
-    nbformat.validate(notebook)
-    where = {"metadata": {"path": str(tmp_path)}}
-    nbclient.NotebookClient(notebook, timeout=300, resources=where).execute()
-    kinds = [set(cell.outputs[0].data) for cell in notebook.cells[1:]]
-    plain = "text/plain"
-    assert kinds == [{"image/svg+xml", plain}, {"image/svg+xml", plain}, {"text/html", plain}]
 
 
 # ---- the reference -------------------------------------------------------------------------------

@@ -21,7 +21,6 @@ from hearts_env import Game, HeartsError, Rules
 from hearts_train.cli.app import app
 from hearts_train.measure import comparison, sequential
 from hearts_train.measure.aggregates import (
-    GroupComparison,
     aggregate,
     compare_runs,
     difference,
@@ -448,21 +447,6 @@ def test_a_conclusion_says_who_is_better_by_how_much_and_how_sure(
     assert sure in told
     record = result.to_json()
     assert (record["better"], record["conclusion"]) == (better, told)
-
-
-@pytest.mark.parametrize(
-    ("interval", "better"), [((0.1, 0.5), "runs"), ((-0.5, -0.1), "others"), ((-0.1, 0.3), None)]
-)
-def test_the_better_group_is_that_of_the_interval(interval, better):
-    a, b = np.zeros((2, 1)), np.zeros((3, 1))
-    level = (0.0, (0.0, 0.0))
-    found = GroupComparison(
-        ("a1", "a2"), ("b1", "b2", "b3"), ("pro",), "micro", 1000, a, b, level, level,
-        (sum(interval) / 2, interval), level, 0,
-    )  # fmt: skip
-    assert found.better == found.to_json()["better"] == better
-    for figure in (abs(sum(interval)) / 2, 1000):
-        assert f"{figure:,.2f}" in found.conclusion or f"{figure:,}" in found.conclusion
 
 
 def test_the_command_tells_the_answer_and_prints_json(tmp_path):

@@ -650,21 +650,6 @@ def test_a_hint_names_the_card_that_heads_its_own_list(rules, deals):
     assert seen > 6 * deals
 
 
-@pytest.mark.slow
-def test_where_all_worlds_are_taken_a_hint_is_what_the_player_does():
-    for name in ("pimc", "pro", "pimc_belief"):
-        agent, game = make_agent(name, seed=1), Game.deal("two_player", 4)
-        while not game.is_over:
-            view = game.view(game.player)
-            found = hint(agent, view)
-            assert found.action == agent.act(view)
-            if found.worths:
-                assert not found.is_sample
-                means = dict(zip(view.legal_actions(), agent.margins(view), strict=True))
-                assert {w.action: w.margin for w in found.worths} == pytest.approx(means)
-            game.play(found.action)
-
-
 def test_the_best_player_for_the_rules_gives_the_hints():
     assert best_hinter(Rules.make("two_player")).name == "pimc"
     assert best_hinter(Rules.make("classic")).name == "pro"

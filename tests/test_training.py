@@ -11,15 +11,12 @@ import pytest
 from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_env import HeartsError
 from hearts_train.learn import runs, training
-from hearts_train.learn.config import ConfigError
 from hearts_train.learn.config_files import load_config
 from hearts_train.learn.training import Trainer, train
 from tests.refusals import refused
 from tests.test_fair_play import assert_no_number_leads_to_the_deals
 from tests.training_runs import on_update, recipe
 from tests.training_runs import quick as quick
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 def smoke(*overrides: str):
@@ -58,24 +55,6 @@ def test_run_folder(run):
     assert run.learning_seconds <= run.seconds
     assert [row["round"] for row in rows(run.run_dir, "evaluation")] == [0, 1, 2]
     assert any("tfevents" in path.name for path in (run.run_dir / runs.TENSORBOARD_NAME).iterdir())
-
-
-def test_model_card_tells_what_the_player_is(run):
-    _, meta = read_checkpoint(run.checkpoint)
-    text = run.card.read_text()
-    for words in (
-        "`micro`",
-        "`flat`",
-        " - ".join(str(size) for size in meta.layers),
-        f"{meta.num_weights:,} weights",
-        "**Seed:** 0",
-        "until 100% of the budget: easy (weight 1)",
-        f"{run.decisions:,} decisions",
-        "hearts train",
-        f"| easy | {run.evaluations[0]['margin']:+.2f} |",
-    ):
-        assert words in text, words
-    assert "self" not in text
 
 
 def test_a_first_evaluation_takes_nothing_from_a_budget_of_minutes(
@@ -143,13 +122,6 @@ def test_mistakes_leave_nothing_behind(tmp_path, override, error):
     with refused(HeartsError, *error.split()):
         train(smoke(override), tmp_path / "run", progress=False)
     assert not list(tmp_path.iterdir())
-
-
-def test_a_folder_with_a_run_is_not_overwritten(run):
-    before = {path: path.stat().st_mtime_ns for path in run.run_dir.iterdir()}
-    with refused(ConfigError, "run", "--resume"):
-        train(smoke(), run.run_dir, progress=False)
-    assert before == {path: path.stat().st_mtime_ns for path in run.run_dir.iterdir()}
 
 
 @pytest.mark.slow

@@ -127,18 +127,6 @@ def test_events_tell_a_deal_card_by_card(rules, tmp_path):
     assert record.names()[0] == "Anna"
 
 
-def test_what_was_received_is_told_to_the_receiver_alone(tmp_path):
-    game = played("classic", 1)
-    table = table_of(game, tmp_path, 2)
-    follow(table, game.actions[:12])
-    (entry,) = [entry for entry in table.log if entry.kind == "received"]
-    for seat in range(4):
-        assert json.loads(messages.entry_message(entry, "x", seat))["cards"] == list(
-            game.received(seat)
-        )
-    assert "cards" not in json.loads(messages.entry_message(entry, "x", None))
-
-
 def test_the_cards_are_told_only_when_all_are_played(tmp_path):
     game = played("two_player", 2)
     table = table_of(game, tmp_path, 0)
