@@ -7,16 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.solve import solve_double_dummy
-from hearts_train.cli.app import app
 from hearts_train.measure.analysis import analyse, pick, rows, summary
 from hearts_train.measure.hints import values
 from tests.deals import played
 from tests.refusals import refused
+from tests.test_cli import run
 
 
 def test_losses_add_up_to_what_was_lost() -> None:
@@ -116,10 +115,6 @@ def test_games_of_more_players_are_estimated(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.stderr
     assert json.loads(result.stdout)[0]["cards"] == found.to_json()["cards"]
     assert page.read_bytes().startswith(b"<!doctype html>")
-
-
-def run(*arguments: object):
-    return CliRunner().invoke(app, [str(a) for a in arguments])
 
 
 @pytest.mark.slow

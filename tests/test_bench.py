@@ -14,13 +14,11 @@ from typer.testing import CliRunner
 from bench import complexity
 from bench.__main__ import app
 from bench.calibration import calibrate
-from bench.complexity import Complexity, Measurement, complexities, estimated, histories
+from bench.complexity import Complexity, Measurement, complexities, estimated
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.seeds import derived_seed
 from tests.refusals import mistake, refused
-from tests.test_cli import command
-from tests.waiting import HANG
 
 
 # ---- speed ---------------------------------------------------------------------------------------
@@ -107,39 +105,6 @@ def test_estimates_agree_with_counted_trees(name, lines, infosets, piece, monkey
         assert estimate.log10 == pytest.approx(math.log10(counted), abs=2.5 * half)
 
 
-def test_histories_of_an_exchange_are_all_deals_and_passes_with_that_view() -> None:
-    # Three players with two cards each, one passed: all histories can be listed.
-    rules = Rules(
-        players=3,
-        removed=tuple(c for c in Rules().deck if c not in ("2C", "3C", "4C", "QS", "2H", "3H")),
-        hand_size=2,
-        pass_count=1,
-        pass_rotation=("left",),
-    )
-    seen: dict[tuple, int] = {}
-    examples = {}
-    deck = set(rules.deck)
-    for first in _hands(rules.deck, 2):
-        for second in _hands(sorted(deck - set(first), key=rules.index.get), 2):
-            third = tuple(deck - set(first) - set(second))
-            stack = [Game(rules, hands=[first, second, third], deal_number=0, dealer=0)]
-            while stack:
-                game = stack.pop()
-                if game.is_over:
-                    continue
-                view = game.view(game.player)
-                key = (view.player, view.hand, view.passed, view.received, tuple(view.history))
-                seen[key] = seen.get(key, 0) + 1
-                examples[key] = view
-                if len(game.actions) < 5:
-                    for action in game.legal_actions():
-                        after = game.clone()
-                        after.play(action)
-                        stack.append(after)
-    assert len(seen) > 500
-    assert all(histories(view) == seen[key] for key, view in examples.items())
-
-
 @pytest.mark.slow
 def test_complexity_of_several_games(tmp_path) -> None:
     out = tmp_path / "sizes.json"
@@ -208,65 +173,3 @@ def test_calibration_is_shown_and_drawn(tmp_path: Path) -> None:
 
 
 # ---- stopped -------------------------------------------------------------------------------------
-STOP_COMPLEXITY = """
-import os, signal
-from bench import complexity
-
-random_lines, drawn = complexity.random_lines, []
-
-def stopping(*args):
-    drawn.append(args)
-    if len(drawn) > 4:
-        os.kill(os.getpid(), signal.SIGTERM)
-    return random_lines(*args)
-
-complexity.random_lines = stopping
-"""
-
-STOP_CALIBRATION = """
-import os, signal
-from bench import calibration
-
-dealt = []
-
-class Game(calibration.Game):
-    @classmethod
-    def deal(cls, rules, seed):
-        dealt.append(seed)
-        if len(dealt) == 6:
-            os.kill(os.getpid(), signal.SIGINT)
-        return super().deal(rules, seed)
-
-calibration.Game = Game
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("before", "words", "status", "expected", "shown"),
-    [
-        (
-            STOP_COMPLEXITY,
-            "complexity two_player --lines 4000 --pro-deals 1",
-            143,
-            [{"drawn": 800, "interrupted": True}],
-            "two_player (stopped: 800 lines)",
-        ),
-        (
-            STOP_CALIBRATION,
-            "calibrate easy --model easy --rules micro --deals 100",
-            130,
-            [{"deals": 5, "interrupted": True}] * 2,
-            "5 deals (stopped early)",
-        ),
-    ],
-    ids=["complexity", "calibrate"],
-)
-def test_a_stopped_command_shows_what_was_finished(before, words, status, expected, shown) -> None:
-    main = "from bench.__main__ import app; app()"
-    process = command(*words.split(), "--json", main=main, before=before)
-    output, errors = process.communicate(timeout=HANG)
-    assert process.returncode == status, errors
-    for row, least in zip(json.loads(output), expected, strict=True):
-        assert least.items() <= row.items()
-    assert shown in " ".join(errors.split())

@@ -72,15 +72,7 @@ def test_an_action_is_a_number_or_the_name_of_a_card(action: Any) -> None:
         ("QX", ["'QX'", "(2..9"]),
         ("", ["''", "(2..9"]),
         ("0", ["'0'", "(2..9"]),
-        (True, ["True", "bool", "number"]),
-        (np.True_, ["True", "bool", "number"]),
-        (0.0, ["0.0", "float", "number"]),
-        (np.float32(0), ["float32", "number"]),
-        (None, ["None", "NoneType", "number"]),
-        ([0], ["[0]", "list", "number"]),
-        (np.array([0, 1]), ["ndarray", "number"]),
-        (np.array([0.0]), ["float", "number"]),
-        (b"QC", ["bytes", "number"]),
+        (0.0, ["0.0", "float", "number"]),  # other types: test_arguments.py
     ],
     ids=repr,
 )

@@ -7,7 +7,6 @@ import pickle
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from hearts_agents import make_agent, register_agent
 from hearts_agents.match_player import points_in_play
@@ -17,11 +16,11 @@ from hearts_env.seeds import derived_seed
 from hearts_env.solve import solve_double_dummy
 from hearts_env.solve.deal_results import DealResults, shipped_results
 from hearts_env.solve.match_equity import MatchEquity
-from hearts_train.cli.app import app
 from hearts_train.measure.contest import Contest, Task
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.match_duel import MatchBlock
 from tests.refusals import mistake, refused
+from tests.test_cli import run
 
 RULES = Rules.preset("mini")
 
@@ -260,9 +259,6 @@ def test_matches_may_begin_with_totals() -> None:
 
 
 # ---- commands ------------------------------------------------------------------------------------
-def run(*words: str):
-    """A command line, run."""
-    return CliRunner().invoke(app, list(words))
 
 
 def test_the_command_plays_matches() -> None:

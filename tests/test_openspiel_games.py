@@ -450,36 +450,6 @@ def test_what_a_policy_says_is_checked(small: Any) -> None:
         asked.action_probabilities(small.new_initial_state())
 
 
-def test_information_set_search_plays_a_legal_game() -> None:
-    game = openspiel.load("two_player")
-    rng = np.random.RandomState(1)  # what their players take
-
-    class Rollout:
-        def evaluate(self, state: Any) -> Any:
-            state = state.clone()
-            while not state.is_terminal():
-                state.apply_action(int(rng.choice(state.legal_actions())))
-            return state.returns()
-
-        def prior(self, state: Any) -> Any:
-            return [(action, 1 / len(state.legal_actions())) for action in state.legal_actions()]
-
-    ismcts = spiel("algorithms.ismcts")
-    bots = [
-        ismcts.ISMCTSBot(game, Rollout(), 2.0, 8, random_state=rng),
-        ismcts.ISMCTSBot(game, Rollout(), 2.0, 8, max_world_samples=3, random_state=rng),
-    ]
-    state, searched = deal_of(game, 2), 0
-    while not state.is_terminal():
-        bot = bots[state.current_player()]
-        action = int(bot.step(state))
-        assert action in state.legal_actions()
-        searched += len(state.legal_actions()) > 1 and len(bot._nodes) > 1
-        state.apply_action(action)
-    assert searched > 10
-    assert sum(state.returns()) == pytest.approx(0)
-
-
 @pytest.mark.parametrize("name", ["hearts_env", "hearts_env(rules=no_pass,reward=trick)"])
 def test_their_environment_runs(name: str) -> None:
     environment = spiel("rl_environment").Environment(pyspiel.load_game(name))

@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from bench import calibration
-from hearts_env import Game, HeartsError
-from hearts_train.cli import solving
-from hearts_train.learn import report
-from hearts_train.learn.log import History
-from hearts_train.measure import analysis, endgames, evaluation, summary
+from hearts_env import HeartsError
+from hearts_train.measure import endgames
 from hearts_train.measure.pictures import PALETTE, check_picture, save_figure, short_names, styles
 from tests.refusals import mistake, refused
 from tests.slow import few
@@ -132,56 +125,6 @@ def test_no_two_players_of_a_figure_look_alike():
 )
 def test_runs_are_named_not_their_paths(names, short):
     assert [short_names(names)[name] for name in names] == short
-
-
-def shown_texts(figure) -> list[str]:
-    """The texts of a figure, as matplotlib sets them; none may be set as a formula."""
-    from matplotlib.text import Text
-
-    figure.draw_without_rendering()
-    found = []
-    for text in figure.findobj(Text):
-        shown, is_formula = text._preprocess_math(text.get_text())
-        assert not is_formula, text
-        found.append(shown.replace("\u200b", ""))
-    return found
-
-
-@pytest.mark.slow
-def test_names_are_shown_letter_by_letter(tmp_path, monkeypatch):
-    """Dollar signs make no formula, and an underscore in front keeps nobody out of a legend."""
-    figures: list[Any] = []
-    name = "_a$x^2$b"
-    for module in (analysis, calibration, endgames, summary, report, solving):
-        monkeypatch.setattr(
-            module, "save_figure", lambda figure, *_, **named: figures.append(figure)
-        )
-    path = tmp_path / "x.svg"
-    result = evaluation.evaluate("easy", "standard", "micro", 2)
-    row = {
-        "kind": "evaluation",
-        "opponent": name,
-        "decisions": 1,
-        "seconds": 1.0,
-        "margin": 0.0,
-        "ci95": (-1.0, 1.0),
-    }
-    measured = calibration.Calibration(
-        name, name, 5, 9, 1.0, (0.9, 1.1), 0.0, (1.0, 2.0), (0.1, 0.0)
-    )
-    game = Game.deal("micro", 1)
-    while not game.is_over:
-        game.play(game.legal_actions()[-1])
-    summary.plot([replace(result, agent=name, opponent=name)], path)
-    report.draw_curve(path, History([row]), name)
-    calibration.draw([measured], path)
-    endgames.draw([solved({name: 0.5})], path)
-    analysis.draw(analysis.analyse(game, names=[name, "you"]), path)
-    solving.draw_bars([SimpleNamespace(agent=name, rules=name, exploitability=1.0)], path)
-    assert len(figures) == 6
-    for figure in figures:
-        texts = shown_texts(figure)
-        assert any(name in text for text in texts), texts
 
 
 # ---- intervals -----------------------------------------------------------------------------------

@@ -172,36 +172,6 @@ def test_a_refused_change_leaves_the_rules_as_they_were() -> None:
 # ---- what is accepted ----------------------------------------------------------------------------
 
 
-def test_the_defaults_are_the_rule_books() -> None:
-    hearts_and_queen = {**{card: 1 for card in ALL_CARDS if card[1] == "H"}, "QS": 13}
-    assert Rules().to_dict() == {
-        "players": 4,
-        "removed": [],
-        "hand_size": 13,
-        "trump": None,
-        "first_lead": "lowest_club",
-        "break_on": "heart",
-        "unbroken_lead": "only_hearts",
-        "points_on_first_trick": True,
-        "queen_any_time": False,
-        "queen_breaks_hearts": False,
-        "card_points": hearts_and_queen,
-        "moon": "others_plus",
-        "moon_points": 26,
-        "no_trick_points": 0,
-        "kitty_to": "nobody",
-        "pass_count": 0,
-        "pass_rotation": ["hold"],
-        "end_score": 100,
-        "end_when": "reached",
-        "tie": "lowest_shared",
-        "max_deals": None,
-        "settlement": "points",
-        "stake": 100,
-        "target": None,
-    }
-
-
 def test_every_field_is_documented_with_its_values_and_default() -> None:
     assert tuple(FIELD_DOCS) == FIELDS
     told = pydoc.render_doc(Rules, renderer=pydoc.plaintext)
@@ -363,6 +333,14 @@ def test_the_largest_margin_of_each_preset(name: str, players: int) -> None:
     assert Rules.preset(name, players).max_margin == MAX_MARGINS[name]
 
 
+JACK: dict[str, Any] = {
+    "card_points": {"JD": -10, "QS": 13},
+    "moon": "none",
+    "no_trick_points": -20,
+}
+COURT: dict[str, Any] = {"players": 2, "removed": [c for c in ALL_CARDS if c[0] not in "JQKA"]}
+
+
 @pytest.mark.parametrize(
     ("rules", "margin"),
     [
@@ -378,54 +356,13 @@ def test_the_largest_margin_of_each_preset(name: str, players: int) -> None:
         # All penalty cards dead: the player without a trick is 30 ahead.
         (Rules(players=2, hand_size=1, no_trick_points=-30), 30),
         # One takes all tricks and the queen, the jack is dead, the others get 20 off.
-        (
-            Rules.preset("kitty").replace(
-                card_points={"JD": -10, "QS": 13},
-                moon="none",
-                no_trick_points=-20,
-                kitty_to="nobody",
-            ),
-            33,
-        ),
+        (Rules.preset("kitty").replace(**JACK, kitty_to="nobody"), 33),
         # The same when the first heart awards the kitty, unless all hearts can lie in it.
-        (
-            Rules(
-                players=2,
-                hand_size=4,
-                removed=[card for card in ALL_CARDS if card[0] not in "JQKA"],
-                card_points={"JD": -10, "QS": 13},
-                moon="none",
-                no_trick_points=-20,
-                kitty_to="first_heart",
-            ),
-            33,
-        ),
-        (
-            Rules(
-                players=2,
-                hand_size=7,
-                removed=[card for card in ALL_CARDS if card[0] not in "JQKA"],
-                card_points={"JD": -10, "QS": 13},
-                moon="none",
-                no_trick_points=-20,
-                kitty_to="first_heart",
-            ),
-            23,
-        ),
+        (Rules(hand_size=4, **COURT, **JACK, kitty_to="first_heart"), 33),
+        (Rules(hand_size=7, **COURT, **JACK, kitty_to="first_heart"), 23),
         # Where the first penalty card awards it, the jack is dead only together with the queen: 20
         # for no trick. Else one has both cards and the other no trick, 13 - 10 + 20; or each one.
-        (
-            Rules(
-                players=2,
-                hand_size=7,
-                removed=[card for card in ALL_CARDS if card[0] not in "JQKA"],
-                card_points={"JD": -10, "QS": 13},
-                moon="none",
-                no_trick_points=-20,
-                kitty_to="first_penalty",
-            ),
-            23,
-        ),
+        (Rules(hand_size=7, **COURT, **JACK, kitty_to="first_penalty"), 23),
     ],
 )
 def test_the_largest_margin_counted_by_hand(rules: Rules, margin: float) -> None:

@@ -13,7 +13,6 @@ import zlib
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from hearts_agents import make_agent
 from hearts_env import CheckpointError
@@ -25,8 +24,8 @@ from hearts_env.support.files import held
 from hearts_env.support.interrupts import SIGNALS
 from hearts_env.support.tensors import DIGEST, read_tensors, write_tensors
 from hearts_train.cli import solving
-from hearts_train.cli.app import app
 from tests.refusals import mistake, refused
+from tests.test_cli import run
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
 
@@ -289,8 +288,6 @@ def test_a_save_that_fails_at_the_beginning_or_at_the_end_is_one_line(number, tm
 
 
 # ---- the command ---------------------------------------------------------------------------------
-def run(*args):
-    return CliRunner().invoke(app, [str(arg) for arg in args])
 
 
 def pressing(monkeypatch, name, numbers, after=5):

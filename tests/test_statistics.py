@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from bench.control_variates import (
     adjusted,
@@ -18,7 +17,6 @@ from bench.control_variates import (
 )
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules
-from hearts_train.cli.app import app
 from hearts_train.measure import comparison, sequential
 from hearts_train.measure.aggregates import (
     aggregate,
@@ -41,6 +39,7 @@ from hearts_train.measure.sequential import (
     looks,
 )
 from tests.refusals import mistake, refused
+from tests.test_cli import run
 
 
 class Lowest:
@@ -55,11 +54,6 @@ class Highest:
 
     def act(self, view):
         return view.legal_actions()[-1]
-
-
-def run(*args):
-    """A command line in this process."""
-    return CliRunner().invoke(app, [str(arg) for arg in args])
 
 
 # ---- intervals -----------------------------------------------------------------------------------

@@ -167,32 +167,6 @@ def test_friends_are_shown_an_address_that_they_can_open(host, tmp_path):
     assert (serve_command._WARNING in errors.splitlines()) == is_open
 
 
-@pytest.mark.parametrize(
-    ("host", "outward", "shown"),
-    [
-        ("127.0.0.1", {}, ["127.0.0.1"]),
-        ("::1", {}, ["[::1]"]),
-        ("10.1.2.3", {}, ["10.1.2.3"]),
-        ("0.0.0.0", {socket.AF_INET: "10.1.2.3", socket.AF_INET6: "fd00::5"}, ["10.1.2.3"]),
-        ("::", {socket.AF_INET: "10.1.2.3", socket.AF_INET6: "fd00::5"}, ["10.1.2.3", "[fd00::5]"]),
-        ("::", {socket.AF_INET: "10.1.2.3"}, ["10.1.2.3"]),
-        ("0.0.0.0", {}, ["127.0.0.1"]),  # a machine without a network
-    ],
-)
-def test_where_all_addresses_are_listened_on_those_of_the_network_are_shown(
-    host, outward, shown, monkeypatch
-):
-    monkeypatch.setattr(serve_command, "_outward", outward.get)
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port = listener.getsockname()[1]
-        found = serve_command._addresses(listener, host)
-    assert found == [f"http://{name}:{port}/" for name in shown]
-    assert [serve_command._is_loopback(one) for one in found] == [
-        name in ("127.0.0.1", "[::1]") for name in shown
-    ]
-
-
 def test_an_occupied_port_is_one_line_with_the_fix(tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
