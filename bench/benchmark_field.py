@@ -4,19 +4,22 @@
 
 Every two players of a field meet on the track's own deals; on `classic` and `party-5`, where a deal
 of `pro` takes seconds, on the first of them. What is in the package's file
-(``hearts_train.measure.field``) is not played again: of a player who has joined a field, its own
-pairings only. Stop it at any time; it continues where it was.
+(``hearts_train.measure.protocol.FIELD``) is not played again: of a player who has joined a field,
+its own pairings only. Stop it at any time; it continues where it was.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import Any
 
 from hearts_env.support.files import write_json
 from hearts_train import console
-from hearts_train.measure.field import FILE, missing, pairings_of, read_field
-from hearts_train.measure.protocol import SPLITS, TRACKS, Track
-from hearts_train.measure.tournament import tournament
+from hearts_train.measure.benchmark_file import rounded
+from hearts_train.measure.protocol import FIELD, SPLITS, TRACKS, Track, read_field
+from hearts_train.measure.tournament import Tournament, tournament
 
 _MOST = {"classic": 100, "party-5": 100}
 
@@ -34,8 +37,32 @@ def play(track: Track, split: str) -> bool:
         if played.interrupted:
             return True
         table["pairings"] += pairings_of(played)
-        write_json(FILE, tables)
+        write_json(FIELD, tables)
     return False
+
+
+def missing(table: dict[str, Any], players: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Which two of these players a table does not have."""
+    played = {(pairing["agent"], pairing["opponent"]) for pairing in table["pairings"]}
+    return (pair for pair in combinations(players, 2) if pair not in played)
+
+
+def pairings_of(played: Tournament) -> list[dict[str, Any]]:
+    """Every player against every other; they were entered by name and version."""
+    found = []
+    for i, agent in enumerate(played.agents):
+        for j, opponent in enumerate(played.agents):
+            if i != j:
+                margin, ci95 = played.margin(i, j)
+                found.append(
+                    {
+                        "agent": agent,
+                        "opponent": opponent,
+                        "margin": rounded(margin),
+                        "ci95": [rounded(bound) for bound in ci95],
+                    }
+                )
+    return found
 
 
 def main(names: list[str]) -> int:

@@ -18,7 +18,14 @@ from hearts_env.seeds import derived_seed, secret_seed
 from hearts_env.solve.beliefs import belief, check_two_players, hidden_hands
 from hearts_env.support.progress import Progress
 from hearts_train.measure.intervals import Z95
-from hearts_train.measure.pictures import literal, save_figure, short_names, styles, wrapped
+from hearts_train.measure.pictures import (
+    literal,
+    new_figure,
+    save_figure,
+    short_names,
+    styles,
+    wrapped,
+)
 from hearts_train.measure.result_table import format_interval
 
 if TYPE_CHECKING:
@@ -221,9 +228,7 @@ def draw(results: Sequence[Calibration], path: Path) -> None:
 
 def figure_of(results: Sequence[Calibration]) -> Figure:
     """The same as a figure."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 4), layout="constrained")
+    figure = new_figure(7, 4)
     axes = figure.subplots()
     short = short_names([result.model for result in results])
     style = styles(list(short.values()))

@@ -24,9 +24,16 @@ from hearts_env import Rules
 from hearts_env.solve.best_response import policy_of
 from hearts_env.solve.tree import Tree
 from hearts_env.support.arrays import Floats
-from hearts_train.measure.aggregates import aggregate, difference, interquartile_mean, mean
 from hearts_train.measure.evaluation import evaluate
-from hearts_train.measure.intervals import Z95, bootstrap_interval, mean_and_interval
+from hearts_train.measure.intervals import (
+    Z95,
+    aggregate,
+    bootstrap_interval,
+    difference,
+    interquartile_mean,
+    mean,
+    mean_and_interval,
+)
 from hearts_train.measure.sequential import Question, SequentialTest, looks
 
 SIZES = (50, 200)

@@ -27,7 +27,7 @@ from hearts_env import kernel as k
 from hearts_env.encoders import make_encoder
 from hearts_env.support.jit import jit
 from hearts_env.support.progress import Progress
-from hearts_train.measure.pictures import BLUE, GREY, save_figure
+from hearts_train.measure.pictures import BLUE, GREY, new_figure, save_figure
 
 GROUPS = {
     "aec": "PettingZoo's AEC interface: last() and step()",
@@ -132,12 +132,10 @@ def to_json(results: Sequence[Result]) -> list[dict[str, Any]]:
 
 def draw(results: Sequence[Result], path: Path) -> None:
     """A bar chart of every group with rates, ours and the peers' in two colours, as a plot."""
-    from matplotlib.figure import Figure
-
     groups = [(title, [r for r in results if r.group == g and r.value]) for g, title in _RATES]
     charts = [(title, members) for title, members in groups if members]
     heights = [len(members) + 1.2 for _, members in charts]
-    figure = Figure(figsize=(8, 0.36 * sum(heights)), layout="constrained")
+    figure = new_figure(8, 0.36 * sum(heights))
     grid = figure.subplots(len(charts), squeeze=False, height_ratios=heights)[:, 0]
     for axes, (title, members) in zip(grid, charts, strict=True):
         members = sorted(members, key=lambda r: r.value or 0.0)

@@ -35,9 +35,8 @@ from hearts_env.solve.deal_results import shipped_results
 from hearts_train.cli import league as league_tables
 from hearts_train.measure.equity import MatchEquity
 from hearts_train.measure.exploit import TRAINED
-from hearts_train.measure.field import read_field
 from hearts_train.measure.folder import is_league, read_folder
-from hearts_train.measure.protocol import SPLITS, TRACKS
+from hearts_train.measure.protocol import SPLITS, TRACKS, read_field
 from hearts_train.measure.result_table import (
     format_interval,  # noqa: F401  templates in the pages use it
     format_margin,

@@ -11,8 +11,7 @@ import pytest
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.solve import solve_double_dummy
-from hearts_train.measure.analysis import analyse, pick, rows, summary
-from hearts_train.measure.hints import values
+from hearts_train.measure.analysis import analyse, pick, rows, summary, values
 from tests.deals import played
 from tests.refusals import refused
 from tests.test_cli import run

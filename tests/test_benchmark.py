@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from bench.benchmark_field import missing
 from hearts_agents import make_agent, registry
 from hearts_agents.models.checkpoint import Checkpoint, save_checkpoint
 from hearts_agents.spec import AgentSpec
@@ -28,9 +29,8 @@ from hearts_train.measure.benchmark import Benchmark
 from hearts_train.measure.benchmark_file import differences, encoded, read_benchmark, sealed
 from hearts_train.measure.duel import deals_digest
 from hearts_train.measure.evaluation import evaluate
-from hearts_train.measure.field import missing, read_field
 from hearts_train.measure.participants import Participant
-from hearts_train.measure.protocol import SPLITS, TRACKS, VERSIONS
+from hearts_train.measure.protocol import SPLITS, TRACKS, VERSIONS, read_field
 from hearts_train.measure.result_table import format_margin
 from tests.refusals import mistake, refused
 

@@ -21,8 +21,7 @@ from hearts_train.measure import contest
 from hearts_train.measure.duel import Block
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.intervals import mean_and_interval
-from hearts_train.measure.matches import chips_won, string_matches
-from hearts_train.measure.summary import Evaluation, plot
+from hearts_train.measure.summary import Evaluation, chips_won, plot, string_matches
 from hearts_train.measure.tournament import tournament
 from tests.refusals import refused
 from tests.waiting import timeless

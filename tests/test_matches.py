@@ -17,8 +17,8 @@ from hearts_env.solve import solve_double_dummy
 from hearts_env.solve.deal_results import DealResults, shipped_results
 from hearts_env.solve.match_equity import MatchEquity
 from hearts_train.measure.contest import Contest, Task
+from hearts_train.measure.duel import MatchBlock
 from hearts_train.measure.evaluation import evaluate
-from hearts_train.measure.match_duel import MatchBlock
 from tests.refusals import mistake, refused
 from tests.test_cli import run
 

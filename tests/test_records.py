@@ -22,9 +22,8 @@ from hearts_env.support.interrupts import Interrupted, interruptible
 from hearts_env.support.progress import silent
 from hearts_train import store
 from hearts_train.measure.contest import Contest, read_saved
-from hearts_train.measure.duel import Block
+from hearts_train.measure.duel import Block, MatchBlock
 from hearts_train.measure.evaluation import evaluate
-from hearts_train.measure.match_duel import MatchBlock
 from hearts_train.measure.participants import Participant
 from hearts_train.measure.tournament import tournament
 from tests.refusals import mistake, refused

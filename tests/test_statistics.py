@@ -18,18 +18,18 @@ from bench.control_variates import (
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules
 from hearts_train.measure import comparison, sequential
-from hearts_train.measure.aggregates import (
+from hearts_train.measure.comparison import _parts, compare, compare_runs
+from hearts_train.measure.duel import Duel
+from hearts_train.measure.evaluation import evaluate
+from hearts_train.measure.intervals import (
     aggregate,
-    compare_runs,
+    bootstrap_interval,
     difference,
     improvement,
     mean,
+    mean_and_interval,
     performance_profile,
 )
-from hearts_train.measure.comparison import _parts, compare
-from hearts_train.measure.duel import Duel
-from hearts_train.measure.evaluation import evaluate
-from hearts_train.measure.intervals import bootstrap_interval, mean_and_interval
 from hearts_train.measure.sequential import (
     Question,
     SequentialTest,

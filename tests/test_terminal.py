@@ -18,7 +18,7 @@ from hearts_train.cli import terminal as at_terminal
 from hearts_train.cli.announcer import Announcer
 from hearts_train.cli.cardtext import CardText, wrap
 from hearts_train.cli.terminal import Quit, Terminal, open_table, reopened_table
-from hearts_train.measure.hints import best_hinter, hint
+from hearts_train.measure.analysis import best_hinter, hint
 from hearts_train.session.folders import Keeper, data_folder, latest_table
 from hearts_train.session.table import Seat, Table
 from hearts_train.store import sealed, unsealed

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from hearts_env import Game, Match, PlayerView
 from hearts_train.cli.cardtext import CardText
-from hearts_train.measure.hints import Hint, Worth
+from hearts_train.measure.analysis import Hint, Worth
 
 CHOICES = {"moon:off": "have the points taken off", "moon:others": "let the others pay"}
 

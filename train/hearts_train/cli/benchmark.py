@@ -25,10 +25,9 @@ from hearts_train.measure.benchmark import benchmark, verdict, verify
 from hearts_train.measure.benchmark_file import encoded, read_benchmark
 from hearts_train.measure.contest import Saved
 from hearts_train.measure.duel import Example
-from hearts_train.measure.field import read_field
 from hearts_train.measure.participants import AgentLike, Participant
 from hearts_train.measure.pictures import short_names
-from hearts_train.measure.protocol import TRACKS, protocol_number
+from hearts_train.measure.protocol import TRACKS, protocol_number, read_field
 from hearts_train.measure.result_table import (
     OF_BOTH,
     both_ways,

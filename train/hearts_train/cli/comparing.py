@@ -1,4 +1,4 @@
-"""Helpers of ``hearts compare``; the work is in ``comparison`` and ``aggregates``."""
+"""Helpers of ``hearts compare``; the work is in ``comparison``."""
 
 from __future__ import annotations
 
@@ -13,9 +13,15 @@ from hearts_train import console
 from hearts_train.cli.options import refuse_other
 from hearts_train.cli.reports import command_line, say_how_to_continue, show_counted_faults
 from hearts_train.console import Mistake
-from hearts_train.measure.aggregates import MIN_RUNS, OPPONENTS, GroupComparison, compare_runs
-from hearts_train.measure.comparison import Comparison, compare
+from hearts_train.measure.comparison import (
+    OPPONENTS,
+    Comparison,
+    GroupComparison,
+    compare,
+    compare_runs,
+)
 from hearts_train.measure.contest import Saved
+from hearts_train.measure.intervals import MIN_RUNS
 from hearts_train.measure.pictures import short_names
 from hearts_train.measure.sequential import HIGH, LOW, Question
 

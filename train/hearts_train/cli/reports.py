@@ -16,10 +16,14 @@ from hearts_train import console
 from hearts_train.cli.options import refuse_said
 from hearts_train.measure.contest import Saved, read_saved
 from hearts_train.measure.duel import Example
-from hearts_train.measure.match_duel import MatchResults
 from hearts_train.measure.pictures import short_names
 from hearts_train.measure.result_table import format_interval
-from hearts_train.measure.summary import Evaluation, evaluations_table, platform_versions
+from hearts_train.measure.summary import (
+    Evaluation,
+    MatchResults,
+    evaluations_table,
+    platform_versions,
+)
 from hearts_train.measure.tournament import Tournament, tournament_tables
 
 Path = str | os.PathLike[str]

@@ -36,7 +36,14 @@ from hearts_env.support.files import held, lock_beside, remove_leftovers
 from hearts_env.support.interrupts import held_interrupt
 from hearts_train import console, screen
 from hearts_train.console import Mistake
-from hearts_train.measure.pictures import literal, save_figure, short_names, styles, wrapped
+from hearts_train.measure.pictures import (
+    literal,
+    new_figure,
+    save_figure,
+    short_names,
+    styles,
+    wrapped,
+)
 
 SOLVE_COLUMNS = (
     "algorithm",
@@ -319,7 +326,7 @@ def _points(value: float) -> str:
 # ---- pictures ------------------------------------------------------------------------------------
 def draw_curves(results: Sequence[Equilibrium], path: Path) -> None:
     """Plot exploitability against iterations and against seconds."""
-    figure = _figure(9, 4)
+    figure = new_figure(9, 4)
     left, right = figure.subplots(1, 2, sharey=True)
     style = styles([result.algorithm for result in results])
     for result in results:
@@ -354,7 +361,7 @@ def draw_curves(results: Sequence[Equilibrium], path: Path) -> None:
 
 def draw_bars(results: Sequence[Exploitability], path: Path) -> None:
     """Plot exploitability as horizontal bars."""
-    figure = _figure(7, 1.6 + 0.45 * len(results))
+    figure = new_figure(7, 1.6 + 0.45 * len(results))
     axes = figure.subplots()
     places = range(len(results))
     short = short_names([result.agent for result in results])
@@ -379,9 +386,3 @@ def draw_bars(results: Sequence[Exploitability], path: Path) -> None:
     axes.set_xlabel("exploitability, points a deal (exact)")
     axes.set_title(wrapped(", ".join(decks)), fontsize=11)
     save_figure(figure, path)
-
-
-def _figure(width: float, height: float) -> Any:
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")

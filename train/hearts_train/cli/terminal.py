@@ -31,7 +31,7 @@ from hearts_env.support.interrupts import Interrupted, held_interrupt
 from hearts_train.cli import replay
 from hearts_train.cli.announcer import Announcer, describe
 from hearts_train.cli.cardtext import CardText
-from hearts_train.measure.hints import best_hinter, hint
+from hearts_train.measure.analysis import best_hinter, hint
 from hearts_train.measure.participants import Participant, rules_for
 from hearts_train.session.folders import Keeper, latest_table
 from hearts_train.session.table import Line, Refusal, Seat, Table

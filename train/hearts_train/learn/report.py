@@ -16,7 +16,14 @@ from hearts_train.learn.config import AVERAGE
 from hearts_train.learn.config_files import with_present_names
 from hearts_train.learn.log import History, exploitability_of
 from hearts_train.learn.runs import CARD_NAME, RunFolder
-from hearts_train.measure.pictures import literal, save_figure, short_names, styles, wrapped
+from hearts_train.measure.pictures import (
+    literal,
+    new_figure,
+    save_figure,
+    short_names,
+    styles,
+    wrapped,
+)
 from hearts_train.measure.result_table import format_margin
 from hearts_train.screen import format_seconds
 
@@ -315,11 +322,9 @@ def draw(
     Raises:
         HeartsError: if the suffix is another, or there is no such folder.
     """
-    from matplotlib.figure import Figure
-
     columns = min(len(wanted), 3)
     number = -(-len(wanted) // columns)
-    figure = Figure(figsize=(5.2 * columns, 3.6 * number + 0.4), layout="constrained")
+    figure = new_figure(5.2 * columns, 3.6 * number + 0.4)
     panels = figure.subplots(number, columns, squeeze=False).flat
     style = styles(list(groups))
     lines: dict[str, Any] = {}
@@ -351,14 +356,12 @@ def draw_curve(path: Path, run: History, title: str) -> None:
         run: its log; exploitabilities get panels of their own.
         title: of the plot.
     """
-    from matplotlib.figure import Figure
-
     short = short_names(list(run.latest))
     shown = {OVER: {f"{OVER}{name}": f"{OVER}{label}" for name, label in short.items()}}
     if run.of_kind(EXPLOITABILITY):
         shown[EXPLOITABILITY] = EXPLOITED
     style = styles(list(short.values())) | styles(list(EXPLOITED.values()))
-    figure = Figure(figsize=(11, 4.5 * len(shown)), layout="constrained")
+    figure = new_figure(11, 4.5 * len(shown))
     figure.suptitle(wrapped(title, 110))
     panels = figure.subplots(len(shown), 2, sharey="row", squeeze=False)
     for row, (quantity, names) in zip(panels, shown.items(), strict=True):

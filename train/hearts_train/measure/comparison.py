@@ -21,11 +21,17 @@ import numpy as np
 
 from hearts_env import HeartsError, Rules, __version__
 from hearts_env.support.arrays import Floats
-from hearts_env.support.progress import silent
+from hearts_env.support.progress import Show, silent
 from hearts_train.measure.contest import Contest, Pairing, Task, check_deals
 from hearts_train.measure.duel import Block, Example, deals_digest
-from hearts_train.measure.intervals import Interval
-from hearts_train.measure.participants import AgentLike, Participant, named
+from hearts_train.measure.intervals import (
+    MIN_RUNS,
+    Interval,
+    aggregate,
+    difference,
+    improvement,
+)
+from hearts_train.measure.participants import AgentLike, Participant, names_once
 from hearts_train.measure.pictures import short_names
 from hearts_train.measure.sequential import (
     FIRST_LOOK,
@@ -207,12 +213,7 @@ def compare(
             "give more, or omit it"
         )
     question = question or Question()
-    names = [named(opponent) for opponent in opponents]
-    for name in names:
-        if names.count(name) > 1:
-            raise HeartsError(
-                f"opponents: {name!r} is listed twice; name each opponent once", value=name
-            )
+    names = names_once("opponents", opponents)
     contest = Contest(
         [agent, other, *opponents], rules, seed, pairings=_pairings(names), **settings
     )
@@ -380,3 +381,181 @@ def _first_of_each(examples: Sequence[Example]) -> Iterator[Example]:
     """A few examples of the faults of each agent."""
     for name in dict.fromkeys(example.agent for example in examples):
         yield from [example for example in examples if example.agent == name][:_MOST_EXAMPLES]
+
+
+# ---- groups of runs ------------------------------------------------------------------------------
+OPPONENTS = ("easy", "standard", "standard_trump", "pro")
+"""Whom groups of runs play where nothing else is said."""
+_ENOUGH_RUNS = 10
+"""With fewer the intervals are clearly too short (docs/evaluation.md has how often they hold)."""
+
+
+@dataclass(frozen=True)
+class GroupComparison:
+    """Two groups of runs, measured against the same opponents.
+
+    Attributes:
+        runs: The runs of the first group, by name.
+        others: Those of the second.
+        opponents: The opponents.
+        rules: The rules, as ``Rules.from_text`` reads them.
+        deals: Duplicate deals of each run against each opponent; each run has its own deals.
+        scores: ``(runs, opponents)``, mean margins in points a deal.
+        other_scores: The same for the second group.
+        iqm: Interquartile mean of the first group, and its 95 % interval.
+        other_iqm: That of the second.
+        difference: The first less the second, and its interval.
+        improvement: Probability that a run of the first scores more, and its interval.
+        seed: Seed of deals and agents.
+        agents: All of them: name, options, digest.
+        version: Of this package.
+        platform: Versions of Python, NumPy and Numba, and the kind of machine.
+        command: The command line, if there was one.
+    """
+
+    runs: tuple[str, ...]
+    others: tuple[str, ...]
+    opponents: tuple[str, ...]
+    rules: str
+    deals: int
+    scores: Floats
+    other_scores: Floats
+    iqm: tuple[float, Interval]
+    other_iqm: tuple[float, Interval]
+    difference: tuple[float, Interval]
+    improvement: tuple[float, Interval]
+    seed: int
+    agents: tuple[dict[str, Any], ...] = field(default=(), repr=False)
+    version: str = __version__
+    platform: dict[str, str] = field(default_factory=platform_versions, repr=False)
+    command: str | None = None
+
+    @property
+    def better(self) -> str | None:
+        """Which group is better, ``runs`` or ``others``; None where the interval contains 0."""
+        low, high = self.difference[1]
+        return "runs" if low > 0 else "others" if high < 0 else None
+
+    @property
+    def conclusion(self) -> str:
+        """Which group is better, by how much and how sure that is, in a sentence."""
+        groups = {
+            "runs": f"The first group ({len(self.runs)} runs)",
+            "others": f"The second group ({len(self.others)} runs)",
+        }
+        margin, (low, high) = self.difference
+        count = min(len(self.runs), len(self.others))
+        if self.better == "others":
+            margin, low, high = -margin, -high, -low
+        found = "It is not known which group is better"
+        if self.better is not None:
+            found = f"{groups[self.better]} is better"
+        return (
+            f"{found} against {', '.join(self.opponents)}: {margin:+.2f} points a deal (95 % "
+            f"interval over runs {low:+.2f} to {high:+.2f}); each run played {self.deals:,} "
+            "duplicate deals against each opponent"
+            + "; with so few runs the interval is too short"
+            * (count < _ENOUGH_RUNS)
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, of types that JSON knows, with ``better`` and ``conclusion``."""
+        record: dict[str, Any] = {"better": self.better, "conclusion": self.conclusion}
+        for name, value in vars(self).items():
+            if name in ("iqm", "other_iqm", "difference", "improvement"):
+                record[name] = {"value": value[0], "ci95": list(value[1])}
+            elif isinstance(value, np.ndarray):
+                record[name] = value.tolist()
+            else:
+                record[name] = list(value) if isinstance(value, tuple) else value
+        return record
+
+
+def compare_runs(
+    runs: Sequence[AgentLike],
+    others: Sequence[AgentLike],
+    opponents: Sequence[AgentLike] = OPPONENTS,
+    rules: Rules | str | None = None,
+    deals: int = 1000,
+    *,
+    seed: int = 0,
+    save: str | os.PathLike[str] | None = None,
+    resume: str | os.PathLike[str] | None = None,
+    show: Show = silent,
+    **settings: Any,
+) -> GroupComparison:
+    """Let two groups of runs play the same opponents, and compare the groups.
+
+    Run i of either group plays the same deals.
+
+    Args:
+        runs: players, by name, checkpoint or run folder; two or more.
+        others: those of the second group; two or more.
+        opponents: opponents.
+        rules: the rules, or a preset's name; None: as for ``evaluate``.
+        deals: duplicate deals of each run against each opponent.
+        seed: seed of deals and agents.
+        save: a file that finished blocks of deals are written to.
+        resume: such a file, to be continued; all other arguments as before.
+        show: shows the duplicate deals done by all runs; silent by default.
+        **settings: `isolate`, `time_limit`, `workers`, `backend` and `command`, as for
+            ``evaluate``.
+
+    Raises:
+        HeartsError: if there are too few runs or opponents, one is named twice, an agent is unknown
+            or cannot play the rules.
+    """
+    deals = check_deals(deals)
+    for name, group in (("runs", runs), ("others", others), ("opponents", opponents)):
+        least = 1 if name == "opponents" else MIN_RUNS
+        if len(group) < least:
+            raise HeartsError(f"{name}: {len(group)} given; give {least} or more")
+        names_once(name, group)
+    first, players = len(runs), len(runs) + len(others)
+    everybody = [*runs, *others, *opponents]
+    pairings = [(i, j) for i in range(players) for j in range(players, len(everybody))]
+    contest = Contest(everybody, rules, seed, pairings=lambda _: pairings, **settings)
+    for same_kind in (contest.participants[:first], contest.participants[first:players]):
+        for one, same in same_players(same_kind):
+            warnings.warn(
+                f"{one} and {same} are the same player: they are one run, not two, and the "
+                "intervals too narrow; train with other seeds (--set seed=1)",
+                stacklevel=2,
+            )
+    tasks = [
+        Task((i, j), (i if i < first else i - first) * deals + at, min(_LARGEST_BLOCK, deals - at))
+        for i, j in pairings
+        for at in range(0, deals, _LARGEST_BLOCK)
+    ]
+    sums = np.zeros((players, len(opponents)))
+    done, total = 0.0, deals * len(pairings)
+    about = {"groups": [first, len(others)], "deals": deals}
+    with (
+        contest.saved(save, resume, "compare", **about),
+        show("runs") as progress,
+        contextlib.closing(
+            contest.run(tasks, lambda _, part: progress(done + part, total))
+        ) as blocks,
+    ):
+        for task, block in zip(tasks, blocks, strict=True):
+            i, j = task.pairing
+            sums[i, j - players] += block.margins.sum()
+            done += block.deals
+            progress(done, total)
+    scores, other_scores = np.split(sums / deals, [first])
+    return GroupComparison(
+        runs=tuple(contest.names[:first]),
+        others=tuple(contest.names[first:players]),
+        opponents=tuple(contest.names[players:]),
+        rules=contest.rules.name,
+        deals=deals,
+        scores=scores,
+        other_scores=other_scores,
+        iqm=aggregate(scores),
+        other_iqm=aggregate(other_scores),
+        difference=difference(scores, other_scores),
+        improvement=improvement(scores, other_scores),
+        seed=contest.seed,
+        agents=tuple([participant.to_json() for participant in contest.participants]),
+        command=contest.command,
+    )

@@ -5,8 +5,7 @@ play which duplicate deals (``Task``), in any order, and gets a block of results
 follows from the contest's settings and its task alone, wherever it is played. So the results are
 the same on any number of processes, after any number of resumptions, and when they are verified.
 
-The unit is a duplicate deal (``hearts_train.measure.duel``) or a pair of whole matches
-(``hearts_train.measure.match_duel``).
+The unit is a duplicate deal or a pair of whole matches (``hearts_train.measure.duel``).
 """
 
 from __future__ import annotations
@@ -26,11 +25,10 @@ from hearts_env.seeds import secret_seed
 from hearts_env.support.arguments import check_choice, check_number, check_positive, check_seed
 from hearts_env.support.interrupts import held_interrupt
 from hearts_env.support.progress import Progress, Show
-from hearts_train.measure.duel import Block, Duel, block_size
+from hearts_train.measure.duel import Block, Duel, MatchBlock, MatchDuel, block_size
 from hearts_train.measure.executor import check_executor, spread
-from hearts_train.measure.match_duel import MatchBlock, MatchDuel, MatchResults
 from hearts_train.measure.participants import AgentLike, Participant, check_same, rules_for
-from hearts_train.measure.summary import summarize
+from hearts_train.measure.summary import MatchResults, summarize
 from hearts_train.store import Kind, Store, saving
 
 Pairing = tuple[int, int]

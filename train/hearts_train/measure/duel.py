@@ -1,4 +1,4 @@
-"""Two agents on duplicate deals, block by block: what is played, by whom, and the results.
+"""Two agents on duplicate deals or matches, block by block: what is played, by whom, the results.
 
 All deals of a block are played with the agent in seat 0, then all of them with it in seat 1, and
 so on: no batch shows views of two plays of the same deal. Each seat of each seating has a player of
@@ -11,15 +11,18 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from hearts_agents.guard import NO_ACTION, Fault
-from hearts_env import BatchGame, Game, Rules
+from hearts_env import BatchGame, Game, HeartsError, Match, Rules
 from hearts_env import kernel as k
+from hearts_env.batch.views import BatchView
+from hearts_env.game.match import Scoreboard
 from hearts_env.seeds import derived_seed, secret_seed
 from hearts_env.support.arrays import Floats, Ints
 from hearts_train.measure.participants import Participant, Seat, rounds
@@ -178,8 +181,11 @@ def block_size(first: int, largest: int, smallest: int = 16) -> int:
     return size
 
 
-class Duel:
-    """One agent against copies of another on duplicate deals, block by block."""
+class Pair:
+    """One agent against another, block by block: fresh players for every seat of every block."""
+
+    _work = ""
+    """What the players' seeds are drawn for."""
 
     def __init__(
         self,
@@ -194,8 +200,31 @@ class Duel:
         self.rules = rules
         self.seed = seed
         self.time_limit = time_limit
-        self._is_warm = False
         self._seats: dict[tuple[int, int], Seat] = {}
+
+    def close(self) -> None:
+        """End the players' processes; more can be played afterwards."""
+        for seat in self._seats.values():
+            seat.close()
+        self._seats.clear()
+
+    def _seat(self, first: int, seating: int, seat: int) -> Seat:
+        """A fresh player; one in a process of its own keeps the process of earlier blocks."""
+        role = int(seat != seating)
+        seed = secret_seed(self.seed, self._work, ROLES[role], first, seating, seat)
+        if (seating, seat) in self._seats:
+            self._seats[seating, seat].renew(seed)
+        else:
+            made = self.participants[role].seat(self.rules, seed, self.time_limit)
+            self._seats[seating, seat] = made
+        return self._seats[seating, seat]
+
+
+class Duel(Pair):
+    """One agent against copies of another on duplicate deals, block by block."""
+
+    _work = "evaluation"
+    _is_warm = False
 
     def play(
         self, first: int, deals: int, progress: Callable[[float], None] | None = None
@@ -236,12 +265,6 @@ class Duel:
             block.worst.append(deal)
         return block
 
-    def close(self) -> None:
-        """End the players' processes; more can be played afterwards."""
-        for seat in self._seats.values():
-            seat.close()
-        self._seats.clear()
-
     # -- helpers ----------------------------------------------------------------------------------
     def _play_out(
         self, batch: BatchGame, seating: int, block: Block, progress: Callable[[float], None]
@@ -267,18 +290,6 @@ class Duel:
         for player in players:
             player.rest()
         self._is_warm = True
-
-    def _seat(self, first: int, seating: int, seat: int) -> Seat:
-        """A fresh player; one in a process of its own keeps the process of earlier blocks."""
-        role = int(seat != seating)
-        seed = secret_seed(self.seed, "evaluation", ROLES[role], first, seating, seat)
-        if (seating, seat) in self._seats:
-            self._seats[seating, seat].renew(seed)
-        else:
-            self._seats[seating, seat] = self.participants[role].seat(
-                self.rules, seed, self.time_limit
-            )
-        return self._seats[seating, seat]
 
     def _charge(
         self, batch: BatchGame, games: Ints, faults: list[Fault], role: int, block: Block
@@ -320,3 +331,147 @@ def deals_digest(rules: Rules, seed: int, deals: int) -> str:
         cards = np.column_stack([seeds, batch.states[:, fields]])
         digest.update(np.ascontiguousarray(cards, "<i8").tobytes())
     return digest.hexdigest()
+
+
+# ---- matches -------------------------------------------------------------------------------------
+@dataclass
+class MatchBlock:
+    """The results of some pairs of matches: the agent in seat 0 first in each row, ``(deals, 2)``.
+
+    Attributes:
+        first: The number of the first pair.
+        deals: How many pairs, as of a ``Block``.
+        won: 1 where the agent won, 0.5 where the match ended with a shared first place.
+        lengths: How many deals the match had.
+        ahead: The points (or chips) by which the agent was ahead at the end.
+        faults: How many faults agent and opponent committed.
+        took: Seconds of processor time that it took.
+    """
+
+    first: int
+    deals: int
+    won: Floats
+    lengths: Floats
+    ahead: Floats
+    faults: list[int] = field(default_factory=lambda: [0, 0])
+    took: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, of types that JSON knows."""
+        arrays = {name: getattr(self, name).ravel().tolist() for name in MATCH_ARRAYS}
+        return vars(self) | arrays
+
+    @classmethod
+    def of(cls, record: dict[str, Any], _players: int = 2) -> MatchBlock:
+        """The block that ``to_json`` wrote.
+
+        Raises:
+            ValueError, TypeError, KeyError: if `record` is something else.
+        """
+        deals, took = int(record["deals"]), float(record["took"])
+        won, lengths, ahead = (
+            np.array(record[name], np.float64).reshape(deals, 2) for name in MATCH_ARRAYS
+        )
+        if deals < 1 or not np.isfinite([took, won.sum(), lengths.sum(), ahead.sum()]).all():
+            raise ValueError("deals")
+        faults = [int(count) for count in record["faults"]]
+        return cls(int(record["first"]), deals, won, lengths, ahead, faults, took)
+
+
+MATCH_ARRAYS = ("won", "lengths", "ahead")
+
+
+class MatchDuel(Pair):
+    """One agent against another in whole matches, duplicate: the same deals with the seats swapped.
+
+    Match i is the one of the i-th seed, with the agent in seat 0 and then in seat 1: as long as it
+    lasts, the same cards are dealt to the same seats. Both plays together are a *pair of matches*,
+    the unit of the interval. Players know the totals (``view.totals``), the number of the deal and
+    who dealt.
+    """
+
+    _work = "matches"
+
+    def __init__(
+        self,
+        agent: Participant,
+        opponent: Participant,
+        rules: Rules,
+        seed: int,
+        totals: tuple[int, int],
+        time_limit: float | None = None,
+    ) -> None:
+        """Nothing is played yet; each match begins with these totals."""
+        super().__init__(agent, opponent, rules, seed, time_limit)
+        self.totals = totals
+
+    @staticmethod
+    def starting(rules: Rules, totals: Sequence[int] | None) -> tuple[int, int]:
+        """The totals at the start of each match.
+
+        Raises:
+            HeartsError: if the rules are not for two players, or the match is over with them.
+        """
+        if rules.players != 2:
+            raise HeartsError(
+                f"players: {rules.name!r} has {rules.players}; duplicate matches are for two "
+                "players"
+            )
+        board = Scoreboard(rules, totals)
+        return int(board.totals[0]), int(board.totals[1])
+
+    def play(
+        self, first: int, pairs: int, progress: Callable[[float], None] | None = None
+    ) -> MatchBlock:
+        """Play `pairs` pairs of matches from number `first` on.
+
+        `progress` is called with the pairs done of these, as if they ended one after another.
+        """
+        shape = (pairs, 2)
+        block = MatchBlock(first, pairs, np.zeros(shape), np.zeros(shape), np.zeros(shape))
+        for seating in range(2):  # the seat of the agent
+            seeds = [derived_seed(self.seed, first + i) for i in range(pairs)]
+            matches = [Match(self.rules, seed, totals=self.totals) for seed in seeds]
+            players = [self._seat(first, seating, seat) for seat in range(2)]
+
+            def report(over: int, before: int = seating * pairs) -> None:
+                if progress is not None:
+                    progress((before + over) / 2)
+
+            charged = _play_matches(matches, players, report)
+            for role in range(2):
+                block.faults[role] += charged[seating if role == 0 else 1 - seating]
+            for row, match in enumerate(matches):
+                leaders, totals = match.board.leaders, match.totals
+                block.won[row, seating] = Fraction(seating in leaders, len(leaders))
+                block.lengths[row, seating] = match.num_deals
+                lead = float(totals[1 - seating] - totals[seating])
+                block.ahead[row, seating] = -lead if match.in_chips else lead
+        return block
+
+
+def _play_matches(
+    matches: Sequence[Match], players: Sequence[Seat], report: Callable[[int], None]
+) -> list[int]:
+    """Play matches to their ends, side by side; returns the faults of each seat."""
+    faults = [0] * len(players)
+    for player in players:
+        player.ready()
+    live = list(matches)
+    while live:
+        for seat, player in enumerate(players):
+            turn = [match for match in live if match.player == seat]
+            if not turn:
+                continue
+            actions, charged = player.ask(BatchView.of([match.game.view(seat) for match in turn]))
+            faults[seat] += len(charged)
+            for match, action in zip(turn, actions.tolist(), strict=True):
+                if action == NO_ACTION:
+                    match.revoke()
+                else:
+                    match.play(action)
+        live = [match for match in live if not match.is_over]
+        report(len(matches) - len(live))
+    for player in players:
+        player.rest()
+    return faults

@@ -17,7 +17,14 @@ from hearts_env.solve.best_response import exploit
 from hearts_env.solve.endgame import Endgame
 from hearts_env.solve.equilibrium import solve
 from hearts_train.measure.intervals import Z95
-from hearts_train.measure.pictures import literal, save_figure, short_names, styles, wrapped
+from hearts_train.measure.pictures import (
+    literal,
+    new_figure,
+    save_figure,
+    short_names,
+    styles,
+    wrapped,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -154,8 +161,6 @@ def draw(solved: Sequence[Solved], path: Path) -> None:
 
 def figure_of(solved: Sequence[Solved]) -> Figure:
     """The same as a figure; one deal alone has no interval."""
-    from matplotlib.figure import Figure
-
     short = short_names(list(solved[0].agents))
     values = {short[name]: np.array([one.agents[name] for one in solved]) for name in short}
     values["solved"] = np.array([one.exploitability for one in solved])
@@ -163,7 +168,7 @@ def figure_of(solved: Sequence[Solved]) -> Figure:
     halves = None
     if len(solved) > 1:
         halves = [Z95 * float(v.std(ddof=1)) / len(v) ** 0.5 for v in values.values()]
-    figure = Figure(figsize=(7, 1.2 + 0.4 * len(values)), layout="constrained")
+    figure = new_figure(7, 1.2 + 0.4 * len(values))
     axes = figure.subplots()
     colors = [style.color for style in styles(list(values)).values()]
     labels = [literal(name) for name in values]

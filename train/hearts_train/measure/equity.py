@@ -28,7 +28,7 @@ from hearts_train.measure.contest import Contest, check_deals
 from hearts_train.measure.duel import Block
 from hearts_train.measure.intervals import Z95
 from hearts_train.measure.participants import AgentLike
-from hearts_train.measure.pictures import BLUE, save_figure, wrapped
+from hearts_train.measure.pictures import BLUE, new_figure, save_figure, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -247,9 +247,7 @@ def draw(equity: MatchEquity, path: Path, title: str) -> None:
 
 def figure_of(equity: MatchEquity, title: str) -> Figure:
     """The same as a figure."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.2, 5), layout="constrained")
+    figure = new_figure(6.2, 5)
     axes = figure.subplots()
     rules = equity.rules
     axes.set_title(wrapped(title, 64), fontsize=10, loc="left")

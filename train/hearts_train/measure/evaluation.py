@@ -30,9 +30,8 @@ from typing import Any, overload
 from hearts_env import Rules
 from hearts_env.support.progress import Show, silent
 from hearts_train.measure.contest import Contest, check_deals
-from hearts_train.measure.match_duel import MatchResults
 from hearts_train.measure.participants import AgentLike
-from hearts_train.measure.summary import Evaluation
+from hearts_train.measure.summary import Evaluation, MatchResults
 
 File = str | os.PathLike[str]
 
@@ -88,7 +87,7 @@ def evaluate(
         seed: the same seed gives the same deals to whoever plays, and to agents that have
             ``reseed(seed)`` the same random numbers.
         unit: ``deal``, or ``match``: pairs of whole matches of two players, who know the score
-            (``hearts_train.measure.match_duel``); the results are ``MatchResults``.
+            (``hearts_train.measure.duel``); the results are ``MatchResults``.
         save: a file that finished blocks of deals are written to.
         resume: such a file, to be continued; all other arguments as before.
         show: shows the progress against each opponent; silent by default.

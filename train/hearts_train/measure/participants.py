@@ -287,6 +287,19 @@ def named(agent: AgentLike) -> str:
     return agent if isinstance(agent, str) else AgentSpec.parse(agent).label
 
 
+def names_once(argument: str, agents: Sequence[AgentLike]) -> tuple[str, ...]:
+    """What agents are called in results.
+
+    Raises:
+        HeartsError: if one is listed twice; `argument` begins the message.
+    """
+    names = tuple(map(named, agents))
+    for name in names:
+        if names.count(name) > 1:
+            raise HeartsError(f"{argument}: {name!r} is listed twice; name each once", value=name)
+    return names
+
+
 def kind_of_player(agent: Agent) -> str:
     """The name of its class."""
     return type(getattr(agent, "player", agent)).__name__

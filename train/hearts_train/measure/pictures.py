@@ -130,6 +130,19 @@ def wrapped(title: str, width: int = 78) -> str:
     return literal(textwrap.fill(title, width))
 
 
+def new_figure(width: float, height: float) -> Figure:
+    """A figure of so many inches, whose parts do not overlap.
+
+    Raises:
+        HeartsError: if matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise HeartsError(f"plot: drawing {needs('train')}") from None
+    return Figure(figsize=(width, height), layout="constrained")
+
+
 def save_figure(figure: Figure, path: Path, *, dpi: int = 150) -> None:
     """Write a figure as PNG, SVG or PDF, by its suffix; nothing is cut off; whole or not at all.
 

@@ -1,4 +1,4 @@
-"""HeartsBench's versions: which deals are played, and against whom.
+"""HeartsBench's versions: which deals are played, and against whom; and how these do.
 
 A version is an entry of ``VERSIONS``, and nothing else knows one from another. What has been
 published stays as it is: whatever would change in a result of a version is another version.
@@ -7,9 +7,13 @@ published stays as it is: whatever would change in a result of a version is anot
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
 
 from hearts_agents.registry import versioned
 from hearts_env import HeartsError
@@ -18,6 +22,13 @@ from hearts_env.support.errors import quoted
 SPLITS = ("dev", "test")
 BUDGETS: dict[str, float] = {"1ms": 1.0, "50ms": 50.0, "free": math.inf}
 """Milliseconds that an agent may take for a card, on the mean of ``act_batch``."""
+
+
+FIELD = Path(str(files("hearts_train.measure") / "field.json"))
+"""How the players of the fields do against each other, by track and split ("two_player dev"): the
+`seed` of the deals, how many `deals`, and `pairings` both ways round. They do not change, so the
+figures are shipped (``bench/benchmark_field.py`` played them): for every version with these
+deals."""
 
 
 @dataclass(frozen=True)
@@ -173,3 +184,9 @@ def protocol_number(name: object, where: str) -> int:
             value=name,
         )
     return known[name]
+
+
+def read_field() -> dict[str, dict[str, Any]]:
+    """The tables of ``FIELD``."""
+    tables: dict[str, dict[str, Any]] = json.loads(FIELD.read_bytes()) if FIELD.exists() else {}
+    return tables

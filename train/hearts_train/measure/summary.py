@@ -1,4 +1,4 @@
-"""The figures of an evaluation, from the blocks of deals that were played, and a picture of them.
+"""The figures of an evaluation, from the blocks of deals or matches that were played; a picture.
 
 What each of them means is told in ``hearts_train.measure.evaluation``.
 """
@@ -9,6 +9,7 @@ import dataclasses
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,27 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_env import HeartsError, Rules, __version__
-from hearts_env.support.errors import needs
-from hearts_train.measure.duel import WORST, Block, Example, WorstDeal, deals_digest
+from hearts_env import HeartsError, Rules, __version__, settle
+from hearts_env.game.match import Scoreboard
+from hearts_train.measure.duel import (
+    MATCH_ARRAYS,
+    WORST,
+    Block,
+    Example,
+    MatchBlock,
+    WorstDeal,
+    deals_digest,
+)
 from hearts_train.measure.intervals import mean_and_interval
-from hearts_train.measure.matches import chips_won, string_matches
 from hearts_train.measure.participants import Participant
-from hearts_train.measure.pictures import literal, save_figure, short_names, styles, wrapped
+from hearts_train.measure.pictures import (
+    literal,
+    new_figure,
+    save_figure,
+    short_names,
+    styles,
+    wrapped,
+)
 from hearts_train.measure.result_table import (
     OF_BOTH,
     ResultTable,
@@ -32,6 +47,17 @@ from hearts_train.measure.result_table import (
 )
 
 _MOST_EXAMPLES = 3
+
+
+def platform_versions() -> dict[str, str]:
+    """What a result may depend on besides this package."""
+    return {
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "numba": numba.__version__,
+        "system": platform.system(),
+        "machine": platform.machine(),
+    }
 
 
 @dataclass(frozen=True)
@@ -236,15 +262,127 @@ def summarize(
     )
 
 
-def platform_versions() -> dict[str, str]:
-    """What a result may depend on besides this package."""
-    return {
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "numba": numba.__version__,
-        "system": platform.system(),
-        "machine": platform.machine(),
-    }
+# ---- matches -------------------------------------------------------------------------------------
+def string_matches(
+    rules: Rules, scores: NDArray[np.int64], points: NDArray[np.int64]
+) -> tuple[int, float]:
+    """String deals, one per row, into matches: how many ended, and how many the first column won.
+
+    A shared first place, with which ``max_deals`` may end a match, counts in part.
+    """
+    finished, won = 0, Fraction()
+    board = Scoreboard(rules)
+    for row, taken in zip(scores.tolist(), points.tolist(), strict=True):
+        board.add(row, taken)
+        if board.is_over:
+            leaders = board.leaders
+            finished += 1
+            won += Fraction(0 in leaders, len(leaders))
+            board = Scoreboard(rules)
+    return finished, float(won)
+
+
+def chips_won(rules: Rules, points: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The chips that the first column wins in each deal, one per row, settled on its own.
+
+    There is no pool: chips that no player wins in a deal are not carried over.
+    """
+    kinds, places = np.unique(points, axis=0, return_inverse=True)
+    net = [float(settle(rules.settlement, row)[0][0]) for row in kinds.tolist()]
+    won: NDArray[np.float64] = np.array(net)[places.reshape(-1)]
+    return won
+
+
+@dataclass(frozen=True)
+class MatchResults:
+    """The results of an agent against an opponent on duplicate matches.
+
+    Attributes:
+        agent: Name of the agent.
+        opponent: Name of the opponent.
+        rules: The rules, as ``Rules.from_text`` reads them.
+        pairs: Pairs of matches, the unit of the interval.
+        won: Share of the matches that the agent won; a shared first place counts a half.
+        ci95: Its 95 % interval, low and high.
+        split: Share of the pairs that ended one match each: the cards decided.
+        swept: Share of the pairs of which the agent won both.
+        deals: Mean number of deals of a match.
+        ahead: Mean points or chips by which the agent was ahead at the end.
+        seed: Seed of deals and agents.
+        totals: The totals of seats 0 and 1 at the start of each match.
+        interrupted: Whether it was stopped before all pairs were played.
+        faults: Deals charged to the agent for misbehaving.
+        opponent_faults: Deals charged to the opponent.
+        agents: Both agents: name, options, digest.
+        rules_in_full: Every field of the rules.
+        isolated: Whether each player had a process of its own.
+        version: Of this package.
+        platform: Versions of Python, NumPy and Numba, and the kind of machine.
+        command: The command line, if there was one.
+    """
+
+    agent: str
+    opponent: str
+    rules: str
+    pairs: int
+    won: float
+    ci95: tuple[float, float]
+    split: float
+    swept: float
+    deals: float
+    ahead: float
+    seed: int
+    totals: tuple[int, int] = (0, 0)
+    interrupted: bool = False
+    faults: int = 0
+    opponent_faults: int = 0
+    agents: tuple[dict[str, Any], ...] = ()
+    rules_in_full: dict[str, Any] = field(default_factory=dict, repr=False)
+    isolated: bool = False
+    version: str = __version__
+    platform: dict[str, str] = field(default_factory=platform_versions, repr=False)
+    command: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        participants: tuple[Participant, Participant],
+        rules: Rules,
+        seed: int,
+        blocks: Sequence[MatchBlock],
+        pairs: int | None = None,
+        *,
+        interrupted: bool = False,
+    ) -> MatchResults:
+        """The figures over the pairs of some blocks, or over the first `pairs` of them."""
+        won, lengths, ahead = (
+            np.concatenate([getattr(block, name) for block in blocks])[:pairs]
+            for name in MATCH_ARRAYS
+        )
+        share, ci95 = mean_and_interval(won.mean(axis=1))
+        return cls(
+            agent=participants[0].name,
+            opponent=participants[1].name,
+            rules=rules.name,
+            pairs=len(won),
+            won=share,
+            ci95=ci95,
+            split=float((won.sum(axis=1) == 1).mean()),
+            swept=float((won.sum(axis=1) == 2).mean()),
+            deals=float(lengths.mean()),
+            ahead=float(ahead.mean()),
+            seed=seed,
+            interrupted=interrupted,
+            faults=sum(block.faults[0] for block in blocks),
+            opponent_faults=sum(block.faults[1] for block in blocks),
+            agents=tuple(participant.to_json() for participant in participants),
+            rules_in_full=rules.to_dict(),
+            isolated=participants[0].isolate,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """All figures, of types that JSON knows."""
+        return {n: list(v) if isinstance(v, tuple) else v for n, v in vars(self).items()}
 
 
 # ---- a picture ------------------------------------------------------------
@@ -257,10 +395,6 @@ def plot(evaluations: Sequence[Evaluation], path: str | Path) -> None:
     """
     if not evaluations:
         raise HeartsError("plot: there is no evaluation to draw; give one or more")
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise HeartsError(f"plot: drawing {needs('train')}") from None
     names = {e.agent for e in evaluations}
     short = short_names([*names, *(e.opponent for e in evaluations)])
     labels = [
@@ -272,7 +406,7 @@ def plot(evaluations: Sequence[Evaluation], path: str | Path) -> None:
     places = range(len(labels))
     means = [e.margin for e in evaluations]
     halves = [(e.ci95[1] - e.ci95[0]) / 2 for e in evaluations]
-    figure = Figure(figsize=(7, 1.6 + 0.45 * len(labels)), layout="constrained")
+    figure = new_figure(7, 1.6 + 0.45 * len(labels))
     axes = figure.subplots()
     style = styles([short[e.opponent] for e in evaluations])
     colors = [style[short[e.opponent]].color for e in evaluations]

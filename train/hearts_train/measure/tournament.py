@@ -33,7 +33,6 @@ from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_env.solve.tree import Tree
 from hearts_env.support import clock
 from hearts_env.support.arguments import check_positive, check_seed
-from hearts_env.support.errors import needs
 from hearts_env.support.progress import Progress, Show, silent
 from hearts_train.measure import folder
 from hearts_train.measure.benchmark_file import exploited
@@ -42,8 +41,8 @@ from hearts_train.measure.duel import Block, deals_digest
 from hearts_train.measure.executor import check_executor
 from hearts_train.measure.folder import Folder, GameFile, Sums, block_at, boundary
 from hearts_train.measure.intervals import mean_and_interval
-from hearts_train.measure.participants import AgentLike, named
-from hearts_train.measure.pictures import literal, save_figure, short_names, wrapped
+from hearts_train.measure.participants import AgentLike, names_once
+from hearts_train.measure.pictures import literal, new_figure, save_figure, short_names, wrapped
 from hearts_train.measure.result_table import ResultTable, cross_table, format_margin, format_ms
 from hearts_train.measure.standings import half_width
 from hearts_train.measure.summary import Evaluation, platform_versions
@@ -153,10 +152,6 @@ def plot(result: Tournament, path: str | Path) -> None:
     """
     if not result.standings:
         raise HeartsError("plot: no pairing was played; play some first")
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise HeartsError(f"plot: drawing {needs('train')}") from None
     short = short_names(result.agents)
     order = [result.agents.index(standing.agent) for standing in result.standings]
     names = [literal(short[result.agents[i]]) for i in order]
@@ -164,7 +159,7 @@ def plot(result: Tournament, path: str | Path) -> None:
     margins = np.array([[found[i, j][0] if i != j else np.nan for j in order] for i in order])
     reach = max(float(np.nanmax(np.abs(margins))), 1e-9)
     size = 2.2 + 0.8 * len(order)
-    figure = Figure(figsize=(size + 0.6, size), layout="constrained")
+    figure = new_figure(size + 0.6, size)
     axes = figure.subplots()
     # Only the middle of the colours: on the others black figures cannot be read.
     image = axes.imshow(margins, cmap="RdBu", vmin=-1.8 * reach, vmax=1.8 * reach)
@@ -216,14 +211,9 @@ def tournament(
             cannot play the rules.
     """
     deals = check_deals(deals)
-    names = tuple(named(agent) for agent in agents)
+    names = names_once("agents", agents)
     if len(names) < 2:
         raise HeartsError(f"agents: {len(names)} entered; a tournament needs 2 or more")
-    for name in names:
-        if names.count(name) > 1:
-            raise HeartsError(
-                f"agents: {name!r} is entered twice; enter each agent once", value=name
-            )
     contest = Contest(
         agents, rules, seed, pairings=functools.partial(all_pairings, names), **settings
     )

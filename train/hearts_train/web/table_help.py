@@ -14,7 +14,7 @@ from hearts_agents.user_code import blamed
 from hearts_env import Game, HeartsError, PlayerView
 from hearts_env.solve.beliefs import belief, check_two_players, has_exact_worlds
 from hearts_env.views.worlds import Worlds
-from hearts_train.measure.hints import Hint, hint, values
+from hearts_train.measure.analysis import Hint, hint, values
 from hearts_train.session.table import Refusal
 from hearts_train.web.players import Listed, Players, Workers, in_parts
 from hearts_train.web.review import EPSILON
