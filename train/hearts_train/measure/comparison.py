@@ -14,16 +14,16 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from hearts_env import HeartsError, Rules, __version__
+from hearts_env import HeartsError, Rules
 from hearts_env.support.arrays import Floats
 from hearts_env.support.progress import Show, silent
 from hearts_train.measure.contest import Contest, Pairing, Task, check_deals
-from hearts_train.measure.duel import Block, Example, deals_digest
+from hearts_train.measure.duel import Block, Example
 from hearts_train.measure.intervals import (
     MIN_RUNS,
     Interval,
@@ -43,7 +43,7 @@ from hearts_train.measure.sequential import (
     SequentialTest,
     looks,
 )
-from hearts_train.measure.summary import platform_versions
+from hearts_train.measure.summary import Result
 
 MAX_DEALS = 1_000_000
 _LARGEST_BLOCK = 1024
@@ -54,7 +54,7 @@ ShowTest = Callable[[str], AbstractContextManager[Any]]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Result):
     """What a sequential test of one agent against another has found.
 
     Attributes:
@@ -78,17 +78,9 @@ class Comparison:
         llr: Log likelihood ratio at the end.
         bounds: Where it decides, ``low`` and ``high``.
         looks: For each look the deals, the mean and the log likelihood ratio.
-        seed: Seed of deals and agents.
         seconds: How long it took this time; what was kept before a resumption is not in it.
-        interrupted: Whether it was stopped from outside.
         faults: Deals charged to each agent for misbehaving: the two, then the field.
         examples: Some of those faults.
-        agents: All of them: name, options, digest of weights or source code.
-        rules_in_full: Every field of the rules.
-        deals_digest: SHA-256 over seeds and cards of the deals used.
-        version: Of this package.
-        platform: Versions of Python, NumPy and Numba, and the kind of machine.
-        command: The command line, if there was one.
     """
 
     agent: str
@@ -110,17 +102,9 @@ class Comparison:
     llr: float
     bounds: Interval
     looks: tuple[tuple[int, float, float], ...]
-    seed: int
     seconds: float
-    interrupted: bool = False
     faults: tuple[int, ...] = ()
     examples: tuple[Example, ...] = ()
-    agents: tuple[dict[str, Any], ...] = field(default=(), repr=False)
-    rules_in_full: dict[str, Any] = field(default_factory=dict, repr=False)
-    deals_digest: str = field(default="", repr=False)
-    version: str = __version__
-    platform: dict[str, str] = field(default_factory=platform_versions, repr=False)
-    command: str | None = None
 
     @property
     def better(self) -> str | None:
@@ -167,8 +151,7 @@ class Comparison:
 
     def to_json(self) -> dict[str, Any]:
         """All of it, of types that JSON knows, with ``better`` and ``conclusion``."""
-        record = asdict(self) | {"better": self.better, "conclusion": self.conclusion}
-        return {name: list(v) if isinstance(v, tuple) else v for name, v in record.items()}
+        return super().to_json() | {"better": self.better, "conclusion": self.conclusion}
 
 
 def compare(
@@ -355,15 +338,11 @@ class _Trial:
             llr=state.llr,
             bounds=question.bounds,
             looks=tuple([(s.deals, s.mean, s.llr) for s in test.states]),
-            seed=contest.seed,
             seconds=seconds,
             interrupted=interrupted,
             faults=tuple(faults),
             examples=tuple(_first_of_each(examples)),
-            agents=tuple([participant.to_json() for participant in contest.participants]),
-            rules_in_full=contest.rules.to_dict(),
-            deals_digest=deals_digest(contest.rules, contest.seed, state.deals),
-            command=contest.command,
+            **contest.how(deals=state.deals),
         )
 
 
@@ -391,7 +370,7 @@ _ENOUGH_RUNS = 10
 
 
 @dataclass(frozen=True)
-class GroupComparison:
+class GroupComparison(Result):
     """Two groups of runs, measured against the same opponents.
 
     Attributes:
@@ -406,11 +385,6 @@ class GroupComparison:
         other_iqm: That of the second.
         difference: The first less the second, and its interval.
         improvement: Probability that a run of the first scores more, and its interval.
-        seed: Seed of deals and agents.
-        agents: All of them: name, options, digest.
-        version: Of this package.
-        platform: Versions of Python, NumPy and Numba, and the kind of machine.
-        command: The command line, if there was one.
     """
 
     runs: tuple[str, ...]
@@ -424,11 +398,6 @@ class GroupComparison:
     other_iqm: tuple[float, Interval]
     difference: tuple[float, Interval]
     improvement: tuple[float, Interval]
-    seed: int
-    agents: tuple[dict[str, Any], ...] = field(default=(), repr=False)
-    version: str = __version__
-    platform: dict[str, str] = field(default_factory=platform_versions, repr=False)
-    command: str | None = None
 
     @property
     def better(self) -> str | None:
@@ -460,14 +429,10 @@ class GroupComparison:
 
     def to_json(self) -> dict[str, Any]:
         """All of it, of types that JSON knows, with ``better`` and ``conclusion``."""
-        record: dict[str, Any] = {"better": self.better, "conclusion": self.conclusion}
-        for name, value in vars(self).items():
-            if name in ("iqm", "other_iqm", "difference", "improvement"):
-                record[name] = {"value": value[0], "ci95": list(value[1])}
-            elif isinstance(value, np.ndarray):
-                record[name] = value.tolist()
-            else:
-                record[name] = list(value) if isinstance(value, tuple) else value
+        record = super().to_json() | {"better": self.better, "conclusion": self.conclusion}
+        for name in ("iqm", "other_iqm", "difference", "improvement"):
+            value, ci95 = record[name]
+            record[name] = {"value": value, "ci95": ci95}
         return record
 
 
@@ -555,7 +520,5 @@ def compare_runs(
         other_iqm=aggregate(other_scores),
         difference=difference(scores, other_scores),
         improvement=improvement(scores, other_scores),
-        seed=contest.seed,
-        agents=tuple([participant.to_json() for participant in contest.participants]),
-        command=contest.command,
+        **contest.how(),
     )

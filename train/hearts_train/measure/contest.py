@@ -11,7 +11,6 @@ The unit is a duplicate deal or a pair of whole matches (``hearts_train.measure.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import os
 import time
@@ -25,7 +24,7 @@ from hearts_env.seeds import secret_seed
 from hearts_env.support.arguments import check_choice, check_number, check_positive, check_seed
 from hearts_env.support.interrupts import held_interrupt
 from hearts_env.support.progress import Progress, Show
-from hearts_train.measure.duel import Block, Duel, MatchBlock, MatchDuel, block_size
+from hearts_train.measure.duel import Block, Duel, MatchBlock, MatchDuel, block_size, deals_digest
 from hearts_train.measure.executor import check_executor, spread
 from hearts_train.measure.participants import AgentLike, Participant, check_same, rules_for
 from hearts_train.measure.summary import MatchResults, summarize
@@ -253,11 +252,30 @@ class Contest:
         interrupted: bool = False,
     ) -> Any:
         """The ``Evaluation`` or ``MatchResults`` of a pairing, or of its first `deals` deals."""
-        pair = self.participants[pairing[0]], self.participants[pairing[1]]
-        of_unit: Any = summarize if self.totals is None else MatchResults.of
-        figures = of_unit(pair, self.rules, self.seed, found, deals, interrupted=interrupted)
-        more = {} if self.totals is None else {"totals": self.totals}
-        return dataclasses.replace(figures, command=self.command, **more)
+        pair = self.names[pairing[0]], self.names[pairing[1]]
+        how = self.how(pairing, num_deals(found) if deals is None else deals)
+        how["interrupted"] = interrupted
+        if self.totals is not None:
+            return MatchResults.of(pair, self.rules, found, deals, totals=self.totals, **how)
+        return summarize(pair, self.rules, found, deals, **how)
+
+    def how(self, places: Sequence[int] | None = None, deals: int = 0) -> dict[str, Any]:
+        """How a result was found, as the fields of a ``Result``.
+
+        Args:
+            places: of those who played; None: all.
+            deals: how many deals they played, if all played the same.
+        """
+        chosen = range(len(self.participants)) if places is None else places
+        is_of_deals = deals > 0 and self.totals is None
+        return {
+            "seed": self.seed,
+            "agents": tuple(self.participants[place].to_json() for place in chosen),
+            "rules_in_full": self.rules.to_dict(),
+            "deals_digest": deals_digest(self.rules, self.seed, deals) if is_of_deals else "",
+            "isolated": self.isolate,
+            "command": self.command,
+        }
 
     def _compile(self) -> None:
         """Compile what the package's own players need, before anything is timed."""

@@ -26,10 +26,8 @@ from hearts_train.measure.duel import (
     Example,
     MatchBlock,
     WorstDeal,
-    deals_digest,
 )
 from hearts_train.measure.intervals import mean_and_interval
-from hearts_train.measure.participants import Participant
 from hearts_train.measure.pictures import (
     literal,
     new_figure,
@@ -60,8 +58,54 @@ def platform_versions() -> dict[str, str]:
     }
 
 
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """How a result was found.
+
+    Attributes:
+        seed: Seed of deals and agents.
+        interrupted: Whether it was stopped before everything was played.
+        agents: All who played: name, options, digest of weights or source code.
+        rules_in_full: Every field of the rules.
+        deals_digest: SHA-256 over seeds and cards of all deals; empty where that is not of use.
+        isolated: Whether each player had a process of its own.
+        version: Of this package.
+        platform: Versions of Python, NumPy and Numba, and the kind of machine.
+        command: The command line, if there was one.
+    """
+
+    seed: int
+    interrupted: bool = False
+    agents: tuple[dict[str, Any], ...] = field(default=(), repr=False)
+    rules_in_full: dict[str, Any] = field(default_factory=dict, repr=False)
+    deals_digest: str = field(default="", repr=False)
+    isolated: bool = False
+    version: str = __version__
+    platform: dict[str, str] = field(default_factory=platform_versions, repr=False)
+    command: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """All figures, of types that JSON knows: what was found, then how."""
+        common = [one.name for one in fields(Result)]
+        own = [one.name for one in fields(self) if one.name not in (*common, *self._of_deals())]
+        return {name: _plain(getattr(self, name)) for name in (*own, *common)}
+
+    def _of_deals(self) -> tuple[str, ...]:
+        """The fields that are of single deals, and too long for a record."""
+        return ()
+
+
+def _plain(value: Any) -> Any:
+    """A value of types that JSON knows."""
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return dataclasses.asdict(value) if dataclasses.is_dataclass(value) else value  # type: ignore[arg-type]
+
+
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(Result):
     """The results of an agent against an opponent on duplicate deals.
 
     Attributes:
@@ -83,20 +127,11 @@ class Evaluation:
         matches_won: Share of them that the agent won, None without any; shared ones in part.
         ms_per_decision: Milliseconds per decision of the agent, many games at once.
         opponent_ms_per_decision: The same for the opponent.
-        seed: Seed of deals and agents.
-        interrupted: Whether it was stopped before all deals were played.
         faults: Deals charged to the agent for misbehaving.
         opponent_faults: Deals charged to the opponents.
         examples: Some of those faults, each with everything needed to reproduce it.
         chips: Chips that the agent won a deal; None where the rules settle in points.
         chips_ci95: Its 95 % interval.
-        version: Of this package.
-        rules_in_full: Every field of the rules.
-        agents: Agent and opponent: name, options, digest of weights or source code.
-        deals_digest: SHA-256 over seeds and cards of all deals.
-        isolated: Whether each player had a process of its own.
-        platform: Versions of Python, NumPy and Numba, and the kind of machine.
-        command: The command line, if there was one.
         margins: Mean margin of each duplicate deal.
         worst: The deals that went worst for the agent, card by card, the worst first.
     """
@@ -119,20 +154,11 @@ class Evaluation:
     matches_won: float | None
     ms_per_decision: float
     opponent_ms_per_decision: float
-    seed: int
-    interrupted: bool = False
     faults: int = 0
     opponent_faults: int = 0
     examples: tuple[Example, ...] = ()
     chips: float | None = None
     chips_ci95: tuple[float, float] | None = None
-    version: str = __version__
-    rules_in_full: dict[str, Any] = field(default_factory=dict, repr=False)
-    agents: tuple[dict[str, Any], ...] = field(default=(), repr=False)
-    deals_digest: str = field(default="", repr=False)
-    isolated: bool = False
-    platform: dict[str, str] = field(default_factory=dict, repr=False)
-    command: str | None = None
     margins: NDArray[np.float64] = field(default_factory=lambda: np.empty(0), repr=False)
     worst: tuple[WorstDeal, ...] = field(default=(), repr=False)
 
@@ -140,12 +166,8 @@ class Evaluation:
         """A table, for notebooks."""
         return evaluations_table([self]).to_html()
 
-    def to_json(self) -> dict[str, Any]:
-        """All figures but those of the single deals, of types that JSON knows."""
-        names = [f.name for f in fields(self) if f.name not in ("margins", "worst")]
-        figures = {name: getattr(self, name) for name in names}
-        figures["examples"] = [dataclasses.asdict(example) for example in self.examples]
-        return {name: list(v) if isinstance(v, tuple) else v for name, v in figures.items()}
+    def _of_deals(self) -> tuple[str, ...]:
+        return "margins", "worst"
 
 
 def evaluations_table(results: Sequence[Evaluation]) -> ResultTable:
@@ -183,15 +205,16 @@ def evaluations_table(results: Sequence[Evaluation]) -> ResultTable:
 
 
 def summarize(
-    participants: tuple[Participant, Participant],
+    pair: tuple[str, str],
     rules: Rules,
-    seed: int,
     blocks: Sequence[Block],
     deals: int | None = None,
-    *,
-    interrupted: bool = False,
+    **how: Any,
 ) -> Evaluation:
-    """The figures over the duplicate deals of some blocks, or over the first `deals` of them."""
+    """The figures over the duplicate deals of some blocks, or over the first `deals` of them.
+
+    `pair` are the two names, and `how` the fields of a ``Result``.
+    """
     if deals is None:
         deals = sum(block.deals for block in blocks)
     played = [block for block in blocks if block.first < deals]
@@ -227,8 +250,8 @@ def summarize(
         for example in [e for e in examples if e.role == role][:_MOST_EXAMPLES]
     ]
     return Evaluation(
-        agent=participants[0].name,
-        opponent=participants[1].name,
+        agent=pair[0],
+        opponent=pair[1],
         rules=rules.name,
         deals=deals,
         margin=margin,
@@ -245,20 +268,14 @@ def summarize(
         matches_won=matches_won / matches if matches else None,
         ms_per_decision=ms[0],
         opponent_ms_per_decision=ms[1],
-        seed=seed,
-        interrupted=interrupted,
         faults=sum(block.faults[0] for block in played),
         opponent_faults=sum(block.faults[1] for block in played),
         examples=tuple(described),
         chips=chips,
         chips_ci95=chips_ci95,
-        rules_in_full=rules.to_dict(),
-        agents=tuple(participant.to_json() for participant in participants),
-        deals_digest=deals_digest(rules, seed, deals),
-        isolated=participants[0].isolate,
-        platform=platform_versions(),
         margins=margins,
         worst=tuple(sorted(worst, key=lambda deal: (-deal.lost, deal.number))[:WORST]),
+        **how,
     )
 
 
@@ -294,7 +311,7 @@ def chips_won(rules: Rules, points: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True)
-class MatchResults:
+class MatchResults(Result):
     """The results of an agent against an opponent on duplicate matches.
 
     Attributes:
@@ -308,17 +325,9 @@ class MatchResults:
         swept: Share of the pairs of which the agent won both.
         deals: Mean number of deals of a match.
         ahead: Mean points or chips by which the agent was ahead at the end.
-        seed: Seed of deals and agents.
         totals: The totals of seats 0 and 1 at the start of each match.
-        interrupted: Whether it was stopped before all pairs were played.
         faults: Deals charged to the agent for misbehaving.
         opponent_faults: Deals charged to the opponent.
-        agents: Both agents: name, options, digest.
-        rules_in_full: Every field of the rules.
-        isolated: Whether each player had a process of its own.
-        version: Of this package.
-        platform: Versions of Python, NumPy and Numba, and the kind of machine.
-        command: The command line, if there was one.
     """
 
     agent: str
@@ -331,38 +340,31 @@ class MatchResults:
     swept: float
     deals: float
     ahead: float
-    seed: int
     totals: tuple[int, int] = (0, 0)
-    interrupted: bool = False
     faults: int = 0
     opponent_faults: int = 0
-    agents: tuple[dict[str, Any], ...] = ()
-    rules_in_full: dict[str, Any] = field(default_factory=dict, repr=False)
-    isolated: bool = False
-    version: str = __version__
-    platform: dict[str, str] = field(default_factory=platform_versions, repr=False)
-    command: str | None = None
 
     @classmethod
     def of(
         cls,
-        participants: tuple[Participant, Participant],
+        pair: tuple[str, str],
         rules: Rules,
-        seed: int,
         blocks: Sequence[MatchBlock],
         pairs: int | None = None,
-        *,
-        interrupted: bool = False,
+        **how: Any,
     ) -> MatchResults:
-        """The figures over the pairs of some blocks, or over the first `pairs` of them."""
+        """The figures over the pairs of some blocks, or over the first `pairs` of them.
+
+        `pair` are the two names, and `how` the fields of a ``Result``.
+        """
         won, lengths, ahead = (
             np.concatenate([getattr(block, name) for block in blocks])[:pairs]
             for name in MATCH_ARRAYS
         )
         share, ci95 = mean_and_interval(won.mean(axis=1))
         return cls(
-            agent=participants[0].name,
-            opponent=participants[1].name,
+            agent=pair[0],
+            opponent=pair[1],
             rules=rules.name,
             pairs=len(won),
             won=share,
@@ -371,18 +373,10 @@ class MatchResults:
             swept=float((won.sum(axis=1) == 2).mean()),
             deals=float(lengths.mean()),
             ahead=float(ahead.mean()),
-            seed=seed,
-            interrupted=interrupted,
             faults=sum(block.faults[0] for block in blocks),
             opponent_faults=sum(block.faults[1] for block in blocks),
-            agents=tuple(participant.to_json() for participant in participants),
-            rules_in_full=rules.to_dict(),
-            isolated=participants[0].isolate,
+            **how,
         )
-
-    def to_json(self) -> dict[str, Any]:
-        """All figures, of types that JSON knows."""
-        return {n: list(v) if isinstance(v, tuple) else v for n, v in vars(self).items()}
 
 
 # ---- a picture ------------------------------------------------------------
