@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from hearts_env import HeartsError
-from hearts_train.measure import endgames
+from hearts_train.cli import solving
 from hearts_train.measure.pictures import PALETTE, check_picture, save_figure, short_names, styles
 from tests.refusals import mistake, refused
 from tests.slow import few
@@ -19,8 +19,8 @@ pytest.importorskip("matplotlib")
 BEGINNINGS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 
 
-def solved(values: dict[str, float], deal: int = 1) -> endgames.Solved:
-    return endgames.Solved(deal, 4, 10, 0.0, 0.001, 0.1, 0.1, values)
+def solved(values: dict[str, float], deal: int = 1) -> solving.SolvedEndgame:
+    return solving.SolvedEndgame(deal, 4, 10, 0.0, 0.001, 0.1, 0.1, values)
 
 
 @few("kind", BEGINNINGS, ["png"])
@@ -30,11 +30,11 @@ def test_a_picture_is_of_the_kind_that_its_name_says(kind, tmp_path):
     assert result.exit_code == 0, result.output
     assert path.read_bytes().startswith(BEGINNINGS[kind])
     for _ in range(2):  # the same figure gives the same file
-        endgames.draw([solved({"pro": 0.5})], again)
+        solving.draw_endgames([solved({"pro": 0.5})], again)
         found = again.read_bytes()
         assert found.startswith(BEGINNINGS[kind])
         again.unlink()
-        endgames.draw([solved({"pro": 0.5})], again)
+        solving.draw_endgames([solved({"pro": 0.5})], again)
         assert again.read_bytes() == found
 
 
@@ -68,9 +68,9 @@ def test_a_picture_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypat
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(OSError, match="No space left"):
-        endgames.draw([solved({"pro": 0.5})], path)
+        solving.draw_endgames([solved({"pro": 0.5})], path)
     assert [p.read_bytes() for p in tmp_path.iterdir()] == [b"old"]
-    figure = endgames.figure_of([solved({"pro": 0.5})])
+    figure = solving.endgames_figure([solved({"pro": 0.5})])
     with refused(HeartsError, "plot"):
         save_figure(figure, tmp_path / "none" / "x.png")
     check_picture(None)
@@ -135,10 +135,10 @@ def intervals(figure) -> int:
 
 
 def test_one_deal_has_no_interval():
-    one = endgames.figure_of([solved({"pro": 0.5})])
+    one = solving.endgames_figure([solved({"pro": 0.5})])
     assert intervals(one) == 0
-    assert "one deal" in one.axes[0].get_title(loc="left")
+    assert "one deal" in one.axes[0].get_title()
     assert "without an interval" in one.axes[0].get_xlabel()
-    two = endgames.figure_of([solved({"pro": 0.5}), solved({"pro": 0.7}, 2)])
+    two = solving.endgames_figure([solved({"pro": 0.5}), solved({"pro": 0.7}, 2)])
     assert intervals(two) == 1
-    assert "2 deals" in two.axes[0].get_title(loc="left")
+    assert "2 deals" in two.axes[0].get_title()

@@ -130,9 +130,9 @@ def endgame(
 ) -> None:
     """Solve the last tricks of recorded deals as games of imperfect information."""
     from hearts_agents import make_agent
+    from hearts_train.cli import solving
     from hearts_train.cli.replay import read_games
     from hearts_train.cli.reports import with_origin
-    from hearts_train.measure import endgames
     from hearts_train.measure.analysis import pick
 
     check_plot(plot)
@@ -144,7 +144,7 @@ def endgame(
         for place, game in enumerate(games):
             report(place, len(games))
             found.append(
-                endgames.solve_endgame(
+                solving.solve_endgame(
                     game,
                     place + 1 if number is None else number,
                     tricks,
@@ -158,12 +158,12 @@ def endgame(
     title = f"last {tricks} tricks, solved; exploitability of {', '.join(agents)} in them"
     console.print_table(
         title,
-        endgames.columns(list(agents)),
-        endgames.rows(found),
+        solving.endgame_columns(list(agents)),
+        solving.endgame_rows(found),
         to_stderr=console.is_stdout(as_json),
     )
     if plot is not None:
-        endgames.draw(found, plot)
+        solving.draw_endgames(found, plot)
         console.note(f"drawn: {plot}")
     if as_json:
         console.print_json(with_origin([one.to_json() for one in found], seed), as_json)

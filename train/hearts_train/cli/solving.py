@@ -1,21 +1,25 @@
-"""Helpers of ``hearts solve`` and ``hearts exploit``; the work is in ``hearts_env.solve``."""
+"""Helpers of ``hearts solve``, ``exploit`` and ``endgame``; the work is in ``hearts_env.solve``."""
 
 from __future__ import annotations
 
 import itertools
 import re
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hearts_agents import make_agent
+from hearts_agents import Agent, make_agent
 from hearts_agents.base import check_rules
-from hearts_env import HeartsError, Rules
+from hearts_env import Game, HeartsError, Rules
+from hearts_env.solve.beliefs import check_two_players
 from hearts_env.solve.best_response import Exploitability, exploit, exploitability
+from hearts_env.solve.endgame import Endgame
 from hearts_env.solve.equilibrium import (
     Checkpoint,
     Equilibrium,
@@ -36,14 +40,18 @@ from hearts_env.support.files import held, lock_beside, remove_leftovers
 from hearts_env.support.interrupts import held_interrupt
 from hearts_train import console, screen
 from hearts_train.console import Mistake
+from hearts_train.measure.intervals import Z95
 from hearts_train.measure.pictures import (
-    literal,
+    bar_figure,
     new_figure,
     save_figure,
     short_names,
     styles,
     wrapped,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SOLVE_COLUMNS = (
     "algorithm",
@@ -361,28 +369,157 @@ def draw_curves(results: Sequence[Equilibrium], path: Path) -> None:
 
 def draw_bars(results: Sequence[Exploitability], path: Path) -> None:
     """Plot exploitability as horizontal bars."""
-    figure = new_figure(7, 1.6 + 0.45 * len(results))
-    axes = figure.subplots()
-    places = range(len(results))
     short = short_names([result.agent for result in results])
-    style = styles(list(short.values()))
-    colors = [style[short[result.agent]].color for result in results]
-    axes.barh(places, [result.exploitability for result in results], color=colors, height=0.6)
-    for place, result in zip(places, results, strict=True):
-        axes.annotate(
-            _points(result.exploitability),
-            (result.exploitability, place),
-            (6, 0),
-            textcoords="offset points",
-            va="center",
-        )
     decks = list(dict.fromkeys(result.rules for result in results))
-    is_one = len(decks) == 1
-    labels = [short[r.agent] if is_one else f"{short[r.agent]}, {r.rules}" for r in results]
-    axes.set_yticks(places, [literal(label) for label in labels])
-    axes.invert_yaxis()
-    axes.margins(x=0.15)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.set_xlabel("exploitability, points a deal (exact)")
-    axes.set_title(wrapped(", ".join(decks)), fontsize=11)
-    save_figure(figure, path)
+    bars = []
+    for result in results:
+        name, value = short[result.agent], result.exploitability
+        label = name if len(decks) == 1 else f"{name}, {result.rules}"
+        bars.append((name, label, value, _points(value)))
+    xlabel = "exploitability, points a deal (exact)"
+    save_figure(bar_figure(bars, None, xlabel, ", ".join(decks)), path)
+
+
+# ---- endgames ------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class SolvedEndgame:
+    """An endgame and its solution.
+
+    Attributes:
+        deal: Which deal of the file, from 1.
+        tricks: Tricks that were left.
+        pairs: Pairs of hands that agree with the play.
+        value: Seat 0's margin in the whole deal if both play an equilibrium from here on.
+        exploitability: Of that equilibrium, in points.
+        build_seconds: Time to list hands, weigh them and build the tree.
+        solve_seconds: Time to solve it.
+        agents: Exploitability of each player in this endgame, given the same ranges.
+    """
+
+    deal: int
+    tricks: int
+    pairs: int
+    value: float
+    exploitability: float
+    build_seconds: float
+    solve_seconds: float
+    agents: dict[str, float]
+
+    def to_json(self) -> dict[str, Any]:
+        """All figures, of types that JSON knows."""
+        return asdict(self)
+
+
+def solve_endgame(
+    game: Game,
+    deal: int,
+    tricks: int,
+    agents: Mapping[str, Agent],
+    model: Agent | None,
+    *,
+    epsilon: float,
+    target: float,
+    max_memory: float,
+) -> SolvedEndgame:
+    """Solve the last `tricks` of a deal as it was played.
+
+    Raises:
+        HeartsError: if there are not two players, the deal ends before its last `tricks` begin, or
+            the model cannot have played it.
+    """
+    check_two_players(game.rules)
+    if not 1 <= tricks <= game.rules.hand_size:
+        raise HeartsError(f"--tricks: {tricks} is out of range; give 1 to {game.rules.hand_size}")
+    replay = game.start()
+    for action in game.actions:
+        if replay.rules.hand_size - replay.trick_number <= tricks and not replay.trick:
+            break
+        if action < 0 or replay.phase != "play":
+            break
+        replay.play(action)
+    if replay.phase != "play" or replay.rules.hand_size - replay.trick_number > tricks:
+        raise HeartsError(
+            f"position: deal {deal} ends before its last {tricks} tricks begin; give whole deals"
+        )
+    policy = None if model is None else model.action_probs
+    begin = time.perf_counter()
+    try:
+        end = Endgame(replay, (policy, policy), epsilon=epsilon, max_memory=max_memory)
+    except HeartsError as error:
+        if error.argument != "policies":
+            raise
+        raise HeartsError(
+            f"--model: it would not have played deal {deal} so with any hand; "
+            "give --epsilon above 0, or omit --model"
+        ) from None
+    built = time.perf_counter()
+    solution = solve(end, target=target)
+    done = time.perf_counter()
+    return SolvedEndgame(
+        deal,
+        tricks,
+        len(end.deals),
+        solution.value,
+        solution.exploitability,
+        built - begin,
+        done - built,
+        {name: exploit(agent, end, name).exploitability for name, agent in agents.items()},
+    )
+
+
+def endgame_columns(agents: Sequence[str]) -> list[str]:
+    """The column headings."""
+    return ["deal", "pairs", "value", "solved to", "build s", "solve s", *agents]
+
+
+def endgame_rows(solved: Sequence[SolvedEndgame]) -> list[list[str]]:
+    """A row per deal, followed by the means."""
+    lines = [
+        [
+            str(one.deal),
+            f"{one.pairs:,}",
+            f"{one.value:+.3f}",
+            f"{one.exploitability:.2g}",
+            f"{one.build_seconds:.2f}",
+            f"{one.solve_seconds:.2f}",
+            *(f"{value:.3f}" for value in one.agents.values()),
+        ]
+        for one in solved
+    ]
+    if len(solved) > 1:
+        n = len(solved)
+        lines.append(
+            [
+                "mean",
+                f"{sum(one.pairs for one in solved) / n:,.0f}",
+                "",
+                f"{sum(one.exploitability for one in solved) / n:.2g}",
+                f"{sum(one.build_seconds for one in solved) / n:.2f}",
+                f"{sum(one.solve_seconds for one in solved) / n:.2f}",
+                *(
+                    f"{sum(one.agents[name] for one in solved) / n:.3f}"
+                    for name in solved[0].agents
+                ),
+            ]
+        )
+    return lines
+
+
+def draw_endgames(solved: Sequence[SolvedEndgame], path: Path) -> None:
+    """The mean exploitability of each player in the endgames, and of the solution, as a plot."""
+    save_figure(endgames_figure(solved), path)
+
+
+def endgames_figure(solved: Sequence[SolvedEndgame]) -> Figure:
+    """The same as a figure; one deal alone has no interval."""
+    short = short_names(list(solved[0].agents))
+    values = {short[name]: np.array([one.agents[name] for one in solved]) for name in short}
+    values["solved"] = np.array([one.exploitability for one in solved])
+    halves = None
+    if len(solved) > 1:
+        halves = [Z95 * float(v.std(ddof=1)) / len(v) ** 0.5 for v in values.values()]
+    bars = [(name, name, float(v.mean()), f"{v.mean():.2g}") for name, v in values.items()]
+    interval = "95 % interval over deals" if halves else "of one deal, so without an interval"
+    deals = f"{len(solved)} deals" if len(solved) > 1 else "one deal"
+    title = f"the last {solved[0].tricks} tricks of {deals}"
+    return bar_figure(bars, halves, f"points that a best response wins, {interval}", title)

@@ -28,14 +28,7 @@ from hearts_train.measure.duel import (
     WorstDeal,
 )
 from hearts_train.measure.intervals import mean_and_interval
-from hearts_train.measure.pictures import (
-    literal,
-    new_figure,
-    save_figure,
-    short_names,
-    styles,
-    wrapped,
-)
+from hearts_train.measure.pictures import bar_figure, save_figure, short_names
 from hearts_train.measure.result_table import (
     OF_BOTH,
     ResultTable,
@@ -391,34 +384,19 @@ def plot(evaluations: Sequence[Evaluation], path: str | Path) -> None:
         raise HeartsError("plot: there is no evaluation to draw; give one or more")
     names = {e.agent for e in evaluations}
     short = short_names([*names, *(e.opponent for e in evaluations)])
-    labels = [
-        f"against {short[e.opponent]}"
-        if len(names) == 1
-        else f"{short[e.agent]} against {short[e.opponent]}"
+    bars = [
+        (
+            short[e.opponent],
+            f"{short[e.agent]} " * (len(names) > 1) + f"against {short[e.opponent]}",
+            e.margin,
+            f"{e.margin:+.2f}",
+        )
         for e in evaluations
     ]
-    places = range(len(labels))
-    means = [e.margin for e in evaluations]
     halves = [(e.ci95[1] - e.ci95[0]) / 2 for e in evaluations]
-    figure = new_figure(7, 1.6 + 0.45 * len(labels))
-    axes = figure.subplots()
-    style = styles([short[e.opponent] for e in evaluations])
-    colors = [style[short[e.opponent]].color for e in evaluations]
-    axes.barh(places, means, xerr=halves, color=colors, height=0.6, capsize=4, ecolor="#222222")
-    for place, e in zip(places, evaluations, strict=True):
-        end = max(e.ci95[1], 0.0)
-        axes.annotate(
-            f"{e.margin:+.2f}", (end, place), (6, 0), textcoords="offset points", va="center"
-        )
-    axes.axvline(0, color="#222222", linewidth=0.8)
-    axes.set_yticks(places, [literal(label) for label in labels])
-    axes.invert_yaxis()
-    axes.margins(x=0.15)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.set_xlabel("margin in points a deal, 95 % interval over duplicate deals")
     counts = sorted({e.deals for e in evaluations})
     count = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
     owner = f"{short[next(iter(names))]}: " if len(names) == 1 else ""
     title = f"{owner}{evaluations[0].rules}, {count} duplicate deals"
-    axes.set_title(wrapped(title), fontsize=11)
-    save_figure(figure, Path(path))
+    xlabel = "margin in points a deal, 95 % interval over duplicate deals"
+    save_figure(bar_figure(bars, halves, xlabel, title), Path(path))
