@@ -33,6 +33,7 @@ from hearts_train.measure.participants import Participant
 from hearts_train.measure.protocol import SPLITS, TRACKS, VERSIONS, read_field
 from hearts_train.measure.result_table import format_margin
 from tests.refusals import mistake, refused
+from tests.test_evaluation import Lowest
 
 LEADS_LOW = """
 import numpy as np
@@ -94,13 +95,6 @@ def test_other_deals_are_refused(monkeypatch):
     monkeypatch.setattr(bench, "deals_digest", lambda *_: "00")
     with refused(HeartsError, "track", "00", "v2"):
         Benchmark("easy", "micro")
-
-
-class Lowest:
-    """Plays the first legal card in the order of the deck."""
-
-    def act(self, view):
-        return view.legal_actions()[0]
 
 
 @pytest.mark.slow

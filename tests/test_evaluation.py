@@ -16,12 +16,11 @@ import pytest
 from hearts_agents import make_agent, register_agent
 from hearts_env import Game, HeartsError, Rules, __version__, settle
 from hearts_env.seeds import derived_seed
-from hearts_train.cli.reports import show_evaluations
 from hearts_train.measure import contest
 from hearts_train.measure.duel import Block
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.intervals import mean_and_interval
-from hearts_train.measure.summary import Evaluation, chips_won, plot, string_matches
+from hearts_train.measure.summary import Evaluation, chips_won, string_matches
 from hearts_train.measure.tournament import tournament
 from tests.refusals import refused
 from tests.waiting import timeless
@@ -271,14 +270,6 @@ def test_matches_are_counted_by_seat():
 
 
 # ---- agents, errors, Ctrl-C ----------------------------------------------------------------------
-def test_ctrl_c_keeps_the_pairs_finished():
-    # 16 deals are 32 games, 13 decisions each; the second block (32 deals) is cut short.
-    result = evaluate(Stopping(32 * 13 + 100), "standard", deals=100, seed=9)
-    assert (result.interrupted, result.deals) == (True, 16)
-    whole = evaluate(Lowest(), "standard", deals=16, seed=9)
-    assert figures(replace(result, interrupted=False, agent="Lowest")) == figures(whole)
-    with pytest.raises(KeyboardInterrupt):
-        evaluate(Stopping(5), "standard", deals=100)
 
 
 @pytest.mark.parametrize("unit", ["deal", "match"])
@@ -320,11 +311,6 @@ def test_settings_that_are_none_are_refused(word, value):
         evaluate("easy", "standard", **{word: value})
 
 
-def test_unknown_agents_are_refused():
-    with refused(HeartsError, "agent", value="standart", hint="standard"):
-        evaluate("standart", "easy")
-
-
 @pytest.mark.parametrize("unit", ["deal", "match"])
 def test_progress_grows_to_the_end(unit):
     told = []
@@ -334,32 +320,6 @@ def test_progress_grows_to_the_end(unit):
     assert len(shares) > 6
     assert shares == sorted(shares)
     assert (shares[-1], {total for _, total in told}) == (50, {50})
-
-
-def test_json_and_picture(tmp_path):
-    results = [evaluate("standard", name, deals=20) for name in ("easy", "standard")]
-    record = json.loads(json.dumps(results[0].to_json(), allow_nan=False))
-    promised = {"agent", "opponent", "rules", "deals", "margin", "ci95", "won", "moons", "seed"}
-    assert record.keys() >= promised | {"ms_per_decision"}
-    for name in ("ci95", "won_ci95", "rank_ci95"):
-        low, high = record[name]
-        assert low <= record["margin" if name == "ci95" else name.removesuffix("_ci95")] <= high
-    assert record["ms_per_decision"] > 0
-    plot(results, tmp_path / "bars.png")
-    assert (tmp_path / "bars.png").read_bytes().startswith(b"\x89PNG")
-    assert [path.name for path in tmp_path.iterdir()] == ["bars.png"]
-    with refused(HeartsError, "plot"):
-        plot([], tmp_path / "none.png")
-
-
-@pytest.mark.parametrize(("rules", "is_ranked"), [("classic", True), ("two_player", False)])
-def test_the_table_shows_ranks_where_three_or_more_play(capsys, rules, is_ranked):
-    result = evaluate("standard", "easy", rules, deals=30)
-    show_evaluations([result], to_stderr=False)
-    shown = capsys.readouterr().out
-    half = (result.rank_ci95[1] - result.rank_ci95[0]) / 2
-    assert ("rank" in shown) == is_ranked
-    assert (f"{result.rank:.2f} ± {half:.2f}" in shown) == is_ranked
 
 
 # ---- tournaments ---------------------------------------------------------------------------------
@@ -394,12 +354,6 @@ def test_tournament_stopped_early_keeps_whole_rounds():
     result = tournament([Stopping(32 * 13 * 2 + 50), "standard", "easy"], deals=100)
     assert (result.interrupted, result.deals) == (True, 16)
     assert {e.deals for e in result.evaluations.values()} == {16}
-
-
-@pytest.mark.parametrize(("agents", "word"), [(["easy"], 2), (["easy", "easy"], "'easy'")])
-def test_tournament_refuses_what_cannot_be_ranked(agents, word):
-    with refused(HeartsError, "agents", word):
-        tournament(agents)
 
 
 def test_each_of_several_opponents_is_played_as_alone():

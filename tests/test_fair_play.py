@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from bench.calibration import calibrate
-from hearts_agents import Agent, make_agent, register_agent
+from hearts_agents import Agent, HeartsEnv, HeartsVectorEnv, make_agent, register_agent
 from hearts_agents.baselines import Pro
 from hearts_agents.guard import NO_ACTION
 from hearts_agents.programs.isolation import Isolated, _text
@@ -437,8 +437,10 @@ def at_the_table(agent, seed):
         lambda agent, seed: evaluate(agent, "easy", "micro", deals=4, seed=seed),
         lambda agent, seed: calibrate(agent, [agent], "micro", deals=2, seed=seed),
         at_the_table,
+        lambda agent, seed: HeartsEnv(opponent=agent).reset(seed=seed),
+        lambda agent, seed: HeartsVectorEnv(2, opponent=agent).reset(seed=seed),
     ],
-    ids=["evaluation", "calibration", "table"],
+    ids=["evaluation", "calibration", "table", "environment", "vector environment"],
 )
 def test_an_agent_gets_no_number_that_leads_to_the_deals(play):
     assert_no_number_leads_to_the_deals(play)

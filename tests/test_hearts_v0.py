@@ -33,7 +33,6 @@ from hearts_env.envs.rewards import REWARDS as ALL_REWARDS
 from hearts_env.game.state import decode_state, encode_state
 from tests.lockstep import GAMES, QUICK
 from tests.refusals import refused
-from tests.reshuffle import reshuffled
 from tests.slow import few
 
 REWARDS = tuple(reward for reward in ALL_REWARDS if reward != "chips")  # those of every game
@@ -584,7 +583,6 @@ def test_a_match_begins_with_deal_0() -> None:
         env.reset(options={"dealer": 9})
 
 
-# ---- arguments -----------------------------------------------------------------------------------
 # ---- copies --------------------------------------------------------------------------------------
 def assert_same(one: hearts_v0.raw_env, other: hearts_v0.raw_env) -> None:
     """The same in all that a user can see."""
@@ -715,64 +713,6 @@ def test_state_of_a_match_has_totals_and_pool() -> None:
     facts = decode_state(env.rules, env.state())
     assert [facts["total_0"], facts["total_1"]] == pytest.approx(env.match.totals)
     assert any(env.match.totals)
-
-
-# ---- hidden information --------------------------------------------------------------------------
-@few("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
-@pytest.mark.parametrize("illegal_action", ["terminate", "revoke"])
-def test_hidden_cards_change_nothing_that_a_player_gets(
-    game: tuple[str, int], illegal_action: str
-) -> None:
-    """Redeal what one player cannot know and replay: the same for that player, at some decisions.
-
-    But for ``info["deal"]``, which tells all when the deal is over; and where a revoke ends a deal,
-    what it costs depends, by the rules, on what lies in a dead kitty.
-    """
-    rules = Rules.preset(*game)
-    kwargs: dict[str, Any] = {"reward": "trick", "illegal_action": illegal_action}
-    observation = ["flat", "planes", "history", "text", "belief"][GAMES.index(game) % 5]
-    env, other = (
-        hearts_v0.raw_env(rules, observation=observation, render_mode="ansi", **kwargs)
-        for _ in range(2)
-    )
-    rng = random.Random(9)
-    for seed in range(2):
-        env.reset(seed=seed)
-        stop = rng.randrange(60)
-        while not any(env.terminations.values()):
-            if rng.random() < 0.15:
-                check_hidden(env, other, rng)
-            if len(env.game.actions) == stop and seed:
-                env.step(illegal(env))
-            else:
-                env.step(rng.choice(env.game.legal_actions()))
-        check_hidden(env, other, rng)
-
-
-def check_hidden(env: hearts_v0.raw_env, other: hearts_v0.raw_env, rng: random.Random) -> None:
-    player = rng.randrange(env.rules.players)
-    agent = f"player_{player}"
-    true = env.game
-    false = reshuffled(true, player, rng.randrange(1000))
-    other.reset(seed=0, options={"deal": false})
-    for action in false.actions:
-        other.step(action if action >= 0 else illegal(other))
-    if env._offender is not None:
-        other.step(illegal(other))
-    mine, theirs = env.observe(agent), other.observe(agent)
-    assert all(np.array_equal(mine[key], theirs[key]) for key in mine)
-    if true.revoker is not None and true.rules.kitty_size:
-        return
-    assert env.rewards == pytest.approx(other.rewards)
-    info, info_other = env.infos[agent], other.infos[agent]
-    assert info.keys() == info_other.keys()
-    for key in info.keys() - {"deal"}:
-        assert np.array_equal(info[key], info_other[key])
-    env.render_for = other.render_for = agent
-    assert env.render() == other.render()
-    if env.game.player in (player, None):
-        env.render_for = other.render_for = "current_player"
-        assert env.render() == other.render()
 
 
 # ---- several at once -----------------------------------------------------------------------------

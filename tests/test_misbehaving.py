@@ -15,9 +15,7 @@ from hearts_agents.user_code import describe
 from hearts_env import BatchGame, Game, HeartsError, IllegalActionError, Rules
 from hearts_env.seeds import derived_seed
 from hearts_env.support.interrupts import noted_interrupt
-from hearts_train.cli.reports import show_evaluations, show_tournament
 from hearts_train.measure.evaluation import evaluate
-from hearts_train.measure.tournament import tournament
 
 PAIRS, SEED = 20, 4
 RULES = Rules.preset("two_player")
@@ -272,24 +270,6 @@ def test_an_error_is_told_with_its_line_in_the_users_code():
         Game.deal("nowhere", seed=1)
     assert f"of {Path(__file__).name}" in describe(ours.value)
     assert describe(ValueError("a\n b")) == "ValueError: a b"
-
-
-def test_the_tables_name_who_misbehaved(capsys):
-    show_evaluations([evaluate(ILLEGAL, "standard", deals=4, seed=SEED)], to_stderr=False)
-    shown = capsys.readouterr()
-    assert "faults" in shown.out
-    assert "Illegal: 4 deals forfeited" in shown.err
-    assert "deal seed" in shown.err
-    assert "Your hand" in shown.err
-    show_evaluations([evaluate("easy", "standard", deals=4)], to_stderr=False)
-    shown = capsys.readouterr()
-    assert ("faults" in shown.out, shown.err) == (False, "")
-    result = tournament([Lowest(), ILLEGAL, "standard"], deals=4, seed=SEED)
-    show_tournament(result, to_stderr=False)
-    assert "deals forfeited" in capsys.readouterr().err
-    counts = {standing.agent: standing.faults for standing in result.standings}
-    assert counts["Illegal"] > 0
-    assert counts["Lowest"] == counts["standard"] == 0
 
 
 def test_a_revoked_game_of_a_batch_is_that_of_game():

@@ -40,20 +40,7 @@ from hearts_train.measure.sequential import (
 )
 from tests.refusals import mistake, refused
 from tests.test_cli import run
-
-
-class Lowest:
-    """Plays the legal action with the lowest number."""
-
-    def act(self, view):
-        return view.legal_actions()[0]
-
-
-class Highest:
-    """Plays the legal action with the highest number."""
-
-    def act(self, view):
-        return view.legal_actions()[-1]
+from tests.test_evaluation import Highest, Lowest
 
 
 # ---- intervals -----------------------------------------------------------------------------------
