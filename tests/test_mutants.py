@@ -6,8 +6,7 @@ import ast
 
 import pytest
 
-from tests import mutants
-from tests.mutants import Mutant, Record, Run, load, section_of
+from tests.mutants import load
 from tests.syntax_changes import CannotBePlaced, change
 
 SAMPLE = '''
@@ -86,13 +85,6 @@ def test_a_change_has_one_place(function: str, words: str, expected: list[str] |
             assert found == expected
 
 
-def test_one_of_several_places_is_counted_from_one() -> None:
-    assert changed("Table.pay", "own -> 0", 1)[-1] == "+ self.paid = total - 2 * 0"
-    assert changed("Table.pay", "own -> 0", 2)[-1].endswith("if 0 == LIMIT else -self.paid")
-    with pytest.raises(CannotBePlaced):
-        change(SAMPLE, "Table.pay", "own -> 0", 3)
-
-
 def test_layout_and_the_names_of_locals_do_not_matter() -> None:
     words = "follow | queen -> follow"
     other = SAMPLE.replace("follow | queen", "(follow\n            | queen  # why\n    )")
@@ -114,45 +106,3 @@ def test_the_list_can_be_read() -> None:
     for fault in faults:
         assert fault.file.endswith(".py")
         assert fault.tests
-
-
-@pytest.fixture
-def small_tree(tmp_path, monkeypatch):
-    """The root of a tree of one module and its tests."""
-    (tmp_path / "hearts_env").mkdir()
-    (tmp_path / "hearts_env" / "sample.py").write_text(SAMPLE)
-    (tmp_path / "tests").mkdir()
-    (tmp_path / "tests" / "test_sample.py").write_text("def test_this(): ...\n")
-    monkeypatch.setattr(mutants, "ROOT", tmp_path)
-    monkeypatch.setattr(mutants, "tree_version", lambda: "0123456789")
-    return tmp_path
-
-
-def test_a_record_knows_what_was_caught_with_the_code_as_it_is(small_tree) -> None:
-    words = ["3 -> 4", "3 -> 5", "3 -> 6"]
-    faults = [Mutant("hearts_env.sample", "", word, word, 0, ("sample",)) for word in words]
-    path = small_tree / "record.json"
-    output = "FAILED tests/test_game.py::test_this[a b] - AssertionError: it - is\n1 failed"
-    Record(path, faults).add(faults[1], Run(1, 2.5, output), compiled=False)
-    Record(path, faults).add(faults[0], Run(0, 4.0, "9 passed"), compiled=True)
-    record = Record(path, faults)
-    assert [record.is_caught(fault) for fault in faults] == [False, True, False]
-    row = record.of(faults[1])
-    assert row is not None
-    assert row["test"] == "tests/test_game.py::test_this[a b]"
-    assert "| `hearts_env.sample` | 3 | 2 | 1 | 6 |" in section_of(faults, record)
-    module = small_tree / "hearts_env" / "sample.py"
-    module.write_text("# a comment\n" + SAMPLE)
-    assert record.is_caught(faults[1])
-    module.write_text(SAMPLE.replace("max(hand, queen)", "hand"))
-    assert not record.is_caught(faults[1])
-
-
-def test_where_modules_lie() -> None:
-    def file(module: str) -> str:
-        return Mutant(module, "", "", "", 0, ()).file
-
-    assert file("hearts_env.kernel") == "hearts_env/kernel.py"
-    assert file("hearts_env.encoders") == "hearts_env/encoders/__init__.py"
-    assert file("hearts_agents.attackers") == "agents/hearts_agents/attackers.py"
-    assert file("hearts_train.measure.duel") == "train/hearts_train/measure/duel.py"
