@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import functools
 import json
@@ -29,7 +28,6 @@ from hearts_env.solve.tree import Tree
 from hearts_train.cli.app import app
 from hearts_train.cli.exploiting import show
 from hearts_train.measure.contest import _BLOCKS, Contest, Task
-from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.exploit import Exploiter, is_small, play_of
 from tests.refusals import mistake, refused
 from tests.reshuffle import reshuffled
@@ -289,36 +287,6 @@ def test_one_by_one_and_after_pickle_and_a_copy_the_choices_are_the_same():
         batch.play(actions)
 
 
-class Asked(Agent):
-    """Plays as ``easy`` and counts the views about which it is asked."""
-
-    name = "asked"
-    number = 0
-
-    def action_probs(self, views):
-        self.number += len(views)
-        return make_agent("easy").action_probs(views)
-
-
-def test_a_copy_in_mid_game_plays_on_alike_and_asks_its_own_model():
-    attacker = Attacker(Asked(), "lbr")
-    batch = BatchGame("mini", 8, seed=3, autodeal=False)
-    for _ in range(4):
-        batch.play(attacker.act_batch(batch.views()))
-    copied, asked = copy.deepcopy(attacker), attacker.model.number
-    assert copied.model is not attacker.model
-    found = []
-    for _ in range(3):
-        views = batch.views()
-        found.append(copied.act_batch(views))
-        batch.play(found[-1])
-        if len(found) == 1:
-            first = views
-    assert copied.model.number > asked
-    assert attacker.model.number == asked
-    assert np.array_equal(attacker.act_batch(first), found[0])
-
-
 def test_an_agent_that_tells_no_chances_is_found_out():
     class Draws(Agent):
         name = "draws"
@@ -448,28 +416,6 @@ def test_nobody_who_was_asked_is_left_running():
     assert not Opened.running
     exploiter.over_deals(4)
     assert not Opened.running
-
-
-class Final:
-    """A player that is of no use once it was closed."""
-
-    closed = 0
-
-    def act(self, view):
-        assert not vars(self)
-        return view.legal_actions()[0]
-
-    def close(self):
-        assert not vars(self)
-        self.is_closed = True
-        Final.closed += 1
-
-
-def test_a_player_from_outside_is_closed_when_it_is_asked_nothing_more():
-    entered = Final()
-    assert evaluate(entered, "easy", "micro", deals=20).faults == 0
-    assert Final.closed == 4  # both seats, in both blocks
-    assert not vars(entered)
 
 
 # ---- the command ---------------------------------------------------------------------------------

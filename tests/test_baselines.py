@@ -13,7 +13,8 @@ from hearts_env import BatchGame, Game, HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
 from hearts_env.rules.presets import PRESETS
 from hearts_env.views.worlds import Worlds
-from tests.naive import NaiveGame, naive_world_bound
+from tests.lockstep import naive_of
+from tests.naive import naive_world_bound
 from tests.naive_agents import naive_pro, naive_standard, naive_standard_trump
 from tests.refusals import refused
 
@@ -142,12 +143,6 @@ def test_easy_chooses_uniformly_in_every_phase():
 
 
 # ---- against the second implementation -----------------------------------------------------------
-def naive_of(game: Game) -> NaiveGame:
-    seats = range(game.rules.players)
-    hands = [game.hand(seat) for seat in seats]
-    return NaiveGame(game.rules, hands, game.kitty, game.deal_number, game.dealer)
-
-
 @pytest.mark.parametrize(("preset", "players"), ALL_GAMES)
 def test_standard_in_lockstep_with_the_second_implementation(preset, players):
     rules = Rules.preset(preset, players)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 from pathlib import Path
@@ -18,6 +17,7 @@ from bench.complexity import Complexity, Measurement, complexities, estimated
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.seeds import derived_seed
+from tests.lockstep import every_deal
 from tests.refusals import mistake, refused
 
 
@@ -49,31 +49,23 @@ def plain_tree(rules: Rules) -> tuple[int, int, int]:
     """Lines, positions and information sets with a choice, by playing every deal in every way."""
     lines = positions = 0
     views = set()
-    cards = set(rules.deck)
-    for own in _hands(rules.deck, rules.hand_size):
-        for other in _hands(sorted(cards - set(own), key=rules.index.get), rules.hand_size):
-            kitty = cards - set(own) - set(other)
-            game = Game(rules, hands=[own, other], kitty=list(kitty), deal_number=0, dealer=0)
-            stack = [game]
-            while stack:
-                game = stack.pop()
-                positions += 1
-                if game.is_over:
-                    lines += 1
-                    continue
-                legal = game.legal_actions()
-                if len(legal) > 1:
-                    view = game.view(game.player)
-                    views.add((view.player, view.hand, tuple(view.history)))
-                for action in legal:
-                    after = game.clone()
-                    after.play(action)
-                    stack.append(after)
+    for deal in every_deal(rules):
+        stack = [deal]
+        while stack:
+            game = stack.pop()
+            positions += 1
+            if game.is_over:
+                lines += 1
+                continue
+            legal = game.legal_actions()
+            if len(legal) > 1:
+                view = game.view(game.player)
+                views.add((view.player, view.hand, tuple(view.history)))
+            for action in legal:
+                after = game.clone()
+                after.play(action)
+                stack.append(after)
     return lines, positions, len(views)
-
-
-def _hands(cards, size: int):
-    return itertools.combinations(cards, size)
 
 
 def test_micro_is_counted_as_by_hand() -> None:
@@ -170,6 +162,3 @@ def test_calibration_is_shown_and_drawn(tmp_path: Path) -> None:
         result = CliRunner().invoke(app, [*arguments, wrong])
         assert result.exit_code == 2
         assert words in result.stderr
-
-
-# ---- stopped -------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from hearts_env import BatchGame, Game, HeartsError, Rules, kernel
 from hearts_env.solve import TranspositionTable, solve_batch, solve_worlds
 from hearts_env.solve import solve_double_dummy as solve
 from hearts_env.solve.dd import memory, position, search
+from tests import lockstep
 from tests.brute_force import brute_values, one_may_shoot, positions
 from tests.deals import make_game, play
 from tests.naive import NaiveGame
@@ -42,14 +43,7 @@ def naive_copy(game: NaiveGame) -> NaiveGame:
 
 
 def naive_of(game: Game) -> NaiveGame:
-    start = game.start()
-    naive = NaiveGame(
-        game.rules,
-        [start.hand(0), start.hand(1)],
-        start.kitty,
-        game.deal_number,
-        game.dealer,
-    )
+    naive = lockstep.naive_of(game)
     for action in game.actions:
         naive.play(action)
     return naive

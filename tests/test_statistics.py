@@ -16,7 +16,7 @@ from bench.control_variates import (
     cards_luck,
 )
 from hearts_agents import make_agent
-from hearts_env import Game, HeartsError, Rules
+from hearts_env import HeartsError, Rules
 from hearts_train.measure import comparison, sequential
 from hearts_train.measure.comparison import _parts, compare, compare_runs
 from hearts_train.measure.duel import Duel
@@ -38,6 +38,7 @@ from hearts_train.measure.sequential import (
     log_likelihood,
     looks,
 )
+from tests.lockstep import every_deal
 from tests.refusals import mistake, refused
 from tests.test_cli import run
 from tests.test_evaluation import Highest, Lowest
@@ -471,16 +472,6 @@ def test_mistakes_are_told_in_a_line(words, told):
 
 
 # ---- control variates ----------------------------------------------------------------------------
-def every_deal(rules):
-    """Every deal of two hands, as games, all as likely as each other."""
-    deck, n = range(len(rules.deck)), rules.hand_size
-    for first in itertools.combinations(deck, n):
-        for second in itertools.combinations(sorted(set(deck) - set(first)), n):
-            hands = [[rules.deck[card] for card in hand] for hand in (first, second)]
-            kitty = [c for c in rules.deck if c not in hands[0] and c not in hands[1]]
-            yield Game(rules, hands=hands, kitty=kitty)
-
-
 def play_out(game, players):
     """Play a game to its end; players by seat."""
     while game.player is not None:
