@@ -26,7 +26,7 @@ from hearts_env.solve.best_response import best_response, exploit
 from hearts_env.solve.response import ALL, Responses, _thinned, whole_game
 from hearts_env.solve.tree import Tree
 from hearts_train.cli.app import app
-from hearts_train.cli.exploiting import show
+from hearts_train.cli.reports import show_attack as show
 from hearts_train.measure.contest import _BLOCKS, Contest, Task
 from hearts_train.measure.exploit import Exploiter, is_small, play_of
 from tests.refusals import mistake, refused

@@ -8,15 +8,12 @@ import typer
 
 # Each of these adds its commands to `app`.
 from hearts_train.cli import (  # noqa: F401
-    compare,
     dataset,
-    exploit,
     measure,
     play,
     runs,
     solve,
     tournament,
-    train,
 )
 from hearts_train.cli.options import app
 

@@ -1,23 +1,36 @@
-"""How the commands run and show evaluations and tournaments."""
+"""What the measuring commands do with their arguments, files and results."""
 
 from __future__ import annotations
 
-import os
-import pathlib
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from typer import Context
+import numpy as np
+import typer
 
-from hearts_env import __version__
+from hearts_agents.attackers import METHODS
+from hearts_env import Rules, __version__
 from hearts_train import console
-from hearts_train.cli.options import refuse_said
+from hearts_train.cli.options import names_in, refuse_other, refuse_said
+from hearts_train.console import Mistake
+from hearts_train.measure.comparison import (
+    OPPONENTS,
+    Comparison,
+    GroupComparison,
+    compare,
+    compare_runs,
+)
 from hearts_train.measure.contest import Saved, read_saved
 from hearts_train.measure.duel import Example
+from hearts_train.measure.exploit import TRAINED, Exploiter, ExploitResult
+from hearts_train.measure.intervals import MIN_RUNS
 from hearts_train.measure.pictures import short_names
-from hearts_train.measure.result_table import format_interval
+from hearts_train.measure.result_table import format_interval, format_margin, format_ms
+from hearts_train.measure.sequential import HIGH, LOW, Question
 from hearts_train.measure.summary import (
     Evaluation,
     MatchResults,
@@ -26,14 +39,11 @@ from hearts_train.measure.summary import (
 )
 from hearts_train.measure.tournament import Tournament, tournament_tables
 
-Path = str | os.PathLike[str]
-
-
 FREE = ("workers", "backend", "resume", "allow_code", "as_json", "plot", "page", "verbose")
 """The options allowed with ``--resume``: none that changes a result."""
 
 
-def resumed(context: Context, path: pathlib.Path, work: str) -> Saved:
+def resumed(context: typer.Context, path: Path, work: str) -> Saved:
     """The settings of a results file.
 
     Raises:
@@ -153,3 +163,261 @@ def show_tournament(result: Tournament, *, to_stderr: bool) -> None:
     for table in tournament_tables(result):
         console.print_table(table.title, table.columns, table.rows, to_stderr=to_stderr)
     show_faults(list(result.evaluations.values()))
+
+
+# ---- comparisons ---------------------------------------------------------------------------------
+_OF_TWO = ("margins", "errors")
+Groups = tuple[list[Any], list[Any]]
+
+
+def two_of(text: str, option: str, example: str) -> tuple[float, float]:
+    """The two comma-separated numbers of an option."""
+    try:
+        first, second = map(float, text.split(","))
+    except ValueError:
+        raise Mistake(f"{option}: {text!r} is not two numbers; write them like {example}") from None
+    return first, second
+
+
+def groups_of(agents: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The agents before and after ``vs``, or the two where there is no such word.
+
+    Raises:
+        Mistake: if there are not two, or there are groups of less than two.
+    """
+    if "vs" not in agents:
+        if len(agents) != 2:
+            count = "none given" if not agents else f"{len(agents)} given"
+            raise Mistake(
+                f"agents: {count}; give two, as in: hearts compare runs/new runs/old; or groups "
+                "of runs: hearts compare runs/a-* vs runs/b-*"
+            )
+        return [agents[0]], [agents[1]]
+    place = agents.index("vs")
+    left, right = list(agents[:place]), list(agents[place + 1 :])
+    if "vs" in right or min(len(left), len(right)) < MIN_RUNS:
+        raise Mistake(
+            f"agents: {len(left)} before 'vs' and {len(right)} after it; give two runs or more on "
+            "either side, or two agents without 'vs'"
+        )
+    return left, right
+
+
+def refuse_other_kind(context: typer.Context, *, is_group: bool) -> None:
+    """Refuse options that do not apply to groups of runs, or to two agents."""
+    if is_group:
+        refuse_other(context, _OF_TWO, "groups of runs play --deals deals; omit it")
+
+
+def play_comparison(
+    groups: Groups, opponents: list[Any] | None, **arguments: Any
+) -> Comparison | GroupComparison:
+    """Compare two agents, or two groups of runs; after a signal say how to continue."""
+    first, second = groups
+    arguments |= {"command": command_line(), "show": console.progress}
+    if len(first) == 1:
+        return compare(first[0], second[0], opponents=opponents or (), **arguments)
+    try:
+        return compare_runs(first, second, opponents or OPPONENTS, **arguments)
+    except KeyboardInterrupt:
+        console.note("stopped")
+        say_how_to_continue("compare", arguments["save"] or arguments["resume"])
+        raise console.stopped() from None
+
+
+def arguments_of_comparison(saved: Saved) -> dict[str, Any]:
+    """The arguments of the comparison in a file of results."""
+    first, second = saved.about.get("groups", (1, 1))
+    arguments: dict[str, Any] = {
+        "groups": (saved.agents[:first], saved.agents[first : first + second]),
+        "opponents": saved.agents[first + second :],
+        "rules": saved.rules,
+        "seed": saved.seed,
+        "isolate": saved.isolate,
+        "time_limit": saved.time_limit,
+    }
+    if "groups" in saved.about:
+        return arguments | {"deals": saved.about["deals"]}
+    question = Question(**saved.about["question"])
+    return arguments | {"question": question, "deals": saved.about["max_deals"]}
+
+
+def show_comparison(
+    result: Comparison | GroupComparison, *, verbose: bool, to_stderr: bool
+) -> None:
+    """Print the result: a sentence, then tables; those of a test only with `verbose`."""
+    if isinstance(result, GroupComparison):
+        show_groups(result, to_stderr=to_stderr)
+    else:
+        show_two(result, verbose=verbose, to_stderr=to_stderr)
+
+
+def _say(sentence: str, *, to_stderr: bool) -> None:
+    console.note(sentence) if to_stderr else print(sentence, flush=True)
+
+
+def show_groups(result: GroupComparison, *, to_stderr: bool) -> None:
+    """Print the conclusion on the two groups in a sentence, then the margins of all runs."""
+    _say(result.conclusion, to_stderr=to_stderr)
+    names = [*result.runs, *result.others]
+    short = short_names([*names, *result.opponents])
+    scores = np.concatenate([result.scores, result.other_scores])
+    rows = [
+        [short[name], *(f"{score:+.2f}" for score in row)]
+        for name, row in zip(names, scores, strict=True)
+    ]
+    title = f"{result.rules}: margins in points a deal over {result.deals:,} duplicate deals each"
+    columns = ["run", *(short[name] for name in result.opponents)]
+    console.print_table(title, columns, rows, to_stderr=to_stderr)
+    chance, (low, high) = result.improvement
+    given = [
+        [f"{len(result.runs)} runs, interquartile mean", shown_interval(*result.iqm)],
+        [f"{len(result.others)} others, interquartile mean", shown_interval(*result.other_iqm)],
+        ["difference", shown_interval(*result.difference)],
+        ["a run scores more than another", f"{chance:.0%} ({low:.0%} to {high:.0%})"],
+    ]
+    columns = ["over all runs", "95 % interval over runs"]
+    console.print_table("", columns, given, to_stderr=to_stderr)
+
+
+def show_two(result: Comparison, *, verbose: bool, to_stderr: bool) -> None:
+    """Print the result in a sentence, and with `verbose` the test as a table."""
+    names = [result.agent, result.other, *result.opponents]
+    short = short_names(names)
+    agent, other, *field = (short[name] for name in names)
+    shown = replace(result, agent=agent, other=other, opponents=tuple(field))
+    _say(shown.conclusion, to_stderr=to_stderr)
+    if verbose:
+        times = result.fixed_deals / result.deals
+        more = f", {times:.1f} times as many" if times >= 1.05 else ""
+        below, above = result.bounds
+        rows = [
+            ["accepted", verdict_of(result)],
+            ["margin, corrected for stopping early", shown_interval(result.margin, result.ci95)],
+            ["log likelihood ratio", f"{result.llr:+.2f}, bounds {below:+.2f} and {above:+.2f}"],
+            ["duplicate deals", f"{result.deals:,}"],
+            ["a test of fixed size would need", f"{result.fixed_deals:,}{more}"],
+        ]
+        title = f"{agent} over {other}, {result.rules}: points a deal, 95 % interval"
+        columns = ["sequential test", f"{result.low:+g} or less against {result.high:+g} or more"]
+        console.print_table(title, columns, rows, to_stderr=to_stderr)
+    counts: dict[str, int] = {}
+    for name, faults in zip(names, result.faults, strict=True):
+        counts[name] = counts.get(name, 0) + faults
+    show_counted_faults(counts, result.examples)
+
+
+def shown_interval(value: float, interval: tuple[float, float]) -> str:
+    """Like ``+0.15 (+0.02 to +0.26)``: an interval that need not be symmetric."""
+    return f"{value:+.3f} ({interval[0]:+.3f} to {interval[1]:+.3f})"
+
+
+def verdict_of(result: Comparison) -> str:
+    """The hypothesis that the test has accepted: one of two, not a bound on the margin."""
+    if result.verdict == HIGH:
+        return f"{result.high:+g} or more (error rate at most {result.alpha:.1%})"
+    if result.verdict == LOW:
+        return f"{result.low:+g} or less (error rate at most {result.beta:.1%})"
+    return "neither: stopped early" if result.interrupted else "neither"
+
+
+# ---- attacks -------------------------------------------------------------------------------------
+_ALL = "all"
+
+
+def attackers_in(text: str | None) -> list[str]:
+    """The names of the attackers; None: those that need no training."""
+    if text is None:
+        return list(METHODS)
+    names = names_in(text, "--attackers")
+    known = [*METHODS, TRAINED]
+    if _ALL not in names:
+        return names
+    return [*known, *(name for name in names if name not in (_ALL, *known))]
+
+
+def arguments_of_attack(
+    agent: str,
+    attackers: list[str],
+    rules: Rules | None,
+    tricks: int | None,
+    seed: int,
+    training: tuple[float, Path | None],
+    *,
+    is_saved: bool,
+) -> dict[str, Any]:
+    """The arguments of ``exploit``, checked, after an attacker was trained if one is needed.
+
+    Raises:
+        HeartsError, Mistake: an agent cannot play, or a value cannot be used.
+    """
+    seconds, run = training
+    if not seconds > 0:
+        raise Mistake(f"--seconds: {seconds:g} is out of range; give a number above 0")
+    others = [name for name in attackers if name != TRAINED] or ["belief"]
+    first = Exploiter(agent, others, rules, tricks=tricks, seed=seed)
+    if first.is_small and is_saved:
+        raise Mistake("--save: on a deck this small all deals count at once; omit it")
+    if first.is_one_draw:
+        console.note(
+            f"{first.name}: draws random numbers and gives no probabilities (action_probs); the "
+            "attackers know one draw of it only"
+        )
+    arguments: dict[str, Any] = {"rules": first.rules, "attackers": attackers, "tricks": tricks}
+    if TRAINED in attackers:
+        arguments["trained"] = _trained(agent, first.rules, seconds, run, seed)
+    return {"agent": agent, "seed": seed, **arguments}
+
+
+def _trained(agent: str, rules: Rules, seconds: float, run: Path | None, seed: int) -> str:
+    """Train an attacker; returns its run's folder."""
+    from hearts_train.learn.training import train_attacker  # needs torch
+
+    found = train_attacker(agent, rules, seconds=seconds, run_dir=run, seed=seed)
+    if not found.is_finished:
+        console.note(
+            f"stopped after {found.decisions:,} decisions; continue with: hearts train --resume "
+            f"{found.run_dir}, then name that folder among the --attackers"
+        )
+        raise typer.Exit(128 + found.signal_number)
+    return str(found.run_dir)
+
+
+def arguments_of_saved_attack(saved: Saved) -> dict[str, Any]:
+    """The arguments of ``exploit`` in a file of results."""
+    names = ("attackers", "tricks", "deals", "trained")
+    arguments = {name: saved.about[name] for name in names}
+    return {"agent": saved.agents[0], "rules": saved.rules, "seed": saved.seed, **arguments}
+
+
+def show_attack(result: ExploitResult, *, to_stderr: bool) -> None:
+    """Print what each attacker wins, and which wins most."""
+    is_exact = result.exploitability is not None
+    columns = ["attacker", "wins a deal", *(["of the best response"] if is_exact else ["ms"])]
+    rows = []
+    for gain in result.gains:
+        if is_exact:
+            share = "-" if gain.ratio is None else f"{gain.ratio:.1%}"
+            rows.append([gain.attacker, f"{gain.margin:+.4f}", share])
+        else:
+            assert gain.ms_per_decision is not None
+            margin = format_margin(gain.margin, gain.ci95)
+            rows.append([gain.attacker, margin, format_ms(gain.ms_per_decision)])
+    if is_exact:
+        rows.append(["best response", f"{result.exploitability:+.4f}", "exact"])
+        over = "over all deals, exact"
+    else:
+        stopped = " (stopped early)" * result.interrupted
+        over = f"95 % interval over {result.gains[0].deals:,} duplicate deals{stopped}"
+    drawn = " (one draw)" * result.is_one_draw
+    title = f"what is won from {result.agent}{drawn}, {result.rules}: points a deal, {over}"
+    console.print_table(title, columns, rows, to_stderr=to_stderr)
+    best = result.best
+    amount = f"{best.margin:+.4f}" if is_exact else format_margin(best.margin, best.ci95)
+    console.note(f"the best attacker is {best.attacker}: {amount} points a deal")
+    for gain in result.gains:
+        if gain.agent_faults:
+            console.note(
+                f"{result.agent}: forfeited {gain.agent_faults:,} deals against "
+                f"{gain.attacker} (faults)"
+            )

@@ -1,4 +1,4 @@
-"""The command that lists and compares training runs: runs."""
+"""Commands for training: train, and runs, which lists and compares what was trained."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hearts_train import console
-from hearts_train.cli.options import Json, Plot, app, check_plot
+from hearts_train.cli.options import AllowCode, Json, Plot, RunFolder, app, check_plot
 from hearts_train.console import Mistake
 
 if TYPE_CHECKING:
-    from hearts_train.learn.runs import RunFolder
+    from hearts_train.learn.runs import RunFolder as Run
 
 _PLACE = Path("runs")
 
@@ -22,7 +22,37 @@ Runs = Annotated[
 ]
 
 
-def _find(places: list[Path] | None) -> list[RunFolder]:
+@app.command(epilog="Example: hearts train demo --set seed=2")
+def train(
+    config: Annotated[
+        str | None,
+        typer.Argument(
+            help="A config: its path, or a shipped one: demo (where none is named; three minutes), "
+            "smoke (seconds), mini, classic, maskable, dqn, nfsp, champion, champion_small, "
+            "champion_taught, champion_mini, champion_classic."
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting.")
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option("--resume", metavar="RUN", help="Continue a run's folder.")
+    ] = None,
+    run: RunFolder = None,
+    allow_code: AllowCode = False,
+    as_json: Json = None,
+) -> None:
+    """Train a policy, then evaluate it against the baselines."""
+    if resume is not None and run is not None:
+        raise Mistake("--run: a resumed run stays in its folder; omit it")
+    if config == "":
+        raise Mistake("config: the name is empty; give a config, or omit it for demo")
+    from hearts_train.cli.training import train_and_evaluate
+
+    train_and_evaluate(config, settings or [], resume, run, as_json=as_json)
+
+
+def _find(places: list[Path] | None) -> list[Run]:
     from hearts_train.learn.runs import find_runs
 
     if not places and not _PLACE.is_dir():
@@ -97,7 +127,7 @@ def runs(
         console.print_json([_json(run) for run in found], as_json)
 
 
-def _json(run: RunFolder) -> dict[str, Any]:
+def _json(run: Run) -> dict[str, Any]:
     return (
         {"run": str(run.path)}
         | run.summary()
@@ -109,7 +139,7 @@ def _json(run: RunFolder) -> dict[str, Any]:
     )
 
 
-def _draw(found: list[RunFolder], x: str, y: list[str], by: list[str], path: Path) -> None:
+def _draw(found: list[Run], x: str, y: list[str], by: list[str], path: Path) -> None:
     """Plot the learning curves of runs; the band of a single run is that of its evaluations."""
     from hearts_train.learn.report import chosen, draw, grouped, repeated
 

@@ -1,29 +1,42 @@
-"""Commands that compute exactly: solve, endgame."""
+"""Commands that solve and exploit: solve, endgame, exploit (exact, or by attackers)."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hearts_train import console
 from hearts_train.cli.options import (
+    AGENT_HELP,
     AllowCode,
+    Backend,
     GameNumber,
     Json,
     MaxMemory,
     Plot,
     Resume,
+    RunFolder,
     Save,
     Seed,
+    Workers,
     app,
     check_apart,
     check_new,
     check_plot,
+    is_said,
     names_in,
+    refuse_other,
 )
 from hearts_train.console import Mistake
+
+if TYPE_CHECKING:
+    from hearts_env import Rules
+
+
+_OF_EXACT = ("max_memory", "plot")
+_OF_ATTACKERS = ("tricks", "deals", "seconds", "run", "save", "workers", "backend")
 
 
 @app.command(
@@ -167,3 +180,149 @@ def endgame(
         console.note(f"drawn: {plot}")
     if as_json:
         console.print_json(with_origin([one.to_json() for one in found], seed), as_json)
+
+
+@app.command(
+    epilog="Example: hearts exploit pro mini.safetensors --rules micro,mini; "
+    "hearts exploit runs/demo-1 --attackers all --deals 1000 --workers 2",
+)
+def exploit(
+    context: typer.Context,
+    agents: Annotated[
+        list[str] | None, typer.Argument(metavar="[AGENT]...", help=AGENT_HELP)
+    ] = None,
+    rules: Annotated[
+        str | None,
+        typer.Option("--rules", metavar="NAME,...", help="One game, or several small decks."),
+    ] = None,
+    attackers: Annotated[
+        str | None,
+        typer.Option(
+            "--attackers",
+            metavar="NAME,...",
+            help="belief, lbr, endings, lbr_endings, trained; all; also any other player. "
+            "Default: none on small decks, the first four elsewhere.",
+        ),
+    ] = None,
+    deals: Annotated[
+        int, typer.Option("--deals", help="Duplicate deals of each attacker; small decks: all.")
+    ] = 600,
+    tricks: Annotated[
+        int | None,
+        typer.Option("--tricks", help="Last tricks that 'endings' answers exactly; usually half."),
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option("--seconds", help="How long 'trained' learns against the agent.")
+    ] = 300.0,
+    run: RunFolder = None,
+    seed: Seed = 0,
+    max_memory: MaxMemory = 4.0,
+    plot: Plot = None,
+    allow_code: AllowCode = False,
+    workers: Workers = None,
+    backend: Backend = "local",
+    save: Save = None,
+    resume: Resume = None,
+    as_json: Json = None,
+) -> None:
+    """Compute what a best response wins from an agent, or a lower bound of it.
+
+    On small decks (micro, mini), and with --max-memory, the best response to each agent is exact.
+    On all others, and with --attackers, attackers play against one agent: each sees only its own
+    cards, but can query the frozen agent's policy in any view.
+    """
+    from hearts_train.cli import reports
+    from hearts_train.measure.contest import check_deals
+    from hearts_train.measure.exploit import ExploitResult, is_small
+    from hearts_train.measure.exploit import exploit as measure
+
+    check_plot(plot)
+    if resume is not None:
+        arguments = reports.arguments_of_saved_attack(reports.resumed(context, resume, "exploit"))
+    elif not agents:
+        raise Mistake("agent: none given; name one; see 'hearts exploit --help'")
+    else:
+        games = _games(agents, rules)
+        is_exact = all(map(is_small, games)) or is_said(context, "max_memory")
+        if attackers is None and is_exact:
+            refuse_other(context, _OF_ATTACKERS, "is for attackers; omit it, or add --attackers")
+            _compute(agents, games, seed, max_memory, plot, as_json=as_json)
+            return
+        if len(agents) > 1 or len(games) > 1:
+            raise Mistake(
+                "agents: attackers take one agent in one game; name one, or only small decks "
+                "without --attackers"
+            )
+        refuse_other(context, _OF_EXACT, "is for exact answers on small decks; omit it")
+        check_deals(deals)
+        arguments = reports.arguments_of_attack(
+            agents[0],
+            reports.attackers_in(attackers),
+            games[0],
+            tricks,
+            seed,
+            (seconds, run),
+            is_saved=save is not None,
+        )
+        arguments["deals"] = deals
+    result = measure(
+        **arguments,
+        save=save,
+        resume=resume,
+        workers=workers,
+        backend=backend,
+        command=reports.command_line(),
+        show=console.progress,
+    )
+    assert isinstance(result, ExploitResult)
+    reports.show_attack(result, to_stderr=console.is_stdout(as_json))
+    if as_json:
+        console.print_json(result.to_json(), as_json)
+    if result.interrupted:
+        reports.say_how_to_continue("exploit", save or resume)
+        raise console.stopped()
+    reports.say_written(save)
+
+
+def _games(agents: list[str], rules: str | None) -> list[Rules]:
+    """The games named; else the game that the first agent was trained for."""
+    from hearts_env import Rules
+    from hearts_train.measure.participants import Participant, rules_for
+
+    if rules is not None:
+        return [Rules.from_text(text) for text in names_in(rules, "--rules")]
+    entered = [Participant(name, 0) for name in agents]
+    for one in entered:
+        one.close()
+    return [rules_for(entered, None)]
+
+
+def _compute(
+    agents: list[str],
+    games: list[Rules],
+    seed: int,
+    max_memory: float,
+    plot: Path | None,
+    *,
+    as_json: str | None,
+) -> None:
+    """Compute the best response to each agent in each game."""
+    from hearts_train.cli import solving
+    from hearts_train.cli.reports import with_origin
+
+    results = []
+    for played in games:
+        found = solving.exploit_agents(agents, played, seed=seed, max_memory=max_memory)
+        title = f"{played.name}: what a best response wins, points a deal, exact"
+        console.print_table(
+            title,
+            solving.EXPLOIT_COLUMNS,
+            solving.exploit_rows(found),
+            to_stderr=console.is_stdout(as_json),
+        )
+        results += found
+    if plot is not None:
+        solving.draw_bars(results, plot)
+        console.note(f"drawn: {plot}")
+    if as_json:
+        console.print_json(with_origin([found.to_json() for found in results], seed), as_json)
