@@ -19,7 +19,7 @@ from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_env.support.files import write_whole
 from hearts_train import console
 from hearts_train.cli.page import bars, cards_html, page, table
-from hearts_train.cli.reports import command_line, say_how_to_continue, show_counted_faults
+from hearts_train.cli.reports import command_line, show_counted_faults, stoppable
 from hearts_train.measure.analysis import analyse
 from hearts_train.measure.benchmark import benchmark, verdict, verify
 from hearts_train.measure.benchmark_file import encoded, read_benchmark
@@ -68,7 +68,7 @@ def play(
     agent: AgentLike, save: Path | None, resume: Path | None = None, **arguments: Any
 ) -> dict[str, Any]:
     """Play a benchmark; after a signal say how to continue."""
-    try:
+    with stoppable("benchmark", save or resume):
         return benchmark(
             agent,
             **arguments,
@@ -77,10 +77,6 @@ def play(
             resume=resume,
             show=console.progress,
         )
-    except KeyboardInterrupt:
-        console.note("stopped")
-        say_how_to_continue("benchmark", save or resume)
-        raise console.stopped() from None
 
 
 def arguments_of(saved: Saved) -> dict[str, Any]:
@@ -101,11 +97,8 @@ def check(path: Path, agent: str | None, **settings: Any) -> tuple[dict[str, Any
     spec = record["result"]["agent"]["spec"]
     if agent is None and isinstance(spec, str):
         AgentSpec.from_json(spec).check_allowed(f"verify: {str(path)!r}")
-    try:
+    with stoppable():
         return verify(record, agent, show=console.progress, **settings)
-    except KeyboardInterrupt:
-        console.note("stopped")
-        raise console.stopped() from None
 
 
 def write(record: dict[str, Any], target: str) -> None:

@@ -19,7 +19,7 @@ from hearts_env.support.files import write_whole
 from hearts_train import console
 from hearts_train.cli.options import check_output
 from hearts_train.cli.page import Html, bars, page, table
-from hearts_train.cli.reports import command_line
+from hearts_train.cli.reports import command_line, stoppable
 from hearts_train.console import Mistake
 from hearts_train.measure.contest import num_deals
 from hearts_train.measure.folder import BUILT_IN, enter, every_game, is_league, read_folder
@@ -90,11 +90,8 @@ def check(
     **settings: Any,
 ) -> None:
     """Play blocks again; exit status 1 if a line is not reproduced."""
-    try:
+    with stoppable():
         blocks, wrong = verify_folder(path, rules, sample, seed, show=console.progress, **settings)
-    except KeyboardInterrupt:
-        console.note("stopped")
-        raise console.stopped() from None
     if not blocks:
         raise Mistake(
             f"{path}: nothing was played yet; play with: hearts tournament --folder {path}"

@@ -120,10 +120,8 @@ def evaluate(
     if plot is not None:
         draw(results, plot)
         console.note(f"drawn: {plot}")
-    if len(results) < len(everybody) - 1 or results[-1].interrupted:
-        reports.say_how_to_continue("evaluate", save or resume)
-        raise console.stopped()
-    reports.say_written(save)
+    is_stopped = len(results) < len(everybody) - 1 or results[-1].interrupted
+    reports.finish("evaluate", save, resume, interrupted=is_stopped)
 
 
 @app.command(
@@ -179,7 +177,6 @@ def compare(
 ) -> None:
     """Decide which of two agents is better, with as few deals as possible."""
     from hearts_train.cli import reports
-    from hearts_train.measure.comparison import Comparison
     from hearts_train.measure.sequential import Question
 
     others = None if opponents is None else names_in(opponents, "--opponents")
@@ -205,10 +202,7 @@ def compare(
     reports.show_comparison(result, verbose=verbose, to_stderr=console.is_stdout(as_json))
     if as_json:
         console.print_json(result.to_json(), as_json)
-    if isinstance(result, Comparison) and result.interrupted:
-        reports.say_how_to_continue("compare", save or resume)
-        raise console.stopped()
-    reports.say_written(save)
+    reports.finish("compare", save, resume, interrupted=result.interrupted)
 
 
 @app.command(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,25 @@ def say_how_to_continue(command: str, path: Path | None) -> None:
         is_code = any(agent.runs_code for agent in read_saved(path).agents)
         allow = " --allow-code" if is_code else ""
         console.note(f"saved; continue with: hearts {command} --resume {path}{allow}")
+
+
+def finish(command: str, save: Path | None, resume: Path | None, *, interrupted: bool) -> None:
+    """End a command that has shown its results: say what it has written, or how to continue it."""
+    if interrupted:
+        say_how_to_continue(command, save or resume)
+        raise console.stopped()
+    say_written(save)
+
+
+@contextlib.contextmanager
+def stoppable(command: str = "", path: Path | None = None) -> Iterator[None]:
+    """End a command that a signal stops in this block: say so, and how to continue it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        console.note("stopped")
+        say_how_to_continue(command, path)
+        raise console.stopped() from None
 
 
 def say_written(out: Path | None) -> None:
@@ -217,12 +237,8 @@ def play_comparison(
     arguments |= {"command": command_line(), "show": console.progress}
     if len(first) == 1:
         return compare(first[0], second[0], opponents=opponents or (), **arguments)
-    try:
+    with stoppable("compare", arguments["save"] or arguments["resume"]):
         return compare_runs(first, second, opponents or OPPONENTS, **arguments)
-    except KeyboardInterrupt:
-        console.note("stopped")
-        say_how_to_continue("compare", arguments["save"] or arguments["resume"])
-        raise console.stopped() from None
 
 
 def arguments_of_comparison(saved: Saved) -> dict[str, Any]:

@@ -278,10 +278,7 @@ def exploit(
     reports.show_attack(result, to_stderr=console.is_stdout(as_json))
     if as_json:
         console.print_json(result.to_json(), as_json)
-    if result.interrupted:
-        reports.say_how_to_continue("exploit", save or resume)
-        raise console.stopped()
-    reports.say_written(save)
+    reports.finish("exploit", save, resume, interrupted=result.interrupted)
 
 
 def _games(agents: list[str], rules: str | None) -> list[Rules]:

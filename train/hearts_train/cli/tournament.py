@@ -199,7 +199,4 @@ def _play_once(
     if plot is not None and result.standings:
         draw(result, plot)
         console.note(f"drawn: {plot}")
-    if result.interrupted:
-        reports.say_how_to_continue("tournament", save or resume)
-        raise console.stopped()
-    reports.say_written(save)
+    reports.finish("tournament", save, resume, interrupted=result.interrupted)
