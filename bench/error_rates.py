@@ -23,19 +23,24 @@ from hearts_agents import make_agent
 from hearts_env import Rules
 from hearts_env.solve.best_response import policy_of
 from hearts_env.solve.tree import Tree
+from hearts_env.support.arguments import check_number
 from hearts_env.support.arrays import Floats
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.intervals import (
     Z95,
+    Interval,
     aggregate,
-    bootstrap_interval,
     difference,
+    finite_values,
     interquartile_mean,
     mean,
     mean_and_interval,
+    percentiles,
 )
 from hearts_train.measure.sequential import Question, SequentialTest, looks
 
+CELLS = 10_000_000
+"""Counts that the bootstrap holds in memory at once."""
 SIZES = (50, 200)
 """Duplicate deals of a simulated evaluation."""
 PLAYED = [
@@ -52,6 +57,33 @@ TESTS = [
     ("two_player", "standard", "random", Question(0.0, 1.0)),
 ]
 """Those of `alike` are of the first game, all but one in twenty replaced by 0."""
+
+
+def bootstrap_interval(values: Floats, *, resamples: int = 2000, seed: int = 0) -> Interval:
+    """The 95 % interval of the mean, by the percentile bootstrap (Efron 1979).
+
+    Equal values are drawn together, as one draw from a multinomial distribution, so that a million
+    margins, of which there are few different ones, take no longer than a thousand.
+
+    Args:
+        values: ``(n,)``, independent observations, two or more.
+        resamples: samples drawn with replacement; 100 to 1,000,000.
+        seed: of the draws.
+
+    Raises:
+        HeartsError: if there are fewer than two values, some are not finite, or `resamples` is out
+            of range.
+    """
+    values = finite_values("values", values)
+    resamples = check_number("resamples", resamples, 100, 1_000_000)
+    rng = np.random.default_rng(seed)
+    levels, counts = np.unique(values, return_counts=True)
+    means = np.empty(resamples)
+    at_once = max(1, CELLS // len(levels))
+    for begin in range(0, resamples, at_once):
+        part = means[begin : begin + at_once]
+        part[:] = rng.multinomial(len(values), counts / len(values), len(part)) @ levels
+    return percentiles(means / len(values))
 
 
 def exact_margin(rules: str, agent: str, other: str) -> float:

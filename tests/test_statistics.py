@@ -15,6 +15,7 @@ from bench.control_variates import (
     adjusted,
     cards_luck,
 )
+from bench.error_rates import bootstrap_interval
 from hearts_agents import make_agent
 from hearts_env import HeartsError, Rules
 from hearts_train.measure import comparison, sequential
@@ -23,7 +24,6 @@ from hearts_train.measure.duel import Duel
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.intervals import (
     aggregate,
-    bootstrap_interval,
     difference,
     improvement,
     mean,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import io
 import json
 import os
 import re
@@ -37,24 +36,6 @@ _MOST_OF_NAME = 50
 _LONGEST_NAME = 240
 """Bytes of a file's name, so that its lock, ``.NAME.lock``, can be named too."""
 _LEFTOVER = re.compile(r"\..+\.(\d+)-[0-9a-f]{8}\.tmp")
-
-
-def append_all(file: io.FileIO, data: bytes, path: Path) -> None:
-    """Append all of `data` to an unbuffered file, so that it outlives this process.
-
-    A buffered file would try once more, when it is closed, to write what could not be written.
-
-    Raises:
-        OSError: if it cannot be written, on `path`; a part of it may stand at the end.
-    """
-    left = memoryview(data)
-    try:
-        while left:  # a disk that becomes full takes a part, and refuses the next
-            left = left[file.write(left) :]
-        os.fsync(file.fileno())
-    except OSError as error:
-        error.filename = str(path)
-        raise
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -5,7 +5,6 @@ The work is in ``hearts_train.measure.benchmark``.
 
 from __future__ import annotations
 
-import contextlib
 import html
 import shlex
 from pathlib import Path
@@ -25,7 +24,7 @@ from hearts_train.measure.benchmark import benchmark, verdict, verify
 from hearts_train.measure.benchmark_file import encoded, read_benchmark
 from hearts_train.measure.contest import Saved
 from hearts_train.measure.duel import Example
-from hearts_train.measure.participants import AgentLike, Participant
+from hearts_train.measure.participants import AgentLike, trained_rules
 from hearts_train.measure.pictures import short_names
 from hearts_train.measure.protocol import TRACKS, protocol_number, read_field
 from hearts_train.measure.result_table import (
@@ -55,8 +54,7 @@ def track_of(agent: str, *, isolate: bool) -> str:
     Raises:
         HeartsError: if the agent is unknown.
     """
-    with contextlib.closing(Participant(agent, 0, isolate=isolate)) as participant:
-        rules = participant.rules
+    rules = trained_rules([agent], isolate=isolate)
     if rules is not None:
         for name, track in TRACKS.items():
             if Rules.from_text(track.rules).is_same_deal(rules):

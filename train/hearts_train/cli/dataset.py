@@ -63,9 +63,10 @@ def dataset(
     as_json: Json = None,
 ) -> None:
     """Play games and record them: Parquet tables and Minari episodes."""
-    from hearts_train.cli.recording import make, recorded, rules_of_agents
+    from hearts_train.cli.recording import make, recorded
     from hearts_train.data.folder import unfinished_options
     from hearts_train.data.options import DatasetOptions, check_libraries
+    from hearts_train.measure.participants import trained_rules
 
     if resume:
         refuse_said(context, _SETTLED, "--resume", folder)
@@ -75,7 +76,7 @@ def dataset(
     else:
         options = DatasetOptions.of(
             agent,
-            rules_of(rules) or rules_of_agents(agent),
+            rules_of(rules) or trained_rules(agent) or "two_player",
             games,
             seed=seed,
             formats=names_in(format, "--format"),

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from hearts_agents.spec import AgentSpec
-from hearts_env import Rules
 from hearts_train import console
 from hearts_train.cli.options import names_in, numbers_in
 from hearts_train.console import Mistake
@@ -20,19 +19,6 @@ from hearts_train.data.folder import (
 )
 from hearts_train.data.options import DatasetOptions
 from hearts_train.measure.executor import Executor
-from hearts_train.measure.participants import Participant, rules_for
-
-
-def rules_of_agents(agents: Sequence[str]) -> Rules:
-    """The rules named; else those that one of the agents was trained for, else ``two_player``.
-
-    Raises:
-        HeartsError: if an agent is unknown.
-    """
-    participants = [Participant(agent, 0) for agent in dict.fromkeys(agents)]
-    for participant in participants:
-        participant.close()
-    return rules_for(participants, None)
 
 
 def make(

@@ -231,10 +231,12 @@ def exploit(
     On all others, and with --attackers, attackers play against one agent: each sees only its own
     cards, but can query the frozen agent's policy in any view.
     """
+    from hearts_env import Rules
     from hearts_train.cli import reports
     from hearts_train.measure.contest import check_deals
     from hearts_train.measure.exploit import ExploitResult, is_small
     from hearts_train.measure.exploit import exploit as measure
+    from hearts_train.measure.participants import trained_rules
 
     check_plot(plot)
     if resume is not None:
@@ -242,7 +244,10 @@ def exploit(
     elif not agents:
         raise Mistake("agent: none given; name one; see 'hearts exploit --help'")
     else:
-        games = _games(agents, rules)
+        if rules is not None:
+            games = [Rules.from_text(text) for text in names_in(rules, "--rules")]
+        else:
+            games = [trained_rules(agents) or Rules.make("two_player")]
         is_exact = all(map(is_small, games)) or is_said(context, "max_memory")
         if attackers is None and is_exact:
             refuse_other(context, _OF_ATTACKERS, "is for attackers; omit it, or add --attackers")
@@ -279,19 +284,6 @@ def exploit(
     if as_json:
         console.print_json(result.to_json(), as_json)
     reports.finish("exploit", save, resume, interrupted=result.interrupted)
-
-
-def _games(agents: list[str], rules: str | None) -> list[Rules]:
-    """The games named; else the game that the first agent was trained for."""
-    from hearts_env import Rules
-    from hearts_train.measure.participants import Participant, rules_for
-
-    if rules is not None:
-        return [Rules.from_text(text) for text in names_in(rules, "--rules")]
-    entered = [Participant(name, 0) for name in agents]
-    for one in entered:
-        one.close()
-    return [rules_for(entered, None)]
 
 
 def _compute(

@@ -27,12 +27,8 @@ from hearts_env.support.arrays import Array, Floats
 
 Z95 = 1.96
 LEVEL = 0.95
-RESAMPLES = 2000
-RUN_RESAMPLES = 10_000
-"""Of runs, which are few."""
+RESAMPLES = 10_000
 MIN_RUNS = 2
-_CELLS = 10_000_000
-"""Counts that are held in memory at once."""
 
 Interval = tuple[float, float]
 
@@ -42,35 +38,6 @@ def mean_and_interval(values: NDArray[np.float64]) -> tuple[float, Interval]:
     mean = float(values.mean())
     half = Z95 * float(values.std(ddof=1)) / math.sqrt(len(values))
     return mean, (mean - half, mean + half)
-
-
-def bootstrap_interval(
-    values: NDArray[np.float64], *, resamples: int = RESAMPLES, seed: int = 0
-) -> Interval:
-    """The 95 % interval of the mean, by the percentile bootstrap (Efron 1979).
-
-    Equal values are drawn together, as one draw from a multinomial distribution, so that a million
-    margins, of which there are few different ones, take no longer than a thousand.
-
-    Args:
-        values: ``(n,)``, independent observations, two or more.
-        resamples: samples drawn with replacement; 100 to 1,000,000.
-        seed: of the draws.
-
-    Raises:
-        HeartsError: if there are fewer than two values, some are not finite, or `resamples` is out
-            of range.
-    """
-    values = finite_values("values", values)
-    resamples = check_number("resamples", resamples, 100, 1_000_000)
-    rng = np.random.default_rng(seed)
-    levels, counts = np.unique(values, return_counts=True)
-    means = np.empty(resamples)
-    at_once = max(1, _CELLS // len(levels))
-    for begin in range(0, resamples, at_once):
-        part = means[begin : begin + at_once]
-        part[:] = rng.multinomial(len(values), counts / len(values), len(part)) @ levels
-    return percentiles(means / len(values))
 
 
 def percentiles(resampled: Floats) -> Interval:
@@ -131,7 +98,7 @@ def aggregate(
     scores: Array,
     statistic: Statistic = interquartile_mean,
     *,
-    resamples: int = RUN_RESAMPLES,
+    resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> tuple[float, Interval]:
     """A statistic of the scores, and its 95 % interval by the bootstrap over runs.
@@ -155,7 +122,7 @@ def difference(
     others: Array,
     statistic: Statistic = interquartile_mean,
     *,
-    resamples: int = RUN_RESAMPLES,
+    resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> tuple[float, Interval]:
     """By how much a statistic of one group exceeds that of another, and the 95 % interval.
@@ -177,7 +144,7 @@ def difference(
 
 
 def improvement(
-    scores: Array, others: Array, *, resamples: int = RUN_RESAMPLES, seed: int = 0
+    scores: Array, others: Array, *, resamples: int = RESAMPLES, seed: int = 0
 ) -> tuple[float, Interval]:
     """The probability that a run of one group scores more than one of another, and its interval.
 

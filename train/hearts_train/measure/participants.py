@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -311,6 +311,19 @@ def rules_for(players: Sequence[Agent | Participant], rules: Rules | str | None)
         own = (getattr(player, "rules", None) for player in players)
         rules = next((known for known in own if isinstance(known, Rules)), "two_player")
     return Rules.make(rules)
+
+
+def trained_rules(agents: Sequence[AgentLike], *, isolate: bool = False) -> Rules | None:
+    """The rules that the first agent was trained for which states them; None if none does.
+
+    Raises:
+        HeartsError: if an agent is unknown.
+    """
+    found: Rules | None = None
+    for agent in agents:
+        with closing(Participant(agent, 0, isolate=isolate)) as participant:
+            found = found or participant.rules
+    return found
 
 
 def check_same(participants: Sequence[Participant], digests: Sequence[str | None]) -> None:
