@@ -17,8 +17,8 @@ from hearts_env import kernel as k
 from hearts_env.seeds import derived_seed, secret_seed
 from hearts_env.solve.beliefs import belief, check_two_players, hidden_hands
 from hearts_env.support.progress import Progress
-from hearts_train.measure.intervals import Z95
-from hearts_train.measure.pictures import (
+from hearts_train.measure.display import (
+    format_interval,
     literal,
     new_figure,
     save_figure,
@@ -26,7 +26,7 @@ from hearts_train.measure.pictures import (
     styles,
     wrapped,
 )
-from hearts_train.measure.result_table import format_interval
+from hearts_train.measure.intervals import Z95
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -27,7 +27,7 @@ from hearts_env import kernel as k
 from hearts_env.encoders import make_encoder
 from hearts_env.support.jit import jit
 from hearts_env.support.progress import Progress
-from hearts_train.measure.pictures import BLUE, GREY, new_figure, save_figure
+from hearts_train.measure.display import BLUE, GREY, new_figure, save_figure
 
 GROUPS = {
     "aec": "PettingZoo's AEC interface: last() and step()",

@@ -29,9 +29,9 @@ from hearts_env import kernel as k
 from hearts_env.solve import TranspositionTable
 from hearts_env.solve.beliefs import Policy
 from hearts_env.support.arrays import Floats
+from hearts_train.measure.display import short_names
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.intervals import percentiles
-from hearts_train.measure.pictures import short_names
 
 PAIRINGS = [
     ("standard_trump", "standard", "two_player"),

@@ -25,13 +25,18 @@ from hearts_env.support.progress import silent
 from hearts_train.cli import benchmark as benchmark_page
 from hearts_train.cli.app import app
 from hearts_train.measure import benchmark as bench
-from hearts_train.measure.benchmark import Benchmark
-from hearts_train.measure.benchmark_file import differences, encoded, read_benchmark, sealed
+from hearts_train.measure.benchmark import (
+    Benchmark,
+    differences,
+    encoded,
+    read_benchmark,
+    sealed,
+)
+from hearts_train.measure.display import format_margin
 from hearts_train.measure.duel import deals_digest
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.participants import Participant
 from hearts_train.measure.protocol import SPLITS, TRACKS, VERSIONS, read_field
-from hearts_train.measure.result_table import format_margin
 from tests.refusals import mistake, refused
 from tests.test_evaluation import Lowest
 

@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 from hearts_env import Game, Rules
 from hearts_env.views.picture import picture_of, picture_of_view
 from hearts_train.measure.analysis import analyse
+from hearts_train.measure.display import ResultTable
 from hearts_train.measure.evaluation import evaluate
-from hearts_train.measure.result_table import ResultTable
 from hearts_train.measure.tournament import tournament
 from tests.lockstep import QUICK
 from tests.slow import few

@@ -9,7 +9,7 @@ import pytest
 
 from hearts_env import HeartsError
 from hearts_train.cli import solving
-from hearts_train.measure.pictures import PALETTE, check_picture, save_figure, short_names, styles
+from hearts_train.measure.display import PALETTE, check_picture, save_figure, short_names, styles
 from tests.refusals import mistake, refused
 from tests.slow import few
 from tests.test_cli import ROOT, run
@@ -56,7 +56,7 @@ def test_other_kinds_are_refused_before_the_work(words, name, tmp_path):
 def test_all_pictures_are_written_in_one_place():
     files = [*(ROOT / "train").rglob("*.py"), *(ROOT / "agents").rglob("*.py")]
     drawing = [f.name for f in files if ".savefig(" in f.read_text(encoding="utf-8")]
-    assert drawing == ["pictures.py"]
+    assert drawing == ["display.py"]
 
 
 def test_a_picture_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):
@@ -87,8 +87,8 @@ def test_a_player_looks_the_same_in_every_figure():
         if styles([name])[name].color != own.color:
             assert styles([name, "my_run"])["my_run"].color == own.color
     program = (
-        "from hearts_train.measure import pictures; "
-        "print(pictures.styles(['my_run'])['my_run'].color)"
+        "from hearts_train.measure import display; "
+        "print(display.styles(['my_run'])['my_run'].color)"
     )
     paths = ":".join(str(ROOT / part) for part in ("", "train"))
     done = subprocess.run(

@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 from hearts_agents import make_agent, register_agent
 from hearts_agents.guard import Fault, ask
 from hearts_agents.programs import process, program_agent
+from hearts_agents.programs.check import check_program
 from hearts_agents.programs.process import LineProcess, ProgramError
 from hearts_agents.programs.program_agent import ExternalAgent, program_files
 from hearts_agents.programs.view_lines import ViewLines
@@ -30,7 +31,6 @@ from hearts_env.rules.presets import PRESETS
 from hearts_env.support import clock
 from hearts_train.cli.app import app
 from hearts_train.cli.terminal import _fault_text
-from hearts_train.measure.engine_check import check_program
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.participants import Participant
 from tests.refusals import refused

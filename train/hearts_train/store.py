@@ -261,6 +261,12 @@ def sealed(entry: Mapping[str, Any]) -> bytes:
     return f'{{"digest":"{digest}","entry":{text}}}\n'.encode()
 
 
+def seal(result: Any) -> str:
+    """The SHA-256 of a result in its shortest spelling, its names in order."""
+    text = json.dumps(result, allow_nan=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def unsealed(line: bytes) -> dict[str, Any] | None:
     """The entry of a line, given without its end; None if it is damaged."""
     try:

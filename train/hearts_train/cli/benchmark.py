@@ -20,21 +20,26 @@ from hearts_train import console
 from hearts_train.cli.page import bars, cards_html, page, table
 from hearts_train.cli.reports import command_line, show_counted_faults, stoppable
 from hearts_train.measure.analysis import analyse
-from hearts_train.measure.benchmark import benchmark, verdict, verify
-from hearts_train.measure.benchmark_file import encoded, read_benchmark
+from hearts_train.measure.benchmark import (
+    benchmark,
+    encoded,
+    read_benchmark,
+    verdict,
+    verify,
+)
 from hearts_train.measure.contest import Saved
-from hearts_train.measure.duel import Example
-from hearts_train.measure.participants import AgentLike, trained_rules
-from hearts_train.measure.pictures import short_names
-from hearts_train.measure.protocol import TRACKS, protocol_number, read_field
-from hearts_train.measure.result_table import (
+from hearts_train.measure.display import (
     OF_BOTH,
     both_ways,
     cross_table,
     format_interval,
     format_margin,
     format_ms,
+    short_names,
 )
+from hearts_train.measure.duel import Example
+from hearts_train.measure.participants import AgentLike, trained_rules
+from hearts_train.measure.protocol import TRACKS, protocol_number, read_field
 
 _SHOWN = 3
 """The worst deals shown for each opponent."""

@@ -22,17 +22,17 @@ from hearts_train.cli.page import Html, bars, page, table
 from hearts_train.cli.reports import command_line, stoppable
 from hearts_train.console import Mistake
 from hearts_train.measure.contest import num_deals
-from hearts_train.measure.folder import BUILT_IN, enter, every_game, is_league, read_folder
-from hearts_train.measure.intervals import Interval
-from hearts_train.measure.pictures import short_names
-from hearts_train.measure.result_table import (
+from hearts_train.measure.display import (
     ResultTable,
     both_ways,
     cross_table,
     format_interval,
     format_margin,
     format_ms,
+    short_names,
 )
+from hearts_train.measure.folder import BUILT_IN, enter, every_game, is_league, read_folder
+from hearts_train.measure.intervals import Interval
 from hearts_train.measure.standings import tables
 from hearts_train.measure.tournament import Goal, play_folder, verify_folder
 

@@ -185,7 +185,7 @@ def rules_of(name: str | None, players: int | None = None) -> Rules | None:
 def check_plot(path: Path | None, option: str = "--plot") -> None:
     """Refuse a plot that cannot be drawn, before anything is measured."""
     if path is not None:
-        from hearts_train.measure.pictures import check_picture
+        from hearts_train.measure.display import check_picture
 
         check_picture(path, option)
 

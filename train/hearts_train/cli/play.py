@@ -356,7 +356,7 @@ def agents(
 def _check_program(
     command: str, rules: Rules | None, games: int, seed: int, *, as_json: str | None
 ) -> None:
-    from hearts_train.measure.engine_check import PRESETS, check_program
+    from hearts_agents.programs.check import PRESETS, check_program
 
     found = []
     for verdict in check_program(command, PRESETS if rules is None else [rules], games, seed):

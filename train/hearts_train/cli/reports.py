@@ -26,11 +26,10 @@ from hearts_train.measure.comparison import (
     compare_runs,
 )
 from hearts_train.measure.contest import Saved, read_saved
+from hearts_train.measure.display import format_interval, format_margin, format_ms, short_names
 from hearts_train.measure.duel import Example
 from hearts_train.measure.exploit import TRAINED, Exploiter, ExploitResult
 from hearts_train.measure.intervals import MIN_RUNS
-from hearts_train.measure.pictures import short_names
-from hearts_train.measure.result_table import format_interval, format_margin, format_ms
 from hearts_train.measure.sequential import HIGH, LOW, Question
 from hearts_train.measure.summary import (
     Evaluation,

@@ -40,8 +40,7 @@ from hearts_env.support.files import held, lock_beside, remove_leftovers
 from hearts_env.support.interrupts import held_interrupt
 from hearts_train import console, screen
 from hearts_train.console import Mistake
-from hearts_train.measure.intervals import Z95
-from hearts_train.measure.pictures import (
+from hearts_train.measure.display import (
     bar_figure,
     new_figure,
     save_figure,
@@ -49,6 +48,7 @@ from hearts_train.measure.pictures import (
     styles,
     wrapped,
 )
+from hearts_train.measure.intervals import Z95
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -16,7 +16,8 @@ from hearts_train.learn.config import AVERAGE
 from hearts_train.learn.config_files import with_present_names
 from hearts_train.learn.log import History, exploitability_of
 from hearts_train.learn.runs import CARD_NAME, RunFolder
-from hearts_train.measure.pictures import (
+from hearts_train.measure.display import (
+    format_margin,
     literal,
     new_figure,
     save_figure,
@@ -24,7 +25,6 @@ from hearts_train.measure.pictures import (
     styles,
     wrapped,
 )
-from hearts_train.measure.result_table import format_margin
 from hearts_train.screen import format_seconds
 
 if TYPE_CHECKING:

@@ -38,18 +38,18 @@ from hearts_env.batch.views import BatchView
 from hearts_env.solve import TranspositionTable, solve_double_dummy
 from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_env.support.progress import Progress
-from hearts_train.measure.intervals import Z95
-from hearts_train.measure.pictures import (
+from hearts_train.measure.display import (
     BLACK,
     BLUE,
     GREY,
     VERMILLION,
+    ResultTable,
     literal,
     new_figure,
     save_figure,
     wrapped,
 )
-from hearts_train.measure.result_table import ResultTable
+from hearts_train.measure.intervals import Z95
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

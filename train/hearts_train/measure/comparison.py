@@ -23,6 +23,7 @@ from hearts_env import HeartsError, Rules
 from hearts_env.support.arrays import Floats
 from hearts_env.support.progress import Show, silent
 from hearts_train.measure.contest import Contest, Pairing, Task, check_deals
+from hearts_train.measure.display import short_names
 from hearts_train.measure.duel import Block, Example
 from hearts_train.measure.intervals import (
     MIN_RUNS,
@@ -32,7 +33,6 @@ from hearts_train.measure.intervals import (
     improvement,
 )
 from hearts_train.measure.participants import AgentLike, Participant, names_once
-from hearts_train.measure.pictures import short_names
 from hearts_train.measure.sequential import (
     FIRST_LOOK,
     HIGH,

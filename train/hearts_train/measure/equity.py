@@ -25,10 +25,10 @@ from hearts_env.support.arguments import check_number, check_seed
 from hearts_env.support.arrays import Ints
 from hearts_env.support.progress import Progress
 from hearts_train.measure.contest import Contest, check_deals
+from hearts_train.measure.display import BLUE, new_figure, save_figure, wrapped
 from hearts_train.measure.duel import Block
 from hearts_train.measure.intervals import Z95
 from hearts_train.measure.participants import AgentLike
-from hearts_train.measure.pictures import BLUE, new_figure, save_figure, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

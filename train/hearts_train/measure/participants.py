@@ -26,7 +26,11 @@ from hearts_agents.spec import AgentSpec, Kind
 from hearts_agents.user_code import blamed
 from hearts_env import BatchGame, HeartsError, Rules
 from hearts_env.batch.views import BatchView
+from hearts_env.solve.best_response import exploit
+from hearts_env.solve.tree import Tree
 from hearts_env.support.arrays import Ints
+from hearts_env.support.progress import Progress
+from hearts_train.measure.intervals import rounded
 
 AgentLike = str | os.PathLike[str] | Player | AgentSpec
 """An agent, or what names one for ``make_agent``."""
@@ -338,3 +342,25 @@ def check_same(participants: Sequence[Participant], digests: Sequence[str | None
                 f"agent: {participant.name!r} is another one in a worker's process than here; its "
                 "file was changed meanwhile, or is another on that machine"
             )
+
+
+def exploited(
+    participant: Participant,
+    name: str,
+    tree: Tree,
+    seed: int,
+    report: Progress,
+) -> dict[str, Any]:
+    """What an exact best response wins from an agent, or why that cannot be told."""
+    with participant.answering(tree.rules, seed) as player:
+        try:
+            with blamed(f"{name} raised", "correct it, and play again"):
+                found = exploit(player, tree, name, progress=report)
+        except HeartsError as error:
+            return {"exploitability": None, "why": str(error)}
+    return {
+        "exploitability": rounded(found.exploitability),
+        "best_responses": [rounded(value) for value in found.best_responses],
+        "infosets": list(found.infosets),
+        "one_draw": found.frozen,
+    }

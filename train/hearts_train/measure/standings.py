@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_env import HeartsError
-from hearts_train.measure.benchmark_file import rounded, seal
 from hearts_train.measure.folder import (
     BINS,
     PROTOCOL,
@@ -29,7 +28,8 @@ from hearts_train.measure.folder import (
     unit,
     won_unit,
 )
-from hearts_train.measure.intervals import Z95
+from hearts_train.measure.intervals import Z95, rounded
+from hearts_train.store import seal
 
 Array = NDArray[np.float64]
 

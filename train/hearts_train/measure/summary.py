@@ -19,6 +19,16 @@ from numpy.typing import NDArray
 
 from hearts_env import HeartsError, Rules, __version__, settle
 from hearts_env.game.match import Scoreboard
+from hearts_train.measure.display import (
+    OF_BOTH,
+    ResultTable,
+    bar_figure,
+    format_interval,
+    format_margin,
+    format_ms,
+    save_figure,
+    short_names,
+)
 from hearts_train.measure.duel import (
     MATCH_ARRAYS,
     WORST,
@@ -28,14 +38,6 @@ from hearts_train.measure.duel import (
     WorstDeal,
 )
 from hearts_train.measure.intervals import mean_and_interval
-from hearts_train.measure.pictures import bar_figure, save_figure, short_names
-from hearts_train.measure.result_table import (
-    OF_BOTH,
-    ResultTable,
-    format_interval,
-    format_margin,
-    format_ms,
-)
 
 _MOST_EXAMPLES = 3
 

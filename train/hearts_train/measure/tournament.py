@@ -35,15 +35,22 @@ from hearts_env.support import clock
 from hearts_env.support.arguments import check_positive, check_seed
 from hearts_env.support.progress import Progress, Show, silent
 from hearts_train.measure import folder
-from hearts_train.measure.benchmark_file import exploited
 from hearts_train.measure.contest import MIN_DEALS, Contest, Pairing, Task, check_deals, num_deals
+from hearts_train.measure.display import (
+    Margins,
+    ResultTable,
+    cross_table,
+    format_margin,
+    format_ms,
+    heat_map,
+    save_figure,
+    short_names,
+)
 from hearts_train.measure.duel import Block, deals_digest
 from hearts_train.measure.executor import check_executor
 from hearts_train.measure.folder import Folder, GameFile, Sums, block_at, boundary
 from hearts_train.measure.intervals import mean_and_interval
-from hearts_train.measure.participants import AgentLike, names_once
-from hearts_train.measure.pictures import literal, new_figure, save_figure, short_names, wrapped
-from hearts_train.measure.result_table import ResultTable, cross_table, format_margin, format_ms
+from hearts_train.measure.participants import AgentLike, exploited, names_once
 from hearts_train.measure.standings import half_width
 from hearts_train.measure.summary import Evaluation, platform_versions
 
@@ -135,13 +142,17 @@ def tournament_tables(result: Tournament) -> tuple[ResultTable, ResultTable]:
         for standing in result.standings
     ]
     columns = ["agent", "margin", "deals won", "ms", *(["faults"] if has_faults else [])]
+    return ResultTable(title, columns, rows), cross_table(*_margins_by_name(result))
+
+
+def _margins_by_name(result: Tournament) -> tuple[list[str], Margins]:
+    """The agents, best first, and the margin of each over each other."""
     places = {name: place for place, name in enumerate(result.agents)}
     order = [standing.agent for standing in result.standings]
-    margins = {
+    return order, {
         (one, other): result.margin(places[one], places[other])
         for one, other in itertools.permutations(order, 2)
     }
-    return ResultTable(title, columns, rows), cross_table(order, margins)
 
 
 def plot(result: Tournament, path: str | Path) -> None:
@@ -152,32 +163,8 @@ def plot(result: Tournament, path: str | Path) -> None:
     """
     if not result.standings:
         raise HeartsError("plot: no pairing was played; play some first")
-    short = short_names(result.agents)
-    order = [result.agents.index(standing.agent) for standing in result.standings]
-    names = [literal(short[result.agents[i]]) for i in order]
-    found = {(i, j): result.margin(i, j) for i in order for j in order if i != j}
-    margins = np.array([[found[i, j][0] if i != j else np.nan for j in order] for i in order])
-    reach = max(float(np.nanmax(np.abs(margins))), 1e-9)
-    size = 2.2 + 0.8 * len(order)
-    figure = new_figure(size + 0.6, size)
-    axes = figure.subplots()
-    # Only the middle of the colours: on the others black figures cannot be read.
-    image = axes.imshow(margins, cmap="RdBu", vmin=-1.8 * reach, vmax=1.8 * reach)
-    for row, i in enumerate(order):
-        for column, j in enumerate(order):
-            if i != j:
-                text = format_margin(*found[i, j]).replace(" ±", "\n±")
-                axes.annotate(text, (column, row), ha="center", va="center", fontsize=9)
-    places = range(len(order))
-    axes.set_xticks(places, names, rotation=30, ha="right")
-    axes.set_yticks(places, names)
-    axes.set_xlabel("over")
-    axes.spines[:].set_visible(False)
-    axes.tick_params(length=0)
-    figure.colorbar(image, label="margin in points a deal, 95 % interval", shrink=0.7)
     title = f"{result.rules}, {result.deals:,} duplicate deals each"
-    axes.set_title(wrapped(title, 40), fontsize=11)
-    save_figure(figure, Path(path))
+    save_figure(heat_map(*_margins_by_name(result), title), Path(path))
 
 
 def tournament(

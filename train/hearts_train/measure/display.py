@@ -1,19 +1,28 @@
-"""Figures: colours for colour-blind readers too, names that fit, files as their suffix says."""
+"""How results are shown: names that fit, pictures and tables.
+
+Pictures have colours for colour-blind readers too, and are files as their suffix says; tables have
+the same rows on a terminal, on a page and in a notebook.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import html
 import importlib.util
 import io
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from hearts_env import HeartsError
 from hearts_env.support.errors import needs
 from hearts_env.support.files import check_output, write_whole
+from hearts_train.measure.intervals import Interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -179,6 +188,36 @@ def bar_figure(
     return figure
 
 
+def heat_map(names: Sequence[str], margins: Margins, title: str) -> Figure:
+    """The margin of each player over each other as a figure; all of them have played.
+
+    Raises:
+        HeartsError: if matplotlib is not installed.
+    """
+    short = short_names(names)
+    labels = [literal(short[name]) for name in names]
+    shown = np.array([[margins.get((a, b), (np.nan,))[0] for b in names] for a in names])
+    reach = max(float(np.nanmax(np.abs(shown))), 1e-9)
+    size = 2.2 + 0.8 * len(names)
+    figure = new_figure(size + 0.6, size)
+    axes = figure.subplots()
+    # Only the middle of the colours: on the others black figures cannot be read.
+    image = axes.imshow(shown, cmap="RdBu", vmin=-1.8 * reach, vmax=1.8 * reach)
+    for (one, other), found in margins.items():
+        text = format_margin(*found).replace(" ±", "\n±")
+        place = names.index(other), names.index(one)
+        axes.annotate(text, place, ha="center", va="center", fontsize=9)
+    places = range(len(names))
+    axes.set_xticks(places, labels, rotation=30, ha="right")
+    axes.set_yticks(places, labels)
+    axes.set_xlabel("over")
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+    figure.colorbar(image, label="margin in points a deal, 95 % interval", shrink=0.7)
+    axes.set_title(wrapped(title, 40), fontsize=11)
+    return figure
+
+
 def save_figure(figure: Figure, path: Path, *, dpi: int = 150) -> None:
     """Write a figure as PNG, SVG or PDF, by its suffix; nothing is cut off; whole or not at all.
 
@@ -205,3 +244,80 @@ def _drawn(
             image, format=kind, dpi=dpi, metadata=metadata, bbox_inches="tight", pad_inches=0.1
         )
     return image.getvalue()
+
+
+# ---- tables --------------------------------------------------------------------------------------
+OF_BOTH = "{}: own, other's"
+"""The heading of a column with two figures: the agent's and its opponent's."""
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """A table.
+
+    Attributes:
+        title: what it shows; may be empty.
+        columns: the headings.
+        rows: the cells, as text.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def to_html(self) -> str:
+        """The table for a notebook: no styles of its own, every text escaped."""
+        parts = ["<table>"]
+        if self.title:
+            parts.append(f"<caption>{html.escape(self.title)}</caption>")
+        heads = "".join(f'<th scope="col">{html.escape(c)}</th>' for c in self.columns)
+        parts.append(f"<thead><tr>{heads}</tr></thead><tbody>")
+        for row in self.rows:
+            parts.append(
+                "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
+            )
+        return "\n".join([*parts, "</tbody></table>", ""])
+
+
+Margins = Mapping[tuple[str, str], tuple[float, Interval]]
+"""The margin of one agent over another, by their names, and its interval."""
+
+
+def both_ways(margins: Margins) -> dict[tuple[str, str], tuple[float, Interval]]:
+    """Margins with those of the other over the one."""
+    back = {
+        (other, one): (0.0 - margin, (-high, -low))
+        for (one, other), (margin, (low, high)) in margins.items()
+    }
+    return back | dict(margins)
+
+
+def cross_table(names: Sequence[str], margins: Margins) -> ResultTable:
+    """The margin of each row's agent over each column's; a dash where they have not played."""
+    short = short_names(names)
+    rows = [
+        [short[one]]
+        + [
+            "" if one == other else format_margin(*margins.get((one, other), (None, None)))
+            for other in names
+        ]
+        for one in names
+    ]
+    return ResultTable("", ["margin of", *(f"over {short[name]}" for name in names)], rows)
+
+
+def format_margin(margin: float | None, ci95: Interval | None) -> str:
+    """Like ``+2.13 ± 0.10``."""
+    if margin is None or ci95 is None:
+        return "-"
+    return format_interval(margin, ci95, "+z.2f")
+
+
+def format_interval(mean: float, ci95: Interval, form: str = ".2f") -> str:
+    """Like ``2.13 ± 0.02``: a mean, and half its interval with as many digits, but no sign."""
+    return f"{mean:{form}} ± {(ci95[1] - ci95[0]) / 2:{form.lstrip('+z')}}"
+
+
+def format_ms(milliseconds: float) -> str:
+    """Milliseconds to three decimal places."""
+    return f"{milliseconds:.3f}" if milliseconds >= 0.001 else "<0.001"
