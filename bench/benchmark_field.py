@@ -17,9 +17,9 @@ from typing import Any
 
 from hearts_env.support.files import write_json
 from hearts_train import console
-from hearts_train.measure.intervals import rounded
 from hearts_train.measure.protocol import FIELD, SPLITS, TRACKS, Track, read_field
 from hearts_train.measure.tournament import Tournament, tournament
+from hearts_train.store import rounded
 
 _MOST = {"classic": 100, "party-5": 100}
 

@@ -41,7 +41,7 @@ from hearts_env.support.files import read_limited
 from hearts_env.support.progress import Show, silent
 from hearts_train.measure.contest import Contest, check_deals
 from hearts_train.measure.duel import deals_digest
-from hearts_train.measure.intervals import mean_and_interval, rounded
+from hearts_train.measure.intervals import mean_and_interval
 from hearts_train.measure.participants import AgentLike, exploited
 from hearts_train.measure.protocol import (
     BUDGETS,
@@ -52,7 +52,7 @@ from hearts_train.measure.protocol import (
     protocol_number,
 )
 from hearts_train.measure.summary import Evaluation, platform_versions
-from hearts_train.store import seal
+from hearts_train.store import rounded, seal
 
 FORMAT = "HeartsBench result"
 VERSION = 1

@@ -33,11 +33,6 @@ MIN_RUNS = 2
 Interval = tuple[float, float]
 
 
-def rounded(value: float) -> float:
-    """A figure as records have it: without a sum's last bits, which differ among processors."""
-    return round(float(value), 9) + 0.0  # never -0.0
-
-
 def mean_and_interval(values: NDArray[np.float64]) -> tuple[float, Interval]:
     """The mean and its 95 % interval, mean +- 1.96 standard errors; of two values or more."""
     mean = float(values.mean())

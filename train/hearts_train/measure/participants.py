@@ -30,7 +30,7 @@ from hearts_env.solve.best_response import exploit
 from hearts_env.solve.tree import Tree
 from hearts_env.support.arrays import Ints
 from hearts_env.support.progress import Progress
-from hearts_train.measure.intervals import rounded
+from hearts_train.store import rounded
 
 AgentLike = str | os.PathLike[str] | Player | AgentSpec
 """An agent, or what names one for ``make_agent``."""

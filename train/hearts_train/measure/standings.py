@@ -28,8 +28,8 @@ from hearts_train.measure.folder import (
     unit,
     won_unit,
 )
-from hearts_train.measure.intervals import Z95, rounded
-from hearts_train.store import seal
+from hearts_train.measure.intervals import Z95
+from hearts_train.store import rounded, seal
 
 Array = NDArray[np.float64]
 
