@@ -102,6 +102,19 @@ def graph(folder: Path) -> dict[str, set[str]]:
     return edges
 
 
+def test_what_measures_stands_on_five_floors() -> None:
+    measure = "hearts_train.measure."
+    edges = {
+        name: [target for target in targets if target.startswith(measure)]
+        for name, targets in graph(ROOT / "train/hearts_train").items()
+    }
+
+    def floor(name: str) -> int:
+        return 1 + max(map(floor, edges[name]), default=0)
+
+    assert max(floor(name) for name in edges if name.startswith(measure)) <= 5
+
+
 def circle_in(edges: dict[str, set[str]]) -> list[str]:
     """Modules that import one another in a ring; empty when there is none."""
     done: set[str] = set()

@@ -31,7 +31,7 @@ from hearts_train.measure.display import (
     format_ms,
     short_names,
 )
-from hearts_train.measure.folder import BUILT_IN, enter, every_game, is_league, read_folder
+from hearts_train.measure.folder import enter, every_game, is_league, read_folder
 from hearts_train.measure.intervals import Interval
 from hearts_train.measure.standings import tables
 from hearts_train.measure.tournament import Goal, play_folder, verify_folder
@@ -45,20 +45,10 @@ a { color: inherit; } .sha { overflow-wrap: anywhere; }
 </style>"""
 
 
-def add(
-    path: Path,
-    agents: Sequence[str],
-    rules: Rules | None,
-    *,
-    every: bool,
-    built_in: bool,
-    **settings: Any,
-) -> None:
-    """Enter agents in games, and print who has entered; `settings` are those of ``enter``."""
+def add(path: Path, agents: Sequence[str], rules: Rules | None, *, every: bool, **how: Any) -> None:
+    """Enter agents in games, and print who has entered; `how` are arguments of ``enter``."""
     games = every_game() if every else None if rules is None else [rules]
-    found = enter(path, agents, games, **settings, is_lenient=every) if agents else []
-    if built_in:
-        found += enter(path, BUILT_IN, games, **settings, is_lenient=True)
+    found = enter(path, agents, games, is_lenient=every, **how)
     for entered in found:
         if entered.refused:
             console.note(f"{entered.game}: without {entered.agent}: {entered.refused}")

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
 EVERY = "every"
 """The value of ``--rules`` for all presets with every number of players."""
-BUILT_IN = "built-in"
-"""The name that stands for all built-in agents."""
 
 _OF_FOLDERS = ("until", "only", "minutes", "verify", "sample", "page")
 _OF_ONE = ("time_limit", "save", "resume", "plot")
@@ -116,7 +114,7 @@ def tournament(
     how = {"isolate": isolate, "workers": workers, "backend": backend}
     if folder is None:
         refuse_other(context, _OF_FOLDERS, "is for a folder; add --folder DIR, or omit it")
-        if BUILT_IN in (agents or []):
+        if "built-in" in (agents or []):
             raise Mistake("agents: 'built-in' is for a folder; add --folder DIR, or name them")
         _play_once(
             context,
@@ -147,10 +145,9 @@ def tournament(
     if agents:
         keeping.add(
             folder,
-            [agent for agent in agents if agent != BUILT_IN],
+            agents,
             played,
             every=is_every,
-            built_in=BUILT_IN in agents,
             seed=seed if is_said(context, "seed") else None,
             isolate=isolate,
         )

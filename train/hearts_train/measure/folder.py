@@ -40,7 +40,9 @@ BINS = 16
 LARGEST_BLOCK = 16384
 DIGESTED = 1000
 """So many of a game's first deals are in the digest that its file has."""
-BUILT_IN = tuple(name for name in OWN if name not in ("random", "match"))
+BUILT_IN = "built-in"
+"""The name that stands for all built-in agents."""
+_BUILT_IN = tuple(name for name in OWN if name not in ("random", "match"))
 """Each strategy once: `random` is `easy`. `match` plays for a match, not for the deal."""
 AGENT_FIELDS = ("name", "spec", "kind", "options", "digest")
 
@@ -427,7 +429,8 @@ def enter(
 
     Args:
         path: the league's folder.
-        agents: names, checkpoints, code or programs, as ``make_agent`` takes them.
+        agents: names, checkpoints, code or programs, as ``make_agent`` takes them; ``built-in``
+            for the built-in agents that can play.
         games: the games; None: those that the league has, or ``two_player`` for a new one.
         seed: seed of deals and agents; of a new league only. None: 0.
         isolate: agents from outside are made in processes of their own.
@@ -451,8 +454,11 @@ def enter(
         if games is None:
             games = [game.rules for game in folder.games.values()] or [Rules.make("two_player")]
         found = []
+        named = [agent for agent in agents if agent != BUILT_IN]
         for rules in games:
-            found += _enter(folder, rules, agents, isolate=isolate, is_lenient=is_lenient)
+            found += _enter(folder, rules, named, isolate=isolate, is_lenient=is_lenient)
+            if BUILT_IN in agents:
+                found += _enter(folder, rules, _BUILT_IN, isolate=isolate, is_lenient=True)
     return found
 
 
@@ -507,6 +513,7 @@ def _enter(
             "deals": deals_digest(rules, folder.seed, DIGESTED),
         }
         known = GameFile(Store.create(folder.path / f"{name}.jsonl", GAME, settings), rules)
+        folder.games[name] = known
     for participant in entering:
         assert known is not None
         known.append({"line": "agent", **participant.to_json()})
