@@ -3,7 +3,7 @@
     python bench/make_puzzles.py
 
 Deals of the seeds from 0 on are played, by pairs of players in turn; a deal gives one puzzle at
-most. What ``hearts_train.web.puzzles.Judge.judge`` takes for a puzzle is checked twice more: its
+most. What ``Judge.judge`` takes for a puzzle is checked twice more: its
 solution must stay the best card where the worlds are weighed as if ``champion`` had played the
 other hand, and in the last four tricks the equilibrium must play it more often than not. Of each
 level the first ones found are kept, in order of their gaps, and the whole is written to
@@ -14,20 +14,87 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import json
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
 from hearts_agents import Agent, make_agent
+from hearts_agents.search import Pimc
 from hearts_env import Game, PlayerView
 from hearts_env.solve import solve_worlds
 from hearts_env.solve.beliefs import belief
 from hearts_env.support.files import write_whole
 from hearts_train.console import note, progress
-from hearts_train.web.puzzles import FILE, RULES, Judge, Puzzle, Verdict
+from hearts_train.web.puzzles import FILE, RULES, Puzzle
 from hearts_train.web.review import EPSILON, endgame_of
 
 PLAYERS = ("champion", "pro", "standard", "pimc", "standard_trump", "easy")
 LEVELS = 3
+
+
+GAP = 2.0
+"""Points by which the best card leads at least."""
+LEGAL = 3
+"""Cards that may be played at least."""
+MISSING = ("standard", "pro")
+"""Who misses every puzzle."""
+RATING = ("standard", "standard_trump", "pro", "pro_trump", "champion")
+"""Whose choices rate a puzzle."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What makes a position a puzzle.
+
+    Attributes:
+        means: the mean margin of each legal card over all worlds.
+        best: the card with the highest.
+        gap: by how much it leads.
+        missed: those of `RATING` who choose another.
+    """
+
+    means: dict[str, float]
+    best: str
+    gap: float
+    missed: tuple[str, ...]
+
+    @property
+    def level(self) -> int:
+        """How hard it is, from 1 to 3."""
+        if "champion" in self.missed:
+            return 3
+        return 2 if {"standard_trump", "pro_trump"} <= set(self.missed) else 1
+
+
+class Judge:
+    """Tells puzzles from other positions; it keeps its players."""
+
+    def __init__(self) -> None:
+        self._pimc = Pimc(seed=0)
+        self._players: dict[str, Agent] = {name: make_agent(name, seed=0) for name in RATING}
+
+    def judge(self, view: PlayerView) -> Verdict | None:
+        """What makes a position a puzzle; None: it is not a puzzle."""
+        legal = view.legal_actions()
+        if view.phase != "play" or len(legal) < LEGAL:
+            return None
+        margins = self._pimc.margins(view)
+        second, first = sorted(margins)[-2:]
+        if first - second < GAP:
+            return None
+        best = legal[margins.index(first)]
+        missed = tuple(name for name, agent in self._players.items() if agent.act(view) != best)
+        if not set(MISSING) <= set(missed):
+            return None
+        deck = view.rules.deck
+        means = {deck[action]: margin for action, margin in zip(legal, margins, strict=True)}
+        return Verdict(means, deck[best], first - second, missed)
+
+
+def line_of(puzzle: Puzzle) -> str:
+    """A line of the file."""
+    return json.dumps(asdict(puzzle), separators=(",", ":")) + "\n"
 
 
 class Search:
@@ -94,7 +161,7 @@ def main() -> None:
             if one is not None:
                 kept[one.level].append(one)
     ordered = [one for level in kept for one in sorted(kept[level], key=lambda puzzle: -puzzle.gap)]
-    text = "".join(f"{one.to_line()}\n" for one in ordered)
+    text = "".join(line_of(one) for one in ordered)
     FILE.parent.mkdir(exist_ok=True)
     write_whole(FILE, text.encode())
     note(f"{FILE.name}: {len(ordered)} puzzles of {seed} deals, {len(text):,} bytes")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import runpy
-from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from bench.make_puzzles import GAP, LEGAL, MISSING, RATING, Judge, Search, line_of
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError
 from hearts_env.batch.views import BatchView
@@ -17,11 +16,6 @@ from hearts_env.solve import solve_worlds
 from hearts_train.cli.app import app
 from hearts_train.web.puzzles import (
     FILE,
-    GAP,
-    LEGAL,
-    MISSING,
-    PLAYERS,
-    Judge,
     cards_in,
     listed,
     puzzle,
@@ -30,8 +24,6 @@ from hearts_train.web.puzzles import (
     read_puzzles,
 )
 from tests.refusals import refused
-
-ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.slow
@@ -56,11 +48,11 @@ def test_each_of_the_300_is_one() -> None:
         views.append(view)
     batch = BatchView.of(views)
     best = np.array([view.rules.index[one.best] for view, one in zip(views, found, strict=True)])
-    missed = {name: make_agent(name, seed=7).act_batch(batch) != best for name in PLAYERS}
+    missed = {name: make_agent(name, seed=7).act_batch(batch) != best for name in RATING}
     assert missed["standard"].all()
     assert missed["pro"].all()
     for number, one in enumerate(found):
-        assert set(one.missed) == {name for name in PLAYERS if missed[name][number]}
+        assert set(one.missed) == {name for name in RATING if missed[name][number]}
         aware = missed["standard_trump"][number] and missed["pro_trump"][number]
         assert one.level == (3 if missed["champion"][number] else 2 if aware else 1)
 
@@ -72,12 +64,12 @@ def test_they_are_small_distinct_and_in_order() -> None:
     order = [(one.level, -one.gap) for one in found]
     assert order == sorted(order)
     assert [sum(one.level == level for one in found) for level in (1, 2, 3)] == [100, 100, 100]
-    assert read_puzzles("".join(f"{one.to_line()}\n" for one in found)) == list(found)
+    assert read_puzzles("".join(map(line_of, found))) == list(found)
 
 
 @pytest.mark.slow
 def test_the_search_finds_what_the_judge_takes_for_one() -> None:
-    looking, judge = runpy.run_path(str(ROOT / "bench" / "make_puzzles.py"))["Search"](), Judge()
+    looking, judge = Search(), Judge()
     found = [looking.in_deal(seed, {1, 2, 3}) for seed in range(12)]
     assert any(found)
     for one in filter(None, found):

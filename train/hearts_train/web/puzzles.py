@@ -2,8 +2,8 @@
 
 A puzzle is a decision of two-player Hearts with three legal cards or more. Over all worlds that the
 player can think possible, all alike, the mean double-dummy margin of one card is at least two
-points above that of every other; ``standard`` and ``pro`` choose another. `judge` says so, and the
-file that comes with the package holds what ``bench/make_puzzles.py`` has found.
+points above that of every other; ``standard`` and ``pro`` choose another. The file that comes with
+the package holds what ``bench/make_puzzles.py`` has found.
 
 Levels: 1, the players that know of trump find it; 2, all baselines miss it, and ``champion`` finds
 it; 3, ``champion`` misses it.
@@ -12,27 +12,18 @@ it; 3, ``champion`` misses it.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hearts_agents import Agent, make_agent
 from hearts_agents.search import Pimc
-from hearts_env import Game, PlayerView
+from hearts_env import Game
 from hearts_env.support.arguments import check_number
 from hearts_train.web.review import Json, play_step
 
 RULES = "two_player"
 FILE = Path(__file__).parent / "data" / "puzzles.jsonl"
-GAP = 2.0
-"""Points by which the best card leads at least."""
-LEGAL = 3
-"""Cards that may be played at least."""
-MISSING = ("standard", "pro")
-"""Who misses every puzzle."""
-PLAYERS = ("standard", "standard_trump", "pro", "pro_trump", "champion")
-"""Whose choices rate a puzzle."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +36,7 @@ class Puzzle:
         play: the cards played before it, as one text.
         best: the solution.
         gap: points by which it leads the second best card.
-        missed: those of `PLAYERS` who choose another card.
+        missed: who of five players choose another card.
         level: 1, 2 or 3.
         players: who sat there when it came up.
     """
@@ -65,59 +56,6 @@ class Puzzle:
         for card in cards_in(self.play):
             game.play(card)
         return game
-
-    def to_line(self) -> str:
-        """A line of the file."""
-        return json.dumps(asdict(self), separators=(",", ":"))
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What makes a position a puzzle.
-
-    Attributes:
-        means: the mean margin of each legal card over all worlds.
-        best: the card with the highest.
-        gap: by how much it leads.
-        missed: those of `PLAYERS` who choose another.
-    """
-
-    means: dict[str, float]
-    best: str
-    gap: float
-    missed: tuple[str, ...]
-
-    @property
-    def level(self) -> int:
-        """How hard it is, from 1 to 3."""
-        if "champion" in self.missed:
-            return 3
-        return 2 if {"standard_trump", "pro_trump"} <= set(self.missed) else 1
-
-
-class Judge:
-    """Tells puzzles from other positions; it keeps its players."""
-
-    def __init__(self) -> None:
-        self._pimc = Pimc(seed=0)
-        self._players: dict[str, Agent] = {name: make_agent(name, seed=0) for name in PLAYERS}
-
-    def judge(self, view: PlayerView) -> Verdict | None:
-        """What makes a position a puzzle; None: it is not a puzzle."""
-        legal = view.legal_actions()
-        if view.phase != "play" or len(legal) < LEGAL:
-            return None
-        margins = self._pimc.margins(view)
-        second, first = sorted(margins)[-2:]
-        if first - second < GAP:
-            return None
-        best = legal[margins.index(first)]
-        missed = tuple(name for name, agent in self._players.items() if agent.act(view) != best)
-        if not set(MISSING) <= set(missed):
-            return None
-        deck = view.rules.deck
-        means = {deck[action]: margin for action, margin in zip(legal, margins, strict=True)}
-        return Verdict(means, deck[best], first - second, missed)
 
 
 def cards_in(text: str) -> list[str]:
