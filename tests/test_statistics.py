@@ -28,7 +28,6 @@ from hearts_train.measure.intervals import (
     improvement,
     mean,
     mean_and_interval,
-    performance_profile,
 )
 from hearts_train.measure.sequential import (
     Question,
@@ -549,11 +548,6 @@ def test_improvement_by_hand():
     assert 0.25 <= low <= chance <= high <= 0.5
     assert improvement(others, runs)[0] == 1 - chance
     assert difference(runs, others, mean) == (1.25 - 3.25, pytest.approx((-2.5, -1.5), abs=0.26))
-
-
-def test_a_performance_profile_by_hand():
-    scores = np.array([[0.0, 1.0], [2.0, 3.0]])
-    assert performance_profile(scores, [-1, 0, 1.5, 3]).tolist() == [1, 0.75, 0.5, 0]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ interval contains the truth, in simulated evaluations.
 Of several training runs of one config the observations are the runs: what a config gives differs
 from seed to seed, so that a single run says little about it. The methods are those of Agarwal et
 al., *Deep Reinforcement Learning at the Edge of the Statistical Precipice*, 2021 (rliable): the
-interquartile mean, bootstrap intervals, the probability of improvement and performance profiles.
+interquartile mean, bootstrap intervals and the probability of improvement.
 Scores are arrays ``(runs, tasks)``; here a task is an opponent, and a score the mean margin over
 it. Unlike there, a run is drawn with its scores in all tasks: a strong run is strong against every
 opponent, and drawn in each task on its own its luck would cancel.
@@ -163,17 +163,6 @@ def improvement(
     rng = np.random.default_rng(seed)
     drawn = _better(_resampled(a, resamples, rng), _resampled(b, resamples, rng))
     return float(_better(a[None], b[None])[0]), percentiles(drawn)
-
-
-def performance_profile(scores: Array, thresholds: Array) -> Floats:
-    """The share of all scores above each threshold, ``(len(thresholds),)``.
-
-    Raises:
-        HeartsError: as ``aggregate``.
-    """
-    found = check_scores("scores", scores)
-    shares: Floats = (found.ravel()[:, None] > np.asarray(thresholds, np.float64)).mean(0)
-    return shares
 
 
 def check_scores(name: str, scores: Array) -> Floats:

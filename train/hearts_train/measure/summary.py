@@ -96,7 +96,9 @@ def _plain(value: Any) -> Any:
         return [_plain(one) for one in value]
     if isinstance(value, np.ndarray):
         return value.tolist()
-    return dataclasses.asdict(value) if dataclasses.is_dataclass(value) else value  # type: ignore[arg-type]
+    if dataclasses.is_dataclass(value):
+        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+    return value
 
 
 @dataclass(frozen=True)
