@@ -118,7 +118,7 @@ def test_a_step_is_play_observe_and_masks(
 def test_big_batches_are_frozen_and_small_ones_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     frozen_step = loops.frozen_step
-    monkeypatch.setattr(loops, "frozen_step", lambda rules: asked.append(1) or frozen_step(rules))
+    monkeypatch.setattr(loops, "frozen_step", lambda *what: asked.append(1) or frozen_step(*what))
     for size, freeze, times in (
         (64, None, 0),
         (1024, False, 0),

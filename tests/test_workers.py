@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
 import pickle
+import sys
 import threading
 import time
 from queue import SimpleQueue
@@ -12,6 +14,8 @@ import numpy as np
 import pytest
 
 from hearts_env.support import workers as _workers
+from hearts_env.support.bits import int64_at
+from hearts_env.support.jit import address_of, shared
 from hearts_env.support.workers import Workers
 from tests.waiting import HANG, wait_until
 
@@ -29,6 +33,93 @@ def test_every_row_is_worked_on_once(threads: int) -> None:
         workers.share(work, size)
         assert (done == 1).all()
         assert by == set(range(threads if size >= 2 * threads else 1))
+
+
+@shared
+def count(address: int, first: int, last: int) -> int:
+    """Add one to rows `first` to `last` of the array at the address that is the first word."""
+    words = int64_at(address, (2,))
+    rows = int64_at(words[0], (words[1],))
+    for i in range(first, last):
+        rows[i] += 1
+    return 0
+
+
+def counted(workers: Workers, size: int, chunk: int, times: int = 1) -> np.ndarray:
+    """How often each of `size` rows was worked on."""
+    rows = np.zeros(size, np.int64)
+    words = np.array([rows.ctypes.data, size])
+    for _ in range(times):
+        workers.run(address_of(count), words, size, chunk)
+    return rows
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+def test_every_row_of_an_order_is_worked_on_once(threads: int) -> None:
+    workers = Workers(threads)
+    for size in (0, 1, 5, 16, 1000):
+        for chunk in (1, 7, 256):
+            assert (counted(workers, size, chunk, 50) == 50).all()
+    workers.each(lambda thread: None)
+    assert (counted(workers, 1000, 7) == 1).all()
+
+
+def test_threads_that_sleep_are_woken_by_orders_and_by_calls() -> None:
+    workers = Workers(2)
+    for _ in range(3):
+        assert (counted(workers, 1000, 10) == 1).all()
+        wait_until(lambda: workers._order[_workers._ASLEEP] == 1)
+        done: list[int] = []
+        workers.each(done.append)
+        assert sorted(done) == [0, 1]
+
+
+def test_an_interrupted_order_is_done_when_the_interrupt_comes_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    workers, rows = Workers(2), np.zeros(100_000, np.int64)
+    words = np.array([rows.ctypes.data, len(rows)])
+
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_workers, "_SPINS", 0)  # so that it always waits
+    monkeypatch.setattr(_workers.time, "sleep", interrupted)
+    for times in range(1, 4):
+        workers._alone_until = 0.0  # it has waited, and would not do so again
+        with pytest.raises(KeyboardInterrupt):
+            workers.run(address_of(count), words, len(rows), 10)
+        assert (rows == times).all()
+    monkeypatch.undo()
+    assert (counted(workers, 1000, 10) == 1).all()
+
+
+def test_several_threads_may_give_orders_at_once() -> None:
+    workers, results = Workers(2), []
+    askers = [
+        threading.Thread(
+            target=lambda: results.append(counted(workers, 5000, 10, 100)), daemon=True
+        )
+        for _ in range(3)
+    ]
+    for asker in askers:
+        asker.start()
+    for asker in askers:
+        asker.join(HANG)
+    assert len(results) == 3
+    assert all((rows == 100).all() for rows in results)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_fork_starts_threads_of_its_own() -> None:
+    workers = Workers(2)
+    counted(workers, 1000, 10)
+    child = os.fork()
+    if not child:
+        os._exit(0 if (counted(workers, 1000, 10, 50) == 50).all() else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert (counted(workers, 1000, 10) == 1).all()
 
 
 @pytest.mark.parametrize("guilty", [0, 1, 2])

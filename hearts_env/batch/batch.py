@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
@@ -32,10 +31,18 @@ from hearts_env.support.arguments import (
 )
 from hearts_env.support.arrays import Array
 from hearts_env.support.errors import HeartsError
+from hearts_env.support.jit import address_of
 from hearts_env.support.workers import Workers
 
 _FREEZE_FROM = 1024  # games; a batch this large is made for long and quick runs
 _CHUNK = 64  # observations that are cast at once: they stay in the nearest cache
+_CHUNK_OF_STEPS = 256  # games that a thread steps at once, at least
+_OVERLAPS = {
+    2: "masks: shares memory with observations; give an array of its own",
+    3: "observations: shares memory with actions; give an array of its own",
+    4: "masks: shares memory with actions; give an array of its own",
+}
+"""What ``loops.give_step`` finds."""
 
 
 class _OnDevice:
@@ -120,6 +127,7 @@ class BatchGame(_OnDevice):
         self._scores: k.Vector = np.zeros((n, self.rules.players), np.int64)
         self._all: k.Vector = np.arange(n)
         self._workers = Workers(self.num_threads)
+        self._words: k.Vector | None = None  # addresses, so they are found again in a copy
         self._random: NDArray[np.uint64] = np.empty(n, np.uint64)
         loops.seed_random(self._random, self.seed)
         self.reset()
@@ -257,52 +265,57 @@ class BatchGame(_OnDevice):
             HeartsError: if an array has another shape or dtype, is not contiguous or writeable, or
                 two of the three overlap. Nothing has been played.
         """
-        given, rows, n = (observations, masks), self._all, self.num_games
-        acts = check_actions(actions, len(rows))
-        observations = self._check_out(
-            observations, (n, *self.space.shape), self._dtypes, "observations"
-        )
-        masks = self._check_out(masks, (n, self.rules.num_actions), (np.dtype(np.int8),), "masks")
-        if np.may_share_memory(observations, masks):
-            raise HeartsError("masks: shares memory with observations; give an array of its own")
-        for name, out in (("observations", observations), ("masks", masks)):
-            if np.may_share_memory(acts, out):  # checked before they are written over
-                raise HeartsError(f"{name}: shares memory with actions; give an array of its own")
-        self._check_legal(rows, acts)
-        r, tables = self.rules.vector, self._tables
-        is_fused = type(self.encoder) in (FlatEncoder, BitsEncoder)
-        is_fused &= observations.dtype == self.space.dtype
-        one_pass = (
-            loops.frozen_step(self.rules)
-            if self._is_frozen and is_fused
-            else functools.partial(loops.step, r)
-        )
+        given, n = (observations, masks), self.num_games
+        acts = check_actions(actions, n)
+        shown = self._check_out(observations, (n, *self.space.shape), self._dtypes, "observations")
+        mask = self._check_out(masks, (n, self.rules.num_actions), (np.dtype(np.int8),), "masks")
+        if self._words is None:
+            self._words = self._words_of_step()
+        is_fused = bool(self._fused) and shown.dtype == self.space.dtype
+        whole = shown if is_fused else shown.reshape(n, -1).view(np.uint8)
+        if fault := loops.give_step(self._words, self.legal, acts, whole, mask):
+            self._check_legal(self._all, acts)
+            raise HeartsError(_OVERLAPS[fault])
+        if is_fused:
+            self._workers.run(self._fused, self._words, n, _CHUNK_OF_STEPS)
+        else:
+            self._workers.share(lambda part, _: self._step(part, acts, shown, mask), n)
+        return (shown if given[0] is None else given[0], mask if given[1] is None else given[1])
 
-        def work(part: slice, _: int) -> None:
-            if is_fused:
-                one_pass(
-                    tables,
-                    rows[part],
-                    acts[part],
-                    self.seed,
-                    self.autodeal,
-                    observations[part],
-                    masks[part].reshape(-1),
-                )
-                return
-            for first in range(part.start, part.stop, _CHUNK):
-                some = slice(first, min(first + _CHUNK, part.stop))
-                self.done[some] = False
-                loops.play(r, tables, rows[some], acts[some], self.seed, self.autodeal)
-                seats = np.maximum(self.states[some, k.PLAYER], 0)
-                self._observe(rows[some], seats, observations[some])
-                loops.write_masks(self.legal, rows[some], masks[some].reshape(-1))
-
-        self._workers.share(work, n)
-        return (
-            observations if given[0] is None else given[0],
-            masks if given[1] is None else given[1],
+    def _words_of_step(self) -> k.Vector:
+        """What ``loops.give_step`` completes; also finds what does a step in one pass."""
+        packed = type(self.encoder) is BitsEncoder
+        self._fused = 0
+        if packed or type(self.encoder) is FlatEncoder:
+            whole = loops.bits_step if packed else loops.flat_step
+            frozen = loops.frozen_step(self.rules, packed) if self._is_frozen else whole
+            self._fused = address_of(frozen)
+        tables = {name: array.ctypes.data for name, array in self._tables._asdict().items()}
+        words = loops.Step(
+            **tables,
+            rules=self.rules.vector.ctypes.data,
+            rows=self._all.ctypes.data,
+            num_rules=len(self.rules.vector),
+            num_games=self.num_games,
+            state_size=self.rules.state_size,
+            players=self.rules.players,
+            length=self.space.shape[0],
+            width=self.rules.num_actions,
+            seed=self.seed,
+            autodeal=self.autodeal,
         )
+        return np.array(words, np.int64)
+
+    def _step(self, part: slice, acts: k.Vector, observations: Array, masks: Array) -> None:
+        """``step`` of the games of `part`, with any encoder and dtype, one thing after another."""
+        for first in range(part.start, part.stop, _CHUNK):
+            some = slice(first, min(first + _CHUNK, part.stop))
+            rows = self._all[some]
+            self.done[some] = False
+            loops.play(self.rules.vector, self._tables, rows, acts[some], self.seed, self.autodeal)
+            seats = np.maximum(self.states[some, k.PLAYER], 0)
+            self._observe(rows, seats, observations[some])
+            loops.write_masks(self.legal, rows, masks[some].reshape(-1))
 
     def reset(self, seeds: Array | None = None, *, games: Array | None = None) -> None:
         """Begin new deals: the next of each game, or those of given `seeds`; of some games only.
@@ -331,6 +344,9 @@ class BatchGame(_OnDevice):
         loops.revoke(self.rules.vector, self.states, rows, self.legal, self.done, self._scores)
 
     # -- saving -----------------------------------------------------------------------------------
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_words": None}
+
     def state(self) -> dict[str, Array]:
         """All that the games need to go on, new arrays by name.
 

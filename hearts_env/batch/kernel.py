@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +12,8 @@ from hearts_env import kernel as k
 from hearts_env.encoders.flat import write_row
 from hearts_env.rules.rules import Rules
 from hearts_env.seeds import stream_seed
-from hearts_env.support.bits import put_word
-from hearts_env.support.jit import inlined, jit
+from hearts_env.support.bits import constants_at, int8_at, int64_at, put_word, uint8_at
+from hearts_env.support.jit import inlined, jit, shared
 
 MAX_GAMES = 10_000_000
 """Of a batch."""
@@ -219,9 +218,114 @@ def step(
         _write_mask(tables.legal[g], masks, i * width, width)
 
 
+# ---- a step as an order to several threads ------------------------------------------------------
+class Step(NamedTuple):
+    """Where each argument of ``step`` is among the words of an order: addresses and lengths."""
+
+    rules: int
+    states: int
+    legal: int
+    done: int
+    scores: int
+    seeds: int
+    deals: int
+    rows: int
+    num_rules: int
+    num_games: int
+    state_size: int
+    players: int
+    length: int
+    width: int
+    seed: int
+    autodeal: int
+    actions: int = 0
+    observations: int = 0
+    masks: int = 0
+
+
+W = Step(*range(19))
+"""Its words, for compiled code."""
+
+
+@jit
+def give_step(
+    words: k.Vector,
+    legal: k.Vector,
+    actions: k.Vector,
+    observations: NDArray[Any],
+    masks: NDArray[np.int8],
+) -> int:
+    """Complete the words of a step by what is new in it; returns what forbids it, or 0.
+
+    1: an illegal action; 2: masks and observations share memory; 3, 4: actions share memory with
+    observations, with masks.
+    """
+    action_at, shown_at, mask_at = actions.ctypes.data, observations.ctypes.data, masks.ctypes.data
+    if mask_at < shown_at + observations.nbytes and shown_at < mask_at + masks.nbytes:
+        return 2
+    if action_at < shown_at + observations.nbytes and shown_at < action_at + actions.nbytes:
+        return 3
+    if action_at < mask_at + masks.nbytes and mask_at < action_at + actions.nbytes:
+        return 4
+    words[W.actions], words[W.observations], words[W.masks] = action_at, shown_at, mask_at
+    count = 0
+    for g in range(len(legal)):
+        action = actions[g]
+        count += action < 0 or action >= k.MAX_ACTIONS or not legal[g] >> action & 1
+    return count > 0
+
+
+@inlined
+def _step_some(
+    r: k.Vector, words: k.Vector, observations: NDArray[np.int8], first: int, last: int
+) -> int:
+    """``step`` of games `first` to `last`, with the words of an order."""
+    n, width = words[W.num_games], words[W.width]
+    tables = Tables(
+        int64_at(words[W.states], (n, words[W.state_size])),
+        int64_at(words[W.legal], (n,)),
+        uint8_at(words[W.done], (n,)),
+        int64_at(words[W.scores], (n, words[W.players])),
+        int64_at(words[W.seeds], (n,)),
+        int64_at(words[W.deals], (n,)),
+    )
+    rows = int64_at(words[W.rows], (n,))[first:last]
+    actions = int64_at(words[W.actions], (n,))[first:last]
+    masks = int8_at(words[W.masks], (n * width,))[first * width : last * width]
+    shown = observations[first:last]
+    step(r, tables, rows, actions, words[W.seed], words[W.autodeal], shown, masks)
+    return 0
+
+
+@inlined
+def _step_flat(r: k.Vector, words: k.Vector, first: int, last: int) -> int:
+    shown = int8_at(words[W.observations], (words[W.num_games], words[W.length]))
+    return _step_some(r, words, shown, first, last)
+
+
+@inlined
+def _step_bits(r: k.Vector, words: k.Vector, first: int, last: int) -> int:
+    shown = uint8_at(words[W.observations], (words[W.num_games], words[W.length]))
+    return _step_some(r, words, shown, first, last)
+
+
+@shared
+def flat_step(address: int, first: int, last: int) -> int:
+    """``step`` for any rules, with observations of a byte a fact."""
+    words = int64_at(address, (len(W),))
+    return _step_flat(constants_at(words[W.rules], (words[W.num_rules],)), words, first, last)
+
+
+@shared
+def bits_step(address: int, first: int, last: int) -> int:
+    """``step`` for any rules, with observations of a bit a fact."""
+    words = int64_at(address, (len(W),))
+    return _step_bits(constants_at(words[W.rules], (words[W.num_rules],)), words, first, last)
+
+
 @functools.lru_cache(maxsize=64)
-def frozen_step(rules: Rules) -> Callable[..., None]:
-    """``step`` without its first argument, compiled for these rules alone.
+def frozen_step(rules: Rules, packed: bool) -> Any:  # noqa: FBT001
+    """``flat_step``, or ``bits_step`` if `packed`, compiled for these rules alone.
 
     Whatever the rules decide is decided when it is compiled: it takes about half the time. The
     compiler's cache distinguishes rule sets by what the function closes over, so that has to be the
@@ -229,19 +333,15 @@ def frozen_step(rules: Rules) -> Callable[..., None]:
     """
     r = rules.vector
 
-    @jit
-    def frozen(
-        tables: Tables,
-        rows: k.Vector,
-        actions: k.Vector,
-        seed: int,
-        autodeal: int,
-        observations: NDArray[np.int8],
-        masks: NDArray[np.int8],
-    ) -> None:
-        step(r, tables, rows, actions, seed, autodeal, observations, masks)
+    @shared
+    def frozen_flat(address: int, first: int, last: int) -> int:
+        return _step_flat(r, int64_at(address, (len(W),)), first, last)
 
-    return frozen
+    @shared
+    def frozen_bits(address: int, first: int, last: int) -> int:
+        return _step_bits(r, int64_at(address, (len(W),)), first, last)
+
+    return frozen_bits if packed else frozen_flat
 
 
 @jit

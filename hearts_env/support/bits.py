@@ -1,17 +1,28 @@
-"""Below NumPy: bit scans, one machine instruction each; bits as bytes; memory on the stack."""
+"""Below NumPy: bit scans, bits as bytes, memory on the stack, and what threads share.
+
+``load``, ``store``, ``swap`` and ``add`` are atomic and order what is read and written around them.
+They, ``pause``, ``call`` and the views of memory at an address are for compiled code alone.
+"""
 
 from __future__ import annotations
 
+import platform
 from typing import Any
 
 import numba
 import numpy as np
-from llvmlite import ir
+from llvmlite import binding, ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic, overload
+from numba.extending import intrinsic as _numba_intrinsic
+from numba.extending import overload
 from numba.np import arrayobj
 from numpy.typing import NDArray
+
+
+def intrinsic(codegen: Any) -> Any:
+    """Numba's, of whose functions type checkers see one argument too many."""
+    return _numba_intrinsic(codegen)
 
 
 def popcount(mask: int) -> int:
@@ -80,38 +91,58 @@ def _ctlz(typing_context: Any, mask: Any) -> Any:
 
 @overload(popcount)
 def _popcount(mask):  # type: ignore[no-untyped-def]  # numba compares the bare signatures
-    return lambda mask: _ctpop(mask)  # type: ignore[call-arg]
+    return lambda mask: _ctpop(mask)
 
 
 @overload(lowest)
 def _lowest(mask):  # type: ignore[no-untyped-def]  # numba compares the bare signatures
-    return lambda mask: _cttz(mask)  # type: ignore[call-arg]
+    return lambda mask: _cttz(mask)
 
 
 @overload(highest)
 def _highest(mask):  # type: ignore[no-untyped-def]  # numba compares the bare signatures
-    return lambda mask: 63 - _ctlz(mask)  # type: ignore[call-arg]
+    return lambda mask: 63 - _ctlz(mask)
 
 
 @intrinsic
 def _store_word(typing_context: Any, out: Any, at: Any, word: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, args[0])
-        bits = builder.bitcast(args[2], ir.VectorType(ir.IntType(1), 64))
-        bytes_ = builder.zext(bits, ir.VectorType(ir.IntType(8), 64))
-        place = builder.gep(array.data, [args[1]])
+        bytes_ = _spread(builder, args[2])
+        place = _place(context, builder, signature, args)
         builder.store(bytes_, builder.bitcast(place, bytes_.type.as_pointer()), align=1)
         return context.get_dummy_value()
 
     return types.void(out, types.int64, types.uint64), codegen
 
 
+def _spread(builder: Any, word: Any) -> Any:
+    """The 64 bits of `word` as bytes, a vector."""
+    if _HAS_BIT_MASKS:
+        bits = builder.bitcast(word, ir.VectorType(ir.IntType(1), 64))
+        return builder.zext(bits, ir.VectorType(ir.IntType(8), 64))
+    # Each byte of the word eight times, of which every copy keeps a bit of its own.
+    eight = builder.bitcast(word, ir.VectorType(ir.IntType(8), 8))
+    index = ir.Constant(ir.VectorType(ir.IntType(32), 64), [j // 8 for j in range(64)])
+    copies = builder.shuffle_vector(eight, eight, index)
+    own = ir.Constant(copies.type, [1 << j % 8 for j in range(64)])
+    return builder.zext(builder.icmp_unsigned("==", builder.and_(copies, own), own), copies.type)
+
+
+_HAS_BIT_MASKS = binding.get_host_cpu_features().get("avx512bw", False)
+"""Whether bits become bytes by one instruction; elsewhere that way takes many."""
+
+
+def _place(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """A pointer to element ``args[1]`` of the array ``args[0]``."""
+    array = context.make_array(signature.args[0])(context, builder, args[0])
+    return builder.gep(array.data, [args[1]])
+
+
 @intrinsic
 def _store_bits(typing_context: Any, out: Any, at: Any, word: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, args[0])
         bytes_ = builder.bswap(builder.bitreverse(args[2]))
-        place = builder.gep(array.data, [args[1]])
+        place = _place(context, builder, signature, args)
         builder.store(bytes_, builder.bitcast(place, bytes_.type.as_pointer()), align=1)
         return context.get_dummy_value()
 
@@ -147,7 +178,7 @@ def _put_one_by_one(out, at, word):  # type: ignore[no-untyped-def]
 def _put_word(out, at, word):  # type: ignore[no-untyped-def]  # numba compares the bare signatures
     if out.layout != "C" or out.dtype.bitwidth != 8:  # a user's array, of another kind
         return _put_one_by_one
-    return lambda out, at, word: _store_word(out, at, word)  # type: ignore[call-arg]
+    return lambda out, at, word: _store_word(out, at, word)
 
 
 def _put_bits_one_by_one(out, at, word):  # type: ignore[no-untyped-def]
@@ -162,7 +193,7 @@ def _put_bits_one_by_one(out, at, word):  # type: ignore[no-untyped-def]
 def _put_bits(out, at, word):  # type: ignore[no-untyped-def]  # numba compares the bare signatures
     if out.layout != "C":
         return _put_bits_one_by_one
-    return lambda out, at, word: _store_bits(out, at, word)  # type: ignore[call-arg]
+    return lambda out, at, word: _store_bits(out, at, word)
 
 
 @overload(is_uint8)
@@ -178,3 +209,102 @@ def _new_words() -> NDArray[np.uint64]:
 _config: Any = numba.config  # its fields are made at run time
 stack_words: Any = _new_words if _config.DISABLE_JIT else _words_on_stack
 """Memory of `STACK_WORDS` words for the caller, and for what it calls, until it returns."""
+
+
+# ---- what threads share: int64 arrays ------------------------------------------------------------
+@intrinsic
+def load(typing_context: Any, array: Any, at: Any) -> Any:
+    """``array[at]``, as the thread that stored it last left all that it had written before."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.load_atomic(_place(context, builder, signature, args), "acquire", 8)
+
+    return types.int64(array, types.int64), codegen
+
+
+@intrinsic
+def store(typing_context: Any, array: Any, at: Any, value: Any) -> Any:
+    """``array[at] = value``, after all that this thread has written."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.store_atomic(args[2], _place(context, builder, signature, args), "seq_cst", 8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.int64), codegen
+
+
+@intrinsic
+def swap(typing_context: Any, array: Any, at: Any, old: Any, new: Any) -> Any:
+    """``array[at] = new`` if it is `old`; returns whether it was."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = _place(context, builder, signature, args)
+        return builder.extract_value(
+            builder.cmpxchg(place, args[2], args[3], "acq_rel", "acquire"), 1
+        )
+
+    return types.boolean(array, types.int64, types.int64, types.int64), codegen
+
+
+@intrinsic
+def add(typing_context: Any, array: Any, at: Any, value: Any) -> Any:
+    """``array[at] += value``."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = _place(context, builder, signature, args)
+        builder.atomic_rmw("add", place, args[2], "acq_rel")
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.int64), codegen
+
+
+@intrinsic
+def pause(typing_context: Any) -> Any:
+    """Tell the processor, if it is an x86, that this thread only waits."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if platform.machine().lower() in ("x86_64", "amd64", "i386", "x86"):
+            kind = ir.FunctionType(ir.VoidType(), [])
+            builder.call(builder.module.declare_intrinsic("llvm.x86.sse2.pause", (), kind), [])
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
+# ---- functions and arrays by their addresses -----------------------------------------------------
+@intrinsic
+def call(typing_context: Any, function: Any, arguments: Any, first: Any, last: Any) -> Any:
+    """Call the ``jit.shared`` function of this address with the address of its `arguments`."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word = ir.IntType(64)
+        pointer = builder.inttoptr(args[0], ir.FunctionType(word, [word] * 3).as_pointer())
+        return builder.call(pointer, args[1:])
+
+    return types.int64(types.int64, types.int64, types.int64, types.int64), codegen
+
+
+def _array_at(dtype: Any, *, readonly: bool = False) -> Any:
+    @intrinsic
+    def array(typing_context: Any, address: Any, shape: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            made = context.make_array(signature.return_type)(context, builder)
+            data = builder.inttoptr(args[0], made.data.type)
+            size = context.get_constant(types.intp, dtype.bitwidth // 8)
+            sizes = cgutils.unpack_tuple(builder, args[1])
+            strides = [size]
+            for length in reversed(sizes[1:]):
+                strides.insert(0, builder.mul(strides[0], length))
+            arrayobj.populate_array(made, data, sizes, strides, size, None)
+            return made._getvalue()
+
+        return types.Array(dtype, len(shape), "C", readonly)(types.int64, shape), codegen
+
+    return array
+
+
+int64_at = _array_at(types.int64)
+"""The array of this shape at this address; and so those below."""
+constants_at = _array_at(types.int64, readonly=True)
+int8_at = _array_at(types.int8)
+uint8_at = _array_at(types.uint8)

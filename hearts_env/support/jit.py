@@ -171,6 +171,22 @@ def entry_of(function: F, *arguments: Any) -> F:
     return entry
 
 
+def shared(function: F) -> F:
+    """The same for ``Workers.run``: of an address of int64 words and a range of rows."""
+    return _compiled(function, no_cfunc_wrapper=False)
+
+
+def address_of(function: Any) -> int:
+    """Where a ``shared`` function lies, compiled now if it is not; 0: nothing is compiled here."""
+    if not isinstance(function, CPUDispatcher):
+        return 0
+    words_and_rows = (numba.types.int64,) * 3
+    if words_and_rows not in function.overloads:
+        function.compile(words_and_rows)
+    found: Any = function.overloads[words_and_rows]
+    return int(found.library.get_pointer_to_function(found.fndesc.llvm_cfunc_wrapper_name))
+
+
 def _compiled(function: F, **more: Any) -> F:
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         return function
@@ -185,8 +201,9 @@ def _compiled(function: F, **more: Any) -> F:
     try:
         # Without numba's runtime nothing can allocate, and arrays are not reference-counted: at
         # every call that cost more than most of the functions do (observing took 4 times as long).
-        options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, **more}
-        options["no_cfunc_wrapper"] = True  # nobody calls these from C, and compiling it takes time
+        options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+        options["no_cfunc_wrapper"] = True  # few are called as C is, and compiling it takes time
+        options |= more
         compiled: F = numba.njit(cache=folder is not None, **options)(function)
     finally:
         _config.CACHE_DIR = before

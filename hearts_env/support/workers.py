@@ -1,14 +1,131 @@
-"""Threads that share the work on many rows."""
+"""Threads that share the work on many rows.
+
+What is compiled goes through no Python on its way to another thread: the caller writes an *order*
+(a function, its arguments, how many rows) into memory that all threads look at. Every thread has
+its share of the rows, the same each time, so that they stay in the caches of its processor. It
+takes them chunk by chunk, each with one atomic instruction, and then those that others have left:
+a thread that is late, or gets no processor, keeps nobody waiting but for the chunk that it has
+taken. A thread that has nothing to do looks on for some tenths of a millisecond, and then sleeps.
+"""
 
 from __future__ import annotations
 
 import itertools
 import os
+import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearts_env.support import clock
+from hearts_env.support.bits import add, call, load, pause, store, swap
+from hearts_env.support.jit import jit
+
+# An order, in int64 words. What different threads write lies in cache lines of its own.
+_LINE = 16
+"""Words of two cache lines: processors fetch them in pairs."""
+_FUNCTION, _ARGUMENTS, _CHUNK = range(3)
+"""Addresses, and rows a chunk."""
+_GOAL = _LINE
+"""Chunks of all orders."""
+_DONE = 2 * _LINE
+"""Those that are done."""
+_ASLEEP = 3 * _LINE
+"""Whether a thread has gone to sleep since the last order."""
+_CALLS = 4 * _LINE
+"""Changes when there is Python to be called."""
+_SHARES = 5 * _LINE
+"""The first share; one a thread follows."""
+# Of a share; chunks are counted through all orders.
+_NEXT = 0
+"""The first chunk that nobody has taken."""
+_END, _FIRST, _ROW, _LAST_ROW = range(1, 5)
+"""The chunk after the last; the first of this order; its row; the row after the last."""
+
+_SPINS = 20_000
+"""Pauses before a thread sleeps: 0.2 to 1 ms, as long as a processor's pause."""
+_ALONE = 100.0
+"""How many times as long as it has waited for others a caller goes on without them."""
+
+
+@jit
+def call_alone(function: int, arguments: NDArray[np.int64], size: int) -> None:
+    """Call `function` on all rows, in this thread."""
+    call(function, arguments.ctypes.data, 0, size)
+
+
+@jit
+def give_order(
+    order: NDArray[np.int64], function: int, arguments: NDArray[np.int64], size: int, chunk: int
+) -> bool:
+    """Write an order where the last one is done; returns whether threads must be woken for it."""
+    order[_FUNCTION], order[_ARGUMENTS], order[_CHUNK] = function, arguments.ctypes.data, chunk
+    threads = len(order) // _LINE - _SHARES // _LINE
+    goal = order[_GOAL]
+    for thread in range(threads):
+        share = order[_SHARES + thread * _LINE :]
+        share[_ROW], share[_LAST_ROW] = (
+            size * thread // threads,
+            size * (thread + 1) // threads,
+        )
+        chunks = (share[_LAST_ROW] - share[_ROW] + chunk - 1) // chunk
+        goal += chunks
+        share[_FIRST] = share[_END]
+        store(share, _END, share[_END] + chunks)  # from here on it may be taken
+    store(order, _GOAL, goal)
+    return swap(order, _ASLEEP, 1, 0)
+
+
+@jit
+def take_chunks(order: NDArray[np.int64], thread: int) -> None:
+    """Do chunks of the order until none are left, one's own first."""
+    threads = len(order) // _LINE - _SHARES // _LINE
+    for i in range(threads):
+        share = order[_SHARES + (thread + i) % threads * _LINE :]
+        while True:
+            chunk = load(share, _NEXT)
+            if chunk >= load(share, _END):
+                break
+            if swap(share, _NEXT, chunk, chunk + 1):  # until it is done there is no other order
+                first = share[_ROW] + (chunk - share[_FIRST]) * order[_CHUNK]
+                last = min(first + order[_CHUNK], share[_LAST_ROW])
+                call(order[_FUNCTION], order[_ARGUMENTS], first, last)
+                add(order, _DONE, 1)
+
+
+@jit
+def take_part(order: NDArray[np.int64], spins: int) -> bool:
+    """Do what is left of an order and wait for the others; returns whether all is done."""
+    take_chunks(order, 0)
+    for _ in range(spins):
+        if load(order, _DONE) == order[_GOAL]:
+            return True
+        pause()
+    return False
+
+
+@jit
+def watch(order: NDArray[np.int64], thread: int, calls: int, spins: int) -> None:
+    """Do what is ordered, until nothing comes for a while or there is Python to be called."""
+    idle, seen = 0, -1
+    while idle < spins and load(order, _CALLS) == calls:
+        if load(order, _GOAL) != seen:
+            idle, seen = 0, load(order, _GOAL)
+            take_chunks(order, thread)
+        pause()
+        idle += 1
+    store(order, _ASLEEP, 1)
+    take_chunks(order, thread)  # what came before this was to be read
+
+
+def _no_order(threads: int) -> NDArray[np.int64]:
+    return np.zeros(_SHARES + threads * _LINE, np.int64)
 
 
 class Workers:
@@ -22,9 +139,58 @@ class Workers:
     def __init__(self, num_threads: int) -> None:
         """Threads that wait for ``share``; with one, the caller's own does the work."""
         self.num_threads = num_threads
-        self._orders: list[SimpleQueue[Any]] = []
+        self._queues: list[SimpleQueue[Any]] = []
         self._process = 0
+        self._order = _no_order(num_threads)
+        self._running = threading.Lock()
+        self._alone_until = 0.0  # by the clock: the others have no processor
         self._is_cut_short = False  # somebody did not wait: threads may still be at old work
+
+    def run(self, function: int, arguments: NDArray[np.int64], size: int, chunk: int) -> None:
+        """Call the ``jit.shared`` function at this address on all rows, and wait for all of them.
+
+        Args:
+            function: from ``jit.address_of``.
+            arguments: its words.
+            size: how many rows there are.
+            chunk: rows that a thread takes at once.
+        """
+        # Where another thread of the caller's is at it, this one does its own work alone.
+        if (
+            self.num_threads == 1
+            or size <= chunk
+            or (self._alone_until and clock.now() < self._alone_until)
+            or not self._running.acquire(blocking=False)
+        ):
+            call_alone(function, arguments, size)
+            return
+        try:
+            if self._process != os.getpid():
+                self._start()
+            if give_order(self._order, function, arguments, size, chunk):
+                for queue in self._queues:
+                    queue.put(_AWAKE)
+        finally:
+            try:
+                self._finish()
+            finally:
+                self._running.release()
+
+    def _finish(self) -> None:
+        """Take part in the order until it is done; an interrupt waits for that."""
+        start = clock.now()
+        if take_part(self._order, _SPINS):
+            return
+        # A thread has lost its processor in the middle of a chunk. Where that happens, others want
+        # the processors too: it is soon the same again, and each time all of them wait for one.
+        try:
+            while not take_part(self._order, _SPINS):
+                time.sleep(0)
+        except BaseException:
+            take_part(self._order, sys.maxsize)
+            raise
+        finally:
+            self._alone_until = clock.now() + _ALONE * (clock.now() - start)
 
     def share(self, work: Callable[[slice, int], None], size: int) -> None:
         """Call ``work(rows, thread)`` on equal parts of `size` rows, and wait for all of them."""
@@ -43,19 +209,20 @@ class Workers:
         if self._process != os.getpid():
             self._start()
         if self._is_cut_short:
-            self._order(lambda _: None)
-        self._order(work)
+            self._call(lambda _: None)
+        self._call(work)
 
-    def _order(self, work: Callable[[int], None]) -> None:
+    def _call(self, work: Callable[[int], None]) -> None:
         # Results have a queue of their own: several threads of the caller's may be here at once.
         results: SimpleQueue[BaseException | None] = SimpleQueue()
         self._is_cut_short = True
-        for orders in self._orders:
-            orders.put((work, results))
+        for queue in self._queues:
+            queue.put((work, results))
+        self._order[_CALLS] += 1
         try:
             work(0)
         finally:
-            faults = [results.get() for _ in self._orders]
+            faults = [results.get() for _ in self._queues]
         self._is_cut_short = False
         for fault in faults:
             if fault is not None:
@@ -63,34 +230,47 @@ class Workers:
 
     def _start(self) -> None:
         started: list[SimpleQueue[Any]] = []
+        order = _no_order(self.num_threads)
         try:
             for thread in range(1, self.num_threads):
-                orders: SimpleQueue[Any] = SimpleQueue()
-                threading.Thread(target=_serve, args=(thread, orders), daemon=True).start()
-                started.append(orders)
+                queue: SimpleQueue[Any] = SimpleQueue()
+                threading.Thread(target=_serve, args=(thread, order, queue), daemon=True).start()
+                started.append(queue)
         except BaseException:  # the system gives no more, or an interrupt
             _dismiss(started)
             raise
         weakref.finalize(self, _dismiss, started)
-        self._orders, self._process, self._is_cut_short = started, os.getpid(), False
+        self._queues, self._order = started, order
+        self._process, self._is_cut_short = os.getpid(), False
 
     def __reduce__(self) -> tuple[type[Workers], tuple[int]]:
         return Workers, (self.num_threads,)
 
 
-def _serve(thread: int, orders: SimpleQueue[Any]) -> None:
+_AWAKE = object()
+"""Wakes a thread for an order of compiled work."""
+
+
+def _serve(thread: int, order: NDArray[np.int64], queue: SimpleQueue[Any]) -> None:
     """Do what is ordered, until None is."""
-    while (order := orders.get()) is not None:
-        work, results = order
-        fault: BaseException | None = None
-        try:
-            work(thread)
-        except BaseException as error:
-            fault = error
-        results.put(fault)
-        del order, work, results, fault  # nothing is held on to while waiting
+    while True:
+        calls = int(order[_CALLS])
+        if queue.empty():
+            watch(order, thread, calls, _SPINS)
+        if (asked := queue.get()) is None:
+            return
+        if asked is not _AWAKE:
+            work, results = asked
+            fault: BaseException | None = None
+            try:
+                work(thread)
+            except BaseException as error:
+                fault = error
+            results.put(fault)
+            del work, results, fault
+        del asked  # nothing is held on to while waiting
 
 
 def _dismiss(queues: list[SimpleQueue[Any]]) -> None:
-    for orders in queues:
-        orders.put(None)
+    for queue in queues:
+        queue.put(None)
