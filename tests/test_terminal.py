@@ -15,8 +15,7 @@ from hearts_agents import make_agent, register_agent, registry
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.game.notation import parse_records
 from hearts_train.cli import terminal as at_terminal
-from hearts_train.cli.announcer import Announcer
-from hearts_train.cli.cardtext import CardText, wrap
+from hearts_train.cli.cardtext import Announcer, CardText, wrap
 from hearts_train.cli.terminal import Quit, Terminal, open_table, reopened_table
 from hearts_train.measure.analysis import best_hinter, hint
 from hearts_train.session.folders import Keeper, data_folder, latest_table

@@ -1,7 +1,7 @@
 """Hearts at the terminal: one person, agents in the other seats.
 
 Every deal is saved, and the table after every card, so that nothing is lost (``session``). What the
-person reads is in ``announcer``. An agent's fault does not end the deal: a card is played for it.
+person reads is in ``cardtext``. An agent's fault does not end the deal: a card is played for it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ from hearts_env.support.arguments import check_seed
 from hearts_env.support.files import write_whole
 from hearts_env.support.interrupts import Interrupted, held_interrupt
 from hearts_train.cli import replay
-from hearts_train.cli.announcer import Announcer, describe
-from hearts_train.cli.cardtext import CardText
+from hearts_train.cli.cardtext import Announcer, CardText, describe
 from hearts_train.measure.analysis import best_hinter, hint
 from hearts_train.measure.participants import Participant, rules_for
 from hearts_train.session.folders import Keeper, latest_table
