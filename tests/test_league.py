@@ -512,6 +512,7 @@ def test_an_edited_line_is_named(copied):
         (4, {"pairing": ["easy", "nobody"]}, ["league", "'nobody'"]),
         (4, {"pairing": 3}, ["league", "line 5"]),
         (2, {"name": "easy"}, ["league", "line 3"]),
+        (2, {"name": 5}, ["league", "line 3"]),
     ],
 )
 def test_lines_of_another_kind_are_named(number, change, words, copied):

@@ -275,7 +275,7 @@ class GameFile:
         kind = entry.get("line")
         try:
             if kind == "agent":
-                if entry["name"] in self.agents:
+                if not isinstance(entry["name"], str) or entry["name"] in self.agents:
                     raise ValueError(entry["name"])
                 self.agents[entry["name"]] = {key: entry[key] for key in AGENT_FIELDS}
             elif kind == "exact":
@@ -442,6 +442,10 @@ def enter(
         OSError: if a file cannot be read or written.
     """
     wanted = 0 if seed is None else check_seed(seed)
+    named = [agent for agent in agents if agent != BUILT_IN]
+    if not is_league(path):  # an agent that does not exist begins no league
+        for agent in named:
+            Participant(agent, 0, isolate=isolate).close()
     with _made_folder(path), locked(path):
         folder = Folder(path, wanted, {})
         if is_league(path):
@@ -454,7 +458,6 @@ def enter(
         if games is None:
             games = [game.rules for game in folder.games.values()] or [Rules.make("two_player")]
         found = []
-        named = [agent for agent in agents if agent != BUILT_IN]
         for rules in games:
             found += _enter(folder, rules, named, isolate=isolate, is_lenient=is_lenient)
             if BUILT_IN in agents:
