@@ -128,7 +128,7 @@ from pettingzoo.utils.env import AECIterable
 from pettingzoo.utils.env_logger import EnvLogger
 
 from hearts_env import kernel as k
-from hearts_env.encoders import Encoder, step_of
+from hearts_env.encoders import Encoder, step_of, writer_of
 from hearts_env.envs.drawing import FPS, RENDER_MODES, Drawer
 from hearts_env.envs.infos import (
     DealText,
@@ -158,8 +158,7 @@ from hearts_env.support.arguments import (
     whole,
 )
 from hearts_env.support.errors import HeartsError, IllegalActionError, did_you_mean, quoted
-from hearts_env.support.jit import entry_of
-from hearts_env.views.view import PlayerView
+from hearts_env.support.jit import DirectCall
 
 EPISODES = ("deal", "match")
 ILLEGAL_ACTIONS = ("terminate", "raise", "revoke")
@@ -286,18 +285,13 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         kept = set(self.__dict__)
         own = self.observation_format
         self._shape, self._dtype = own.box.shape, own.own_dtype
-        r = self._r = self.rules.vector
-        state, mask, out = np.empty(1, np.int64), np.empty(1, _INT8), np.empty(1, self._dtype)
+        self._r = self.rules.vector
         step = step_of(self.encoder)
         self._shows = step is not None  # whether a step writes the next observation too
-        self._step: Callable[..., int] = (
-            entry_of(k.step_masked, r, state, 0, mask)
-            if step is None
-            else entry_of(step, r, state, 0, mask, out)
-        )
+        self._step = DirectCall(step or k.step_masked)
+        self._write = writer_of(self.encoder)
         self._pays_tricks = self._rewarder.pays_tricks
         self._ready: Observation | None = None  # what the player to act sees, not yet handed out
-        self._view = PlayerView(self.rules, np.empty(self.rules.state_size, np.int64), 0)
         self._no_mask = read_only(np.zeros(self._num_actions, np.int8))
         # Copied into the info of whoever waits; who is to act gets a mask of its own.
         nothing = no_result(self.rules, is_match=self.episode == "match")
@@ -343,11 +337,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             seat = self._seats[agent]
         except (KeyError, TypeError):
             seat = self._seats[self._agent_of(agent)]
-        view = self._view
-        k.write_view(self._r, game.vector, seat, view.vector)
-        view.player = seat
         out = np.zeros(self._shape, self._dtype)
-        self.encoder.write(view, out)
+        self._write(self.rules, game.vector, seat, out)
         if not self.observation_format.mask_in_observation:
             return self.observation_format.join(out, self._no_mask)
         mask = np.zeros(self._num_actions, _INT8)
@@ -455,9 +446,9 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         mask, observation = np.empty(self._num_actions, _INT8), None
         if self._shows:
             observation = np.empty(self._shape, self._dtype)
-            status = self._step(self._r, game.vector, number, mask, observation)
+            status = self._step.call(self._r, game.vector, number, mask, observation)
         else:
-            status = self._step(self._r, game.vector, number, mask)
+            status = self._step.call(self._r, game.vector, number, mask)
         if status < 0:
             self._answer_illegal(agent, game, number)
         else:

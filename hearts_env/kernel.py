@@ -125,7 +125,7 @@ SEAT = len(STATE) - SEATS
 PLAYS_A_WORD, PLAY_BITS = 7, 9
 """A word of the history has seven plays, card + 64 * seat each, the first lowest; empty: 0."""
 
-_EMPTY = np.array([field.empty or 0 for field in STATE], np.int64)
+EMPTY = np.array([field.empty or 0 for field in STATE], np.int64)
 # What stays of a deal when its play begins again.
 _DEALT = np.array([field.start in (DEALER, DEAL_NUMBER, KITTY, HANDS, TOTALS) for field in STATE])
 
@@ -372,7 +372,7 @@ def margin_sum(r: Vector, s: Vector, p: int) -> int:
 def clear(s: Vector) -> None:
     """Make `s` an empty state, in place."""
     for i in range(SEATS):
-        s[i] = _EMPTY[i]
+        s[i] = EMPTY[i]
     for i in range(SEATS, len(s)):  # seats and history
         s[i] = 0
 
@@ -417,7 +417,7 @@ def start(r: Vector, s: Vector) -> None:
     """Make the state that follows dealing from HANDS, KITTY, DEAL_NUMBER and DEALER, in place."""
     for i in range(SEATS):
         if not _DEALT[i]:
-            s[i] = _EMPTY[i]
+            s[i] = EMPTY[i]
     for p in range(r[R_PLAYERS]):
         for i in range(SEATS, SEATS + SEAT):
             if not _DEALT[i]:

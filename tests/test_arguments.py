@@ -142,6 +142,8 @@ def subjects() -> Iterator[tuple[str, Callable[[], Subject]]]:
     game_goods |= {"why_illegal": {"action": "QC"}}
     game_goods |= seats | both
     game_goods |= {"to_text": {"tags": {"Player 0": "You"}}}
+    row = new_game().observe()
+    game_goods |= {"observe": {"out": row, "player": 0, "observation": "flat"}}
     yield from methods(new_game, state_of, game_goods)
     yield plain("Game", Game, {"rules": "micro", "hands": hands, "kitty": ["QD", "AS"]} | DEALT)
     yield plain("Game.deal", Game.deal, {"rules": "micro", "seed": 3} | DEALT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,13 @@ import numpy as np
 import pytest
 
 from hearts_env import BatchGame, Game, HeartsError, PlayerView, Rules, register_encoder
+from hearts_env import kernel as k
 from hearts_env.cards import SUITS, mask_of
 from hearts_env.encoders import (
     ENCODERS,
     BeliefEncoder,
     BitsEncoder,
+    Encoder,
     FlatEncoder,
     HistoryEncoder,
     PlanesEncoder,
@@ -138,6 +141,46 @@ def test_what_is_not_packed_is_not_unpacked(packed: Any) -> None:
     for read in (BitsEncoder().unpack, BitsEncoder().decode):
         with refused(HeartsError, "observations", 25):
             read(rules, packed)
+
+
+class Hands(FlatEncoder):
+    """An encoder of a user's, who inherits from ours: it is shown views, whatever it does."""
+
+    def write(self, view: PlayerView, out: Any) -> None:
+        assert not view.vector[k.every_seat(k.HANDS, 2)][1 - view.player]
+        super().write(view, out)
+
+
+@pytest.mark.parametrize(
+    ("name", "preset"),
+    [*itertools.product(ENCODERS, ("two_player", "classic")), (Hands(), "two_player")],
+)
+def test_a_game_is_observed_as_its_views_are(name: str | Encoder, preset: str) -> None:
+    encoder, game = make_encoder(name), Game.deal(preset, 4)
+    out = encode(encoder, game.view(0))
+    while True:
+        seats = range(game.rules.players)
+        for player in seats:
+            view = encode(encoder, game.view(player))
+            out[...] = 9
+            assert game.observe(out, player=player, observation=name) is out
+            assert np.array_equal(out, view)
+        to_act = game.observe(observation=name)
+        assert np.array_equal(to_act, encode(encoder, game.view(game.player or 0)))
+        if game.player is None:
+            break
+        game.play(game.legal_actions()[-1])
+
+
+def test_what_cannot_be_observed_is_refused() -> None:
+    game = Game.deal("two_player", 1)
+    with refused(HeartsError, "player"):
+        game.observe(player=2)
+    with refused(HeartsError, "observation"):
+        game.observe(observation="nonsense")
+    for wrong in (np.zeros(199, np.int8), np.zeros(200), [0] * 200, np.zeros((2, 100), np.int8)):
+        with refused(HeartsError, "out"):
+            game.observe(wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ENCODERS)

@@ -59,7 +59,7 @@ ALONE = {
 
 
 ROOMS = {
-    "hearts_env": "support cards kernel seeds rules render views game encoders batch envs "
+    "hearts_env": "support cards kernel seeds rules render views encoders game batch envs "
     "hearts_v0 solve openspiel",
     "train/hearts_train": "screen store session measure data learn web console cli",
 }

@@ -98,6 +98,9 @@ def assert_looks_the_same(game: Game, other: Game, player: int) -> None:
     view, redrawn = game.view(player), other.view(player)
     np.testing.assert_array_equal(view.vector, redrawn.vector)
     assert view == redrawn
+    for encoder in ("flat", "ranked", "recall", "history"):  # straight from the state
+        seen = game.observe(player=player, observation=encoder)
+        assert np.array_equal(seen, other.observe(player=player, observation=encoder))
     assert view.to_text() == redrawn.to_text()
     assert view.legal_actions() == redrawn.legal_actions()
     assert (game.phase, game.player, game.trick) == (other.phase, other.player, other.trick)

@@ -277,7 +277,10 @@ def assert_looks_the_same(game: Game, redealt: Game, player: int, *, images: boo
     assert view.to_text() == twin.to_text()
     assert view.legal_actions() == twin.legal_actions()
     for name, encoder in ENCODERS.items():
-        assert np.array_equal(encode(encoder, view), encode(encoder, twin)), (name, game.to_text())
+        seen = encode(encoder, view)
+        assert np.array_equal(seen, encode(encoder, twin)), (name, game.to_text())
+        for position in (game, redealt):  # straight from the state
+            assert np.array_equal(position.observe(player=player, observation=name), seen), name
     pictures = [picture_of(g, render_for=player) for g in (game, redealt)]
     assert render_ansi(pictures[0]) == render_ansi(pictures[1])
     if images:

@@ -47,6 +47,7 @@ from hearts_env import kernel as k
 from hearts_env.support import clock
 from hearts_env.support.arguments import check_any_seed, check_choice, check_number, check_positive
 from hearts_env.support.arrays import Ints
+from hearts_env.views.view import view_of
 from hearts_env.views.worlds import Worlds
 
 if TYPE_CHECKING:
@@ -155,9 +156,7 @@ class Baseline(Agent):
 
     def _act_in_sample(self, rules: Rules, vector: k.Vector, player: int) -> int:
         """The action where there are too many worlds, or players, for the compiled loop."""
-        seen = np.empty_like(vector)
-        k.write_view(rules.vector, vector, player, seen)
-        view = PlayerView(rules, seen, player)
+        view = view_of(rules, vector, player)
         self._sum_in_sample(view)
         return int(best_of(view.legal_mask, self.memory.sums))
 

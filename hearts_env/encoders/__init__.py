@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +17,9 @@ from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import is_plain_name
 from hearts_env.support.arrays import Array
 from hearts_env.support.errors import HeartsError, did_you_mean, quoted
-from hearts_env.views.view import PlayerView
+from hearts_env.views.view import PlayerView, view_of
 
-ENCODERS: dict[str, Encoder] = {
+ENCODERS: dict[str, Any] = {
     encoder.name: encoder
     for encoder in (
         FlatEncoder(),
@@ -34,6 +35,13 @@ ENCODERS: dict[str, Encoder] = {
 """Every encoder by its name."""
 
 _OWN = frozenset(ENCODERS)
+_OWN_TYPES = frozenset(map(type, ENCODERS.values()))
+
+Writer = Callable[[Rules, Array, int, Array], None]
+"""Writes, for rules, state and seat, what the seat may know over an array; as ``write_state``."""
+
+OWN_WRITERS: Mapping[str, Writer] = {name: own.write_state for name, own in ENCODERS.items()}
+"""Of the package's encoders, which read of a whole state only what the observer may know."""
 
 
 def register_encoder(name: str, encoder: Encoder) -> None:
@@ -72,6 +80,20 @@ def make_encoder(observation: str | Encoder) -> Encoder:
             )
         return ENCODERS[observation]
     return _check(observation)
+
+
+def writer_of(observation: str | Encoder) -> Writer:
+    """What writes observations of a state: straight from it, if the encoder is the package's own.
+
+    Any other is shown views alone, also one that inherits from the package's.
+
+    Raises:
+        HeartsError: as ``make_encoder``.
+    """
+    encoder = make_encoder(observation)
+    if isinstance(encoder, BatchEncoder) and type(encoder) in _OWN_TYPES:
+        return encoder.write_state
+    return lambda rules, state, player, out: encoder.write(view_of(rules, state, player), out)
 
 
 def _check(encoder: Encoder) -> Encoder:

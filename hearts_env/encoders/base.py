@@ -13,7 +13,7 @@ from hearts_env import kernel as k
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arrays import Array
 from hearts_env.support.errors import HeartsError, quoted
-from hearts_env.views.view import PlayerView
+from hearts_env.views.view import PlayerView, view_of
 
 
 @runtime_checkable
@@ -46,9 +46,13 @@ class BatchEncoder:
         Raises:
             HeartsError: if `out` is not an array as the space has it; nothing is written.
         """
-        check_row(self, view.rules, out)
+        self.write_state(view.rules, view.vector, view.player, out)
+
+    def write_state(self, rules: Rules, state: k.Vector, player: int, out: Array) -> None:
+        """``write`` for the view that `player` has of `state`, which need not be made."""
+        check_row(self, rules, out)
         rows = out.view(np.ndarray)[np.newaxis]
-        self.write_many(view.rules, view.vector[np.newaxis], _FIRST, np.array([view.player]), rows)
+        self.write_many(rules, state[np.newaxis], _FIRST, np.array([player]), rows)
 
     def write_many(
         self, rules: Rules, states: k.Vector, games: k.Vector, players: k.Vector, out: Array
@@ -62,10 +66,8 @@ class BatchEncoder:
             players: (n,) int64, seats.
             out: ``(n, *shape)``, of the dtype of the space, in place.
         """
-        vector = np.empty(rules.state_size, np.int64)
         for row, (game, player) in enumerate(zip(games.tolist(), players.tolist(), strict=True)):
-            k.write_view(rules.vector, states[game], player, vector)
-            self.write(PlayerView(rules, vector, player), out[row])
+            self.write(view_of(rules, states[game], player), out[row])
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.__dict__ == other.__dict__

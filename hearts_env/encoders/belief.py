@@ -15,7 +15,7 @@ from hearts_env.support.arrays import Array
 from hearts_env.support.bits import popcount, stack_words
 from hearts_env.support.jit import jit
 from hearts_env.views import hidden
-from hearts_env.views.view import PlayerView
+from hearts_env.views.view import PlayerView, view_of
 from hearts_env.views.worlds import Worlds
 
 _FLAT = FlatEncoder()
@@ -50,11 +50,8 @@ class BeliefEncoder(BatchEncoder):
         scratch = np.empty((3, k.MAX_PLAYERS + 1), np.int64)
         write_beliefs(rules.vector, start, states, games, players, out, scratch, hard)
         for row in np.flatnonzero(hard).tolist():
-            vector = np.empty(rules.state_size, np.int64)
-            player = int(players[row])
-            k.write_view(rules.vector, states[games[row]], player, vector)
-            chances = card_chances(PlayerView(rules, vector, player))
-            out[row, start:] = chances.reshape(-1)
+            view = view_of(rules, states[games[row]], int(players[row]))
+            out[row, start:] = card_chances(view).reshape(-1)
 
     def decode(self, rules: Rules, observation: Array) -> tuple[dict[str, int], Array]:
         """The blocks of ``flat`` as bit masks, and ``(players - 1, deck) float32`` chances."""

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
-from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
 from hearts_env import kernel as k
@@ -16,89 +15,9 @@ from hearts_env.rules.rules import Rules
 from hearts_env.support.arrays import Array
 from hearts_env.support.bits import is_uint8, put_bits, put_word, stack_words
 from hearts_env.support.errors import HeartsError
-from hearts_env.support.jit import called, inlined, jit
-from hearts_env.views.view import PlayerView
+from hearts_env.support.jit import DirectCall, called, inlined, jit
 
-_ONES, _BYTES = np.dtype(np.int8), np.dtype(np.uint8)
-
-
-class FlatEncoder(BatchEncoder):
-    """What the observer knows, as ``(size,) int8`` of zeros and ones.
-
-    Left out: the order of play, who took tricks without points, and who dealt.
-    """
-
-    name = "flat"
-    _is_packed = False
-
-    def blocks(self, rules: Rules) -> list[Block]:
-        """Card sets, then who took the points, then the rest."""
-        return observation_blocks(rules, all_taken=False)
-
-    def size(self, rules: Rules) -> int:
-        """How long an observation is."""
-        return sum(block.size for block in self.blocks(rules))
-
-    def space(self, rules: Rules) -> spaces.Box:
-        """``(size,) int8``, zeros and ones."""
-        return spaces.Box(0, 1, (self.size(rules),), np.int8)
-
-    def write(self, view: PlayerView, out: Array) -> None:
-        """Write the observation of `view` over `out`, in place."""
-        try:
-            fits = write_one(view.rules.vector, view.vector, view.player, self._is_packed, out)
-        except (NumbaError, AttributeError, TypeError):  # not an array, or a read-only one
-            fits = False
-        if not fits:  # it is refused, or of a kind that the compiler does not know
-            super().write(view, out)
-
-    def write_many(
-        self, rules: Rules, states: k.Vector, games: k.Vector, players: k.Vector, out: Array
-    ) -> None:
-        """Write rows of zeros and ones, in place."""
-        write_rows(rules.vector, states, games, players, out)
-
-    def decode(self, rules: Rules, observation: Array) -> dict[str, int]:
-        """Every block of an observation as a bit mask, by name."""
-        facts, start = {}, 0
-        for block in self.blocks(rules):
-            bits = observation[start : start + block.size]
-            facts[block.name] = sum(1 << int(j) for j in np.flatnonzero(bits))
-            start += block.size
-        return facts
-
-
-class BitsEncoder(FlatEncoder):
-    """The bits of ``flat`` as ``(ceil(size / 8),) uint8``, in the order of ``np.packbits``.
-
-    For buffers, and for memory that has far to go.
-    """
-
-    name = "bits"
-    _is_packed = True
-
-    def space(self, rules: Rules) -> spaces.Box:
-        """``(ceil(size / 8),) uint8``; the bits that the last byte has too many are 0."""
-        return spaces.Box(0, 255, (-(-self.size(rules) // 8),), np.uint8)
-
-    def unpack(self, rules: Rules, observations: Array) -> Array:
-        """The observations as ``flat`` has them: ``(..., bytes) uint8 -> (..., size) int8``.
-
-        Raises:
-            HeartsError: if they are not of uint8, or not as many bytes as these rules need.
-        """
-        size = self.size(rules)
-        given, needed = np.asarray(observations), -(-size // 8)
-        if given.dtype != np.uint8 or given.shape[-1:] != (needed,):
-            raise HeartsError(
-                f"observations: shape {given.shape} and dtype {given.dtype}; needed are {needed} "
-                "bytes each, dtype uint8"
-            )
-        return np.unpackbits(given, axis=-1, count=size).view(np.int8)
-
-    def decode(self, rules: Rules, observation: Array) -> dict[str, int]:
-        """Every block of an observation as a bit mask, by name."""
-        return super().decode(rules, self.unpack(rules, observation))
+_ndarray = np.ndarray
 
 
 @inlined
@@ -157,14 +76,11 @@ def store(words: NDArray[np.uint64], out: NDArray[Any]) -> None:
 
 
 @called
-def write_one(r: k.Vector, s: k.Vector, player: int, packed: int, out: NDArray[Any]) -> bool:
-    """``write_row``, `packed` or not, for an array of somebody else's: whether it is one for it."""
+def write_one(r: k.Vector, s: k.Vector, player: int, out: NDArray[Any]) -> bool:
+    """``write_row`` for a row of somebody else's: whether it was long enough and not too long."""
     words = stack_words()
     size = pack(r, s, player, False, words)
-    if packed:
-        fits = out.dtype == _BYTES and len(out) == -(-size // 8)
-    else:
-        fits = out.dtype == _ONES and len(out) == size
+    fits = len(out) == (-(-size // 8) if is_uint8(out) else size)
     if fits:
         write_words(words, out)
     return fits
@@ -196,3 +112,86 @@ def write_rows(
     """Write a row for each of `games` as `players` see them, in place."""
     for i in range(len(games)):
         write_row(r, states[games[i]], players[i], out[i])
+
+
+class FlatEncoder(BatchEncoder):
+    """What the observer knows, as ``(size,) int8`` of zeros and ones.
+
+    Left out: the order of play, who took tricks without points, and who dealt.
+    """
+
+    name = "flat"
+    _dtype: Any = np.dtype(np.int8)
+    _entry = DirectCall(write_one)
+
+    def blocks(self, rules: Rules) -> list[Block]:
+        """Card sets, then who took the points, then the rest."""
+        return observation_blocks(rules, all_taken=False)
+
+    def size(self, rules: Rules) -> int:
+        """How long an observation is."""
+        return sum(block.size for block in self.blocks(rules))
+
+    def space(self, rules: Rules) -> spaces.Box:
+        """``(size,) int8``, zeros and ones."""
+        return spaces.Box(0, 1, (self.size(rules),), np.int8)
+
+    def write_state(self, rules: Rules, state: k.Vector, player: int, out: Array) -> None:
+        """``write`` for the view that `player` has of `state`, which need not be made."""
+        if not (
+            out.__class__ is _ndarray
+            and out.dtype is self._dtype
+            and out.ndim == 1
+            and out.flags.carray
+            and self._entry.call(rules.vector, state, player, out)
+        ):  # it is refused, or lies in a file or not side by side
+            super().write_state(rules, state, player, out)
+
+    def write_many(
+        self, rules: Rules, states: k.Vector, games: k.Vector, players: k.Vector, out: Array
+    ) -> None:
+        """Write rows of zeros and ones, in place."""
+        write_rows(rules.vector, states, games, players, out)
+
+    def decode(self, rules: Rules, observation: Array) -> dict[str, int]:
+        """Every block of an observation as a bit mask, by name."""
+        facts, start = {}, 0
+        for block in self.blocks(rules):
+            bits = observation[start : start + block.size]
+            facts[block.name] = sum(1 << int(j) for j in np.flatnonzero(bits))
+            start += block.size
+        return facts
+
+
+class BitsEncoder(FlatEncoder):
+    """The bits of ``flat`` as ``(ceil(size / 8),) uint8``, in the order of ``np.packbits``.
+
+    For buffers, and for memory that has far to go.
+    """
+
+    name = "bits"
+    _dtype = np.dtype(np.uint8)
+    _entry = DirectCall(write_one)
+
+    def space(self, rules: Rules) -> spaces.Box:
+        """``(ceil(size / 8),) uint8``; the bits that the last byte has too many are 0."""
+        return spaces.Box(0, 255, (-(-self.size(rules) // 8),), np.uint8)
+
+    def unpack(self, rules: Rules, observations: Array) -> Array:
+        """The observations as ``flat`` has them: ``(..., bytes) uint8 -> (..., size) int8``.
+
+        Raises:
+            HeartsError: if they are not of uint8, or not as many bytes as these rules need.
+        """
+        size = self.size(rules)
+        given, needed = np.asarray(observations), -(-size // 8)
+        if given.dtype != np.uint8 or given.shape[-1:] != (needed,):
+            raise HeartsError(
+                f"observations: shape {given.shape} and dtype {given.dtype}; needed are {needed} "
+                "bytes each, dtype uint8"
+            )
+        return np.unpackbits(given, axis=-1, count=size).view(np.int8)
+
+    def decode(self, rules: Rules, observation: Array) -> dict[str, int]:
+        """Every block of an observation as a bit mask, by name."""
+        return super().decode(rules, self.unpack(rules, observation))

@@ -10,9 +10,9 @@ from hearts_env.encoders.base import BatchEncoder
 from hearts_env.encoders.features import Block, may_hold, pack, put, seat_at, seat_name
 from hearts_env.encoders.flat import FlatEncoder, write_words
 from hearts_env.rules.rules import Rules
+from hearts_env.support.arrays import Array
 from hearts_env.support.bits import popcount, stack_words
 from hearts_env.support.jit import inlined, jit
-from hearts_env.views.view import PlayerView
 
 
 class RankedEncoder(FlatEncoder):
@@ -41,9 +41,9 @@ class RankedEncoder(FlatEncoder):
                 blocks.append(Block(f"{name}_number_{suit}", size + 1, meaning))
         return super().blocks(rules) + blocks
 
-    def write(self, view: PlayerView, out: NDArray[np.int8]) -> None:
-        """Write the observation of `view` over `out`, in place."""
-        BatchEncoder.write(self, view, out)
+    def write_state(self, rules: Rules, state: k.Vector, player: int, out: Array) -> None:
+        """``write`` for the view that `player` has of `state`, which need not be made."""
+        BatchEncoder.write_state(self, rules, state, player, out)
 
     def write_many(
         self,

@@ -12,6 +12,7 @@ import numpy as np
 
 from hearts_env import kernel as k
 from hearts_env.cards import list_of, parse_card
+from hearts_env.encoders import OWN_WRITERS, Encoder, make_encoder, writer_of
 from hearts_env.game.chips import chips_of, points_settled
 from hearts_env.game.grammar import Entry, Transcript, format_transcript, parse
 from hearts_env.rules.rules import Rules
@@ -23,6 +24,7 @@ from hearts_env.support.arguments import (
     whole,
     whole_numbers,
 )
+from hearts_env.support.arrays import Array
 from hearts_env.support.errors import (
     DealError,
     HeartsError,
@@ -30,24 +32,17 @@ from hearts_env.support.errors import (
     NotationError,
     quoted,
 )
-from hearts_env.support.jit import entry_of
+from hearts_env.support.jit import DirectCall
 from hearts_env.views.deals import deal_masks
 from hearts_env.views.position import Position
-from hearts_env.views.view import PlayerView
+from hearts_env.views.view import PlayerView, view_of
 from hearts_env.views.worlds import state_in_world
 
 _INT64 = np.dtype(np.int64)
 _SEATS: tuple[int | None, ...] = (None, *range(k.MAX_PLAYERS))
 _MAX_TOTAL = 2**53
 
-_step, _write_view = k.step, k.write_view
-"""As games call them: from the first game on without the look-up of types."""
-
-
-def _prepare(r: k.Vector, s: k.Vector) -> None:
-    global _step, _write_view
-    _step = entry_of(k.step, r, s, 0)
-    _write_view = entry_of(k.write_view, r, s, 0, s)
+_step, _deal, _status = DirectCall(k.step), DirectCall(k.deal), DirectCall(k.status)
 
 
 class Game(Position):
@@ -89,8 +84,7 @@ class Game(Position):
         """
         rules = Rules.make(rules)
         masks = deal_masks(rules, hands, kitty)
-        vector = np.empty(rules.state_size, np.int64)
-        k.clear(vector)
+        vector = rules.empty_state.copy()
         vector[k.every_seat(k.HANDS, rules.players)] = masks[:-1]
         vector[k.KITTY] = masks[-1]
         vector[k.DEAL_NUMBER] = check_count("deal_number", deal_number, 2**31)
@@ -119,12 +113,11 @@ class Game(Position):
             totals: scores before this deal in a match, one a seat.
         """
         rules = Rules.make(rules)
-        vector = np.empty(rules.state_size, np.int64)
-        k.clear(vector)
+        vector = rules.empty_state.copy()
         cls._set_totals(rules, vector, totals)
         number = -1 if deal_number is None else check_count("deal_number", deal_number, 2**31)
         seat = -1 if dealer is None else check_count("dealer", dealer, rules.players)
-        k.deal(rules.vector, vector, check_seed(seed), number, seat)
+        _deal.call(rules.vector, vector, check_seed(seed), number, seat)
         game = cls.__new__(cls)
         game._begin(rules, vector)
         return game
@@ -211,9 +204,7 @@ class Game(Position):
         self.vector = vector
         self._start = vector.copy()
         self._actions: list[int] = []
-        self._status = int(k.status(rules.vector, vector))
-        if _step is k.step:
-            _prepare(rules.vector, vector)
+        self._status: int = _status.call(rules.vector, vector)
 
     @staticmethod
     def _set_totals(rules: Rules, vector: k.Vector, totals: Sequence[int] | None) -> None:
@@ -261,7 +252,7 @@ class Game(Position):
         if action.__class__ is not int:
             action = self.action_of(action)
         try:
-            status = _step(self.rules.vector, self.vector, action)
+            status = _step.call(self.rules.vector, self.vector, action)
         except OverflowError:  # a number beyond 64 bits
             status = -1
         if status < 0:
@@ -436,10 +427,40 @@ class Game(Position):
         rules = self.rules
         if player.__class__ is not int or not 0 <= player < rules.players:
             player = check_player(player, rules.players)
-        state = self.vector
-        out = np.empty(len(state), _INT64)
-        _write_view(rules.vector, state, player, out)
-        return PlayerView(rules, out, player)
+        return view_of(rules, self.vector, player)
+
+    def observe(
+        self,
+        out: Array | None = None,
+        *,
+        player: int | None = None,
+        observation: str | Encoder = "flat",
+    ) -> Array:
+        """What `player` may know now, as an encoder writes it of ``view(player)``, but quicker.
+
+        Args:
+            out: written in place and returned, of the shape and dtype of the encoder's space; None:
+                a new array.
+            player: who observes; None: the player to act, or seat 0 when the game is over.
+            observation: an encoder or its name.
+
+        Raises:
+            HeartsError: if `out` cannot hold the observation, there is no such encoder, or `player`
+                is not a seat.
+        """
+        write = OWN_WRITERS.get(observation) if observation.__class__ is str else None
+        if write is None:
+            write = writer_of(observation)
+        rules = self.rules
+        if player is None:
+            player = (self._status >> 54 & 15 or 1) - 1
+        elif player.__class__ is not int or not 0 <= player < rules.players:
+            player = check_player(player, rules.players)
+        if out is None:
+            space = make_encoder(observation).space(rules)
+            out = np.zeros(space.shape, space.dtype)
+        write(rules, self.vector, player, out)
+        return out
 
     def to_text(self, tags: Mapping[str, str] | None = None) -> str:
         """The hand history: rules, deal and play, readable by people and by ``from_text``.

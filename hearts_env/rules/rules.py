@@ -373,6 +373,16 @@ class Rules:
 
         return int(self.vector[kernel.R_STATE_SIZE])
 
+    @functools.cached_property
+    def empty_state(self) -> NDArray[np.int64]:
+        """A game's state before anything is dealt, read-only."""
+        from hearts_env import kernel
+
+        state = np.zeros(self.state_size, np.int64)
+        state[: kernel.SEATS] = kernel.EMPTY[: kernel.SEATS]
+        state.flags.writeable = False
+        return state
+
     # -- making others ----------------------------------------------------------------------------
     @classmethod
     def preset(cls, name: str, players: int | None = None) -> Rules:

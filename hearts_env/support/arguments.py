@@ -59,6 +59,8 @@ def checked_keywords(constructor: Constructor) -> Constructor:
 
 def whole(value: object) -> int | None:
     """`value` as an int, of any size; None if it is not a whole number."""
+    if value.__class__ is int:  # as mostly
+        return value
     if isinstance(value, bool | np.bool_) or (isinstance(value, np.ndarray) and value.dtype == "?"):
         return None
     try:

@@ -159,16 +159,30 @@ def called(function: F) -> F:
     return _compiled(function, nogil=False)
 
 
-def entry_of(function: F, *arguments: Any) -> F:
-    """`function` for arguments of the types of these: without the look-up of types at each call.
+class DirectCall:
+    """A way into a compiled function without the look-up of types at each call.
 
-    That takes half as long again as the rest of a call. Nothing checks the types then, so all
-    arguments must be the caller's own.
+    That takes half as long again as the rest of a call. The types are those of the first call, and
+    nothing checks them later, so all arguments must be the caller's own.
+
+    Attributes:
+        call: does what the function does.
     """
-    if not hasattr(function, "compile"):  # not compiled: NUMBA_DISABLE_JIT
-        return function
-    entry: F = function.compile(tuple(numba.typeof(argument) for argument in arguments))
-    return entry
+
+    __slots__ = ("_function", "call")
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        """The way into `function`, which is compiled at the first call."""
+        self._function = function
+        self.call: Callable[..., Any] = self._first_call
+
+    def _first_call(self, *arguments: Any) -> Any:
+        if isinstance(self._function, CPUDispatcher):  # else: NUMBA_DISABLE_JIT
+            kinds = [numba.typeof(a) if hasattr(a, "dtype") else numba.int64 for a in arguments]
+            self.call = self._function.compile(tuple(kinds))
+        else:
+            self.call = self._function
+        return self.call(*arguments)
 
 
 def shared(function: F) -> F:

@@ -13,12 +13,15 @@ from hearts_env.cards import SUIT_NAMES, SUITS, list_of
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import check_number, check_seed
 from hearts_env.support.errors import HeartsError
+from hearts_env.support.jit import DirectCall
 from hearts_env.views.hidden import unseen_mask
 from hearts_env.views.position import Position
 from hearts_env.views.worlds import Worlds
 
 _TASKS = {"pass": "choose a card to pass", "play": "play a card", "moon": "choose"}
 MAX_WORLDS = 1_000_000
+_INT64 = np.dtype(np.int64)
+_write_view = DirectCall(k.write_view)
 
 World = tuple[tuple[str, ...], ...]
 """The players' present hands and, last, the dead cards."""
@@ -247,3 +250,10 @@ class PlayerView(Position):
 
 def _by_seat(values: Sequence[int]) -> str:
     return ", ".join(f"player {p} {value}" for p, value in enumerate(values))
+
+
+def view_of(rules: Rules, state: k.Vector, player: int) -> PlayerView:
+    """The view that `player`, a seat, has of a whole `state`."""
+    vector = np.empty(len(state), _INT64)
+    _write_view.call(rules.vector, state, player, vector)
+    return PlayerView(rules, vector, player)
