@@ -17,7 +17,6 @@ import pytest
 
 from hearts_env import (
     BatchGame,
-    DealError,
     Game,
     HeartsError,
     Match,
@@ -30,7 +29,6 @@ from hearts_env.rules.rules import FIELDS
 from hearts_env.support.arguments import (
     check_chance,
     check_finite,
-    check_number,
     check_positive,
     check_range,
     whole,
@@ -282,21 +280,6 @@ def test_a_wrong_seat_is_one_error_wherever_it_is_named(wrong: Any) -> None:
     assert len(told) == 1
 
 
-@pytest.mark.parametrize("wrong", [True, np.True_, np.array(True), 1.0, "1", None, [1]])
-def test_what_is_not_a_whole_number(wrong: Any) -> None:
-    assert whole(wrong) is None
-    for argument, call in (
-        ("n", lambda: check_number("n", wrong, 0, 9)),
-        ("seed", lambda: Game.deal("micro", wrong)),
-        ("seed", lambda: Match("micro", wrong)),
-        ("hand_size", lambda: Rules.preset("party").replace(hand_size=wrong)),
-        ("num_games", lambda: BatchGame("micro", wrong)),
-        ("seed", lambda: Game.deal("micro", 1).view(0).sample_worlds(1, wrong)),
-    ):
-        with refused(HeartsError, argument):
-            call()
-
-
 @pytest.mark.parametrize(
     "wrong", [True, np.True_, "1", None, [1], 1j, np.complex64(1), 10**400, np.inf, np.nan]
 )
@@ -335,15 +318,6 @@ def test_what_is_a_whole_number(right: Any) -> None:
     assert Game.deal("micro", right) == Game.deal("micro", 1)
     assert Match("micro", right, dealer=right) == Match("micro", 1, dealer=1)
     assert Game.deal("micro", 1).hand(right) == Game.deal("micro", 1).hand(1)
-
-
-def test_worlds_are_sampled_in_numbers_that_memory_holds() -> None:
-    view = Game.deal("two_player", 3).view(0)
-    for n in (-1, 10**6 + 1, 2**63):
-        with refused(HeartsError, "n", "1,000,000", n):
-            view.sample_worlds(n, 1)
-    with refused(DealError, "seed", value=-1):
-        view.sample_worlds(1, -1)
 
 
 def test_arrays_of_whole_numbers_come_out_alike() -> None:

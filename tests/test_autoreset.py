@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 from typing import Any
 
@@ -181,20 +180,6 @@ def test_the_mask_that_is_given_stays_as_it_was() -> None:
     envs.step(envs.unwrapped.action_masks().argmax(1))
     envs.reset(options={"reset_mask": np.array([True, False])})
     assert envs.episode_lengths.tolist() == [0, 1]
-
-
-def test_copies_wait_too() -> None:
-    envs = HeartsVectorEnv(3, "micro", autoreset_mode="NEXT_STEP")
-    _, infos = envs.reset(seed=1)
-    rng = np.random.default_rng(1)
-    for _ in range(12):
-        others = [copy.deepcopy(envs), pickle.loads(pickle.dumps(envs))]
-        actions = choose(rng, infos["action_mask"], wild=0.1)
-        *mine, infos = envs.step(actions)
-        for other in others:
-            *theirs, told = other.step(actions)
-            assert all(np.array_equal(a, b) for a, b in zip(mine, theirs, strict=True))
-            assert told["deal"].tolist() == infos["deal"].tolist()
 
 
 # ---- Gymnasium's wrappers ------------------------------------------------------------------------

@@ -252,19 +252,6 @@ def test_pro_with_its_options_is_the_second_implementation(
     assert not differ or (aim, beliefs) != ("margin", "all")
 
 
-@pytest.mark.parametrize("options", ["aim=score", "beliefs=voids"])
-def test_options_of_pro_change_some_cards(options):
-    plain, agent = make_agent("pro"), make_agent(f"pro?{options}")
-    batch = BatchGame("two_player", 150, seed=3, autodeal=False)
-    differ = []
-    while not batch.done.all():
-        views = batch.views(np.flatnonzero(~batch.done))
-        actions = agent.act_batch(views)
-        differ += (actions != plain.act_batch(views))[views.legal_table.sum(1) > 1].tolist()
-        batch.play(actions, games=np.flatnonzero(~batch.done))
-    assert 0 < np.mean(differ) < 1 / 20
-
-
 ODD = (0, -1, "5", True, np.True_)
 
 
@@ -280,17 +267,6 @@ ODD = (0, -1, "5", True, np.True_)
 def test_what_is_no_option_of_pro_is_refused(option, value):
     with refused(HeartsError, option):
         make_agent("pro", **{option: value})
-
-
-def test_pro_with_105_worlds_is_the_second_implementation():
-    game = Game.deal("two_player", 5)
-    naive = naive_of(game)
-    game.play(game.legal_actions()[0])
-    naive.play(naive.legal()[0])
-    view = own_view(game)
-    assert len(game.legal_actions()) > 1
-    assert view.num_worlds > 50
-    assert make_agent("pro").act(view) == naive_pro(naive)
 
 
 # ---- sampling, seeds, batches --------------------------------------------------------------------

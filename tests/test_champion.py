@@ -275,21 +275,6 @@ def test_any_agent_that_tells_its_chances_is_a_model(model):
     assert model in agent.name
 
 
-def test_a_match_to_another_score_is_the_same_game():
-    rules = Rules.preset("two_player").replace(end_score=50)
-    game = Game.deal(rules, 4)
-    for words in ("champion", "champion?small=true", "champion?search=2"):
-        assert make_agent(words).act(game.view(game.player)) in game.legal_actions()
-    assert strongest(rules) == "champion"
-
-
-def test_asking_for_a_player_leaves_the_agent_as_it_was():
-    agent, game = make_agent("champion"), Game.deal("two_player", 4)
-    agent.check_rules(Rules.preset("mini"))
-    assert agent.player_of(game.rules) is not agent.player_of(game.rules)
-    assert agent.act(game.view(game.player)) in game.legal_actions()
-
-
 @pytest.mark.parametrize(
     "name", ["champion", "champion?search=2", "champion?endgame_tricks=2", "pimc", "standard"]
 )

@@ -11,7 +11,6 @@ import sys
 from dataclasses import replace
 from typing import Any
 
-import gymnasium
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
@@ -270,12 +269,6 @@ def test_other_rules_are_refused_when_asked_to_play(path):
     game = Game.deal(Rules.from_dict(RULES.to_dict()), seed=0)  # equal, another object
     assert game.player is not None
     assert agent.act(game.view(game.player)) in game.legal_actions()
-
-
-@pytest.mark.parametrize("make", [gymnasium.make, gymnasium.make_vec])
-def test_an_opponent_for_other_rules_is_refused_when_the_environment_is_made(path, make):
-    with refused(CheckpointError, "rules"):
-        make("hearts_env/Hearts-v0", rules="mini", opponent=str(path))
 
 
 def test_what_does_not_fit_is_not_saved(tmp_path):

@@ -207,16 +207,6 @@ def test_an_agent_of_one_s_own_is_measured_by_its_file(tmp_path, monkeypatch):
     mistake(run("exploit", "mine.py:Mein"), "agent", "'Mine'")
 
 
-def test_tournament():
-    args = ("tournament", "easy", "standard", "standard_trump", "--deals", 200)
-    result = run(*args)
-    assert result.exit_code == 0
-    assert "1. standard_trump" in result.stdout
-    record = json.loads(run(*args, "--json").stdout)
-    assert [row["agent"] for row in record["ranking"]] == ["standard_trump", "standard", "easy"]
-    assert len(record["evaluations"]) == 3
-
-
 SLOW_AGENT = """
 import sys, time
 from hearts_agents import register_agent

@@ -33,13 +33,6 @@ def test_empty_recipe_is_a_whole_one(tmp_path):
     assert config.model_copy(update={"name": "run"}) == TrainConfig() == load_config()
 
 
-def test_resolved_recipe_reads_back_equal(tmp_path):
-    config = load_config(None, ["ppo.learning_rate=3e-4", "env.seat=1", "network.trunk=[]"])
-    path = tmp_path / "resolved.yaml"
-    path.write_text(config.to_yaml())
-    assert load_config(path) == config
-
-
 @pytest.mark.parametrize("name", sorted(shipped_configs()))
 def test_shipped_recipes_load_by_name_and_say_only_what_differs(name):
     config = load_config(name)

@@ -237,10 +237,3 @@ def test_odd_values_are_taken_or_refused_by_name(name):
     for old, new in (("view", "views"), ("mask", "action_mask")):
         with pytest.raises(TypeError, match=f"unexpected keyword argument '{old}'.*'{new}'"):
             options(**{old: ["text"]})
-
-
-def test_players_that_cannot_play_are_named_before_anything_is_played():
-    with refused(HeartsError, "rules"):
-        Seating(options(["pimc"], "classic"))
-    with refused(HeartsError, "agent", value="nobody"):
-        Seating(options(["nobody"]))

@@ -94,15 +94,6 @@ def test_decisions_show_what_was_seen_and_what_each_card_was_worth(made):
         game.play(row["action"])
 
 
-def test_one_seat_alone_has_the_same_rows(made, tmp_path):
-    asked = DatasetOptions.of(
-        ["random"], "mini", BLOCK, views=["text", "json"], seats=[1], random=0.1
-    )
-    alone = rows(make_dataset(tmp_path / "d", asked).folder, "decisions")
-    both = rows(made.folder, "decisions")
-    assert alone == [row for row in both if row["seat"] == 1 and row["game"] < BLOCK]
-
-
 def test_every_field_says_what_it_is(made):
     sheet = (made.folder / "README.md").read_text()
     for name in ("games", "decisions"):

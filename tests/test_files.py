@@ -21,7 +21,6 @@ from hearts_env.support.files import (
     lock_beside,
     read_limited,
     remove_leftovers,
-    write_json,
     write_whole,
 )
 from hearts_env.support.interrupts import SIGNALS, Interrupted, interruptible, noted_interrupt
@@ -48,15 +47,6 @@ def test_a_write_that_fails_leaves_the_old_content_and_names_the_file(
     assert caught.value.filename == str(path)
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
-
-
-def test_json_is_written_for_people_and_what_is_none_leaves_the_old(tmp_path: Path) -> None:
-    path = tmp_path / "file.json"
-    write_json(path, {"a": [1, "\u00e4"]})
-    assert path.read_bytes() == b'{\n "a": [\n  1,\n  "\\u00e4"\n ]\n}\n'
-    with pytest.raises(TypeError):
-        write_json(path, {"a": path})
-    assert path.read_bytes().startswith(b'{\n "a": [\n  1')
 
 
 @posix

@@ -212,15 +212,6 @@ def test_equality() -> None:
         hash(game)
 
 
-def test_start_is_the_deal_before_anything_was_played() -> None:
-    game = Game.deal("classic", seed=8, deal_number=0)
-    for _ in range(20):
-        game.play(game.legal_actions()[-1])
-    start = game.start()
-    assert start == Game.deal("classic", seed=8, deal_number=0, dealer=game.dealer)
-    assert start.actions == []
-
-
 # ---- known deals --------------------------------------------------------------------------------
 
 
@@ -316,11 +307,3 @@ def test_deals_are_evenly_spread() -> None:
         expected = 28_000 / values
         assert len(spread) == values
         assert all(abs(n - expected) < 5 * expected**0.5 for n in spread.values())
-
-
-def test_totals_are_kept_for_the_players_to_see() -> None:
-    game = Game.deal("classic", seed=1, totals=[10, 20, 30, 40])
-    assert game.totals == (10, 20, 30, 40)
-    assert game.view(2).totals == (10, 20, 30, 40)
-    assert game.start().totals == game.totals
-    assert Game.from_text(game.to_text()) == game

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hearts_agents import Agent, agent_names, make_agent, register_agent, registry
-from hearts_agents.baselines import Easy, Standard
+from hearts_agents.baselines import Standard
 from hearts_agents.envs.gym_env import HeartsEnv
 from hearts_agents.envs.pool import OpponentPool
 from hearts_agents.envs.vector import HeartsVectorEnv
@@ -298,13 +298,6 @@ def test_code_that_cannot_be_used_is_refused_in_one_line(code, spec, words):
     assert "\n" not in str(caught.value)
     for word in words.split():
         assert word in str(caught.value)
-
-
-def test_random_is_known_everywhere():
-    assert isinstance(make_agent("random", seed=3), Easy)
-    views = BatchGame("two_player", 50, seed=1).views()
-    ours, easy = (make_agent(name, seed=3) for name in ("random", "easy"))
-    assert ours.act_batch(views).tolist() == easy.act_batch(views).tolist()
 
 
 @few("rules", ["micro", "mini"], ["micro"])

@@ -481,42 +481,6 @@ def flat(items: Iterable[Item]) -> Iterator[Item]:
             yield item
 
 
-def rgb(color: str) -> tuple[float, ...]:
-    return tuple(int(color[i : i + 2], 16) / 255 for i in (1, 3, 5))
-
-
-def luminance(color: tuple[float, ...]) -> float:
-    """As the Web Content Accessibility Guidelines 2.2 define it."""
-    lines = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color]
-    return 0.2126 * lines[0] + 0.7152 * lines[1] + 0.0722 * lines[2]
-
-
-@pytest.mark.parametrize("players", HAND_SIZE)
-def test_every_word_stands_out_from_what_is_behind_it(players: int) -> None:
-    """A contrast of 4.5 to 1, the rectangles behind a word laid over one another."""
-    drawing = table_drawing(busy_table(players))
-    behind: list[Rect] = []
-    words = 0
-    for item in [*flat(drawing.background), *flat(drawing.items)]:
-        if isinstance(item, Rect) and item.fill:
-            behind.append(item)
-        if not isinstance(item, Text) or not item.text.strip():
-            continue
-        ground = (0.0, 0.0, 0.0)
-        width = text_width(item.text, item.size, bold=item.bold)
-        x = {"start": item.x + 1, "middle": item.x, "end": item.x - 1}[item.anchor]
-        assert width > 0
-        for rect in behind:
-            y = item.y - item.size / 3
-            if rect.x <= x <= rect.x + rect.w and rect.y <= y <= rect.y + rect.h:
-                new = rgb(rect.fill)
-                ground = tuple(a + (b - a) * rect.opacity for a, b in zip(ground, new, strict=True))
-        light, dark = sorted((luminance(rgb(item.fill)), luminance(ground)), reverse=True)
-        assert (light + 0.05) / (dark + 0.05) >= 4.5, item
-        words += 1
-    assert words > 10
-
-
 @pytest.mark.parametrize("title", ["two_player", "omnibus players=6", "black_lady players=7"])
 def test_the_name_of_a_game_is_whole(title: str) -> None:
     drawing = table_drawing(replace(busy_table(6), title=title))

@@ -77,16 +77,6 @@ def test_many_at_once_are_the_same_as_one_by_one() -> None:
             batch.play(actions)
 
 
-def test_a_hand_that_is_known_is_played_perfectly() -> None:
-    """Once one world is left, the search sees all there is to see."""
-    pimc, found = make_agent("pimc", seed=0), 0
-    for game, view in some_views("micro", 200, late=4):
-        if view.num_worlds == 1:
-            found += 1
-            assert pimc.act(view) in solve_double_dummy(game).best
-    assert found > 10
-
-
 def test_fewer_worlds_are_drawn_from_the_seed() -> None:
     view = Game.deal("two_player", 4).view(Game.deal("two_player", 4).player)
     game = Game.deal("two_player", 4)

@@ -21,7 +21,7 @@ from hearts_train.measure.analysis import best_hinter, hint
 from hearts_train.session.folders import Keeper, data_folder, latest_table
 from hearts_train.session.table import Seat, Table
 from hearts_train.store import sealed, unsealed
-from tests.deals import make_game, play
+from tests.deals import make_game
 from tests.refusals import mistake, refused
 from tests.slow import few, few_of
 from tests.test_cli import command, run
@@ -573,24 +573,6 @@ def test_play_shows_the_award_of_the_kitty(capsys):
     assert points == 2  # 5H and 7H
     assert re.search(rf"takes? trick 1( \(\+\d+\))?, and the kitty {shown} \(\+2\)\.", text)
     assert text.count("and the kitty") == 1
-
-
-@pytest.mark.parametrize(
-    ("hands", "line"),
-    [
-        ("2C / 3C / 2H / 3H", "You, 2:c and 3:d have the lowest score."),
-        ("3C / 2C / 2H", "1:b and 2:c have the lowest score."),
-        ("3H / 2H", "1:b has the lowest score."),
-        ("2H / 3H", "You have the lowest score."),
-    ],
-)
-def test_all_who_share_the_lowest_score_are_named(hands, line, capsys):
-    cards = hands.split(" / ")
-    last = len(cards) - 1
-    game = make_game(hands, dealer=last, first_lead="eldest_hand", break_on=None, moon="none")
-    play(game, " ".join(cards))
-    _table(game, ["you", "1:b", "2:c", "3:d"][: len(cards)]).announcer.result(game)
-    assert capsys.readouterr().out.splitlines()[-2] == line
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from starlette.websockets import WebSocketDisconnect
 
-from hearts_train.store import Store
 from hearts_train.web.app import Bucket, Connection
 from hearts_train.web.hosting import Limits
 from tests.web import wait_until
@@ -339,24 +338,3 @@ def test_tables_at_which_nobody_is_make_room_and_come_back(tmp_path):
         wait_until(lambda: all(one.is_idle for one in manager._live.values()))
         manager.sweep()
         assert client.get("/healthz").json()["tables"] == 0
-
-
-def test_a_disk_that_cannot_be_written_plays_no_card(client, monkeypatch):
-    with browsing(client) as browser:
-        table = browser.create("two_player", "easy")["table"]
-        while browser.state["turn"] != 0:
-            browser.read()
-        before = browser.state["seq"]
-        action = {"type": "act", "table": table, "seq": before}
-        action["action"] = browser.state["view"]["legal"][0]
-
-        def fail(self: Any, line: Any) -> None:
-            raise OSError(28, "No space left on device")
-
-        with monkeypatch.context() as patched:
-            patched.setattr(Store, "append", fail)
-            told = browser.ask(**action)
-            assert told["code"] == "internal"
-            assert "saved" in told["text"]
-        assert browser.ask(type="watch", table=table)["seq"] == before
-        assert browser.ask(**action)["type"] == "done"
