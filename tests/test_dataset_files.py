@@ -6,9 +6,7 @@ import json
 import re
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
-import gymnasium
 import numpy as np
 import pytest
 
@@ -309,37 +307,3 @@ def test_the_code_of_the_page_runs(code, two_player, tmp_path, monkeypatch, caps
     monkeypatch.setenv("HF_HOME", str(tmp_path))
     exec(compile(code, "docs/datasets.md", "exec"), {})
     assert capsys.readouterr().out
-
-
-def tree_map(function, tree, *others):
-    """JAX's, for plain dictionaries, which have to have the same keys."""
-    if type(tree) is not dict:
-        return function(tree, *others)
-    assert all(tree.keys() == other.keys() for other in others)
-    return {key: tree_map(function, tree[key], *(other[key] for other in others)) for key in tree}
-
-
-@pytest.mark.parametrize("mask", ["info", "both"])
-def test_minari_records_the_environment_as_it_is(mask, tmp_path, monkeypatch):
-    """Its own collector with all infos, texts among them: every step has the same."""
-    # The collector needs 400 MB of JAX for this one function.
-    jax = SimpleNamespace(tree_util=SimpleNamespace(tree_map=tree_map))
-    monkeypatch.setitem(sys.modules, "jax", jax)
-    monkeypatch.setitem(sys.modules, "jax.tree_util", jax.tree_util)
-    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
-    table = gymnasium.make("hearts_env:hearts_env/Hearts-v0", rules="micro", action_mask=mask)
-    env, deals = minari.DataCollector(table, record_infos=True), []
-    for seed in range(4):
-        _, info = env.reset(seed=seed)
-        is_over = False
-        while not is_over:
-            _, _, terminated, truncated, info = env.step(info["action_mask"].argmax())
-            assert type(info) is dict
-            is_over = terminated or truncated
-        deals.append(info["deal"])
-    found = env.create_dataset("hearts/recorded-v0", algorithm_name="first legal card")
-    assert found.total_episodes == 4
-    for episode, deal in zip(found, deals, strict=True):
-        assert episode.infos["deal"][-1].decode() == deal != ""
-        assert set(episode.infos["deal"][:-1]) == {b""}
-        assert len(episode.infos["action_mask"]) == len(episode.actions) + 1

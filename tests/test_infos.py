@@ -8,13 +8,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
 from hearts_agents import HeartsEnv, HeartsVectorEnv
-from hearts_agents.envs.gym_env import ENV_ID, register_envs
+from hearts_agents.envs.gym_env import register_envs
 from hearts_env import Game, HeartsError, Match, Rules, hearts_v0
 from hearts_env import kernel as k
 from hearts_env.encoders import ENCODERS
@@ -274,35 +273,6 @@ def test_arrays_in_infos_belong_to_whoever_gets_them_or_cannot_be_written_to() -
 @pytest.fixture(autouse=True)
 def _registered() -> None:
     register_envs()
-
-
-@pytest.mark.parametrize(
-    ("steps", "options"),
-    [(1000, {}), (200, {"rules": "hoyle", "players": 3, "episode": "match", "max_deals": 1})],
-)
-def test_gymnasiums_own_vector_environment_takes_every_info(
-    steps: int, options: dict[str, Any]
-) -> None:
-    """Sixteen single environments, of which some end with a moon and most without."""
-    envs = gymnasium.make_vec(ENV_ID, 16, vectorization_mode="sync", opponent="easy", **options)
-    ends, moons, kinds = 0, set(), set()
-    rng = np.random.default_rng(0)
-    _, infos = envs.reset(seed=1)
-    for _ in range(steps):
-        kinds.add(tuple((key, part.dtype, part.shape) for key, part in infos.items()))
-        masks = infos["action_mask"]
-        # Where an episode has ended, Gymnasium's next step begins another, whatever the action.
-        actions = np.where(masks.any(1), (masks * rng.random(masks.shape)).argmax(1), 0)
-        _, _, terminated, truncated, infos = envs.step(actions)
-        ends += int((terminated | truncated).sum())
-        moons |= set(infos["shooter"].tolist())
-    assert infos["scores"].shape == (16, 3 if options else 2)
-    assert infos["scores"].dtype == infos["shooter"].dtype == infos["seed"].dtype == np.int64
-    assert len(kinds) == 1
-    assert ends == 16 * (
-        steps // 14
-    )  # thirteen cards a deal, and one step that only begins the next
-    assert -1 in moons
 
 
 # ---- nothing hidden ------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import pytest
 
 from hearts_agents import make_agent
 from hearts_agents.programs.view_lines import ViewLines
-from hearts_env import Game, HeartsError, Match, Rules
+from hearts_env import Game, HeartsError, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.game.notation import parse_records
 from hearts_env.solve import solve_worlds
@@ -139,34 +139,6 @@ def test_the_cards_are_told_only_when_all_are_played(tmp_path):
     assert over["kitty"] == list(game.kitty)
 
 
-def test_a_table_plays_the_match_of_its_seed(tmp_path):
-    seats = [Seat("easy"), Seat("", "b", "Bo")]
-    rules = Rules.preset("two_player")
-    table = began(tmp_path, "1" * 16, rules, seats, seed=77, dealt_by=5, is_match=True)
-    match, agent = Match("two_player", 5), make_agent("easy", seed=1)
-    while not match.is_over:
-        deals = match.num_deals
-        while match.num_deals == deals:
-            action = int(agent.act(match.game.view(match.player)))
-            follow(table, [action])
-            match.play(action)
-        assert table.totals() == match.totals
-        assert table.turn is None
-        assert [deal["net"] for deal in table.sheet][-1] == match.last_net
-        if not match.is_over:
-            table.next()
-    assert table.log[-1].kind == "match"
-    assert table.log[-1].facts["winner"] == match.winner
-    seq = table.seq
-    again = Table.resume(table.journal.path)
-    assert told(again, 1, here=False) == told(table, 1, here=False)
-    assert again.is_match_over
-    assert [entry.seq for entry in again.next()] == [seq + 1]
-    assert again.sheet == []
-    assert again.number == 1
-    assert again.totals() == [0, 0]
-
-
 def test_taking_back_goes_to_ones_own_decision(tmp_path):
     game = played("classic", 1)
     table = table_of(game, tmp_path, 1)
@@ -288,34 +260,6 @@ def test_a_table_ends_while_its_journal_can_be_read_again(turns, tmp_path, monke
     with pytest.raises(Refusal, match="room"):
         table.next()
     assert Table.resume(table.journal.path).seq == table.seq
-
-
-@pytest.mark.parametrize("rules", ["two_player", "classic", "hoyle"])
-def test_a_journal_played_again_is_the_table_whatever_was_cut_off(rules, tmp_path):
-    game = Game.deal(rules, 3)
-    seats = [Seat(agent="easy") for _ in range(game.rules.players)]
-    seats[0] = Seat(owner="c" * 32, name="Cy")
-    table = began(tmp_path, "2" * 16, game.rules, seats, seed=9, dealt_by=3)
-    rng, seen = random.Random(1), []
-    for step in range(60):
-        seen.append((table.journal.path.stat().st_size, told(table, 0, here=False)))
-        if table.ended is not None:
-            table.next()
-        elif step % 7 == 5 and table._past:
-            table.undo(table.seq)
-        elif table.turn == 0:
-            actions = table.game.legal_actions()
-            table.act(0, table.seq, (table.rules.action_name(rng.choice(actions)),))
-        else:
-            fault = "easy took too long" if step % 11 == 3 else None
-            table.act_for_agent(rng.choice(table.game.legal_actions()), fault)
-    data = table.journal.path.read_bytes()
-    for size, text in seen[::4]:
-        for rest in (0, 1, 7):  # a line of which only a part was written
-            table.journal.path.write_bytes(data[: size + rest])
-            again = Table.resume(table.journal.path)
-            assert told(again, 0, here=False) == text
-            assert again.journal.size == size
 
 
 @pytest.mark.parametrize("turn", [0, 1])  # a person's, an agent's
