@@ -87,10 +87,7 @@ def _void(game: NaiveGame, legal: set[str], *, aware: bool) -> str:
 
 
 def naive_pro(
-    game: NaiveGame,
-    policy: Policy = naive_standard,
-    aim: str = "margin",
-    beliefs: str = "all",
+    game: NaiveGame, policy: Policy = naive_standard, aim: str = "margin", beliefs: str = "all"
 ) -> int:
     """The action of `pro`, over all worlds, however many."""
     legal = game.legal()

@@ -69,12 +69,7 @@ def game_of_world(
                 hands[seat] |= set(passes[seat])
         actions = actions[sum(len(game.passed(seat)) for seat in seats) :]
     other = Game(
-        rules,
-        hands,
-        kitty,
-        deal_number=game.deal_number,
-        dealer=game.dealer,
-        totals=game.totals,
+        rules, hands, kitty, deal_number=game.deal_number, dealer=game.dealer, totals=game.totals
     )
     for card in [card for cards in passes for card in cards]:
         other.play(card)

@@ -15,16 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hearts_env import (
-    BatchGame,
-    Game,
-    HeartsError,
-    Match,
-    Rules,
-    chips_of,
-    hearts_v0,
-    settle,
-)
+from hearts_env import BatchGame, Game, HeartsError, Match, Rules, chips_of, hearts_v0, settle
 from hearts_env.rules.rules import FIELDS
 from hearts_env.support.arguments import (
     check_chance,
@@ -286,10 +277,7 @@ def test_a_wrong_seat_is_one_error_wherever_it_is_named(wrong: Any) -> None:
 def test_what_is_no_number(wrong: Any) -> None:
     for check, said in (
         (lambda: check_chance("x", wrong), "x [0 1]"),
-        (
-            lambda: check_range("x", wrong, 0.5, 4, "; 1 is usual"),
-            "x [0.5 4]",
-        ),
+        (lambda: check_range("x", wrong, 0.5, 4, "; 1 is usual"), "x [0.5 4]"),
         (lambda: check_positive("x", wrong, ", or None"), "x"),
         (lambda: check_finite("x", wrong), "x"),
     ):

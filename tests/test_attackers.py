@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import json
@@ -285,6 +286,36 @@ def test_one_by_one_and_after_pickle_and_a_copy_the_choices_are_the_same():
         again = pickle.loads(pickle.dumps(attacker))
         assert [again.act(view) for view in views] == actions.tolist()
         batch.play(actions)
+
+
+class Asked(Agent):
+    """Plays as ``easy`` and counts the views about which it is asked."""
+
+    name = "asked"
+    number = 0
+
+    def action_probs(self, views):
+        self.number += len(views)
+        return make_agent("easy").action_probs(views)
+
+
+def test_a_copy_in_mid_game_plays_on_alike_and_asks_its_own_model():
+    attacker = Attacker(Asked(), "lbr")
+    batch = BatchGame("mini", 8, seed=3, autodeal=False)
+    for _ in range(4):
+        batch.play(attacker.act_batch(batch.views()))
+    copied, asked = copy.deepcopy(attacker), attacker.model.number
+    assert copied.model is not attacker.model
+    found = []
+    for _ in range(3):
+        views = batch.views()
+        found.append(copied.act_batch(views))
+        batch.play(found[-1])
+        if len(found) == 1:
+            first = views
+    assert copied.model.number > asked
+    assert attacker.model.number == asked
+    assert np.array_equal(attacker.act_batch(first), found[0])
 
 
 def test_an_agent_that_tells_no_chances_is_found_out():

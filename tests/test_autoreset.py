@@ -188,11 +188,7 @@ WRAPPERS: dict[str, tuple[Any, str, str]] = {
     "reward": (NormalizeReward, "info", "SAME_STEP NEXT_STEP DISABLED"),
     "dtype": (lambda envs: DtypeObservation(envs, np.float32), "info", "NEXT_STEP DISABLED"),
     "flatten": (FlattenObservation, "info", "NEXT_STEP DISABLED"),
-    "filter": (
-        lambda envs: FilterObservation(envs, ["observation"]),
-        "both",
-        "NEXT_STEP DISABLED",
-    ),
+    "filter": (lambda envs: FilterObservation(envs, ["observation"]), "both", "NEXT_STEP DISABLED"),
     "normalize": (NormalizeObservation, "info", "NEXT_STEP"),
 }
 """How each is made, where it wants the mask, and the modes that docs/many_games.md names for it."""

@@ -64,7 +64,7 @@ POSITIONS: dict[str, list[tuple[Any, ...]]] = {
         ("5D 2C 2S | JD 3C 3S | QD 9D 6D | 4C 4D 4H", "5D JD", "9D"),
     ],
     "following a trumped trick, nothing of the suit takes": [
-        ("5D 2C 2S | 2H 3C 3S | QD 9D AD | 4C 4D 4H", "5D 2H", "AD", "AD", {"trump": "H"}),
+        ("5D 2C 2S | 2H 3C 3S | QD 9D AD | 4C 4D 4H", "5D 2H", "AD", "AD", {"trump": "H"})
     ],
     "last, with points: the highest that does not take, else the highest": [
         ("5H 2C 2S | 3H 4H KH", "5H", "4H"),

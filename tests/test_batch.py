@@ -410,13 +410,7 @@ def test_what_is_not_a_state_has_no_past() -> None:
     for _ in range(40):
         game.play(choose_in_deck_order(game, rng))
     hidden = game.view(0).vector
-    for wrong in (
-        hidden,
-        game.vector[:-1],
-        np.zeros_like(game.vector),
-        "state",
-        None,
-    ):
+    for wrong in (hidden, game.vector[:-1], np.zeros_like(game.vector), "state", None):
         with refused(DealError, "vector"):
             Game.from_state("classic", wrong)  # type: ignore[arg-type]
     with refused(DealError, "vector"):

@@ -117,10 +117,7 @@ def test_games_on_a_device_are_those_on_the_cpu(simulated: bool) -> None:
     [
         ({"device": "gpu"}, "device gpu"),
         ({"device": None}, "device"),
-        (
-            {"device": "cuda", "observation": "planes"},
-            "observation planes",
-        ),
+        ({"device": "cuda", "observation": "planes"}, "observation planes"),
         ({"device": "cuda", "num_threads": 2}, "num_threads 2"),
         ({"device": "cuda", "freeze": False}, "freeze"),
         ({"device": "cuda", "num_games": 0}, "num_games"),

@@ -321,10 +321,7 @@ def test_a_short_time_is_nearly_kept(clock, monkeypatch):
         (lambda: SearchAgent(policy(), tau="a"), "tau a"),
         (lambda: SearchAgent(policy(), tau=0.0), "tau 0.0"),
         (lambda: EndgameAgent("champion"), "policy champion load_agent"),
-        (
-            lambda: EndgameAgent(policy(), early="pimc"),
-            "early pimc make_agent",
-        ),
+        (lambda: EndgameAgent(policy(), early="pimc"), "early pimc make_agent"),
     ],
 )
 def test_arguments_of_another_kind_are_refused(make, words):

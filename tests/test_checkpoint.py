@@ -26,11 +26,7 @@ from hearts_agents.models.network import Network, NetworkAgent, load_agent, snap
 from hearts_agents.programs.process import python_environment
 from hearts_env import BatchGame, CheckpointError, Game, Rules
 from hearts_env.encoders import encode, make_encoder
-from hearts_env.support.tensors import (
-    DIGEST,
-    read_tensors,
-    write_tensors,
-)
+from hearts_env.support.tensors import DIGEST, read_tensors, write_tensors
 from hearts_env.views.view import PlayerView
 from tests.refusals import refused
 

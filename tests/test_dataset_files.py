@@ -74,11 +74,7 @@ def test_decisions_show_what_was_seen_and_what_each_card_was_worth(made):
             number = row["game"]
             game = Game.deal("mini", seed=games[number]["seed"])
         view, legal = game.view(game.player), game.legal_actions()
-        assert (row["seat"], row["phase"], row["trick"]) == (
-            game.player,
-            "play",
-            game.trick_number,
-        )
+        assert (row["seat"], row["phase"], row["trick"]) == (game.player, "play", game.trick_number)
         assert row["view_text"] == view.to_text()
         assert json.loads(row["view_json"])["hand"] == list(view.hand)
         assert row["legal_actions"] == legal
@@ -135,13 +131,7 @@ def test_minari_reads_the_episodes(made, monkeypatch):
 @pytest.mark.parametrize("mask", ["observation", "both"])
 def test_the_mask_can_stand_beside_the_observation(mask, tmp_path):
     asked = DatasetOptions.of(
-        ["random"],
-        "micro",
-        3,
-        formats=["minari"],
-        action_mask=mask,
-        dtype="float32",
-        seats=[1],
+        ["random"], "micro", 3, formats=["minari"], action_mask=mask, dtype="float32", seats=[1]
     )
     made = make_dataset(tmp_path / "d", asked)
     found = minari.MinariDataset(made.folder / "minari" / "hearts/micro/random-v0" / "data")

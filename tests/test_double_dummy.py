@@ -266,11 +266,7 @@ def test_worlds_that_do_not_fit_are_named():
     other = 1 - game.player
     few = tuple(cards[1:] if p == other else cards for p, cards in enumerate(world))
     swapped = (world[1], world[0], world[2])
-    for wrong, message in (
-        (few, 12),
-        (swapped, swapped[0][0]),
-        (("XX",), "XX"),
-    ):
+    for wrong, message in ((few, 12), (swapped, swapped[0][0]), (("XX",), "XX")):
         with refused(HeartsError, "worlds", message):
             solve_worlds(view, [wrong])
 

@@ -377,9 +377,7 @@ def test_history_gives_back_the_play_in_order(rules: Rules) -> None:
 
 
 @pytest.mark.parametrize(
-    "rules",
-    [Rules.preset("two_player"), Rules.preset("mini"), *VARIANTS[:2]],
-    ids=lambda r: r.name,
+    "rules", [Rules.preset("two_player"), Rules.preset("mini"), *VARIANTS[:2]], ids=lambda r: r.name
 )
 def test_belief_is_the_share_of_worlds(rules: Rules) -> None:
     """Against counting over ``view.worlds()``, which has its own tests."""
@@ -425,7 +423,7 @@ def test_text_has_room_for_the_longest_view() -> None:
     """All seats void in all suits, all exchanged, totals of many digits: still in bounds."""
     for rules in ALL_RULES:
         longest = max(
-            (len(view.to_text()) for view in positions(rules, 1, 8) if view.phase == "over"),
+            len(view.to_text()) for view in positions(rules, 1, 8) if view.phase == "over"
         )
         voids = 60 * rules.players
         assert longest + voids + 10 * rules.players <= TextEncoder().length(rules)

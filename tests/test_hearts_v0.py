@@ -553,11 +553,7 @@ def test_options_give_a_deal() -> None:
         ({"deal": {"hands": [["QC", "QC", "AC"], ["QS", "AS", "QD"]]}}, DealError, "hands[0]|QC"),
         ({"deal": {"hands": [["2C", "QC", "AC"], ["QS", "AS", "QD"]]}}, DealError, "hands[0]|2C"),
         ({"deal": "nonsense"}, NotationError, "line 1"),
-        (
-            {"deal": Game.deal("mini", 1)},
-            DealError,
-            "deal|mini",
-        ),
+        ({"deal": Game.deal("mini", 1)}, DealError, "deal|mini"),
         ({"dealer": 2}, DealError, "dealer|2"),
         ({"dealer": "me"}, DealError, "dealer|me"),
         ({"deal_number": -1}, DealError, "deal_number|-1"),

@@ -52,10 +52,7 @@ FORBIDDEN = {
 }
 # stable-baselines3 belongs to one module of the agents, which nothing else there imports, and torch
 # to that which plays models made with it, where they are asked for.
-ALONE = {
-    "sb3.py": {"stable_baselines3"},
-    "libraries.py": {"torch"},
-}
+ALONE = {"sb3.py": {"stable_baselines3"}, "libraries.py": {"torch"}}
 
 
 ROOMS = {

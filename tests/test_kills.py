@@ -8,10 +8,7 @@ import pytest
 
 from tests.kills import COMMANDS, kill
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(os.name != "posix", reason="signals of a shell"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="signals of a shell")]
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import os
-import signal
 
 import numpy as np
 import pytest
@@ -24,7 +22,6 @@ from hearts_train.measure.tournament import FolderGame, Goal, play_folder, tourn
 from hearts_train.store import sealed, unsealed
 from tests.refusals import mistake, refused
 from tests.test_benchmark import Shape
-from tests.test_cli import command
 from tests.test_cli import run as hearts
 
 THREE = ("easy", "standard", "standard_trump")
@@ -255,36 +252,6 @@ def test_a_table_follows_from_the_lines_in_any_order(kept, copied):
     others = [line for line in lines if b'"line":"block"' not in line]
     file.write_bytes(b"".join([*others, *reversed(blocks), blocks[0]]))  # and one of them twice
     assert table_of(copied) == table_of(kept)
-
-
-KILLED = """
-import os, signal
-from hearts_train.measure.contest import Contest
-
-play, played = Contest.play, []
-
-def killed(self, task):
-    played.append(task)
-    if len(played) == 4:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return play(self, task)
-
-Contest.play = killed
-"""
-
-
-@pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
-@pytest.mark.slow
-def test_a_league_killed_at_work_ends_as_one_that_nothing_hit(kept, tmp_path):
-    path = tmp_path / "killed"
-    assert run(path, "add", *THREE, "--rules", "micro").exit_code == 0
-    file = path / "micro.jsonl"
-    process = command("tournament", "--folder", path, *FEW, before=KILLED)
-    process.communicate()
-    assert process.returncode == -signal.SIGKILL
-    assert len(lines_of(file)) == 4 + 3  # game and agents, and what was played before
-    assert run(path, "run", *FEW).exit_code == 0
-    assert table_of(path) == table_of(kept)
 
 
 def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path, monkeypatch):
@@ -541,19 +508,6 @@ def test_games_of_other_leagues_and_versions_are_refused(copied):
     mistake(run(copied, "table"), "league", "seeds")
 
 
-def test_a_full_disk_is_named_and_the_lines_before_remain(copied, monkeypatch):
-    before = lines_of(copied / "micro.jsonl")
-
-    def full(number):
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("hearts_train.store.os.fsync", full)
-        mistake(run(copied, "run", "--deals", "240"), str(copied / "micro.jsonl"))
-    assert lines_of(copied / "micro.jsonl") == before
-    assert run(copied, "table").exit_code == 0
-
-
 # ---- tables and page -----------------------------------------------------------------------------
 def test_the_table_shows_what_json_says(kept):
     result, _ = table_of(kept)
@@ -568,14 +522,6 @@ def test_the_table_shows_what_json_says(kept):
     assert sum(row["nash"] for row in result["standings"]) == pytest.approx(1, abs=0.002)
     assert sum(row["rating"] for row in result["standings"]) == pytest.approx(0, abs=0.02)
     assert json.loads(run(kept, "run", *FEW, "--json").stdout)[0]["result"] == result
-
-
-def test_rings_and_gaps_are_told(kept):
-    result, _ = table_of(kept)
-    told = {**result, "cycles": [["a", "b", "c"]]}
-    record = {"result": told, "run": {"ms_per_card": dict.fromkeys(THREE), "hours": 0.5}}
-    page = league_page("x", [record | {"sha256": "00"}]).decode()
-    assert "A cycle: a beats b beats c beats a." in page
 
 
 def test_the_page_is_one_file_with_every_figure(kept, tmp_path):

@@ -320,30 +320,14 @@ def test_onnx_needs_no_trust_and_is_evaluated_as_others_are(linear):
 @pytest.mark.parametrize(
     ("data", "end", "message"),
     [
-        (
-            onnx(),
-            "",
-            "encoder",
-        ),
+        (onnx(), "", "encoder"),
         (onnx(), "?encoder=flt", "encoder flt flat"),
-        (
-            onnx(),
-            "?encoder=bits&rules=micro",
-            "encoder (12,) (90,) encoder=flat",
-        ),
+        (onnx(), "?encoder=bits&rules=micro", "encoder (12,) (90,) encoder=flat"),
         (onnx(taken=(1, SIZE)), "?encoder=flat", "agent 1 dynamic_axes"),
         (onnx(more=_field(11, _put("mask", ("n", 8)))), "?encoder=flat", "agent 2"),
-        (
-            onnx(kind=9),
-            "?encoder=flat",
-            "agent ONNX",
-        ),
+        (onnx(kind=9), "?encoder=flat", "agent ONNX"),
         (b"hello", "?encoder=flat", "agent ONNX"),
-        (
-            onnx(WEIGHTS[:, :5]),
-            "?encoder=flat&rules=micro",
-            "agent",
-        ),
+        (onnx(WEIGHTS[:, :5]), "?encoder=flat&rules=micro", "agent"),
         (onnx(WEIGHTS * np.nan), "?encoder=flat&rules=micro", "agent NaN"),
     ],
 )

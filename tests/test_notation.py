@@ -7,11 +7,7 @@ from hypothesis import strategies as st
 
 from hearts_env import Game, HeartsError, NotationError, Rules
 from hearts_env.cards import ALL_CARDS, mask_of, parse_card, sort_cards
-from hearts_env.game.notation import (
-    Record,
-    parse_games,
-    parse_records,
-)
+from hearts_env.game.notation import Record, parse_games, parse_records
 from tests.deals import play
 from tests.refusals import refused
 from tests.slow import drawn

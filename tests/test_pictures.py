@@ -73,6 +73,8 @@ def test_a_picture_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypat
     figure = solving.endgames_figure([solved({"pro": 0.5})])
     with refused(HeartsError, "plot"):
         save_figure(figure, tmp_path / "none" / "x.png")
+    with refused(HeartsError, "plot"):
+        summary.plot([], path)
     check_picture(None)
 
 

@@ -754,11 +754,7 @@ def test_a_whole_deal_of_micro() -> None:
     assert (game.player, game.points(), game.voids(0)) == (0, [1, 0], "D")
     play(game, "QS AH")
     assert (game.points(), game.scores(), game.margins()) == ([1, 14], [1, 14], [13, -13])
-    assert game.tricks == (
-        ((0, "QC"), (1, "AC")),
-        ((1, "AD"), (0, "QH")),
-        ((0, "QS"), (1, "AH")),
-    )
+    assert game.tricks == (((0, "QC"), (1, "AC")), ((1, "AD"), (0, "QH")), ((0, "QS"), (1, "AH")))
 
 
 def test_margins_are_the_others_mean_less_ones_own() -> None:

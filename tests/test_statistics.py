@@ -552,11 +552,7 @@ def test_improvement_by_hand():
 
 @pytest.mark.parametrize(
     ("scores", "told"),
-    [
-        ([1.0, 2.0], "scores (2,)"),
-        ([[1.0, 2.0]], "scores 1"),
-        ([[1.0], [math.inf]], "scores"),
-    ],
+    [([1.0, 2.0], "scores (2,)"), ([[1.0, 2.0]], "scores 1"), ([[1.0], [math.inf]], "scores")],
 )
 def test_scores_that_are_none_are_refused(scores, told):
     with refused(HeartsError, *told.split()):

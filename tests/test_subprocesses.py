@@ -9,12 +9,7 @@ import sys
 import pytest
 
 from hearts_agents.programs import process
-from hearts_agents.programs.process import (
-    close_pipes,
-    kill_child,
-    python_environment,
-    start_child,
-)
+from hearts_agents.programs.process import close_pipes, kill_child, python_environment, start_child
 from tests.waiting import is_running, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no sessions")

@@ -63,11 +63,7 @@ WRONG = [
     ({**CREATE, "name": 5}, "bad_message"),
     ({**CREATE, "seats": [{"me": True}, {"open": True}], "seed": 1}, "not_allowed"),
     (
-        {
-            "type": "create",
-            "rules": "classic",
-            "seats": [{"me": True}, *[{"agent": "pimc"}] * 3],
-        },
+        {"type": "create", "rules": "classic", "seats": [{"me": True}, *[{"agent": "pimc"}] * 3]},
         "not_fit",
     ),
 ]

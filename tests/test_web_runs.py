@@ -27,8 +27,7 @@ def two_runs(folder: Path) -> Path:
             file.write("env:\n  rules: two_player\n  players: null\n")
     (folder / "demo-1" / "model_card.md").write_text("# <b>demo</b>\n")
     shutil.copy(
-        DATA / "champion_two_player_small.safetensors",
-        folder / "demo-1" / "checkpoint.safetensors",
+        DATA / "champion_two_player_small.safetensors", folder / "demo-1" / "checkpoint.safetensors"
     )
     return folder
 

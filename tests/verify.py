@@ -138,10 +138,7 @@ def random_rules_work(first: int, number: int) -> Counts:
 
     @seed(first)
     @settings(
-        database=None,
-        deadline=None,
-        max_examples=number,
-        suppress_health_check=list(HealthCheck),
+        database=None, deadline=None, max_examples=number, suppress_health_check=list(HealthCheck)
     )
     @given(rule_sets())
     def compare(rules: Rules) -> None:
