@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from typing import Any
@@ -397,11 +398,15 @@ def test_a_device_that_is_not_there_is_told_of():
 
 def test_precision_follows_the_processor(monkeypatch):
     cpu = torch.device("cpu")
-    assert find_precision("bfloat16", cpu) == torch.bfloat16
     assert find_precision("float32", cpu) == torch.float32
     for known in (True, False):
         monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": known})  # noqa: B023
         assert (find_precision("auto", cpu) == torch.bfloat16) == known
+        warned = (
+            contextlib.nullcontext() if known else pytest.warns(RuntimeWarning, match="float32")
+        )
+        with warned:
+            assert find_precision("bfloat16", cpu) == torch.bfloat16
 
 
 def test_rules_that_leave_nothing_to_decide_are_refused():

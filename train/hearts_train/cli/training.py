@@ -77,9 +77,10 @@ def train_and_evaluate(
         console.print_json(_record(result, evaluations, interrupted=interrupted), as_json)
     if not console.is_stdout(as_json):
         print(
-            f"{result.decisions:,} decisions in {console.format_seconds(result.seconds)} with "
-            f"evaluations; without them {console.format_seconds(result.learning_seconds)}, "
-            f"{result.decisions_per_second:,.0f} decisions a second"
+            f"{result.decisions:,} decisions: "
+            f"{console.format_seconds(result.learning_seconds)} learning "
+            f"({result.decisions_per_second:,.0f} decisions a second), "
+            f"{console.format_seconds(result.seconds)} in total, with evaluations"
         )
         for name, path in paths.items():
             print(f"{name + ':':16}{path}")

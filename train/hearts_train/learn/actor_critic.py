@@ -6,6 +6,7 @@ import contextlib
 import copy
 import itertools
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -48,16 +49,23 @@ def find_device(wanted: str) -> torch.device:
 def find_precision(wanted: str, device: torch.device) -> torch.dtype:
     """The dtype of matrix products; sums and weights stay float32.
 
-    ``auto`` is bfloat16 where the processor or GPU has it in hardware: elsewhere it is slower.
+    ``auto`` is bfloat16 where the processor or GPU has it in hardware: elsewhere it is slower, and
+    a warning says so.
     """
-    if wanted != "auto":
-        return torch.bfloat16 if wanted == "bfloat16" else torch.float32
     if device.type == "cuda":
         is_quick = torch.cuda.is_bf16_supported(including_emulation=False)
     else:  # torch before 2.10 cannot say
         known: Mapping[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
         is_quick = bool(known.get("avx512_bf16") or known.get("amx_bf16"))
-    return torch.bfloat16 if is_quick else torch.float32
+        if wanted == "bfloat16" and known and not is_quick:
+            warnings.warn(
+                "precision: this processor has no instructions for bfloat16, which is many times "
+                "slower without; give float32 or auto",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+    is_wanted = is_quick if wanted == "auto" else wanted == "bfloat16"
+    return torch.bfloat16 if is_wanted else torch.float32
 
 
 class ActorCritic(nn.Module):
@@ -185,16 +193,25 @@ class Adam:
             own.copy_(torch.from_numpy(array.copy()))
 
     @torch.no_grad()
-    def step(self, gradient: torch.Tensor, learning_rate: float) -> None:
-        """One step against `gradient`."""
+    def step(self, gradient: torch.Tensor, learning_rate: float, most: float = math.inf) -> None:
+        """One step against `gradient`, which is first cut to a norm of at most `most`, in place."""
         self.count += 1
-        first, second = self.DECAYS
-        self.mean.lerp_(gradient, 1 - first)
-        self.square.mul_(second).addcmul_(gradient, gradient, value=1 - second)
-        # Both start at zero: correct that bias.
-        size = learning_rate / (1 - first**self.count)
-        scale = (self.square / (1 - second**self.count)).sqrt_().add_(self.EPSILON)
-        self.weights.addcdiv_(self.mean, scale, value=-size)
+        torch._fused_adam_(  # torch's own calls it too: one pass over all weights
+            [self.weights],
+            [gradient],
+            [self.mean],
+            [self.square],
+            max_exp_avg_sqs=[],
+            state_steps=[torch.tensor(float(self.count), device=gradient.device)],
+            lr=learning_rate,
+            beta1=self.DECAYS[0],
+            beta2=self.DECAYS[1],
+            weight_decay=0.0,
+            eps=self.EPSILON,
+            amsgrad=False,
+            maximize=False,
+            grad_scale=(gradient.norm() / most).clamp(min=1.0),  # by which it divides
+        )
 
 
 class TorchNetwork(Network):

@@ -307,9 +307,7 @@ class NetworkLearner(Learner):
 
     def _descend(self, replicas: Replicas, optimizer: Adam, learning_rate: float) -> None:
         """Take a step along the first replica's gradient, clipped to ``max_grad_norm``."""
-        gradient = replicas.gradients[0]
-        gradient *= (self.config.ppo.max_grad_norm / (gradient.norm() + 1e-6)).clamp(max=1.0)
-        optimizer.step(gradient, learning_rate)
+        optimizer.step(replicas.gradients[0], learning_rate, self.config.ppo.max_grad_norm)
 
     # -- state -------------------------------------------------------------------------------------
     def tensors(self) -> Tensors:
