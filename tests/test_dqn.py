@@ -260,7 +260,7 @@ def test_only_what_the_best_response_does_is_averaged_and_all_is_learnt_from():
 
 
 def test_the_average_policy_learns_how_often_each_action_was_done():
-    made = learner("nfsp", nfsp={"learning_rate": 0.02})
+    made = learner("nfsp", nfsp={"learning_rate": 0.005})  # of longer steps bfloat16 makes noise
     made.update()
     choices = made.reservoir.read(np.arange(60))["legal"].sum(1)
     rows = made.reservoir.read(np.flatnonzero(choices > 2)[:1])
