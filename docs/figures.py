@@ -77,6 +77,10 @@ COMMANDS = {
     "exploit-champion": [
         "exploit champion champion?greedy=true champion?endgame_tricks=4 --rules mini"
     ],
+    "exploit-mini_6": [
+        "exploit random standard pro pimc --rules mini_6",
+        "solve mini_6 --target 1e-3",
+    ],
     "exploit": ["exploit random standard pro pimc equilibrium --rules micro,mini"],
     "calibrate": ["bench calibrate pro --model pro,standard --deals 200"],
     "complexity": ["bench complexity"],
@@ -246,6 +250,18 @@ _ARMS = {
 }
 """Ways of learning ``mini``, with the same budget: what they differ in."""
 
+_RECALL = (
+    "env.observation=recall",
+    "network.trunk=[256]",
+    "ema_decay=0.995",
+    "ppo.magnet_coef=0.05",
+    "ppo.gae_lambda=1",
+    "ppo.learning_rate=0.001",
+    "evaluation.times=5",
+    "evaluation.opponents=[]",
+)
+"""What comes nearest to equilibrium play from self-play alone."""
+
 TRAININGS = {
     "demo": Training(
         "demo", "two_player", 16_000_000, ("easy", "standard", "standard_trump", "pro"), 5_000
@@ -255,6 +271,7 @@ TRAININGS = {
         f"arm_{name}": Training("mini", "mini", 2_000_000, ("pimc",), 5_000, _ARM + settings)
         for name, settings in _ARMS.items()
     },
+    "recall": Training("mini", "mini", 10_000_000, ("pimc",), 5_000, _RECALL),
 }
 
 

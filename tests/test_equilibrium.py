@@ -124,7 +124,7 @@ def test_estimates_come_near():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Tree("two_player"), ("max_memory", "4 GB", "lines")),
+        (lambda: Tree("two_player"), ("max_memory", "5 GB", "lines")),
         (lambda: Tree("micro", 1e-6), ("max_memory", "micro")),
         (lambda: Tree("micro", max_memory=0), ("max_memory", "0")),
         (lambda: Tree("micro", max_memory="much"), ("max_memory", "much")),

@@ -15,6 +15,7 @@ _NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight"
 
 SUMMARIES = {
     "two_player": "two-player Hearts: 28 cards, two of them dead, hearts are trump",
+    "mini_6": "two-player Hearts with 13 cards, the largest deck solved in minutes",
     "mini": "two-player Hearts with 12 cards, small enough to be solved to any precision",
     "micro": "two-player Hearts with 8 cards, small enough to be solved exactly",
     "classic": "four players, three cards passed, no points on the first trick",

@@ -24,13 +24,15 @@ _EVEN_DEALS: dict[int, tuple[tuple[str, ...], int]] = {
 _KITTY_HANDS = {3: 17, 4: 12, 5: 10, 6: 8, 7: 7}
 
 
-def _short_deck(ranks: str, hand_size: int, moon_points: int) -> Maker:
-    """Two-player Hearts with these ranks of each suit."""
+def _short_deck(ranks: str, hand_size: int, moon_points: int, *more: str) -> Maker:
+    """Two-player Hearts with these ranks of each suit, and `more` cards."""
 
     def make(players: int) -> Fields:
         return {
             "players": 2,
-            "removed": tuple(card for card in ALL_CARDS if card[0] not in ranks),
+            "removed": tuple(
+                card for card in ALL_CARDS if card[0] not in ranks and card not in more
+            ),
             "hand_size": hand_size,
             "trump": "H",
             "break_on": "void",
@@ -100,6 +102,7 @@ def _in_chips(extra: Mapping[str, int]) -> Maker:
 
 _MAKERS: dict[str, tuple[range, Maker]] = {
     "two_player": (range(2, 3), _short_deck("2468TQA", 13, 20)),
+    "mini_6": (range(2, 3), _short_deck("TQA", 6, 17, "8H")),
     "mini": (range(2, 3), _short_deck("TQA", 5, 16)),
     "micro": (range(2, 3), _short_deck("QA", 3, 15)),
     "classic": (range(4, 5), _classic),

@@ -380,8 +380,7 @@ class Rules:
 
         state = np.zeros(self.state_size, np.int64)
         state[: kernel.SEATS] = kernel.EMPTY[: kernel.SEATS]
-        state.flags.writeable = False
-        return state
+        return np.frombuffer(state.tobytes(), np.int64)  # as the vector
 
     # -- making others ----------------------------------------------------------------------------
     @classmethod

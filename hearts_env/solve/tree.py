@@ -76,7 +76,7 @@ from hearts_env.support.jit import jit
 from hearts_env.views.view import PlayerView
 from hearts_env.views.worlds import Worlds
 
-DEFAULT_MEMORY = 4.0
+DEFAULT_MEMORY = 5.0
 """Gigabytes (10^9 bytes) that a tree and its solver may take where nothing else is said."""
 GROUPS = 2
 """Groups of hands whose information sets follow one another, for as many threads to share the work.
@@ -116,7 +116,7 @@ def check_memory(max_memory: float) -> float:
     Raises:
         HeartsError: if it is not a positive finite number.
     """
-    return check_positive("max_memory", max_memory, ", in gigabytes, like 4")
+    return check_positive("max_memory", max_memory, ", in gigabytes, like 5")
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ def solve_deck(
         Path | None,
         typer.Option("--policy", metavar="FILE", help="Write a player's file: .safetensors."),
     ] = None,
-    max_memory: MaxMemory = 4.0,
+    max_memory: MaxMemory = 5.0,
     plot: Plot = None,
     as_json: Json = None,
 ) -> None:
@@ -135,7 +135,7 @@ def endgame(
         float, typer.Option("--epsilon", help="Probability that the model plays a random card.")
     ] = 0.1,
     target: Annotated[float, typer.Option("--target", help="Exploitability to reach.")] = 0.01,
-    max_memory: MaxMemory = 4.0,
+    max_memory: MaxMemory = 5.0,
     seed: Seed = 0,
     plot: Plot = None,
     allow_code: AllowCode = False,
@@ -216,7 +216,7 @@ def exploit(
     ] = 300.0,
     run: RunFolder = None,
     seed: Seed = 0,
-    max_memory: MaxMemory = 4.0,
+    max_memory: MaxMemory = 5.0,
     plot: Plot = None,
     allow_code: AllowCode = False,
     workers: Workers = None,
