@@ -455,7 +455,7 @@ def test_a_memory_that_would_fill_the_machine_is_refused(setting):
         "env": {"rules": "classic", "observation": "belief", "num_envs": 12},
         section: RECIPE.get(section, {}) | {name: 10_000_000},
     }
-    with refused(ConfigError, setting, 10_000_000, "belief", "4 GB") as caught:
+    with refused(ConfigError, setting, 10_000_000, "belief", "5 GB") as caught:
         learner("nfsp", **wide)
     fits = int(re.search(r"\d+", caught.value.hint)[0])
     made = learner("nfsp", **SMALL | {"env": wide["env"]})
