@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hearts_env.support.arrays import Bytes, Floats, Floats32, Ints
+from hearts_env.support.bits import lowest
 from hearts_env.support.jit import inlined, jit
 from hearts_train.learn.games import Rows
 
@@ -27,49 +28,56 @@ class Clip(NamedTuple):
 
 
 @inlined
-def policy_of(masks: Bytes, logits: Floats32, policy: Floats32) -> tuple[np.float32, np.float32]:
-    """Write the softmax of a row's legal logits; returns the logarithm of its sum, and the entropy.
-
-    Args:
-        masks: ``(actions,)``.
-        logits: ``(actions,)``.
-        policy: ``(actions,)``, written; 0 where illegal.
-    """
-    highest, total, entropy = np.float32(-np.inf), np.float32(0.0), np.float32(0.0)
-    for j in range(len(logits)):
-        if masks[j]:
-            highest = max(highest, logits[j])
-    for j in range(len(logits)):
-        policy[j] = np.exp(logits[j] - highest) if masks[j] else np.float32(0.0)
-        total += policy[j]
-    normaliser = highest + np.log(total)
-    for j in range(len(logits)):
-        policy[j] /= total
-        if masks[j]:
-            entropy -= policy[j] * (logits[j] - normaliser)
-    return normaliser, entropy
+def bits_of(masks: Bytes) -> np.int64:
+    """The legal actions of a row as a bit mask: few are, and loops go through these alone."""
+    legal = np.int64(0)
+    for j in range(len(masks)):
+        legal |= np.int64(masks[j]) << np.int64(j)
+    return legal
 
 
 @inlined
-def log_sum(masks: Bytes, logits: Floats32) -> np.float32:
+def log_sum(legal: int, logits: Floats32) -> np.float32:
     """The logarithm of the sum of the exponentials of a row's legal logits."""
-    highest, total = np.float32(-np.inf), np.float32(0.0)
-    for j in range(len(logits)):
-        if masks[j]:
-            highest = max(highest, logits[j])
-    for j in range(len(logits)):
-        if masks[j]:
-            total += np.exp(logits[j] - highest)
+    highest, total, left = np.float32(-np.inf), np.float32(0.0), legal
+    while left:
+        highest = max(highest, logits[lowest(left)])
+        left &= left - 1
+    left = legal
+    while left:
+        total += np.exp(logits[lowest(left)] - highest)
+        left &= left - 1
     return highest + np.log(total)
 
 
 @inlined
-def divergence(masks: Bytes, policy: Floats32, logits: Floats32, others: Floats32) -> np.float32:
-    """The mean difference of logits under `policy`; with that of their ``log_sum``, KL."""
-    total = np.float32(0.0)
+def policy_of(legal: int, logits: Floats32, policy: Floats32) -> tuple[np.float32, np.float32]:
+    """Write the softmax of a row's legal logits; returns their ``log_sum``, and the entropy.
+
+    Args:
+        legal: a bit mask over actions.
+        logits: ``(actions,)``.
+        policy: ``(actions,)``, written; 0 where illegal.
+    """
+    normaliser, entropy, left = log_sum(legal, logits), np.float32(0.0), legal
     for j in range(len(policy)):
-        if masks[j]:
-            total += policy[j] * (logits[j] - others[j])
+        policy[j] = 0.0
+    while left:
+        j = lowest(left)
+        policy[j] = np.exp(logits[j] - normaliser)
+        entropy -= policy[j] * (logits[j] - normaliser)
+        left &= left - 1
+    return normaliser, entropy
+
+
+@inlined
+def divergence(legal: int, policy: Floats32, logits: Floats32, others: Floats32) -> np.float32:
+    """The mean difference of logits under `policy`; with that of their ``log_sum``, KL."""
+    total, left = np.float32(0.0), legal
+    while left:
+        j = lowest(left)
+        total += policy[j] * (logits[j] - others[j])
+        left &= left - 1
     return total
 
 
@@ -101,7 +109,8 @@ def objective(
     by_logits, by_values = gradients
     for i in range(len(some)):
         row, policy = some[i], by_logits[i]  # of which the gradient takes the place
-        normaliser, entropy = policy_of(rows.masks[row], logits[i], policy)
+        legal = bits_of(rows.masks[row])
+        normaliser, entropy = policy_of(legal, logits[i], policy)
         action, advantage = rows.actions[row], rows.advantages[row]
         change = logits[i, action] - normaliser - rows.log_probs[row]
         ratio = np.exp(change)
@@ -110,15 +119,16 @@ def objective(
         push = np.float32(0.0 if is_clipped else ratio * advantage)
         away, distance = np.float32(0.0), np.float32(0.0)
         if len(magnet):
-            away = log_sum(rows.masks[row], magnet[i]) - normaliser
-            distance = away + divergence(rows.masks[row], policy, logits[i], magnet[i])
-        for j in range(logits.shape[1]):
-            if rows.masks[row, j]:
-                log_chance = logits[i, j] - normaliser
-                pull = clip.ent_coef * (log_chance + entropy)
-                if len(magnet):
-                    pull += clip.magnet_coef * (logits[i, j] - magnet[i, j] + away - distance)
-                policy[j] = (policy[j] * pull - push * ((j == action) - policy[j])) / size
+            away = log_sum(legal, magnet[i]) - normaliser
+            distance = away + divergence(legal, policy, logits[i], magnet[i])
+        while legal:
+            j = lowest(legal)
+            log_chance = logits[i, j] - normaliser
+            pull = clip.ent_coef * (log_chance + entropy)
+            if len(magnet):
+                pull += clip.magnet_coef * (logits[i, j] - magnet[i, j] + away - distance)
+            policy[j] = (policy[j] * pull - push * ((j == action) - policy[j])) / size
+            legal &= legal - 1
         step = values[i] - rows.values[row]
         error = rows.values[row] + min(max(step, -clip.value), clip.value) - rows.returns[row]
         inside = abs(step) <= clip.value
