@@ -28,11 +28,11 @@ class Clip(NamedTuple):
 
 
 @inlined
-def bits_of(masks: Bytes) -> np.int64:
+def bits_of(masks: Bytes) -> int:
     """The legal actions of a row as a bit mask: few are, and loops go through these alone."""
-    legal = np.int64(0)
+    legal = 0
     for j in range(len(masks)):
-        legal |= np.int64(masks[j]) << np.int64(j)
+        legal |= int(masks[j]) << j
     return legal
 
 
