@@ -51,6 +51,8 @@ $(BIN)/python:
 $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing into $(VENV) (a few minutes the first time) ..."
 	$(PIP_INSTALL) --editable ".[test,dev]"
+	@echo "Compiling, once for this installation (half a minute) ..."
+	$(BIN)/hearts warmup
 	@touch $@
 
 $(VENV)/.installed-bench: $(VENV)/.installed

@@ -8,8 +8,12 @@ stated otherwise. Peers that are not installed are named and omitted (extra ``be
 from __future__ import annotations
 
 import functools
+import os
 import random
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -24,7 +28,6 @@ from hearts_agents import make_agent
 from hearts_agents.envs.vector import HeartsVectorEnv
 from hearts_env import BatchGame, Game, Rules, hearts_v0
 from hearts_env import kernel as k
-from hearts_env.encoders import make_encoder
 from hearts_env.support.jit import jit
 from hearts_env.support.progress import Progress
 from hearts_train.measure.display import BLUE, GREY, new_figure, save_figure
@@ -37,10 +40,11 @@ GROUPS = {
     "batch": "many games: masks and flat observations at every decision",
     "vector": "Gymnasium's vector environment, opponents inside",
     "players": "players, one decision",
+    "start": "a game of hearts_v0.env in a new process: processor time, imports included",
 }
 """What is compared with what, in the order of the tables."""
 
-_RATES = [(group, title) for group, title in GROUPS.items() if group != "players"]
+_RATES = [(group, title) for group, title in GROUPS.items() if group not in ("players", "start")]
 _ROUNDS = 5
 
 
@@ -156,7 +160,7 @@ def draw(results: Sequence[Result], path: Path) -> None:
 def _shown(value: float | None, unit: str) -> str:
     if value is None:
         return ""
-    return f"{value:.3g}" if unit == "ms" else f"{value:,.0f}"
+    return f"{value:.3g}" if unit == "ms" and value < 1000 else f"{value:,.0f}"
 
 
 # ---- our own -------------------------------------------------------------------------------------
@@ -168,16 +172,18 @@ def _ours() -> Iterator[tuple[str, str, str, Callable[[], Measure]]]:
     for preset in ("two_player", "classic"):
         rules = Rules.preset(preset)
         yield "game", f"Game, {preset}", "actions/s", part(_game, rules)
-        yield "observed", f"Game, view and flat, {preset}", "actions/s", part(_observed, rules)
+        yield "observed", f"Game.observe, flat, {preset}", "actions/s", part(_observed, rules)
         yield "kernel", f"kernel, {preset}", "actions/s", part(_playouts, rules)
         for way in _BATCHES:
             yield "batch", f"{way}, {preset}", "decisions/s", part(_batch, rules, way)
     for opponent in ("standard_trump", "pro"):
         yield "vector", f"against {opponent}", "decisions/s", part(_vector, opponent)
     two = Rules.preset("two_player")
-    for name in ("standard", "pro"):
+    for name in ("standard", "pro", "pimc"):
         yield "players", f"{name}, act", "ms", part(_act, two, name)
         yield "players", f"{name}, act_batch", "ms", part(_act_batch, two, name)
+    for when, is_compiled in (("nothing compiled", False), ("all compiled", True)):
+        yield "start", when, "ms", part(_first_game, is_compiled=is_compiled)
 
 
 def _env(make: Callable[..., Any], preset: str) -> Measure:
@@ -201,16 +207,14 @@ def _game(rules: Rules) -> Measure:
 
 def _observed(rules: Rules) -> Measure:
     rng, seed = random.Random(1), 0
-    encoder = make_encoder("flat")
-    space = encoder.space(rules)
-    out = np.zeros(space.shape, space.dtype)
+    out = Game.deal(rules, 0).observe()
 
     def play() -> int:
         nonlocal seed
         seed += 1
         game, actions = Game.deal(rules, seed), 0
         while legal := game.legal_actions():
-            encoder.write(game.view(game.player or 0), out)
+            game.observe(out)
             game.play(legal[int(rng.random() * len(legal))])
             actions += 1
         return actions
@@ -258,7 +262,7 @@ _BATCHES = (
     _Way(4096, is_step=False),
     *[_Way(games) for games in (1024, 4096, 16_384, 65_536)],
     _Way(4096, observation="bits"),
-    *[_Way(games, threads=2) for games in (4096, 16_384)],
+    *[_Way(games, threads=2) for games in (1024, 4096, 16_384, 65_536)],
 )
 
 
@@ -301,6 +305,35 @@ def _vector(opponent: str) -> Measure:
         return envs.num_envs
 
     return lambda seconds: rate(seconds, play)
+
+
+_GAME = """
+import time
+from hearts_env import hearts_v0
+env = hearts_v0.env()
+env.reset(seed=1)
+for agent in env.agent_iter():
+    seen, _, is_over, _, _ = env.last()
+    env.step(None if is_over else int(seen["action_mask"].argmax()))
+print(time.process_time())
+"""
+
+
+def _first_game(*, is_compiled: bool) -> Measure:
+    """A game in a new process, with an empty folder of compiled functions or with this one's."""
+
+    def measure(_: float) -> float:
+        with tempfile.TemporaryDirectory() as folder:
+            environment = (
+                dict(os.environ) if is_compiled else {**os.environ, "NUMBA_CACHE_DIR": folder}
+            )
+            words = [sys.executable, "-c", _GAME]
+            ended = subprocess.run(
+                words, env=environment, capture_output=True, text=True, check=True
+            )
+        return 1 / float(ended.stdout)
+
+    return measure
 
 
 def _middle(rules: Rules, games: int) -> BatchGame:

@@ -83,6 +83,7 @@ COMMANDS = {
     ],
     "exploit": ["exploit random standard pro pimc equilibrium --rules micro,mini"],
     "calibrate": ["bench calibrate pro --model pro,standard --deals 200"],
+    "speed": ["bench speed"],
     "complexity": ["bench complexity"],
     "matches": [
         "evaluate match --unit match --opponents pimc --deals 1500 --totals 80,60",

@@ -22,6 +22,8 @@ import numpy as np
 from bench.complexity import COLUMNS as SIZE_COLUMNS
 from bench.complexity import Complexity
 from bench.complexity import rows as size_rows
+from bench.speed import Result
+from bench.speed import tables as speed_tables
 from hearts_agents.attackers import METHODS
 from hearts_env import Rules, hearts_v0, kernel
 from hearts_env.cards import DIRECTIONS, MAX_ROTATION, CardPoints
@@ -380,26 +382,31 @@ ARMS = {
 """Ways of learning ``mini``, as in docs/figures.py."""
 
 
+_LEARNED = ["", "drawn", "preferred", "over `pimc`", "minutes", "seeds"]
+
+
+def _learned(meaning: str, found: Sequence[Any]) -> list[str]:
+    """A row of trainings of the five-card game that differ in their seeds."""
+    if not found:
+        return [meaning, "not measured yet", "", "", "", "0"]
+    last = [run["exploitability"][-1] for run in found]
+    drawn = [row["drawn"] for row in last if "drawn" in row]
+    return [
+        meaning,
+        spread(drawn, ".3f") if drawn else "",
+        spread([row["preferred"] for row in last], ".3f"),
+        spread([run["evaluations"][0]["margin"] for run in found], "+.2f"),
+        spread([run["seconds"] / 60 for run in found], ".1f"),
+        str(len(found)),
+    ]
+
+
 @part
 def arms() -> str:
     """What ways of learning the five-card game come to with the same budget, over seeds."""
-    rows, runs = [], []
-    for arm, meaning in ARMS.items():
-        found = results(f"arm_{arm}-[0-9]*")
-        if not found:
-            rows.append([meaning, "not measured yet", "", "", "", "0"])
-            continue
-        last = [run["exploitability"][-1] for run in found]
-        drawn = [row["drawn"] for row in last if "drawn" in row]
-        figures = [
-            spread(drawn, ".3f") if drawn else "",
-            spread([row["preferred"] for row in last], ".3f"),
-            spread([run["evaluations"][0]["margin"] for run in found], "+.2f"),
-            spread([run["seconds"] / 60 for run in found], ".1f"),
-        ]
-        rows.append([meaning, *figures, str(len(found))])
-        runs += found
-    text = table(["", "drawn", "preferred", "over `pimc`", "minutes", "seeds"], rows)
+    found = {meaning: results(f"arm_{arm}-[0-9]*") for arm, meaning in ARMS.items()}
+    text = table(_LEARNED, [_learned(*row) for row in found.items()])
+    runs = [run for arm in found.values() for run in arm]
     if not runs:
         return text
     deals = runs[0]["evaluations"][0]["deals"]
@@ -408,6 +415,14 @@ def arms() -> str:
         f"each; margins over {deals:,}\nduplicate deals (`python docs/figures.py arm_dqn ...`). "
         "Minutes count the exact evaluations, on cores\nthat had other work too.\n"
     )
+
+
+@part
+def recall() -> str:
+    """What the longest training of the five-card game by self-play comes to, over seeds."""
+    found = results("recall-[0-9]*")
+    meaning = f"`recall`, {found[0]['decisions'] / 1e6:.0f} M decisions" if found else "`recall`"
+    return table(_LEARNED, [_learned(meaning, found)])
 
 
 @part
@@ -421,6 +436,15 @@ def exploited(name: str) -> str:
     agents, decks = (list(dict.fromkeys(names)) for names in zip(*found, strict=True))
     rows = [[f"`{agent}`", *(found[agent, deck] for deck in decks)] for agent in agents]
     return table(["", *(f"`{deck}`" for deck in decks)], rows)
+
+
+@part
+def speeds(group: str) -> str:
+    """What a group of contestants of `bench speed` makes a second."""
+    (record,) = results("speed")
+    found = [Result(**row) for row in record["commands"][0]["results"] if row["group"] == group]
+    ((_, columns, rows),) = speed_tables(found)
+    return table(columns, rows)
 
 
 @part

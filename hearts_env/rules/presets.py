@@ -102,7 +102,6 @@ def _in_chips(extra: Mapping[str, int]) -> Maker:
 
 _MAKERS: dict[str, tuple[range, Maker]] = {
     "two_player": (range(2, 3), _short_deck("2468TQA", 13, 20)),
-    "mini_6": (range(2, 3), _short_deck("TQA", 6, 17, "8H")),
     "mini": (range(2, 3), _short_deck("TQA", 5, 16)),
     "micro": (range(2, 3), _short_deck("QA", 3, 15)),
     "classic": (range(4, 5), _classic),
@@ -113,6 +112,7 @@ _MAKERS: dict[str, tuple[range, Maker]] = {
     "hoyle": (range(2, 7), _in_chips({})),
     "black_jack": (range(2, 7), _in_chips({"JS": 10})),
     "black_lady": (range(2, 7), _in_chips({"QS": 10})),
+    "mini_6": (range(2, 3), _short_deck("TQA", 6, 17, "8H")),
 }
 PRESETS: Mapping[str, tuple[range, Maker]] = MappingProxyType(_MAKERS)
 """Preset name -> (numbers of players, maker)."""
