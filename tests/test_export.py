@@ -17,7 +17,7 @@ from hearts_agents import make_agent
 from hearts_agents.envs.sb3 import HeartsSB3VecEnv
 from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_env import BatchGame, HeartsError
-from hearts_train.learn.maskable import export_policy
+from hearts_train.learn.export import export_policy
 from tests.refusals import refused
 
 

@@ -1,8 +1,8 @@
-"""MaskablePPO: minibatches, every setting, opponents, a game's known value, its networks."""
+"""MaskablePPO: every setting, opponents, a game's known value, its networks, resuming."""
 
 from __future__ import annotations
 
-import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,86 +10,27 @@ import pytest
 import torch
 from gymnasium import spaces
 from sb3_contrib import MaskablePPO
-from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 
 from hearts_agents import make_agent
 from hearts_agents.models.network import Network
+from hearts_env import CheckpointError
 from hearts_env.solve.best_response import best_response, policy_of
 from hearts_env.solve.tree import Tree
 from hearts_train.learn.actor_critic import TorchNetwork
 from hearts_train.learn.config import EnvConfig, NetworkConfig, PPOConfig
 from hearts_train.learn.config_files import load_config
+from hearts_train.learn.export import policy_tensors
 from hearts_train.learn.maskable import (
-    CompactRolloutBuffer,
     HeartsPolicy,
     policy_kwargs,
-    policy_tensors,
 )
-from hearts_train.learn.training import Trainer
+from hearts_train.learn.training import Trainer, make_learner
+from tests.refusals import refused
 
 
 def smoke(*overrides: str):
     return load_config("smoke", ["algorithm=maskable_ppo", "threads=1", *overrides])
-
-
-# ---- advantages and minibatches ------------------------------------------------------------------
-BOX, ACTIONS = spaces.Box(0, 127, (2,), np.int8), spaces.Discrete(3)
-
-
-def fill(buffer: MaskableRolloutBuffer, steps: int, games: int, seed: int = 0) -> None:
-    """The same random rollout in any buffer; an observation begins with its row's number."""
-    rng = np.random.default_rng(seed)
-    for step in range(steps):
-        own = (step * games + np.arange(games)).astype(np.int8)
-        buffer.add(
-            np.stack([own, rng.integers(0, 100, games, np.int8)], axis=1),
-            rng.integers(0, 3, (games, 1)),
-            rng.normal(size=games).astype(np.float32),
-            rng.random(games) < 0.3,
-            torch.from_numpy(rng.normal(size=(games, 1)).astype(np.float32)),
-            torch.from_numpy(rng.normal(size=games).astype(np.float32)),
-            action_masks=rng.integers(0, 2, (games, 3)),
-        )
-    last = torch.from_numpy(rng.normal(size=(games, 1)).astype(np.float32))
-    buffer.compute_returns_and_advantage(last, rng.random(games) < 0.5)
-
-
-def buffers(steps: int = 6, games: int = 5) -> tuple[CompactRolloutBuffer, MaskableRolloutBuffer]:
-    ours = CompactRolloutBuffer(steps, BOX, ACTIONS, "cpu", 0.8, 0.9, games, seed=3)
-    theirs = MaskableRolloutBuffer(steps, BOX, ACTIONS, "cpu", 0.8, 0.9, games)
-    for buffer in (ours, theirs):
-        buffer.reset()
-        fill(buffer, steps, games)
-    return ours, theirs
-
-
-def test_minibatches_have_what_sb3_contribs_have_field_by_field_and_row_by_row():
-    ours, theirs = buffers()
-    mine, other = next(ours.get()), next(theirs.get())
-    for name in other._fields:
-        a, b = (
-            getattr(rows, name).reshape(30, -1)[rows.observations[:, 0].argsort()].float()
-            for rows in (mine, other)
-        )
-        torch.testing.assert_close(a, b, msg=name)
-        # No two fields are the same here: none can stand in for another.
-    assert not torch.allclose(mine.advantages, mine.returns)
-    assert not torch.allclose(mine.old_values.flatten(), mine.old_log_prob)
-
-
-def test_every_epoch_has_each_row_once_in_a_new_order_that_follows_from_the_seed():
-    ours, _ = buffers()
-    epochs = [[batch.observations[:, 0].tolist() for batch in ours.get(8)] for _ in range(3)]
-    orders = [list(itertools.chain(*epoch)) for epoch in epochs]
-    assert [[len(batch) for batch in epoch] for epoch in epochs] == 3 * [[8, 8, 8, 6]]
-    assert all(sorted(order) == list(range(30)) for order in orders)
-    assert len({*map(tuple, orders), tuple(range(30))}) == 4
-    again, _ = buffers()
-    assert [b.observations[:, 0].tolist() for b in again.get(8)] == epochs[0]
-    other = CompactRolloutBuffer(6, BOX, ACTIONS, "cpu", 0.8, 0.9, 5, seed=4)
-    fill(other, 6, 5)
-    assert next(other.get()).observations[:, 0].tolist() != orders[0]
 
 
 # Every setting of `ppo` apart from its default, all numbers different.
@@ -214,6 +155,43 @@ def test_a_tiny_game_is_learnt_to_its_known_value(micro_values):
     margin = exact_margin(tree, learner.agent())
     assert best > 1.5  # `easy` itself wins 0 against `easy`, `pro` 1.35
     assert 0.95 * best < margin <= best + 1e-9
+
+
+# ---- resuming ------------------------------------------------------------------------------------
+def test_a_resumed_run_has_its_weights_and_moments_and_plays_new_games():
+    learner = make_learner(
+        smoke("env.num_envs=16", "ppo.batch_size=32", "self_play={keep: 2, keep_every: 1}")
+    )
+    for _ in range(3):
+        learner.update()
+    resumed = make_learner(learner.config, learner.state())
+    before, after = learner.state(), resumed.state()
+    assert before.tensors.keys() == after.tensors.keys()
+    for name, array in before.tensors.items():
+        np.testing.assert_array_equal(array, after.tensors[name], err_msg=name)
+    assert set(learner.env.episode_seeds).isdisjoint(resumed.env.episode_seeds)
+    assert resumed.update()["updates"] == 4
+    assert resumed.counters.decisions == resumed.model.num_timesteps > before.counters.decisions
+    assert resumed.counters.gradient_epochs > before.counters.gradient_epochs
+    again = make_learner(learner.config, learner.state())
+    again.update()
+    for name, array in again.state().tensors.items():
+        np.testing.assert_array_equal(array, resumed.state().tensors[name], err_msg=name)
+
+
+def test_a_state_that_does_not_fit_is_refused():
+    learner = make_learner(smoke("env.num_envs=16", "ppo.batch_size=32"))
+    learner.update()
+    state = learner.state()
+    for name, change in {
+        "policy/action_net.weight": np.zeros(3, np.float32),
+        "policy/action_net.bias": None,
+        "optimizer/0/exp_avg": np.full_like(state.tensors["optimizer/0/exp_avg"], np.inf),
+        "optimizer/1/step": None,
+        "snapshot/0/policy.0.bias": None,
+    }.items():
+        with refused(CheckpointError, "resume", name):
+            make_learner(learner.config, replace(state, tensors=state.tensors | {name: change}))
 
 
 # ---- networks ------------------------------------------------------------------------------------

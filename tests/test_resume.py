@@ -8,7 +8,7 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,8 @@ import torch
 from typer.testing import CliRunner
 
 from hearts_agents import make_agent
-from hearts_agents.envs.sb3 import HeartsSB3VecEnv
 from hearts_agents.models.checkpoint import read_checkpoint
-from hearts_env import CheckpointError, HeartsError
+from hearts_env import CheckpointError
 from hearts_env.support.files import held
 from hearts_env.support.interrupts import Interrupted
 from hearts_train.cli import training as train_command
@@ -74,7 +73,7 @@ def test_a_run_stopped_and_resumed_is_the_run_never_stopped(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("algorithm", ["threads=2", "algorithm=maskable_ppo", "algorithm=nfsp"])
+@pytest.mark.parametrize("algorithm", ["threads=2", "algorithm=nfsp"])
 def test_so_it_is_with_two_threads_and_by_other_algorithms(tmp_path, monkeypatch, quick, algorithm):
     config = recipe(algorithm, "budget.decisions=288")
     train(config, tmp_path / "whole", progress=False)
@@ -255,75 +254,6 @@ def test_the_last_evaluation_holds_the_run(whole, tmp_path, monkeypatch, quick):
     folder = shutil.copytree(whole, tmp_path / "run")
     with pytest.raises(Died):
         train_command.train_and_evaluate(None, [], folder, None, as_json=False)
-
-
-# ---- games as arrays -----------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("rules", "players"),
-    [("two_player", 2), ("classic", 4), ("kitty", 5), ("micro moon=choose", 2)],
-)
-def test_environments_go_on_from_their_state(rules, players):
-    def make() -> HeartsSB3VecEnv:
-        opponents = [make_agent("easy", 1), make_agent("standard", 2)]
-        return HeartsSB3VecEnv(16, rules, players, reward="trick", opponent=opponents, seed=5)
-
-    def actions(env: HeartsSB3VecEnv, step: int) -> Any:
-        noise = np.random.default_rng(step).random((16, env.rules.num_actions))
-        return (env.action_masks() * (1 + noise)).argmax(axis=1)
-
-    one, two = make(), make()
-    one.reset()
-    two.reset()
-    for step in range(60):
-        if step % 7 == 0:  # also in an exchange, and between two deals
-            for _ in range(3):
-                two.step(actions(two, step))
-            two.restore(one.state())
-            assert np.array_equal(one.arena.states, two.arena.states)
-        a, b = one.step(actions(one, step)), two.step(actions(two, step))
-        assert all(np.array_equal(x, y) for x, y in zip(a[:3], b[:3], strict=True))
-        assert [i.get("seed") for i in a[3]] == [i.get("seed") for i in b[3]]
-
-
-def spoilt(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
-    def spoil(state: dict[str, Any]) -> None:
-        state[name] = np.full_like(state[name], value) if np.isscalar(value) else value
-
-    return spoil
-
-
-@pytest.mark.parametrize(
-    ("spoil", "words"),
-    [
-        (lambda state: state.pop("cast"), "state.cast"),
-        (spoilt("cast", 2), "state.cast|[0, 2)"),
-        (spoilt("cast", -1), "state.cast"),
-        (spoilt("learner", 2), "state.learner"),
-        (spoilt("numbers", -(2**62)), "state.numbers"),
-        (spoilt("seeds", np.zeros(3, np.int64)), "state.seeds|(3,)"),
-        (spoilt("returns", np.nan), "state.returns"),
-        (spoilt("carry", np.inf), "state.carry"),
-        (spoilt("games/actions", 0), "state.actions|0"),
-        (spoilt("games/actions", 127), "state.actions"),
-        (spoilt("games/seeds", -1), "state"),
-        (spoilt("opponents/easy", np.zeros(2, np.uint64)), "opponent 'easy'|2"),
-        (lambda state: state.pop("opponents/easy"), "opponent 'easy'"),
-        (spoilt("seeding", np.zeros(6, np.uint64)), "random|PCG64"),
-    ],
-)
-def test_states_of_other_games_are_refused(spoil, words):
-    env = HeartsSB3VecEnv(8, "mini", opponent=["easy", "standard"], seed=1)
-    with refused(HeartsError, "state"):
-        env.state()
-    env.reset()
-    state = env.state()
-    spoil(state)
-    argument, *names = words.split("|")
-    with refused(HeartsError, argument, *names):
-        env.restore(state)
-    env.reset()
-    with refused(HeartsError, "episode"):
-        HeartsSB3VecEnv(2, "mini", episode="match").arena.state()
 
 
 # ---- one trainer a folder ------------------------------------------------------------------------

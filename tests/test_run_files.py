@@ -43,12 +43,13 @@ def test_a_run_that_names_no_folder_gets_the_next_number(tmp_path, monkeypatch, 
         train(config, progress=False)
 
 
-def test_the_last_line_of_the_progress_has_the_last_margins(tmp_path, quick, capsys):
+def test_the_last_line_of_the_progress_has_the_last_margins(tmp_path, quick, capsys, monkeypatch):
+    monkeypatch.setattr("hearts_train.screen.PLAIN_EVERY", -1.0)
     train(recipe("evaluation.times=2"), tmp_path / "run", progress=True)
     rows = map(json.loads, (tmp_path / "run" / runs.METRICS_NAME).read_text().splitlines())
     margins = {row["opponent"]: row["margin"] for row in rows if row["kind"] == "evaluation"}
     assert margins
-    line = next(line for line in capsys.readouterr().err.splitlines()[::-1] if "100 %" in line)
+    line = next(line for line in capsys.readouterr().err.splitlines()[::-1] if "100%" in line)
     for opponent, margin in margins.items():
         assert f"{margin:+.1f} {opponent}" in line
 

@@ -54,15 +54,12 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def bad_tensors(tensors: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The tensors of a state of either algorithm with one thing wrong, by what is wrong."""
-    ours = "policy/trunk.0.weight" in tensors
-    weight = "policy/trunk.0.weight" if ours else "policy/action_net.weight"
-    moment, cast, random = (
-        ("optimizer/mean", "games/0/cast", "games/0/order")
-        if ours
-        else ("optimizer/0/exp_avg", "games/cast", "rng/buffer")
-    )
-    bad = {
+    """The tensors of a state with one thing wrong, by what is wrong."""
+    weight, moment = "policy/trunk.0.weight", "optimizer/mean"
+    cast, random = "games/0/cast", "games/0/order"
+    last, rows = tensors["games/0/last"], tensors["games/0/rows/actions"]
+    nexts = tensors["games/0/rows/nexts"]
+    return {
         "a weight is missing": {n: a for n, a in tensors.items() if n != weight},
         "a weight is NaN": tensors | {weight: np.full_like(tensors[weight], np.nan)},
         "a weight is double": tensors | {weight: tensors[weight].astype(np.float64)},
@@ -78,12 +75,6 @@ def bad_tensors(tensors: dict[str, Any]) -> dict[str, dict[str, Any]]:
         "an opponent that is not there": tensors | {cast: np.full_like(tensors[cast], 77)},
         "no random numbers": {n: a for n, a in tensors.items() if n != random},
         "a generator that is none": tensors | {random: np.zeros(6, np.uint64)},
-    }
-    if not ours:
-        return bad | {"other random numbers": tensors | {"rng/torch": np.zeros(5, np.uint8)}}
-    last, rows = tensors["games/0/last"], tensors["games/0/rows/actions"]
-    nexts = tensors["games/0/rows/nexts"]
-    return bad | {
         "a decision that waits twice": tensors | {"games/0/last": np.minimum(last, 3)},
         "decisions that are missing": tensors | {"games/0/rows/actions": rows[1:]},
         "an action that there is not": tensors | {"games/0/rows/actions": rows + 99},

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hearts_train.learn.config_files import load_config
-    from hearts_train.learn.maskable import export_policy
+    from hearts_train.learn.export import export_policy
     from hearts_train.learn.training import train
     from hearts_train.measure.benchmark import benchmark
     from hearts_train.measure.comparison import compare
@@ -30,7 +30,7 @@ _HOMES = {
     "compare": "hearts_train.measure.comparison",
     "evaluate": "hearts_train.measure.evaluation",
     "exploit": "hearts_train.measure.exploit",
-    "export_policy": "hearts_train.learn.maskable",
+    "export_policy": "hearts_train.learn.export",
     "load_config": "hearts_train.learn.config_files",
     "tournament": "hearts_train.measure.tournament",
     "train": "hearts_train.learn.training",

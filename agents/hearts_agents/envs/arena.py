@@ -12,7 +12,7 @@ the compiled loop are seeded with ``secret_seed``, from which it cannot be compu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +44,6 @@ from hearts_env.hearts_v0 import ILLEGAL_REWARD
 from hearts_env.seeds import secret_seed
 from hearts_env.support.arguments import (
     check_any_seed,
-    check_array,
     check_number,
     whole,
     whole_numbers,
@@ -54,9 +53,6 @@ from hearts_env.support.errors import quoted
 from hearts_env.support.workers import Workers
 
 MAX_FORCED_DEALS = 10_000
-
-_STATE = ("learner", "cast", "seeds", "numbers", "deals", "returns", "lengths", "truncated")
-"""The public arrays of an arena that are part of its state."""
 
 
 @dataclass
@@ -273,59 +269,6 @@ class Arena:
         facts = facts if self.text_infos else without_texts(facts)
         return {key: np.array([value] * number, _dtype(value)) for key, value in facts.items()}
 
-    # -- saving --------------------------------------------------------------------------------
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Everything that the episodes under way need to continue, new arrays by name.
-
-        To be taken between two steps. The opponents themselves are not in it, only their random
-        numbers (``opponents/NAME``) and who sits where (``cast``, places in the pool).
-
-        Raises:
-            HeartsError: if the episodes are matches.
-        """
-        self._check_saved()
-        state = {f"games/{name}": array for name, array in self.batch.state().items()}
-        state |= {name: array.copy() for name, array in self._arrays().items()}
-        return state | {f"opponents/{name}": a for name, a in self.pool.state().items()}
-
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Continue from what ``state`` returned, in an arena with the same arguments.
-
-        Raises:
-            HeartsError: if the episodes are matches, or arrays are missing, of other shapes, or
-                hold impossible values; the arena must then be reset.
-        """
-        self._check_saved()
-        own = self._arrays()
-        given = {
-            name: check_array(f"state.{name}", state.get(name), like) for name, like in own.items()
-        }
-        for name, bound in (
-            ("learner", self.rules.players),
-            ("cast", len(self.pool)),
-            ("seeds", 2**63),
-            ("deals", 2**63),
-            ("numbers", 2**63),
-            ("lengths", 2**63),
-        ):
-            if not ((given[name] >= 0) & (given[name] < np.float64(bound))).all():
-                raise HeartsError(f"state.{name}: not all in [0, {bound}); give the whole state")
-        self.batch.restore(_part(state, "games/"))
-        self.pool.restore(_part(state, "opponents/"))
-        for name, array in own.items():
-            array[:] = given[name]
-        self.over[:] = False
-        self._read_pool()
-
-    def _check_saved(self) -> None:
-        if self.episode == "match":
-            raise HeartsError('episode: the state of matches cannot be saved; use episode="deal"')
-
-    def _arrays(self) -> dict[str, NDArray[Any]]:
-        """The arrays of ``state`` except games and opponents; ``restore`` writes to them."""
-        own = {name: getattr(self, name) for name in _STATE}
-        return own | {"rngs": self._rngs, "paid": self._paid, "carry": self._carry}
-
     # -- helpers -------------------------------------------------------------------------------
     def _read_pool(self) -> None:
         """Read what has changed in the pool: which agents are compiled, and how they are drawn."""
@@ -467,11 +410,6 @@ class Arena:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.states = self.batch.states  # one memory, not two
-
-
-def _part(state: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
-    """The arrays whose names begin with `prefix`, without it."""
-    return {n.removeprefix(prefix): array for n, array in state.items() if n.startswith(prefix)}
 
 
 def objects(number: int, value: object) -> NDArray[Any]:

@@ -6,7 +6,7 @@ Needs the extra ``train``; nothing else of this package imports stable-baselines
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Unpack
 
 import numpy as np
@@ -14,7 +14,6 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
-from hearts_agents.base import generator_state, restore_generator
 from hearts_agents.envs.arena import Arena, Finished, check_env_seed, env_seeds
 from hearts_agents.envs.gym_env import HeartsEnv
 from hearts_agents.envs.options import EpisodeOptions, Options, documented
@@ -22,7 +21,6 @@ from hearts_agents.envs.pool import OpponentPool
 from hearts_env import HeartsError, Rules
 from hearts_env.envs.drawing import Drawer
 from hearts_env.envs.infos import DeferredDeal, read_only_values
-from hearts_env.envs.observations import Observation
 from hearts_env.support.arguments import check_any_seed, check_choice
 from hearts_env.support.arrays import Array
 
@@ -191,33 +189,6 @@ class HeartsSB3VecEnv(VecEnv):
 
     def close(self) -> None:
         """Do nothing: nothing is held open."""
-
-    # -- saving ------------------------------------------------------------------------------------
-    def state(self) -> dict[str, Array]:
-        """Everything that the episodes under way need to continue, arrays by name; between steps.
-
-        A pool's opponents are not in it, only their random numbers and who sits where.
-
-        Raises:
-            HeartsError: if the episodes are matches, or none has begun.
-        """
-        if not self._is_reset:
-            raise HeartsError("state: there is none yet; call reset first")
-        return self.arena.state() | {"seeding": generator_state(self._random)}
-
-    def restore(self, state: Mapping[str, Array]) -> Observation:
-        """Continue from what ``state`` returned, with the same arguments; returns the observations.
-
-        Raises:
-            HeartsError: if `state` is of other environments; call ``reset`` then.
-        """
-        self._is_reset = False
-        self.arena.restore(state)
-        restore_generator(self._random, state.get("seeding", np.zeros(0, np.uint64)))
-        self._is_reset = True
-        self._reset_seeds()
-        self._infos = self._first_infos(np.arange(self.num_envs))
-        return self.arena.observe()
 
     # -- what models ask of single environments ---------------------------------------------------
     def action_masks(self) -> NDArray[np.int8]:

@@ -100,6 +100,19 @@ def perceptron(sizes: Sequence[int], activation: str, *, ends_linear: bool = Tru
     return nn.Sequential(*(layers[:-1] if ends_linear else layers))
 
 
+def load_weights(module: nn.Module, arrays: Mapping[str, NDArray[Any]], name: str) -> None:
+    """Set all weights of a module; messages call the arrays `name`.
+
+    Raises:
+        HeartsError: if one is missing, or of another shape.
+    """
+    given = {}
+    for key, tensor in module.state_dict().items():
+        array = check_array(f"{name}/{key}", arrays.get(key), tensor.cpu().numpy())
+        given[key] = torch.from_numpy(array.copy())
+    module.load_state_dict(given)
+
+
 def policy_tensors(network: ActorCritic) -> dict[str, NDArray[np.float32]]:
     """Copies of the weights that choose actions, named as in a player's file."""
     layers = [m for m in (*network.trunk, *network.policy) if isinstance(m, nn.Linear)]

@@ -2,7 +2,8 @@
 
 Everything that shapes the learning follows from the seed and from the share of the budget spent, so
 that with a budget of decisions the same seed gives the same player, however often the run was
-stopped or killed and resumed on the way; a budget of minutes depends on the clock.
+stopped or killed and resumed on the way (except with ``maskable_ppo``, whose resumed runs begin new
+games); a budget of minutes depends on the clock.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from hearts_train.learn.actor_critic import (
     TorchNetwork,
     find_device,
     find_precision,
+    load_weights,
     policy_tensors,
 )
 from hearts_train.learn.config import ALGORITHMS, SELF, TrainConfig, between
@@ -335,12 +337,7 @@ class NetworkLearner(Learner):
         return {}
 
     def _restore_parts(self, parts: dict[str, Tensors]) -> None:
-        policy = parts.get("policy", {})
-        given = {}
-        for name, tensor in self.network.state_dict().items():
-            array = check_array(f"policy/{name}", policy.get(name), tensor.cpu().numpy())
-            given[name] = torch.from_numpy(array.copy())
-        self.network.load_state_dict(given)
+        load_weights(self.network, parts.get("policy", {}), "policy")
         self.optimizer.restore(parts.get("optimizer", {}), "optimizer")
         if self.averaged is not None:  # a run resumed with an average starts it anew
             known = parts.get("average", {}).get("weights", self.replicas.weights.cpu().numpy())
@@ -451,27 +448,12 @@ class Opponents:
         Raises:
             HeartsError: if a network is missing, or of another size.
         """
-        stored: dict[int, Tensors] = {}
-        for name, array in tensors.items():
-            if name.startswith("snapshot/"):
-                _, place, rest = name.split("/", 2)
-                number = int(place) if place.isdecimal() and place.isascii() else -1
-                stored.setdefault(number, {})[rest] = array
-        if not stored or sorted(stored) != list(range(len(stored))):
-            raise HeartsError(
-                f"snapshot: found the numbers {sorted(stored)} and not 0, 1, ...; "
-                "take another checkpoint"
-            )
+        places = {name.split("/")[1] for name in tensors if name.startswith("snapshot/")}
         like = self.snapshots[0].network.tensors()
-        for number, layers in stored.items():
-            if layers.keys() != like.keys():
-                raise HeartsError(
-                    f"snapshot/{number}: its layers are not those of the config; "
-                    "take another checkpoint"
-                )
-            for name, own in like.items():
-                check_array(f"snapshot/{number}/{name}", layers[name], own)
+        for number in range(max(1, len(places))):
+            names = {name: f"snapshot/{number}/{name}" for name in like}
+            layers = {n: check_array(names[n], tensors.get(names[n]), like[n]) for n in like}
             if number < len(self.snapshots):
                 network = TorchNetwork(layers, self.config.network.activation)
                 self.snapshots[number].network = network
-        self.kept = min(self.config.self_play.keep, len(stored) - 1)
+        self.kept = min(self.config.self_play.keep, len(places) - 1)

@@ -178,13 +178,12 @@ class Trainer:
             self.learner.warm_up()
             with _saving(run_dir):
                 write_whole(run_dir / runs.CONFIG_NAME, self.config.to_yaml().encode())
-                metrics = Metrics(run_dir, counters, display.warn)
+                metrics = Metrics(run_dir, counters, lambda text: display.say(f"warning: {text}"))
                 stack.callback(metrics.close)
                 runs.drop_lost_checkpoints(run_dir, counters.decisions, self._scores(metrics))
                 self._save(run_dir, metrics)
             saved = start = clock.now()
             before = counters.seconds
-            display.start()
             while not self._stopped():
                 counters.seconds = before + clock.now() - start
                 if self._is_evaluation_due():
@@ -196,7 +195,6 @@ class Trainer:
                         self._draw(run_dir, metrics)
                     if is_untrained:  # that time does not count against the budget
                         before, start = counters.seconds, clock.now()
-                        display.start()
                     continue
                 if self.learner.progress >= 1.0:
                     break
@@ -208,7 +206,7 @@ class Trainer:
                 if "pretraining" in row:
                     counters.pretraining_seconds += clock.now() - begin
                 metrics.write("update", counters.decisions, row | {"seconds": counters.seconds})
-                display.update(metrics)
+                display.update(row)
                 if clock.now() - saved >= self.config.checkpoint.every_seconds:
                     with _tolerated(display):
                         self._save(run_dir, metrics)
@@ -235,10 +233,9 @@ class Trainer:
 
     def _prepare(self, display: Display) -> bool:
         """Have the learner prepare its next update; returns whether it was not stopped."""
-        begin = clock.now()
         with contextlib.closing(self.learner.preparing()) as steps:
             for what, share in steps:
-                display.preparing(what, share, clock.now() - begin)
+                display.progress(what, share)
                 if self._stopped():
                     return False
         return True
@@ -356,8 +353,6 @@ class Trainer:
         """Ctrl-C, SIGTERM and SIGHUP end the run after the current update; a second one at once."""
 
         def noted() -> None:
-            if self._stopped() == getattr(signal, "SIGHUP", None):
-                display.silence()
             display.say("stopping after this update, then saving (Ctrl-C again: at once)")
 
         with noted_interrupt(noted, twice=True) as self._stopped:
@@ -381,7 +376,7 @@ def _tolerated(display: Display, then: str = "the next save tries again") -> Ite
     try:
         yield
     except OSError as error:
-        display.warn(f"{_file_fault(error)}; training goes on, {then}")
+        display.say(f"warning: {_file_fault(error)}; training continues, {then}")
 
 
 def _file_fault(error: OSError) -> str:
