@@ -114,11 +114,9 @@ wrapper that enforces the order of calls; `parallel_env` takes `noop` too.
 from __future__ import annotations
 
 import copy
-import inspect
 import secrets
-from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack
+from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 from gymnasium import spaces
@@ -128,8 +126,8 @@ from pettingzoo.utils.env import AECIterable
 from pettingzoo.utils.env_logger import EnvLogger
 
 from hearts_env import kernel as k
-from hearts_env.encoders import Encoder, step_of, writer_of
-from hearts_env.envs.drawing import FPS, RENDER_MODES, Drawer
+from hearts_env.encoders import step_of, writer_of
+from hearts_env.envs.drawing import FPS, RENDER_MODES
 from hearts_env.envs.infos import (
     DealText,
     no_result,
@@ -140,28 +138,17 @@ from hearts_env.envs.infos import (
     without_texts,
 )
 from hearts_env.envs.interfaces import OrderEnforcing, ParallelHearts, TurnIterable
-from hearts_env.envs.observations import DType, Observation, ObservationFormat
+from hearts_env.envs.observations import Observation
+from hearts_env.envs.options import EpisodeOptions, Keywords, takes_options
 from hearts_env.envs.resets import begin, check_options
-from hearts_env.envs.rewards import Rewarder
 from hearts_env.game.game import Game
 from hearts_env.game.match import Match
 from hearts_env.game.state import FloatArray, encode_state, state_space
 from hearts_env.rules.rules import Rules
 from hearts_env.seeds import derived_seed
-from hearts_env.support.arguments import (
-    check_choice,
-    check_flag,
-    check_max_deals,
-    check_seed,
-    checked_keywords,
-    only,
-    whole,
-)
+from hearts_env.support.arguments import check_seed, only, whole
 from hearts_env.support.errors import HeartsError, IllegalActionError, did_you_mean, quoted
 from hearts_env.support.jit import DirectCall
-
-EPISODES = ("deal", "match")
-ILLEGAL_ACTIONS = ("terminate", "raise", "revoke")
 
 ILLEGAL_REWARD = -1.0
 """What an illegal action costs under ``illegal_action="terminate"``."""
@@ -207,68 +194,32 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         "render_fps": FPS,
     }
 
-    @checked_keywords
+    @takes_options(EpisodeOptions.of)
     def __init__(
         self,
         rules: str | Rules = "two_player",
         players: int | None = None,
-        *,
-        episode: str = "deal",
-        reward: str = "margin",
-        observation: str | Encoder = "flat",
-        dtype: DType = None,
-        action_mask: str = "both",
-        text_infos: bool = True,
-        illegal_action: str = "terminate",
-        max_deals: int | None = None,
-        render_mode: str | None = None,
-        render_for: str = "current_player",
-        render_scale: float = 1.0,
-        render_names: Sequence[str] | None = None,
+        **options: Unpack[Keywords],
     ) -> None:
-        """An environment that waits for its first ``reset``.
-
-        Args:
-            rules: a preset's name, or any `Rules`.
-            players: how many, where the preset leaves it open.
-            episode: ``deal``, or ``match``: deals until the end score.
-            reward: ``margin``, ``points``, ``trick``, ``win`` or, where the rules settle in chips,
-                ``chips``; see `Rewarder`.
-            observation: an encoder or its name.
-            dtype: of the encoder's array: ``int8``, ``float32`` or ``float16``; None: the
-                encoder's own, int8 but for a few.
-            action_mask: where the mask is: ``observation``: beside the encoder's array, in a
-                dictionary; ``info``: in infos, and the observation is the array alone; ``both``.
-            text_infos: whether infos have texts (``deal``); False: for libraries that make a tensor
-                of whatever they find there.
-            illegal_action: ``terminate`` (-1 and the end), ``raise`` (nothing happens) or
-                ``revoke`` (the deal ends at the offender's expense).
-            max_deals: a match is cut off (truncated) after this many deals.
-            render_mode: ``ansi``, ``rgb_array``, ``human``, ``svg`` or None.
-            render_for: whose cards are shown: an agent's name, ``current_player`` or ``all``.
-            render_scale: of pictures and the window, as a multiple of 960 x 720; 0.25 to 4.
-            render_names: what the players are called in pictures; None: as the agents are.
-
-        Raises:
-            HeartsError: if an argument is invalid; the message names it and the fix.
-        """
-        self.rules = Rules.make(rules, players)
+        """An environment that waits for its first ``reset``."""
+        given = EpisodeOptions.of(rules, players, **options)
+        self.rules = given.rules
         self.possible_agents = [f"player_{seat}" for seat in range(self.rules.players)]
         self.agents = self.possible_agents[:]
-        self.episode = check_choice("episode", episode, EPISODES)
-        self.illegal_action = check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS)
-        self.drawer = Drawer(self.rules, render_mode, render_for, render_scale, render_names)
-        self.max_deals = check_max_deals(max_deals, episode)
-        self.observation_format = ObservationFormat(self.rules, observation, dtype, action_mask)
-        self.text_infos = check_flag("text_infos", text_infos)
-        self.encoder = self.observation_format.encoder
+        self.episode = given.episode
+        self.illegal_action = given.illegal_action
+        self.drawer = given.drawer
+        self.max_deals = given.max_deals
+        self.observation_format = given.form
+        self.text_infos = given.text_infos
+        self.encoder = given.form.encoder
         self.state_space = state_space(self.rules)
         self._num_actions = n = self.rules.num_actions
         self.action_spaces = {agent: spaces.Discrete(n) for agent in self.agents}
         self.observation_spaces = {agent: self.observation_format.space() for agent in self.agents}
         self.match: Match | None = None
         self.episode_seed: int | None = None
-        self._rewarder = Rewarder(self.rules, reward, episode=episode)
+        self._rewarder = given.rewarder
         self._seats = {agent: seat for seat, agent in enumerate(self.agents)}
         self._first_seed: int | None = None  # of the stream that later resets draw from
         self._num_drawn = 0
@@ -643,64 +594,32 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         return other
 
 
-class Arguments(TypedDict, total=False):
-    """The keywords of `raw_env`, for type checkers."""
-
-    episode: str
-    reward: str
-    observation: str | Encoder
-    dtype: DType
-    action_mask: str
-    text_infos: bool
-    illegal_action: str
-    max_deals: int | None
-    render_mode: str | None
-    render_for: str
-    render_scale: float
-    render_names: Sequence[str] | None
-
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-def _with_arguments(function: Function) -> Function:
-    """Show the arguments of `raw_env` where `function` has ``**arguments``."""
-    own, known = inspect.signature(function), inspect.signature(raw_env)
-    more = [p for p in own.parameters.values() if p.kind is p.KEYWORD_ONLY]
-    function.__signature__ = own.replace(  # type: ignore[attr-defined]
-        parameters=[*known.parameters.values(), *more]
-    )
-    return function
-
-
-@_with_arguments
+@takes_options(EpisodeOptions.of)
 def env(
-    rules: str | Rules = "two_player", players: int | None = None, **arguments: Unpack[Arguments]
+    rules: str | Rules = "two_player", players: int | None = None, **options: Unpack[Keywords]
 ) -> OrderEnforcing:
-    """The environment for users: `raw_env`, in PettingZoo's wrapper that enforces call order.
-
-    The arguments are those of `raw_env`.
-    """
-    return OrderEnforcing(raw_env(rules, players, **arguments))
+    """The environment for users: `raw_env`, in PettingZoo's wrapper that enforces call order."""
+    return OrderEnforcing(raw_env(rules, players, **options))
 
 
-@_with_arguments
-def parallel_env(
+@takes_options(EpisodeOptions.of)
+def parallel_env(  # noqa: D417  # `takes_options` describes the others
     rules: str | Rules = "two_player",
     players: int | None = None,
     *,
     noop: bool = False,
-    **arguments: Unpack[Arguments],
+    **options: Unpack[Keywords],
 ) -> ParallelHearts:
     """`raw_env` as one dictionary of all agents a step, as by PettingZoo's turn-based conversion.
 
     PettingZoo's ``aec_to_parallel`` refuses these environments: it is for games in which all agents
     move once a cycle in a fixed order, and in Hearts the taker of a trick leads the next.
 
-    The arguments are those of `raw_env`, and `noop`: one more action, which is the only legal one
-    for whoever is not to act, so that no mask is empty.
+    Args:
+        noop: whether there is one more action, which is the only legal one for whoever is not to
+            act, so that no mask is empty.
     """
-    return ParallelHearts(raw_env(rules, players, **arguments), noop=noop)
+    return ParallelHearts(raw_env(rules, players, **options), noop=noop)
 
 
 # ---- checks -------------------------------------------------------------------------------------

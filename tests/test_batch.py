@@ -12,7 +12,7 @@ import pytest
 
 from hearts_agents import make_agent
 from hearts_agents.envs.arena import Arena
-from hearts_agents.envs.options import EpisodeOptions
+from hearts_agents.envs.options import LearnerOptions
 from hearts_agents.envs.vector import HeartsVectorEnv
 from hearts_env import (
     BatchGame,
@@ -439,7 +439,7 @@ def test_what_is_not_a_state_has_no_past() -> None:
 
 
 def test_finished_deals_of_an_arena_can_be_told() -> None:
-    arena = Arena(3, EpisodeOptions.of("classic", episode="match", opponent="easy", max_deals=3))
+    arena = Arena(3, LearnerOptions.of("classic", episode="match", opponent="easy", max_deals=3))
     arena.reset(np.array([4, 5, 6]))
     told = 0
     for _ in range(45):

@@ -16,8 +16,9 @@ from gymnasium.utils.env_checker import check_env
 
 from hearts_agents import Agent, HeartsEnv, HeartsSB3VecEnv, HeartsVectorEnv
 from hearts_agents.envs.gym_env import ENV_ID, register_envs
-from hearts_agents.envs.options import EpisodeOptions, Options
-from hearts_env import Game, HeartsError, IllegalActionError, Rules
+from hearts_agents.envs.options import LearnerKeywords, LearnerOptions
+from hearts_env import Game, HeartsError, IllegalActionError, Rules, hearts_v0
+from hearts_env.envs.options import EpisodeOptions, Keywords
 from hearts_env.rules.presets import PRESETS
 from hearts_env.seeds import episode_seed
 from tests.refusals import refused
@@ -244,11 +245,25 @@ def test_action_masks_reach_through_gymnasiums_wrappers():
     assert (masks == info["action_mask"]).all()
 
 
-@pytest.mark.parametrize("make", [HeartsEnv, HeartsVectorEnv, HeartsSB3VecEnv])
-def test_every_environment_shows_and_takes_the_same_options(make: Any) -> None:
+LEARNERS = (HeartsEnv, HeartsVectorEnv, HeartsSB3VecEnv)
+TABLES = (hearts_v0.raw_env, hearts_v0.env, hearts_v0.parallel_env)
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "keywords"),
+    [
+        *((make, LearnerOptions, LearnerKeywords) for make in LEARNERS),
+        *((make, EpisodeOptions, Keywords) for make in TABLES),
+    ],
+)
+def test_every_environment_shows_and_takes_the_same_options(
+    make: Any, options: Any, keywords: Any
+) -> None:
     shown = inspect.signature(make).parameters
-    known = inspect.signature(EpisodeOptions.of).parameters
-    assert set(Options.__annotations__) | {"rules", "players"} == set(known)
+    known = inspect.signature(options.of).parameters
+    assert set(keywords.__annotations__) | {"rules", "players"} == set(known)
+    described = inspect.getdoc(make.__init__ if isinstance(make, type) else make)
+    assert described is not None
     for name, parameter in known.items():
         assert shown[name].default == parameter.default
-        assert f"\n    {name}: " in make.__init__.__doc__
+        assert described.count(f"\n    {name}: ") == 1

@@ -29,6 +29,7 @@ from hearts_env import (
 )
 from hearts_env.cards import ALL_CARDS
 from hearts_env.encoders import ENCODERS
+from hearts_env.envs.options import ILLEGAL_ACTIONS
 from hearts_env.envs.rewards import REWARDS as ALL_REWARDS
 from hearts_env.game.state import decode_state, encode_state
 from tests.lockstep import GAMES, QUICK
@@ -418,7 +419,7 @@ def test_pettingzoos_own_wrapper_can_take_over() -> None:
     assert sum(play_out(env).values()) == pytest.approx(0)
 
 
-@pytest.mark.parametrize("illegal_action", hearts_v0.ILLEGAL_ACTIONS)
+@pytest.mark.parametrize("illegal_action", ILLEGAL_ACTIONS)
 def test_what_is_no_action_at_all_is_refused(illegal_action: str) -> None:
     """Numbers outside the space too: PettingZoo's AssertOutOfBoundsWrapper raises as well."""
     env = hearts_v0.env(illegal_action=illegal_action)

@@ -40,7 +40,7 @@ def test_an_unknown_keyword_is_refused_in_pythons_words(door: str) -> None:
         with pytest.raises(TypeError) as caught:
             DOORS[door](**{name: "x"})
         words, _, hint = str(caught.value).partition(";")
-        assert words.endswith(f"__init__() got an unexpected keyword argument {name!r}")
+        assert words.endswith(f"() got an unexpected keyword argument {name!r}")
         assert repr(meant) in hint
 
 

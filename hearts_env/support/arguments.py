@@ -6,12 +6,10 @@ argument, the value and what to give.
 
 from __future__ import annotations
 
-import functools
-import inspect
 import math
 import operator
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +27,6 @@ MAX_SEED = 2**63 - 1
 RENAMED = {"mask": "action_mask", "texts": "text_infos"}
 """Arguments that have another name now, by the old one."""
 
-Constructor = TypeVar("Constructor", bound=Callable[..., None])
-
 
 def unexpected_keyword(function: str, name: str, known: Sequence[str]) -> TypeError:
     """The error for an unknown keyword `name` of `function`: Python's own words, then the hint.
@@ -41,20 +37,6 @@ def unexpected_keyword(function: str, name: str, known: Sequence[str]) -> TypeEr
     new = RENAMED.get(name, "")
     hint = f"it is called {new!r} now" if new in known else did_you_mean(name, known)
     return TypeError(f"{function}() got an unexpected keyword argument {name!r}; {hint}")
-
-
-def checked_keywords(constructor: Constructor) -> Constructor:
-    """Let a constructor refuse unknown keywords with ``unexpected_keyword``."""
-    known = list(inspect.signature(constructor).parameters)[1:]
-
-    @functools.wraps(constructor)
-    def checked(self: Any, *args: Any, **named: Any) -> None:
-        for name in named:
-            if name not in known:
-                raise unexpected_keyword(constructor.__qualname__, name, known)
-        constructor(self, *args, **named)
-
-    return checked  # type: ignore[return-value]
 
 
 def whole(value: object) -> int | None:

@@ -31,13 +31,13 @@ from hearts_agents.envs.arena_kernel import (
     read_chips,
     read_results,
 )
-from hearts_agents.envs.options import EpisodeOptions
+from hearts_agents.envs.options import LearnerOptions
 from hearts_env import BatchGame, Game, HeartsError, IllegalActionError, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.kernel import find_illegal
 from hearts_env.envs.infos import NOBODY, no_result, seat_number, without_texts
 from hearts_env.envs.observations import Observation
-from hearts_env.envs.rewards import Rewarder, pay_rows
+from hearts_env.envs.rewards import pay_rows
 from hearts_env.game.chips import points_settled
 from hearts_env.game.match import Scoreboard, next_deal
 from hearts_env.hearts_v0 import ILLEGAL_REWARD
@@ -78,12 +78,12 @@ class Arena:
     policy must give some action there, and one that has no choice learns nothing from it.
     """
 
-    def __init__(self, num_envs: int, options: EpisodeOptions, num_threads: int = 1) -> None:
+    def __init__(self, num_envs: int, options: LearnerOptions, num_threads: int = 1) -> None:
         """Episodes that begin with ``reset``."""
         self.rules = options.rules
         self.episode = options.episode
         self.illegal_action = options.illegal_action
-        self.rewarder = Rewarder(self.rules, options.reward, episode=self.episode)
+        self.rewarder = options.rewarder
         self.seat = options.seat
         self.pool = options.pool
         self.skip_forced = options.skip_forced

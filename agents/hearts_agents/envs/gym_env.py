@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 from typing import Any, SupportsFloat, Unpack
 
 import gymnasium
@@ -15,19 +14,21 @@ from numpy.typing import NDArray
 from hearts_agents.baselines import Baseline
 from hearts_agents.envs.arena import MAX_FORCED_DEALS, check_env_seed, compiled_kind
 from hearts_agents.envs.arena_kernel import NUMBERS, OPPONENT, SEAT, draw, draw_place
-from hearts_agents.envs.options import EpisodeOptions, Options, documented
+from hearts_agents.envs.options import LearnerKeywords, LearnerOptions
 from hearts_agents.envs.pool import Entry
 from hearts_env import HeartsError, IllegalActionError, Rules
 from hearts_env.envs import GYMNASIUM_ID, register_envs
 from hearts_env.envs.drawing import FPS, RENDER_MODES
 from hearts_env.envs.infos import NOBODY, no_result, result_of, without_texts
 from hearts_env.envs.observations import Observation
+from hearts_env.envs.options import Keywords, takes_options
 from hearts_env.game.game import Game
 from hearts_env.hearts_v0 import ILLEGAL_REWARD, raw_env
 from hearts_env.kernel import write_mask
 from hearts_env.seeds import episode_seed, secret_seed
 
 ENV_ID = GYMNASIUM_ID
+_OF_TABLE = Keywords.__annotations__.keys()
 
 __all__ = ["ENV_ID", "HeartsEnv", "register_envs"]
 
@@ -57,47 +58,25 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": FPS}  # noqa: RUF012
     _spec: EnvSpec | None = None
 
-    @documented
-    def __init__(  # noqa: D417  # `documented` describes the others
+    @takes_options(LearnerOptions.of)
+    def __init__(
         self,
         rules: Rules | str = "two_player",
         players: int | None = None,
-        *,
-        render_mode: str | None = None,
-        render_for: str = "current_player",
-        render_scale: float = 1.0,
-        render_names: Sequence[str] | None = None,
-        **options: Unpack[Options],
+        **options: Unpack[LearnerKeywords],
     ) -> None:
         """An environment that waits for its first ``reset``.
 
         Opponents that have a ``reseed`` method are reseeded for each episode.
-
-        Args:
-            render_mode: ``ansi``, ``rgb_array``, ``human``, ``svg`` or None.
-            render_for: whose cards are shown: a player's name, ``all``, or ``current_player``: the
-                learner's, also while an opponent is to move.
-            render_scale: of pictures and the window, as a multiple of 960 x 720; 0.25 to 4.
-            render_names: what the players are called in pictures.
         """
-        given = EpisodeOptions.of(rules, players, **options)
+        given = LearnerOptions.of(rules, players, **options)
         self.rules = given.rules
         self.illegal_action = given.illegal_action
-        self.table = raw_env(
-            self.rules,
-            episode=given.episode,
-            reward=given.reward,
-            observation=given.form.encoder,
-            dtype=given.form.dtype,
-            action_mask="info",  # this environment adds it: who ended the episode here has none
-            illegal_action="revoke" if self.illegal_action == "revoke" else "raise",
-            max_deals=given.max_deals,
-            render_mode=render_mode,
-            render_for=render_for,
-            render_scale=render_scale,
-            render_names=render_names,
-        )
-        self.render_mode = render_mode
+        of_table: Any = {key: value for key, value in options.items() if key in _OF_TABLE}
+        of_table["action_mask"] = "info"  # added here: who ended the episode here has none
+        of_table["illegal_action"] = "revoke" if self.illegal_action == "revoke" else "raise"
+        self.table = raw_env(self.rules, **of_table)
+        self.render_mode = given.drawer.mode
         self.opponents = given.pool
         self.skip_forced = given.skip_forced
         self._seat_wanted = given.seat

@@ -16,11 +16,11 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from hearts_agents.envs.arena import Arena, Finished, check_env_seed, env_seeds
 from hearts_agents.envs.gym_env import HeartsEnv
-from hearts_agents.envs.options import EpisodeOptions, Options, documented
+from hearts_agents.envs.options import LearnerKeywords, LearnerOptions
 from hearts_agents.envs.pool import OpponentPool
 from hearts_env import HeartsError, Rules
-from hearts_env.envs.drawing import Drawer
 from hearts_env.envs.infos import DeferredDeal, read_only_values
+from hearts_env.envs.options import takes_options
 from hearts_env.support.arguments import check_any_seed, check_choice
 from hearts_env.support.arrays import Array
 
@@ -40,8 +40,8 @@ class HeartsSB3VecEnv(VecEnv):
     ``action_mask`` is that of the observation it comes with, also where an episode has just ended.
     """
 
-    @documented
-    def __init__(  # noqa: D417  # `documented` describes the others
+    @takes_options(LearnerOptions.of)
+    def __init__(  # noqa: D417  # `takes_options` describes the others
         self,
         num_envs: int = 1,
         rules: Rules | str = "two_player",
@@ -49,11 +49,7 @@ class HeartsSB3VecEnv(VecEnv):
         *,
         num_threads: int = 1,
         seed: int | None = None,
-        render_mode: str | None = None,
-        render_for: str = "current_player",
-        render_scale: float = 1.0,
-        render_names: Sequence[str] | None = None,
-        **options: Unpack[Options],
+        **options: Unpack[LearnerKeywords],
     ) -> None:
         """Environments that wait for ``reset``.
 
@@ -64,17 +60,14 @@ class HeartsSB3VecEnv(VecEnv):
                 ``seed(n)``, as models call it, counts from the next reset.
             render_mode: ``rgb_array``: ``render()`` draws the first environment, as
                 ``VecVideoRecorder`` wants it; or None.
-            render_for: whose cards are shown: a player's name, ``all``, or ``current_player``: the
-                learner's, also while an opponent is to move.
-            render_scale: of pictures, as a multiple of 960 x 720; 0.25 to 4.
-            render_names: what the players are called in pictures.
         """
-        self.arena = Arena(num_envs, EpisodeOptions.of(rules, players, **options), num_threads)
-        self.rules = self.arena.rules
-        if render_mode is not None:
-            check_choice("render_mode", render_mode, ("rgb_array",))
-        self.render_mode: str | None = render_mode
-        self._drawer = Drawer(self.rules, render_mode, render_for, render_scale, render_names)
+        given = LearnerOptions.of(rules, players, **options)
+        self.arena = Arena(num_envs, given, num_threads)
+        self.rules = given.rules
+        self.render_mode = given.drawer.mode
+        if self.render_mode is not None:
+            check_choice("render_mode", self.render_mode, ("rgb_array",))
+        self._drawer = given.drawer
         self._actions: Array | None = None
         self._infos: list[dict[str, Any]] = []
         self._is_reset = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Unpack
 
@@ -14,12 +14,12 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from hearts_agents.envs.arena import Arena, Finished, env_seeds, objects
-from hearts_agents.envs.options import EpisodeOptions, Options, documented
+from hearts_agents.envs.options import LearnerKeywords, LearnerOptions
 from hearts_agents.envs.pool import OpponentPool
 from hearts_env import HeartsError, Rules
-from hearts_env.envs.drawing import Drawer
 from hearts_env.envs.infos import DeferredDeal, read_only
 from hearts_env.envs.observations import Observation
+from hearts_env.envs.options import takes_options
 from hearts_env.support.arguments import check_number, is_word, whole
 from hearts_env.support.arrays import Array, Ints
 from hearts_env.support.errors import did_you_mean, quoted
@@ -49,8 +49,8 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
 
     metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
 
-    @documented
-    def __init__(  # noqa: D417  # `documented` describes the others
+    @takes_options(LearnerOptions.of)
+    def __init__(  # noqa: D417  # `takes_options` describes the others
         self,
         num_envs: int = 1,
         rules: Rules | str = "two_player",
@@ -59,11 +59,7 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
         max_episode_steps: int | None = None,
         num_threads: int = 1,
-        render_mode: str | None = None,
-        render_for: str = "current_player",
-        render_scale: float = 1.0,
-        render_names: Sequence[str] | None = None,
-        **options: Unpack[Options],
+        **options: Unpack[LearnerKeywords],
     ) -> None:
         """Environments that wait for ``reset``.
 
@@ -75,18 +71,15 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
                 a number that cuts no deal short, or None. It changes nothing.
             num_threads: threads that share the opponents' work.
             render_mode: must be None; render single environments instead.
-            render_for: as in the single environment; checked, but without effect.
-            render_scale: likewise.
-            render_names: likewise.
         """
-        if render_mode is not None:
-            raise HeartsError(
-                f"render_mode: {quoted(render_mode)} is not for many environments; "
-                "render a single one, from gymnasium.make",
-                value=render_mode,
-            )
         self._mode = _check_mode(autoreset_mode)
-        given = EpisodeOptions.of(rules, players, **options)
+        given = LearnerOptions.of(rules, players, **options)
+        if given.drawer.mode is not None:
+            raise HeartsError(
+                f"render_mode: {given.drawer.mode!r} is not for many environments; render a single "
+                "one, from gymnasium.make",
+                value=given.drawer.mode,
+            )
         if max_episode_steps is not None:
             longest = given.max_steps
             if longest is None:
@@ -99,7 +92,6 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
         self.arena.acts_when_over = self._mode is AutoresetMode.NEXT_STEP
         self.rules = self.arena.rules
         self.num_envs = self.arena.num_envs
-        Drawer(self.rules, None, render_for, render_scale, render_names)
         self.single_observation_space = self.arena.space
         self.single_action_space = spaces.Discrete(self.rules.num_actions)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
