@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import platform
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -127,10 +127,6 @@ class _Learner(EncoderAgent):
 
     def weigh(self, observations: np.ndarray) -> np.ndarray:
         return np.asarray(self.worths(observations.astype(np.float32)), np.float32)
-
-    def content(self) -> Iterator[bytes]:
-        """Nothing that could be told from outside."""
-        yield b""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> _Learner:
         return self.sharing_copy(memo)

@@ -306,7 +306,7 @@ def test_a_signal_to_all_leaves_an_isolated_player_to_whoever_asks_it():
 def test_what_a_process_of_an_isolated_player_says_is_checked(actions, faults, kind, monkeypatch):
     given = _text(np.array(actions), "<i8") if isinstance(actions, list) else actions
     monkeypatch.setattr(Isolated, "_renew", lambda _: None)
-    monkeypatch.setattr(Isolated, "_reply", lambda *_: {"actions": given, "faults": faults})
+    monkeypatch.setattr(Isolated, "_reply_about", lambda *_: {"actions": given, "faults": faults})
     views = BatchGame("two_player", 1, seed=1, autodeal=False).views()
     actions, found = Isolated("x", AgentSpec.parse("easy"), views.rules, 0).ask(views)
     assert actions.tolist() == [NO_ACTION]

@@ -205,7 +205,7 @@ def test_a_policy_file_is_small_and_plays_alike(tmp_path):
         load(tmp_path / "none.npz")
     (tmp_path / "old.npz").write_bytes(b"PK\x03\x04")
     with refused(CheckpointError, str(tmp_path / "old.npz"), hint="hearts solve"):
-        make_agent(str(tmp_path / "old.npz"))
+        load(tmp_path / "old.npz")
 
 
 # ---- keeping a state -----------------------------------------------------------------------------

@@ -66,10 +66,7 @@ def make_memory(worlds: int) -> Memory:
 
 # ---- standard ------------------------------------------------------------------------------------
 @jit
-def lowest_value(
-    r: k.Vector,
-    mask: int,
-) -> int:
+def lowest_value(r: k.Vector, mask: int) -> int:
     """The lowest card of a non-empty set by value: rank, then clubs, diamonds, hearts, spades."""
     best = 1 << 60
     card = -1
@@ -85,10 +82,7 @@ def lowest_value(
 
 
 @jit
-def highest_value(
-    r: k.Vector,
-    mask: int,
-) -> int:
+def highest_value(r: k.Vector, mask: int) -> int:
     """The highest card of a non-empty set by value: rank, then spades, hearts, diamonds, clubs."""
     best = -1
     card = -1
@@ -104,10 +98,7 @@ def highest_value(
 
 
 @jit
-def taking_mask(
-    r: k.Vector,
-    s: k.Vector,
-) -> int:
+def taking_mask(r: k.Vector, s: k.Vector) -> int:
     """The cards that would take the unfinished trick as it stands."""
     best = s[k.WINNING_CARD]
     suit = r[k.R_SUIT_OF + best]
@@ -119,12 +110,7 @@ def taking_mask(
 
 
 @jit
-def standard_card(
-    r: k.Vector,
-    s: k.Vector,
-    legal: int,
-    aware: int,
-) -> int:
+def standard_card(r: k.Vector, s: k.Vector, legal: int, aware: int) -> int:
     """The card of `legal` that ``standard`` plays; `aware`: of ``standard_trump``."""
     if legal & (legal - 1) == 0:
         return lowest(legal)
@@ -163,11 +149,7 @@ def standard_card(
 
 
 @jit
-def rule_action(
-    r: k.Vector,
-    s: k.Vector,
-    aware: int,
-) -> int:
+def rule_action(r: k.Vector, s: k.Vector, aware: int) -> int:
     """The action of ``standard`` (`aware`: ``standard_trump``) in every phase."""
     phase = s[k.PHASE]
     if phase == k.PLAY:
@@ -178,22 +160,13 @@ def rule_action(
 
 
 @jit
-def easy_action(
-    r: k.Vector,
-    v: k.Vector,
-    rng: Numbers,
-) -> int:
+def easy_action(r: k.Vector, v: k.Vector, rng: Numbers) -> int:
     """The action of ``easy``: a uniformly random legal one."""
     return k.random_card(rng, k.legal_mask(r, v))
 
 
 @inlined
-def plain_action(
-    r: k.Vector,
-    v: k.Vector,
-    policy: int,
-    rng: Numbers,
-) -> int:
+def plain_action(r: k.Vector, v: k.Vector, policy: int, rng: Numbers) -> int:
     """The action of a baseline that does not search: EASY, STANDARD or STANDARD_TRUMP."""
     if policy == EASY:
         return easy_action(r, v, rng)
@@ -201,11 +174,7 @@ def plain_action(
 
 
 @jit
-def playout(
-    r: k.Vector,
-    s: k.Vector,
-    aware: int,
-) -> None:
+def playout(r: k.Vector, s: k.Vector, aware: int) -> None:
     """Play on to the end, everyone as ``standard`` or ``standard_trump``, in place."""
     while s[k.PHASE] == k.PLAY:
         k.play_card(r, s, standard_card(r, s, k.legal_mask(r, s), aware))
@@ -215,10 +184,7 @@ def playout(
 
 # ---- pro -----------------------------------------------------------------------------------------
 @jit
-def combinations(
-    n: int,
-    size: int,
-) -> int:
+def combinations(n: int, size: int) -> int:
     """The number of sets of `size` out of `n` cards, or any above MAX_COMBINATIONS."""
     count = 1
     for i in range(size):
@@ -229,11 +195,7 @@ def combinations(
 
 
 @jit
-def keep_voids_only(
-    r: k.Vector,
-    player: int,
-    v: k.Vector,
-) -> None:
+def keep_voids_only(r: k.Vector, player: int, v: k.Vector) -> None:
     """Reduce a view, in place, to one from which only the voids shown can be concluded.
 
     For counting and drawing worlds; not to be played on.
@@ -251,12 +213,7 @@ def keep_voids_only(
 
 @jit
 def enumerate_worlds(
-    r: k.Vector,
-    v: k.Vector,
-    player: int,
-    policy: int,
-    limit: int,
-    memory: Memory,
+    r: k.Vector, v: k.Vector, player: int, policy: int, limit: int, memory: Memory
 ) -> int:
     """Write all worlds of a two-player view into ``memory.worlds``; returns their number.
 
@@ -286,13 +243,7 @@ def enumerate_worlds(
 
 @jit
 def sum_margins(
-    r: k.Vector,
-    v: k.Vector,
-    player: int,
-    legal: int,
-    n: int,
-    policy: int,
-    memory: Memory,
+    r: k.Vector, v: k.Vector, player: int, legal: int, n: int, policy: int, memory: Memory
 ) -> None:
     """Write into ``memory.sums`` the margin of each card of `legal`, summed over `n` worlds.
 
@@ -325,10 +276,7 @@ def sum_margins(
 
 
 @jit
-def best_of(
-    legal: int,
-    sums: Ints,
-) -> int:
+def best_of(legal: int, sums: Ints) -> int:
     """The lowest of the actions in `legal` with the greatest sum."""
     best = lowest(legal)
     rest = legal & (legal - 1)
@@ -342,12 +290,7 @@ def best_of(
 
 @jit
 def pro_action(
-    r: k.Vector,
-    v: k.Vector,
-    player: int,
-    policy: int,
-    limit: int,
-    memory: Memory,
+    r: k.Vector, v: k.Vector, player: int, policy: int, limit: int, memory: Memory
 ) -> int:
     """The action of PRO or PRO_TRUMP with its options, or -1: too many worlds or players."""
     if v[k.PHASE] != k.PLAY:
@@ -366,13 +309,7 @@ def pro_action(
 
 @jit
 def act_row(
-    r: k.Vector,
-    v: k.Vector,
-    player: int,
-    policy: int,
-    limit: int,
-    rng: Numbers,
-    memory: Memory,
+    r: k.Vector, v: k.Vector, player: int, policy: int, limit: int, rng: Numbers, memory: Memory
 ) -> int:
     """The action of the baseline number `policy`, or -1: too many worlds to take them all."""
     if policy < PRO:

@@ -140,14 +140,7 @@ class Baseline(Agent):
         """
         out = np.empty(len(vectors), np.int64)
         undone = act_rows(
-            rules.vector,
-            vectors,
-            players,
-            self.policy,
-            self.worlds,
-            self.rng,
-            self.memory,
-            out,
+            rules.vector, vectors, players, self.policy, self.worlds, self.rng, self.memory, out
         )
         if undone:
             for i in np.flatnonzero(out < 0):

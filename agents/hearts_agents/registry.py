@@ -29,14 +29,15 @@ GROUP = "hearts_agents"
 CHECKPOINT_SUFFIX = ".safetensors"
 FILES = {
     CHECKPOINT_SUFFIX: "hearts_agents.models.network:load_agent",
-    ".npz": "hearts_agents.models.solved:load_solved",  # of `hearts solve` before; it says so
-    ".zip": "hearts_agents.models.libraries:load_sb3",
-    ".pt": "hearts_agents.models.libraries:load_torchscript",
-    ".onnx": "hearts_agents.models.libraries:load_onnx",
+    ".zip": "hearts_agents.models.libraries:load_model",
+    ".pt": "hearts_agents.models.libraries:load_model",
+    ".onnx": "hearts_agents.models.libraries:load_model",
 }
 """Which factory makes players of a file with this suffix; other paths are of runs' folders."""
 FORMATS = {"hearts-env equilibrium": "hearts_agents.models.solved:load_solved"}
 """The same of safetensors files whose header says one of these formats."""
+MODELS = "hearts_agents.models.libraries:agent_of_model"
+"""The same of models of other libraries, as they are in memory."""
 WEIGHTS_ALONE = (
     "weights alone do not say how to play: name the code that loads them (my_agent.py:CLASS), save "
     "the whole model as TorchScript (model.pt?encoder=flat), or write it with export_policy"
@@ -135,19 +136,17 @@ def loaded_from(place: str) -> Factory:
     return factory
 
 
-def maker_of_model(value: object) -> str | None:
-    """Who makes a player of an object of another library's; None for anything else.
+def is_model(value: object) -> bool:
+    """Whether it is a model of another library, of which a player can be made.
 
-    No library is imported: it is told by the classes that the object is of or derived from.
+    No library is imported: the classes that the object is of or derived from say it.
     """
     if callable(getattr(value, "act", None)):
-        return None
+        return False
     homes = {cls.__module__ for cls in type(value).__mro__}
     if {home.partition(".")[0] for home in homes} & {"stable_baselines3", "sb3_contrib"}:
-        return "hearts_agents.models.libraries:agent_of_model" if hasattr(value, "policy") else None
-    if "torch.nn.modules.module" in homes:
-        return "hearts_agents.models.libraries:agent_of_module"
-    return None
+        return hasattr(value, "policy")
+    return "torch.nn.modules.module" in homes
 
 
 def is_registered(name: str) -> bool:

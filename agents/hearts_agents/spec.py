@@ -25,6 +25,7 @@ from hearts_agents.registry import (
     CHECKPOINT_SUFFIX,
     FILES,
     FORMATS,
+    MODELS,
     OWN,
     VERSIONS,
     WEIGHTS_ALONE,
@@ -33,10 +34,10 @@ from hearts_agents.registry import (
     check_options,
     find_factory,
     is_entry_point,
+    is_model,
     is_registered,
     loaded_from,
     looks_like_path,
-    maker_of_model,
     parse_options,
     split_version,
     versioned,
@@ -240,8 +241,8 @@ class AgentSpec:
             return find_code(self.name)
         if self.kind in (Kind.FILE, Kind.RUN):
             return _path_factory(self.name)
-        if maker := maker_of_model(self.agent):
-            return functools.partial(loaded_from(maker), self.agent)
+        if is_model(self.agent):
+            return functools.partial(loaded_from(MODELS), self.agent)
         return find_factory(self.name) or self._refuse()
 
     def values(self) -> dict[str, Any]:
@@ -250,7 +251,7 @@ class AgentSpec:
 
     def make(self, seed: int | None = None, *, allow_code: bool = False, **options: Any) -> Agent:
         """A player; see ``make_agent``."""
-        if self.kind is Kind.OBJECT and not maker_of_model(self.agent):
+        if self.kind is Kind.OBJECT and not is_model(self.agent):
             player = as_agent(self.agent)
             if options or seed is not None:
                 wrong = "seed" if seed is not None else next(iter(options))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_agents.base import Agent, RandomState, check_rules
-from hearts_agents.registry import maker_of_model
+from hearts_agents.registry import is_model
 from hearts_agents.spec import make_agent
 from hearts_env import HeartsError, Rules
 from hearts_env.support.arguments import check_any_seed
@@ -56,7 +56,7 @@ class OpponentPool:
                 self.add(name, weight=weight)
         else:
             single = isinstance(opponents, str | os.PathLike) or hasattr(opponents, "act")
-            single = single or maker_of_model(opponents) is not None
+            single = single or is_model(opponents)
             try:
                 given = [opponents] if single else list(opponents)
             except TypeError:

@@ -72,11 +72,7 @@ class Checkpoint:
                 "layout": layout_of(encoder, self.rules),
             },
             "rules": self.rules.to_dict(),
-            "network": {
-                "kind": "mlp",
-                "layers": list(self.layers),
-                "activation": self.activation,
-            },
+            "network": {"kind": "mlp", "layers": list(self.layers), "activation": self.activation},
             "training": self.training,
         }
         header = {name: json.dumps(value, allow_nan=False) for name, value in values.items()}

@@ -52,14 +52,6 @@ class EncoderAgent(StochasticAgent):
         """The weights of all actions, ``(n, *shape) -> (n, num_actions) float32``."""
         raise NotImplementedError
 
-    def content(self) -> Iterator[bytes]:
-        """What distinguishes it from others of its kind, for digests."""
-        raise NotImplementedError
-
-    def digest_parts(self, rules: Rules | None = None) -> Iterator[bytes]:
-        """Its content, whatever the rules."""
-        return self.content()
-
     def with_greedy(self, greedy: bool) -> Self:  # noqa: FBT001
         """The same player, which takes its preferred action, or draws."""
         player = copy.copy(self)
@@ -278,7 +270,7 @@ class NetworkAgent(EncoderAgent):
         """The logits of the actions, ``(n, *shape) -> (n, num_actions) float32``."""
         return self.network.logits(observations)
 
-    def content(self) -> Iterator[bytes]:
+    def digest_parts(self, rules: Rules | None = None) -> Iterator[bytes]:
         """The weights."""
         for _, array in sorted(self.network.tensors().items()):
             yield array.tobytes()

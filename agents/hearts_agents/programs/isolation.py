@@ -4,7 +4,7 @@ The process is started afresh, not forked, so that nothing of this one's memory 
 asked as a program is (``process``): views go there as the arrays of a ``BatchView``; what comes
 back are whole numbers, checked like any agent's actions, what the agent is, and the text of errors.
 Nothing that the agent wrote is ever unpickled here, and an agent named by its code is neither
-imported nor made here: a process of its own says what it is and which rules it plays (``Enquiry``).
+imported nor made here: a process of its own says what it is and which rules it plays (``card``).
 An agent object, and an agent that this process has registered, were made here by the caller.
 
 It keeps an agent from what an evaluation holds in memory, and from itself in another seat. It is
@@ -24,7 +24,6 @@ not a sandbox: the process has the user's rights. See docs/evaluation.md.
 from __future__ import annotations
 
 import base64
-import functools
 import json
 import math
 import os
@@ -88,118 +87,15 @@ class Card:
     files: dict[str, str]
 
 
-class _Process(LineProcess):
-    """A process that makes one agent and answers messages."""
-
-    def __init__(self, name: str, agent: AgentSpec | Agent, rules: Rules | None) -> None:
-        self._name = name
-        is_spec = isinstance(agent, AgentSpec)
-        hello = line(
-            "hello",
-            name=name,
-            spec=agent.to_json() if isinstance(agent, AgentSpec) else None,
-            agent=None if is_spec else _pickled(name, agent),
-            rules=None if rules is None else rules.to_dict(),
-            path=[path or os.getcwd() for path in sys.path],
-        )
-        command = [sys.executable, "-c", _PROGRAM]
-        super().__init__(command, environment=python_environment(), keeps_words=False)
-        self.send(hello, answers=0)
-
-    def reply(self, kind: str, seconds: float, most: int = 0) -> dict[str, Any]:
-        """The next answer, which is to be of this kind.
-
-        Raises:
-            ProgramError: if it ends, is late, or makes no sense; it is ended.
-            HeartsError: if the agent cannot do what was asked.
-        """
-        answer = self.answer(seconds, _MOST_BYTES + most)
-        if answer.get("type") == "error":
-            raise HeartsError(str(answer.get("text"))[:_MOST_WORDS])
-        if answer.get("type") != kind:
-            raise self.failed("gave something that is not an answer", CRASHED)
-        return answer
-
-    def first_reply(self, kind: str) -> dict[str, Any]:
-        """The same while the agent is made, which may take long.
-
-        Raises:
-            HeartsError: if it cannot be made, or the process ends or is late.
-        """
-        try:
-            return self.reply(kind, _START_SECONDS)
-        except ProgramError as error:
-            raise HeartsError(
-                f"agent: the process of {self._name!r} was not ready ({error}); see what it printed"
-            ) from None
-
-
-def _pickled(name: str, agent: Any) -> str:
-    with blamed(
-        f"agent: {name!r} cannot be sent to a process of its own",
-        "name it as FILE.py:CLASS, or omit isolate",
-        value=name,
-    ):
-        return base64.b64encode(pickle.dumps(agent)).decode()
-
-
-class AgentProbe(_Process):
-    """A process that makes an agent to say what it is, and which rules it plays."""
-
-    def __init__(self, name: str, spec: AgentSpec) -> None:
-        """Start it without waiting for it."""
-        super().__init__(name, spec, None)
-        self._spec = spec
-        self.send(line("card"))
-
-    @cached_property
-    def card(self) -> Card:
-        """What the agent is, once it is made.
-
-        Raises:
-            HeartsError: if it cannot be made, or its process ended.
-        """
-        fields = self.first_reply("card")
-        try:
-            rules = None if fields["rules"] is None else Rules.from_dict(fields["rules"])
-            given, read = self._spec.options, fields["options"]
-            options = {name: _plain(read.get(name), text) for name, text in given.items()}
-            files = {str(name): str(path) for name, path in fields["files"].items()}
-            if any(kind_of(path) != "file" for path in files.values()):
-                raise ValueError(files)
-            return Card(str(fields["kind"])[:_MOST_NAME], options, rules, files)
-        except (ValueError, TypeError, KeyError, AttributeError):
-            raise HeartsError(
-                f"agent: the process of {self._name!r} does not say what the agent is; it must not "
-                "write to the pipe that it is asked through"
-            ) from None
-
-    def check_rules(self, rules: Rules) -> None:
-        """Ask the agent whether it plays some rules.
-
-        Raises:
-            HeartsError: if it does not.
-        """
-        _ = self.card  # must be asked first
-        self.send(line("rules", rules=rules.to_dict()))
-        self.first_reply("ready")
-
-
-def _plain(value: Any, text: str) -> Any:
-    """An option as the agent's process reads it, if that is a plain value; else as it was given."""
-    is_plain = value is None or isinstance(value, str | int)
-    return value if is_plain or (isinstance(value, float) and math.isfinite(value)) else text
-
-
 class Isolated:
-    """An agent in a process of its own."""
+    """An agent in a process of its own, which is started again after it has failed."""
 
     def __init__(
         self,
         name: str,
         agent: AgentSpec | Agent,
-        rules: Rules,
-        seed: int,
+        rules: Rules | None = None,
+        seed: int | None = None,
         time_limit: float | None = None,
     ) -> None:
         """Start the process; ``ready`` waits for it.
@@ -208,19 +104,21 @@ class Isolated:
             name: of the agent, for messages.
             agent: what to make it from there; or the agent, which is sent and must be of a class
                 that can be imported there.
-            rules: what it will play.
-            seed: of its random numbers.
+            rules: what it will play; None: it is asked what it is, and does not play.
+            seed: of its random numbers, if it plays.
             time_limit: seconds that one answer may take; then the process is ended.
 
         Raises:
             HeartsError: if the agent cannot be sent.
         """
         self.name = name
-        self._seconds = math.inf if time_limit is None else time_limit
+        self._agent = agent
+        self._rules = rules
         self._seed = seed
-        self._is_ready = False
-        self._started = functools.partial(_Process, name, agent, rules)
-        self._process: _Process | None = None
+        self._seconds = math.inf if time_limit is None else time_limit
+        self._process: LineProcess | None = None
+        self._made: dict[str, Any] | None = None
+        """Its first answer, when it has come."""
         self._renew()
 
     def ready(self) -> None:
@@ -229,14 +127,49 @@ class Isolated:
         Raises:
             HeartsError: if it cannot be made, or its process ended.
         """
-        if self._is_ready or self._process is None:
-            return
+        if self._process is None:
+            self._renew()
+        if self._made is None:
+            try:
+                self._made = self._first_reply("card" if self._rules is None else "ready")
+            except BaseException:
+                self.close()
+                raise
+
+    @cached_property
+    def card(self) -> Card:
+        """What the agent is, if it does not play.
+
+        Raises:
+            HeartsError: if it cannot be made, or its process ended.
+        """
+        self.ready()
+        fields: Any = self._made
+        assert isinstance(self._agent, AgentSpec)
         try:
-            self._process.first_reply("ready")
-        except BaseException:
-            self.close()
-            raise
-        self._is_ready = True
+            rules = None if fields["rules"] is None else Rules.from_dict(fields["rules"])
+            given, read = self._agent.options, fields["options"]
+            options = {name: _plain(read.get(name), text) for name, text in given.items()}
+            files = {str(name): str(path) for name, path in fields["files"].items()}
+            if any(kind_of(path) != "file" for path in files.values()):
+                raise ValueError(files)
+            return Card(str(fields["kind"])[:_MOST_NAME], options, rules, files)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            raise HeartsError(
+                f"agent: the process of {self.name!r} does not say what the agent is; it must not "
+                "write to the pipe that it is asked through"
+            ) from None
+
+    def check_rules(self, rules: Rules) -> None:
+        """Ask the agent, which does not play, whether it plays some rules.
+
+        Raises:
+            HeartsError: if it does not.
+        """
+        self.ready()
+        assert self._process is not None
+        self._process.send(line("rules", rules=rules.to_dict()))
+        self._first_reply("ready")
 
     def renew(self, seed: int) -> None:
         """Continue with an agent that remembers nothing, its random numbers from `seed`."""
@@ -255,7 +188,7 @@ class Isolated:
         size = len(views)
         given: Ints | None = None
         try:
-            reply = self._reply("act", "actions", views, 25 * size)
+            reply = self._reply_about(views, "act", "actions", 25 * size)
             given = _numbers(reply["actions"], "<i8")
             by_row = {fault[0]: fault for fault in map(_fault, reply["faults"])}
             faults = [by_row[row] for row in by_row if 0 <= row < size]
@@ -276,7 +209,7 @@ class Isolated:
         """
         shape = (len(views), views.rules.num_actions)
         try:
-            reply = self._reply("policy", "policy", views, 11 * shape[0] * shape[1])
+            reply = self._reply_about(views, "policy", "policy", 11 * shape[0] * shape[1])
             return _numbers(reply["policy"], "<f8").reshape(shape)
         except ProgramError as error:
             self.close()
@@ -291,7 +224,7 @@ class Isolated:
             ) from None
 
     def rest(self) -> None:
-        """Keep the process, which takes long to start."""
+        """Do nothing: a process takes long to start."""
 
     def close(self) -> None:
         """End the process."""
@@ -299,21 +232,77 @@ class Isolated:
         if process is not None:
             process.kill()
 
+    # -- the conversation -------------------------------------------------------------------------
     def _renew(self) -> None:
-        """Have a player made, in a new process if there is none."""
-        self._process = self._process or self._started()
-        self._process.send(line("player", seed=int(self._seed)))
-        self._is_ready = False
-
-    def _reply(self, kind: str, due: str, views: BatchView, most: int) -> dict[str, Any]:
+        """Have the agent made, in a new process if there is none."""
         if self._process is None:
-            self._renew()
+            hello = self._hello()
+            command = [sys.executable, "-c", _PROGRAM]
+            environment = python_environment()
+            self._process = LineProcess(command, environment=environment, keeps_words=False)
+            self._process.send(hello, answers=0)
+        self._process.send(
+            line("card") if self._rules is None else line("player", seed=int(self._seed or 0))
+        )
+        self._made = None
+
+    def _hello(self) -> bytes:
+        spec, data = None, None
+        if isinstance(self._agent, AgentSpec):
+            spec = self._agent.to_json()
+        else:
+            with blamed(
+                f"agent: {self.name!r} cannot be sent to a process of its own",
+                "name it as FILE.py:CLASS, or omit isolate",
+                value=self.name,
+            ):
+                data = base64.b64encode(pickle.dumps(self._agent)).decode()
+        return line(
+            "hello",
+            name=self.name,
+            spec=spec,
+            agent=data,
+            rules=None if self._rules is None else self._rules.to_dict(),
+            path=[path or os.getcwd() for path in sys.path],
+        )
+
+    def _reply_about(self, views: BatchView, kind: str, due: str, most: int) -> dict[str, Any]:
         self.ready()
         assert self._process is not None
         parts = views.vectors, views.players
         data = b"".join(part.astype("<i8").tobytes() for part in parts)
         self._process.send(line(kind, rows=len(views), size=len(data)) + data)
-        return self._process.reply(due, self._seconds, most)
+        return self._reply(due, self._seconds, most)
+
+    def _first_reply(self, kind: str) -> dict[str, Any]:
+        """The next answer while the agent is made, which may take long."""
+        try:
+            return self._reply(kind, _START_SECONDS)
+        except ProgramError as error:
+            raise HeartsError(
+                f"agent: the process of {self.name!r} was not ready ({error}); see what it printed"
+            ) from None
+
+    def _reply(self, kind: str, seconds: float, most: int = 0) -> dict[str, Any]:
+        """The next answer, which is to be of this kind.
+
+        Raises:
+            ProgramError: if the process ends, is late, or makes no sense; it is ended.
+            HeartsError: if the agent cannot do what was asked.
+        """
+        assert self._process is not None
+        answer = self._process.answer(seconds, _MOST_BYTES + most)
+        if answer.get("type") == "error":
+            raise HeartsError(str(answer.get("text"))[:_MOST_WORDS])
+        if answer.get("type") != kind:
+            raise self._process.failed("gave something that is not an answer", CRASHED)
+        return answer
+
+
+def _plain(value: Any, text: str) -> Any:
+    """An option as the agent's process reads it, if that is a plain value; else as it was given."""
+    is_plain = value is None or isinstance(value, str | int)
+    return value if is_plain or (isinstance(value, float) and math.isfinite(value)) else text
 
 
 def _fault(item: Any) -> Failure:

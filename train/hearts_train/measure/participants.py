@@ -20,7 +20,7 @@ from hearts_agents import Agent, Player
 from hearts_agents.base import AgentAdapter, check_rules
 from hearts_agents.guard import Answer, ask, is_ours
 from hearts_agents.models.checkpoint import Checkpoint
-from hearts_agents.programs.isolation import AgentProbe, Isolated
+from hearts_agents.programs.isolation import Isolated
 from hearts_agents.programs.program_agent import ExternalAgent
 from hearts_agents.spec import AgentSpec, Kind
 from hearts_agents.user_code import blamed
@@ -101,13 +101,13 @@ class Participant:
         self.name = self.spec.label if name is None else name
         self.isolate = isolate
         self._agent: Agent | None = None
-        self._probe: AgentProbe | None = None
+        self._probe: Isolated | None = None
         self._options: dict[str, Any] = {}
         self.files: dict[str, Path] = {}
         """Those that its code declares, by the names that it gives them."""
         if isolate and self.spec.is_outside:
             self.digest = self.spec.digest()
-            self._probe = AgentProbe(self.name, self.spec)
+            self._probe = Isolated(self.name, self.spec)
             return
         self._agent = self.spec.make(seed if self.spec.is_named else None)
         self._options = self.spec.values()
@@ -218,7 +218,7 @@ class Participant:
     def close(self) -> None:
         """End the processes that say what the agent is; its players stay, and it can be copied."""
         if self._probe is not None:
-            self._probe.kill()
+            self._probe.close()
         elif self._agent is not None:
             _close(self._agent, self.name)
 
