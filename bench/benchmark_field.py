@@ -4,7 +4,7 @@
 
 Every two players of a field meet on the track's own deals; on `classic` and `party-5`, where a deal
 of `pro` takes seconds, on the first of them. What is in the package's file
-(``hearts_train.measure.protocol.FIELD``) is not played again: of a player who has joined a field,
+(``hearts_train.measure.benchmark.FIELD``) is not played again: of a player who has joined a field,
 its own pairings only. Stop it at any time; it continues where it was.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 
 from hearts_env.support.files import write_json
 from hearts_train import console
-from hearts_train.measure.protocol import FIELD, SPLITS, TRACKS, Track, read_field
+from hearts_train.measure.benchmark import FIELD, SPLITS, TRACKS, Track, read_field
 from hearts_train.measure.tournament import Tournament, tournament
 from hearts_train.store import rounded
 

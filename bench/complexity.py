@@ -39,7 +39,7 @@ from hearts_env.support.arrays import Floats, Ints
 from hearts_env.support.progress import Progress
 from hearts_env.views.deals import num_deals
 from hearts_env.views.view import PlayerView
-from hearts_train.measure.executor import spread
+from hearts_train.executor import spread
 
 GROUPS = 20
 """Independent groups of lines, over whose means the intervals are."""

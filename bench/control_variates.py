@@ -48,8 +48,8 @@ from hearts_env.support.jit import jit
 from hearts_env.views.view import PlayerView
 from hearts_train.measure.contest import Contest, check_deals
 from hearts_train.measure.duel import Duel
-from hearts_train.measure.intervals import finite_values
 from hearts_train.measure.participants import AgentLike
+from hearts_train.measure.statistics import finite_values
 
 
 class Plays(NamedTuple):

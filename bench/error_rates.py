@@ -26,18 +26,20 @@ from hearts_env.solve.tree import Tree
 from hearts_env.support.arguments import check_number
 from hearts_env.support.arrays import Floats
 from hearts_train.measure.evaluation import evaluate
-from hearts_train.measure.intervals import (
+from hearts_train.measure.statistics import (
     Z95,
     Interval,
+    Question,
+    SequentialTest,
     aggregate,
     difference,
     finite_values,
     interquartile_mean,
+    looks,
     mean,
     mean_and_interval,
     percentiles,
 )
-from hearts_train.measure.sequential import Question, SequentialTest, looks
 
 CELLS = 10_000_000
 """Counts that the bootstrap holds in memory at once."""

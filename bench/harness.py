@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from hearts_env import __version__
 from hearts_env.support.files import write_json
-from hearts_train.measure.summary import platform_versions
+from hearts_train.measure.evaluation import platform_versions
 
 K = TypeVar("K")
 T = TypeVar("T")

@@ -31,7 +31,7 @@ from hearts_env.solve.beliefs import Policy
 from hearts_env.support.arrays import Floats
 from hearts_train.measure.display import short_names
 from hearts_train.measure.evaluation import evaluate
-from hearts_train.measure.intervals import percentiles
+from hearts_train.measure.statistics import percentiles
 
 PAIRINGS = [
     ("standard_trump", "standard", "two_player"),

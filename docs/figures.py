@@ -30,7 +30,7 @@ from hearts_agents import make_agent
 from hearts_env import Game, Rules, __version__
 from hearts_env.support.files import write_json, write_whole
 from hearts_env.support.interrupts import interruptible
-from hearts_train.measure.summary import platform_versions
+from hearts_train.measure.evaluation import platform_versions
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "results"

@@ -35,6 +35,7 @@ from hearts_env.rules.rules import FIELDS
 from hearts_env.rules.values import MAX_POINTS
 from hearts_env.solve.deal_results import shipped_results
 from hearts_train.cli import league as league_tables
+from hearts_train.measure.benchmark import SPLITS, TRACKS, read_field
 from hearts_train.measure.display import (
     format_interval,  # noqa: F401  templates in the pages use it
     format_margin,
@@ -42,7 +43,6 @@ from hearts_train.measure.display import (
 from hearts_train.measure.equity import MatchEquity
 from hearts_train.measure.exploit import TRAINED
 from hearts_train.measure.folder import is_league, read_folder
-from hearts_train.measure.protocol import SPLITS, TRACKS, read_field
 from hearts_train.measure.standings import tables as tables_of
 
 DOCS = Path(__file__).resolve().parent

@@ -26,17 +26,20 @@ from hearts_train.cli import benchmark as benchmark_page
 from hearts_train.cli.app import app
 from hearts_train.measure import benchmark as bench
 from hearts_train.measure.benchmark import (
+    SPLITS,
+    TRACKS,
+    VERSIONS,
     Benchmark,
     differences,
     encoded,
     read_benchmark,
+    read_field,
     sealed,
 )
 from hearts_train.measure.display import format_margin
 from hearts_train.measure.duel import deals_digest
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.participants import Participant
-from hearts_train.measure.protocol import SPLITS, TRACKS, VERSIONS, read_field
 from tests.refusals import mistake, refused
 from tests.test_evaluation import Lowest
 

@@ -18,9 +18,8 @@ from hearts_env import Game, HeartsError, Rules, __version__, settle
 from hearts_env.seeds import derived_seed
 from hearts_train.measure import contest
 from hearts_train.measure.duel import Block
-from hearts_train.measure.evaluation import evaluate
-from hearts_train.measure.intervals import mean_and_interval
-from hearts_train.measure.summary import Evaluation, chips_won, string_matches
+from hearts_train.measure.evaluation import Evaluation, chips_won, evaluate, string_matches
+from hearts_train.measure.statistics import mean_and_interval
 from hearts_train.measure.tournament import tournament
 from tests.refusals import refused
 from tests.waiting import timeless

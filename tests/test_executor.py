@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from hearts_agents import register_agent
 from hearts_env import HeartsError
 from hearts_train.cli.app import app
+from hearts_train.executor import spread
 from hearts_train.measure.contest import Contest, Task
 from hearts_train.measure.evaluation import evaluate
-from hearts_train.measure.executor import spread
 from tests.executor_work import Work, raise_unsendable
 from tests.refusals import mistake, refused
 from tests.waiting import is_running, timeless, wait_until
@@ -99,7 +99,7 @@ def test_ray_that_cannot_start_is_one_line_and_nothing_of_it_is_left(error, monk
 ORPHANS = """
 import sys
 from pathlib import Path
-from hearts_train.measure.executor import spread
+from hearts_train.executor import spread
 from tests.executor_work import Work
 if __name__ == "__main__":
     list(spread(Work(Path(sys.argv[1]), {0: "hang"}), [0, 0], workers=2))

@@ -27,7 +27,7 @@ from hearts_env.support.interrupts import SIGNALS
 from hearts_env.support.progress import silent
 from hearts_train.cli.terminal import open_table
 from hearts_train.measure.contest import Contest
-from hearts_train.measure.evaluation import evaluate
+from hearts_train.measure.evaluation import evaluate, evaluations
 from hearts_train.measure.participants import Participant
 from hearts_train.measure.tournament import tournament
 from tests.refusals import refused
@@ -258,7 +258,7 @@ def test_isolated_code_is_never_run_by_the_process_that_evaluates(tmp_path, monk
     monkeypatch.syspath_prepend(tmp_path)
     specs = [f"{file}:Notes?last=true", "noted by a package", "notes_where_it_runs:Notes"]
     contest = Contest(specs, None, SEED, isolate=True)
-    agents = next(contest.evaluations(2, silent)).agents
+    agents = next(evaluations(contest, 2, silent)).agents
     ran = [line.split() for line in (tmp_path / "ran").read_text().splitlines()]
     assert {what for what, _ in ran} == {"imported", "made", "asked", "reseeded"}
     assert str(os.getpid()) not in {process for _, process in ran}

@@ -58,7 +58,7 @@ ALONE = {"sb3.py": {"stable_baselines3"}, "libraries.py": {"torch"}}
 ROOMS = {
     "hearts_env": "support cards kernel seeds rules render views encoders game batch envs "
     "hearts_v0 solve openspiel",
-    "train/hearts_train": "screen store session measure data learn web console cli",
+    "train/hearts_train": "screen store executor session measure data learn warmup web console cli",
 }
 """The rooms of a package, each of which may import only those before it."""
 

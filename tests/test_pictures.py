@@ -9,7 +9,7 @@ import pytest
 
 from hearts_env import HeartsError
 from hearts_train.cli import solving
-from hearts_train.measure import summary
+from hearts_train.measure import evaluation as summary
 from hearts_train.measure.display import PALETTE, check_picture, save_figure, short_names, styles
 from tests.refusals import mistake, refused
 from tests.slow import few

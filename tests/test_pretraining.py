@@ -13,11 +13,11 @@ from hearts_agents.search import mean_rows, working_memory
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env.encoders import encode, make_encoder
 from hearts_env.solve import TranspositionTable
+from hearts_train.executor import spread
 from hearts_train.learn import runs
 from hearts_train.learn.config import OF_VALUES, ConfigError, TrainConfig
 from hearts_train.learn.pretraining import Positions, Pretraining, Teacher
 from hearts_train.learn.training import make_learner, train
-from hearts_train.measure.executor import spread
 from tests.refusals import refused
 from tests.training_runs import on_update
 from tests.training_runs import quick as quick

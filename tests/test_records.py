@@ -23,7 +23,7 @@ from hearts_env.support.progress import silent
 from hearts_train import store
 from hearts_train.measure.contest import Contest, read_saved
 from hearts_train.measure.duel import Block, MatchBlock
-from hearts_train.measure.evaluation import evaluate
+from hearts_train.measure.evaluation import evaluate, evaluations
 from hearts_train.measure.participants import Participant
 from hearts_train.measure.tournament import tournament
 from tests.refusals import mistake, refused
@@ -224,7 +224,7 @@ def test_each_agent_is_made_once(monkeypatch):
         lambda spec, seed: made.append(spec.text) or make(spec, seed),
     )
     contest = Contest(["pro", "easy", "standard"], "micro", 0)
-    assert len(list(contest.evaluations(20, silent))) == 2
+    assert len(list(evaluations(contest, 20, silent))) == 2
     assert made == ["pro", "easy", "standard"]
 
 

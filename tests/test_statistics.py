@@ -18,24 +18,23 @@ from bench.control_variates import (
 from bench.error_rates import bootstrap_interval
 from hearts_agents import make_agent
 from hearts_env import HeartsError, Rules
-from hearts_train.measure import comparison, sequential
+from hearts_train.measure import comparison
+from hearts_train.measure import statistics as sequential
 from hearts_train.measure.comparison import _parts, compare, compare_runs
 from hearts_train.measure.duel import Duel
 from hearts_train.measure.evaluation import evaluate
-from hearts_train.measure.intervals import (
-    aggregate,
-    difference,
-    improvement,
-    mean,
-    mean_and_interval,
-)
-from hearts_train.measure.sequential import (
+from hearts_train.measure.statistics import (
     Question,
     SequentialTest,
     State,
+    aggregate,
+    difference,
     estimate,
+    improvement,
     log_likelihood,
     looks,
+    mean,
+    mean_and_interval,
 )
 from tests.lockstep import every_deal
 from tests.refusals import mistake, refused

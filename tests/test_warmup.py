@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 import hearts_agents
 import hearts_env
 from hearts_env import HeartsError, kernel
+from hearts_train import warmup
 from hearts_train.cli.app import app
-from hearts_train.measure import warmup
-from hearts_train.measure.warmup import PARTS, warm_up
+from hearts_train.warmup import PARTS, warm_up
 from tests.refusals import refused
 
 

@@ -21,9 +21,12 @@ from hearts_train.cli.page import bars, cards_html, page, table
 from hearts_train.cli.reports import command_line, show_counted_faults, stoppable
 from hearts_train.measure.analysis import analyse
 from hearts_train.measure.benchmark import (
+    TRACKS,
     benchmark,
     encoded,
+    protocol_number,
     read_benchmark,
+    read_field,
     verdict,
     verify,
 )
@@ -39,7 +42,6 @@ from hearts_train.measure.display import (
 )
 from hearts_train.measure.duel import Example
 from hearts_train.measure.participants import AgentLike, trained_rules
-from hearts_train.measure.protocol import TRACKS, protocol_number, read_field
 
 _SHOWN = 3
 """The worst deals shown for each opponent."""

@@ -32,8 +32,8 @@ from hearts_train.measure.display import (
     short_names,
 )
 from hearts_train.measure.folder import enter, every_game, is_league, read_folder
-from hearts_train.measure.intervals import Interval
 from hearts_train.measure.standings import tables
+from hearts_train.measure.statistics import Interval
 from hearts_train.measure.tournament import Goal, play_folder, verify_folder
 
 _STYLE = """<style>

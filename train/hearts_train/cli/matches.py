@@ -12,8 +12,8 @@ from hearts_train.console import Mistake
 if TYPE_CHECKING:
     from hearts_env import Rules
     from hearts_env.solve.deal_results import DealResults
+    from hearts_train.executor import Executor
     from hearts_train.measure.equity import MatchEquity, Simulated
-    from hearts_train.measure.executor import Executor
 
 UNITS = ("deal", "match")
 """The values of ``--unit``."""

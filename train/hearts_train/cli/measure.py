@@ -79,7 +79,7 @@ def evaluate(
     """
     from hearts_train.cli import reports
     from hearts_train.measure.evaluation import evaluate as measure
-    from hearts_train.measure.summary import plot as draw
+    from hearts_train.measure.evaluation import plot as draw
 
     everybody: Any
     played: Rules | None
@@ -177,7 +177,7 @@ def compare(
 ) -> None:
     """Decide which of two agents is better, with as few deals as possible."""
     from hearts_train.cli import reports
-    from hearts_train.measure.sequential import Question
+    from hearts_train.measure.statistics import Question
 
     others = None if opponents is None else names_in(opponents, "--opponents")
     arguments: dict[str, Any]
@@ -303,7 +303,7 @@ def warmup(
     workers: Workers = None,
 ) -> None:
     """Compile everything once, so that no later command has to."""
-    from hearts_train.measure.warmup import warm_up
+    from hearts_train.warmup import warm_up
 
     with console.progress("compiling") as report:
         done = warm_up(report, workers=workers)

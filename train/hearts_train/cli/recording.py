@@ -18,7 +18,7 @@ from hearts_train.data.folder import (
     unfinished_facts,
 )
 from hearts_train.data.options import DatasetOptions
-from hearts_train.measure.executor import Executor
+from hearts_train.executor import Executor
 
 
 def make(

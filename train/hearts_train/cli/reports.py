@@ -28,15 +28,14 @@ from hearts_train.measure.comparison import (
 from hearts_train.measure.contest import Saved, read_saved
 from hearts_train.measure.display import format_interval, format_margin, format_ms, short_names
 from hearts_train.measure.duel import Example
-from hearts_train.measure.exploit import TRAINED, Exploiter, ExploitResult
-from hearts_train.measure.intervals import MIN_RUNS
-from hearts_train.measure.sequential import HIGH, LOW, Question
-from hearts_train.measure.summary import (
+from hearts_train.measure.evaluation import (
     Evaluation,
     MatchResults,
     evaluations_table,
     platform_versions,
 )
+from hearts_train.measure.exploit import TRAINED, Exploiter, ExploitResult
+from hearts_train.measure.statistics import HIGH, LOW, MIN_RUNS, Question
 from hearts_train.measure.tournament import Tournament, tournament_tables
 
 FREE = ("workers", "backend", "resume", "allow_code", "as_json", "plot", "page", "verbose")

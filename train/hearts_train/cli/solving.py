@@ -48,7 +48,7 @@ from hearts_train.measure.display import (
     styles,
     wrapped,
 )
-from hearts_train.measure.intervals import Z95
+from hearts_train.measure.statistics import Z95
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

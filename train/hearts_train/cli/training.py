@@ -19,8 +19,7 @@ from hearts_train.learn import runs, training
 from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.config_files import load_config
 from hearts_train.learn.report import write_card
-from hearts_train.measure.evaluation import evaluate
-from hearts_train.measure.summary import Evaluation, plot
+from hearts_train.measure.evaluation import Evaluation, evaluate, plot
 
 DEFAULT_CONFIG = "demo"
 EVALUATION_NAME = "evaluation.json"

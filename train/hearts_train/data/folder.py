@@ -35,7 +35,7 @@ from hearts_train.data.datasheet import datasheet
 from hearts_train.data.episodes import Episodes, minari_writer
 from hearts_train.data.options import DatasetOptions, check_libraries, versions
 from hearts_train.data.playing import BLOCK, Seating, Worth
-from hearts_train.measure.executor import Executor, check_executor, spread
+from hearts_train.executor import Executor, check_executor, spread
 from hearts_train.measure.participants import AgentLike
 from hearts_train.store import Kind, Store, saving
 
@@ -170,7 +170,7 @@ def make_dataset(
         folder: a new folder, or an empty one.
         options: of the dataset.
         workers: processes that play; the content is the same with any number.
-        backend: where they run, ``local`` or ``ray`` (``hearts_train.measure.executor``).
+        backend: where they run, ``local`` or ``ray`` (``hearts_train.executor``).
         show: shows the blocks done of all, of `playing` and then of `writing`.
         resume: continue the unfinished dataset in `folder`, which has the same options.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from hearts_train.learn.learner import Learner
 from hearts_train.learn.report import EXPLOITED
-from hearts_train.measure.summary import Evaluation
+from hearts_train.measure.evaluation import Evaluation
 from hearts_train.screen import note, progress
 
 

@@ -23,9 +23,9 @@ from hearts_env.encoders import Encoder, make_encoder
 from hearts_env.seeds import derived_seed
 from hearts_env.solve import TranspositionTable
 from hearts_env.support.arrays import Array, Floats
+from hearts_train.executor import spread
 from hearts_train.learn.config import TrainConfig, between
 from hearts_train.learn.replay import seen
-from hearts_train.measure.executor import spread
 
 _AT_ONCE = 64
 """Minibatches in an update."""

@@ -33,8 +33,7 @@ from hearts_train.learn.display import Display
 from hearts_train.learn.learner import Learner
 from hearts_train.learn.log import Metrics, exploitability_of
 from hearts_train.learn.report import EXPLOITED, draw_curve, write_card
-from hearts_train.measure.evaluation import evaluate
-from hearts_train.measure.summary import Evaluation
+from hearts_train.measure.evaluation import Evaluation, evaluate
 
 _SMALL_HAND = 6
 """Up to this many cards a hand, small networks are enough and faster."""

@@ -49,7 +49,7 @@ from hearts_train.measure.display import (
     save_figure,
     wrapped,
 )
-from hearts_train.measure.intervals import Z95
+from hearts_train.measure.statistics import Z95
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

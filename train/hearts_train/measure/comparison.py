@@ -1,7 +1,7 @@
 """Two agents compared until it is decided: a sequential test over duplicate deals.
 
 Either the two play each other, or both play the same field on the same deals, and what is tested
-is the difference of their margins, deal by deal. See ``hearts_train.measure.sequential`` for the
+is the difference of their margins, deal by deal. See ``hearts_train.measure.statistics`` for the
 test, and `docs/evaluation.md` for how often it errs and what it saves.
 """
 
@@ -25,25 +25,23 @@ from hearts_env.support.progress import Show, silent
 from hearts_train.measure.contest import Contest, Pairing, Task, check_deals
 from hearts_train.measure.display import short_names
 from hearts_train.measure.duel import Block, Example
-from hearts_train.measure.intervals import (
-    MIN_RUNS,
-    Interval,
-    aggregate,
-    difference,
-    improvement,
-)
+from hearts_train.measure.evaluation import Result
 from hearts_train.measure.participants import AgentLike, Participant, names_once
-from hearts_train.measure.sequential import (
+from hearts_train.measure.statistics import (
     FIRST_LOOK,
     HIGH,
     LOW,
+    MIN_RUNS,
     OPEN,
     TEST_VERSION,
+    Interval,
     Question,
     SequentialTest,
+    aggregate,
+    difference,
+    improvement,
     looks,
 )
-from hearts_train.measure.summary import Result
 
 MAX_DEALS = 1_000_000
 _LARGEST_BLOCK = 1024

@@ -11,7 +11,6 @@ The unit is a duplicate deal or a pair of whole matches (``hearts_train.measure.
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -23,11 +22,9 @@ from hearts_env import BatchGame, HeartsError, Rules
 from hearts_env.seeds import secret_seed
 from hearts_env.support.arguments import check_choice, check_number, check_positive, check_seed
 from hearts_env.support.interrupts import held_interrupt
-from hearts_env.support.progress import Progress, Show
+from hearts_train.executor import check_executor, spread
 from hearts_train.measure.duel import Block, Duel, MatchBlock, MatchDuel, block_size, deals_digest
-from hearts_train.measure.executor import check_executor, spread
 from hearts_train.measure.participants import AgentLike, Participant, check_same, rules_for
-from hearts_train.measure.summary import MatchResults, summarize
 from hearts_train.store import Kind, Store, saving
 
 Pairing = tuple[int, int]
@@ -207,58 +204,6 @@ class Contest:
         block.took = time.process_time() - began
         return block
 
-    def evaluations(self, deals: int, show: Show, label: str = "{} against {}") -> Iterator[Any]:
-        """Play `deals` deals of the pairings, one after another, and give the figures of each.
-
-        After Ctrl-C the last one has the deals that were finished, marked as interrupted.
-
-        Args:
-            deals: how many each pairing plays.
-            show: shows the progress.
-            label: of the progress, with the names of the two.
-
-        Raises:
-            KeyboardInterrupt: the first pairing was stopped and has fewer than two deals.
-        """
-        tasks = self.tasks(deals)
-        each = len(tasks) // max(1, len(self.pairings))
-        advance: Callable[[float], None]
-        with contextlib.closing(self.run(tasks, lambda task, n: advance(task.first + n))) as got:
-            for place, pairing in enumerate(self.pairings):
-                found: list[AnyBlock] = []
-                interrupted = False
-                try:
-                    with show(label.format(*(self.names[at] for at in pairing))) as progress:
-                        advance = functools.partial(_report_deals, progress, deals)
-                        for _ in range(each):
-                            found.append(next(got))
-                            advance(num_deals(found))
-                except KeyboardInterrupt:
-                    interrupted = True
-                    if num_deals(found) < MIN_DEALS:
-                        if not place:
-                            raise
-                        return
-                yield self.summary(pairing, found, interrupted=interrupted)
-                if interrupted:
-                    return
-
-    def summary(
-        self,
-        pairing: Pairing,
-        found: Sequence[AnyBlock],
-        deals: int | None = None,
-        *,
-        interrupted: bool = False,
-    ) -> Any:
-        """The ``Evaluation`` or ``MatchResults`` of a pairing, or of its first `deals` deals."""
-        pair = self.names[pairing[0]], self.names[pairing[1]]
-        how = self.how(pairing, num_deals(found) if deals is None else deals)
-        how["interrupted"] = interrupted
-        if self.totals is not None:
-            return MatchResults.of(pair, self.rules, found, deals, totals=self.totals, **how)
-        return summarize(pair, self.rules, found, deals, **how)
-
     def how(self, places: Sequence[int] | None = None, deals: int = 0) -> dict[str, Any]:
         """How a result was found, as the fields of a ``Result``.
 
@@ -413,10 +358,6 @@ def read_saved(path: str | os.PathLike[str], work: str | None = None) -> Saved:
     for agent in agents if work is not None else []:
         agent.check_allowed(f"resume: {name}")
     return Saved(agents, rules, *rest)
-
-
-def _report_deals(progress: Progress, deals: int, done: float) -> None:
-    progress(done, deals)
 
 
 def num_deals(blocks: Sequence[AnyBlock]) -> int:

@@ -22,7 +22,7 @@ import numpy as np
 from hearts_env import HeartsError
 from hearts_env.support.errors import needs
 from hearts_env.support.files import check_output, write_whole
-from hearts_train.measure.intervals import Interval
+from hearts_train.measure.statistics import Interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -27,8 +27,8 @@ from hearts_env.support.progress import Progress
 from hearts_train.measure.contest import Contest, check_deals
 from hearts_train.measure.display import BLUE, new_figure, save_figure, wrapped
 from hearts_train.measure.duel import Block
-from hearts_train.measure.intervals import Z95
 from hearts_train.measure.participants import AgentLike
+from hearts_train.measure.statistics import Z95
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -24,16 +24,444 @@ with two players it is two plays, with the seats swapped.
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import os
+import platform
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from fractions import Fraction
+from pathlib import Path
 from typing import Any, overload
 
-from hearts_env import Rules
-from hearts_env.support.progress import Show, silent
-from hearts_train.measure.contest import Contest, check_deals
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from hearts_env import HeartsError, Rules, __version__, settle
+from hearts_env.game.match import Scoreboard
+from hearts_env.support.progress import Progress, Show, no_progress, silent
+from hearts_train.measure.contest import (
+    MIN_DEALS,
+    AnyBlock,
+    Contest,
+    Pairing,
+    check_deals,
+    num_deals,
+)
+from hearts_train.measure.display import (
+    OF_BOTH,
+    ResultTable,
+    bar_figure,
+    format_interval,
+    format_margin,
+    format_ms,
+    save_figure,
+    short_names,
+)
+from hearts_train.measure.duel import (
+    MATCH_ARRAYS,
+    WORST,
+    Block,
+    Example,
+    MatchBlock,
+    WorstDeal,
+)
 from hearts_train.measure.participants import AgentLike
-from hearts_train.measure.summary import Evaluation, MatchResults
+from hearts_train.measure.statistics import mean_and_interval
 
 File = str | os.PathLike[str]
+_MOST_EXAMPLES = 3
+
+
+def platform_versions() -> dict[str, str]:
+    """What a result may depend on besides this package."""
+    return {
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "numba": numba.__version__,
+        "system": platform.system(),
+        "machine": platform.machine(),
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """How a result was found.
+
+    Attributes:
+        seed: Seed of deals and agents.
+        interrupted: Whether it was stopped before everything was played.
+        agents: All who played: name, options, digest of weights or source code.
+        rules_in_full: Every field of the rules.
+        deals_digest: SHA-256 over seeds and cards of all deals; empty where that is not of use.
+        isolated: Whether each player had a process of its own.
+        version: Of this package.
+        platform: Versions of Python, NumPy and Numba, and the kind of machine.
+        command: The command line, if there was one.
+    """
+
+    seed: int
+    interrupted: bool = False
+    agents: tuple[dict[str, Any], ...] = field(default=(), repr=False)
+    rules_in_full: dict[str, Any] = field(default_factory=dict, repr=False)
+    deals_digest: str = field(default="", repr=False)
+    isolated: bool = False
+    version: str = __version__
+    platform: dict[str, str] = field(default_factory=platform_versions, repr=False)
+    command: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """All figures, of types that JSON knows: what was found, then how."""
+        common = [one.name for one in fields(Result)]
+        own = [one.name for one in fields(self) if one.name not in (*common, *self._of_deals())]
+        return {name: _plain(getattr(self, name)) for name in (*own, *common)}
+
+    def _of_deals(self) -> tuple[str, ...]:
+        """The fields that are of single deals, and too long for a record."""
+        return ()
+
+
+def _plain(value: Any) -> Any:
+    """A value of types that JSON knows."""
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if dataclasses.is_dataclass(value):
+        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+    return value
+
+
+@dataclass(frozen=True)
+class Evaluation(Result):
+    """The results of an agent against an opponent on duplicate deals.
+
+    Attributes:
+        agent: Name or checkpoint of the agent.
+        opponent: Name or checkpoint of the agent in all other seats.
+        rules: The rules, as ``Rules.from_text`` reads them.
+        deals: Duplicate deals, each played with the agent in every seat: the intervals' unit.
+        margin: Points a deal by which the agent was better: others' mean score minus its own.
+        ci95: Its 95 % interval, low and high.
+        won: Share of the deals played that the agent won; a shared first place counts in part.
+        won_ci95: Its 95 % interval.
+        tied: Share of the deals played in which the agent shared the lowest score.
+        rank: The agent's mean rank in a deal, 1 the best; ties share the mean rank.
+        rank_ci95: Its 95 % interval.
+        moons: Moons that the agent shot.
+        opponent_moons: Moons that the others shot, all together.
+        plays: Plays of a deal, players times deals.
+        matches: Matches finished in stringing the deals together.
+        matches_won: Share of them that the agent won, None without any; shared ones in part.
+        ms_per_decision: Milliseconds per decision of the agent, many games at once.
+        opponent_ms_per_decision: The same for the opponent.
+        faults: Deals charged to the agent for misbehaving.
+        opponent_faults: Deals charged to the opponents.
+        examples: Some of those faults, each with everything needed to reproduce it.
+        chips: Chips that the agent won a deal; None where the rules settle in points.
+        chips_ci95: Its 95 % interval.
+        margins: Mean margin of each duplicate deal.
+        worst: The deals that went worst for the agent, card by card, the worst first.
+    """
+
+    agent: str
+    opponent: str
+    rules: str
+    deals: int
+    margin: float
+    ci95: tuple[float, float]
+    won: float
+    won_ci95: tuple[float, float]
+    tied: float
+    rank: float
+    rank_ci95: tuple[float, float]
+    moons: int
+    opponent_moons: int
+    plays: int
+    matches: int
+    matches_won: float | None
+    ms_per_decision: float
+    opponent_ms_per_decision: float
+    faults: int = 0
+    opponent_faults: int = 0
+    examples: tuple[Example, ...] = ()
+    chips: float | None = None
+    chips_ci95: tuple[float, float] | None = None
+    margins: NDArray[np.float64] = field(default_factory=lambda: np.empty(0), repr=False)
+    worst: tuple[WorstDeal, ...] = field(default=(), repr=False)
+
+    def _repr_html_(self) -> str:
+        """A table, for notebooks."""
+        return evaluations_table([self]).to_html()
+
+    def _of_deals(self) -> tuple[str, ...]:
+        return "margins", "worst"
+
+
+def evaluations_table(results: Sequence[Evaluation]) -> ResultTable:
+    """A row for each evaluation of one agent."""
+    first = results[0]
+    # With two players the rank is 2 minus the share of deals won.
+    is_ranked = Rules.make(first.rules).players > 2
+    in_chips = first.chips is not None
+    has_faults = any(result.faults or result.opponent_faults for result in results)
+    short = short_names([first.agent, *(result.opponent for result in results)])
+    rows = [
+        [
+            short[result.opponent] + f" (stopped: {result.deals:,} deals)" * result.interrupted,
+            format_margin(result.margin, result.ci95),
+            f"{result.won:.1%}",
+            *([format_interval(result.rank, result.rank_ci95)] if is_ranked else []),
+            *([format_margin(result.chips, result.chips_ci95)] if in_chips else []),
+            f"{result.moons}:{result.opponent_moons}",
+            "-" if result.matches_won is None else f"{result.matches_won:.1%} of {result.matches}",
+            f"{format_ms(result.ms_per_decision)} {format_ms(result.opponent_ms_per_decision)}",
+            *([f"{result.faults} {result.opponent_faults}"] if has_faults else []),
+        ]
+        for result in results
+    ]
+    columns = ["against", "margin", "deals won", *(["rank"] if is_ranked else [])]
+    columns += [*(["chips a deal"] if in_chips else []), "moons", "matches won"]
+    columns.append(OF_BOTH.format("ms"))
+    if has_faults:
+        columns.append(OF_BOTH.format("faults"))
+    title = (
+        f"{short[first.agent]}, {first.rules}: points a deal, 95 % interval over {first.deals:,} "
+        "duplicate deals (each from every seat)"
+    )
+    return ResultTable(title, columns, rows)
+
+
+def summarize(
+    pair: tuple[str, str],
+    rules: Rules,
+    blocks: Sequence[Block],
+    deals: int,
+    **how: Any,
+) -> Evaluation:
+    """The figures over the first `deals` duplicate deals of some blocks.
+
+    `pair` are the two names, and `how` the fields of a ``Result``.
+    """
+    played = [block for block in blocks if block.first < deals]
+    n, num_games = rules.players, deals * rules.players
+    scores = np.concatenate([block.scores for block in played])[:num_games]
+    points = np.concatenate([block.points for block in played])[:num_games]
+    shooters = np.concatenate([block.shooters for block in played])[:num_games]
+    own = scores[:, :1]
+    lower, level = (scores < own).sum(1), (scores == own).sum(1)  # level counts the agent
+    first = np.where(lower == 0, 1 / level, 0.0)
+    margins = np.concatenate([block.margins for block in played])[:deals]
+    margin, ci95 = mean_and_interval(margins)
+    won, won_ci95 = mean_and_interval(first.reshape(deals, n).mean(1))
+    ranks = 1 + lower + (level - 1) / 2
+    rank, rank_ci95 = mean_and_interval(ranks.reshape(deals, n).mean(1))
+    matches, matches_won = 0, 0.0
+    for s in range(n):
+        finished, taken = string_matches(rules, scores[s::n], points[s::n])
+        matches, matches_won = matches + finished, matches_won + taken
+    chips, chips_ci95 = None, None
+    if rules.settlement != "points":
+        chips, chips_ci95 = mean_and_interval(chips_won(rules, points).reshape(deals, n).mean(1))
+    ms = []
+    for role in range(2):
+        seconds = sum(block.seconds[role] for block in played)
+        decisions = sum(block.decisions[role] for block in played)
+        ms.append(1000 * seconds / decisions if decisions else 0.0)
+    examples = [example for block in played for example in block.examples]
+    worst = [deal for block in played for deal in block.worst if deal.number < deals]
+    described = [
+        example
+        for role in ("agent", "opponent")
+        for example in [e for e in examples if e.role == role][:_MOST_EXAMPLES]
+    ]
+    return Evaluation(
+        agent=pair[0],
+        opponent=pair[1],
+        rules=rules.name,
+        deals=deals,
+        margin=margin,
+        ci95=ci95,
+        won=won,
+        won_ci95=won_ci95,
+        tied=float(((lower == 0) & (level > 1)).mean()),
+        rank=rank,
+        rank_ci95=rank_ci95,
+        moons=int((shooters == 0).sum()),
+        opponent_moons=int((shooters > 0).sum()),
+        plays=len(scores),
+        matches=matches,
+        matches_won=matches_won / matches if matches else None,
+        ms_per_decision=ms[0],
+        opponent_ms_per_decision=ms[1],
+        faults=sum(block.faults[0] for block in played),
+        opponent_faults=sum(block.faults[1] for block in played),
+        examples=tuple(described),
+        chips=chips,
+        chips_ci95=chips_ci95,
+        margins=margins,
+        worst=tuple(sorted(worst, key=lambda deal: (-deal.lost, deal.number))[:WORST]),
+        **how,
+    )
+
+
+# ---- matches -------------------------------------------------------------------------------------
+def string_matches(
+    rules: Rules, scores: NDArray[np.int64], points: NDArray[np.int64]
+) -> tuple[int, float]:
+    """String deals, one per row, into matches: how many ended, and how many the first column won.
+
+    A shared first place, with which ``max_deals`` may end a match, counts in part.
+    """
+    finished, won = 0, Fraction()
+    board = Scoreboard(rules)
+    for row, taken in zip(scores.tolist(), points.tolist(), strict=True):
+        board.add(row, taken)
+        if board.is_over:
+            leaders = board.leaders
+            finished += 1
+            won += Fraction(0 in leaders, len(leaders))
+            board = Scoreboard(rules)
+    return finished, float(won)
+
+
+def chips_won(rules: Rules, points: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The chips that the first column wins in each deal, one per row, settled on its own.
+
+    There is no pool: chips that no player wins in a deal are not carried over.
+    """
+    kinds, places = np.unique(points, axis=0, return_inverse=True)
+    net = [float(settle(rules.settlement, row)[0][0]) for row in kinds.tolist()]
+    won: NDArray[np.float64] = np.array(net)[places.reshape(-1)]
+    return won
+
+
+@dataclass(frozen=True)
+class MatchResults(Result):
+    """The results of an agent against an opponent on duplicate matches.
+
+    Attributes:
+        agent: Name of the agent.
+        opponent: Name of the opponent.
+        rules: The rules, as ``Rules.from_text`` reads them.
+        pairs: Pairs of matches, the unit of the interval.
+        won: Share of the matches that the agent won; a shared first place counts a half.
+        ci95: Its 95 % interval, low and high.
+        split: Share of the pairs that ended one match each: the cards decided.
+        swept: Share of the pairs of which the agent won both.
+        deals: Mean number of deals of a match.
+        ahead: Mean points or chips by which the agent was ahead at the end.
+        totals: The totals of seats 0 and 1 at the start of each match.
+        faults: Deals charged to the agent for misbehaving.
+        opponent_faults: Deals charged to the opponent.
+    """
+
+    agent: str
+    opponent: str
+    rules: str
+    pairs: int
+    won: float
+    ci95: tuple[float, float]
+    split: float
+    swept: float
+    deals: float
+    ahead: float
+    totals: tuple[int, int] = (0, 0)
+    faults: int = 0
+    opponent_faults: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        pair: tuple[str, str],
+        rules: Rules,
+        blocks: Sequence[MatchBlock],
+        pairs: int,
+        **how: Any,
+    ) -> MatchResults:
+        """The figures over the first `pairs` pairs of some blocks.
+
+        `pair` are the two names, and `how` the fields of a ``Result``.
+        """
+        won, lengths, ahead = (
+            np.concatenate([getattr(block, name) for block in blocks])[:pairs]
+            for name in MATCH_ARRAYS
+        )
+        share, ci95 = mean_and_interval(won.mean(axis=1))
+        return cls(
+            agent=pair[0],
+            opponent=pair[1],
+            rules=rules.name,
+            pairs=len(won),
+            won=share,
+            ci95=ci95,
+            split=float((won.sum(axis=1) == 1).mean()),
+            swept=float((won.sum(axis=1) == 2).mean()),
+            deals=float(lengths.mean()),
+            ahead=float(ahead.mean()),
+            faults=sum(block.faults[0] for block in blocks),
+            opponent_faults=sum(block.faults[1] for block in blocks),
+            **how,
+        )
+
+
+# ---- play ----------------------------------------------------------------------------------------
+
+
+def evaluations(
+    contest: Contest, deals: int, show: Show, label: str = "{} against {}"
+) -> Iterator[Any]:
+    """Play `deals` deals of a contest's pairings, one after another, and give each one's figures.
+
+    After Ctrl-C the last one has the deals that were finished, marked as interrupted.
+
+    Args:
+        contest: who plays.
+        deals: how many each pairing plays.
+        show: shows the progress.
+        label: of the progress, with the names of the two.
+
+    Raises:
+        KeyboardInterrupt: the first pairing was stopped and has fewer than two deals.
+    """
+    tasks = contest.tasks(deals)
+    progress: Progress = no_progress
+    run = contest.run(tasks, lambda task, done: progress(task.first + done, deals))
+    with contextlib.closing(run) as blocks:
+        for place, pairing in enumerate(contest.pairings):
+            found: list[AnyBlock] = []
+            interrupted = False
+            try:
+                with show(label.format(*(contest.names[at] for at in pairing))) as progress:
+                    while num_deals(found) < deals:
+                        found.append(next(blocks))
+                        progress(num_deals(found), deals)
+            except KeyboardInterrupt:
+                interrupted = True
+                if num_deals(found) < MIN_DEALS:
+                    if not place:
+                        raise
+                    return
+            yield summary(contest, pairing, found, num_deals(found), interrupted=interrupted)
+            if interrupted:
+                return
+
+
+def summary(
+    contest: Contest,
+    pairing: Pairing,
+    found: Sequence[AnyBlock],
+    deals: int,
+    *,
+    interrupted: bool = False,
+) -> Any:
+    """The ``Evaluation`` or ``MatchResults`` of the first `deals` deals of a pairing."""
+    pair = contest.names[pairing[0]], contest.names[pairing[1]]
+    how = {**contest.how(pairing, deals), "interrupted": interrupted}
+    if contest.totals is not None:
+        return MatchResults.of(pair, contest.rules, found, deals, totals=contest.totals, **how)
+    return summarize(pair, contest.rules, found, deals, **how)
 
 
 @overload
@@ -104,5 +532,35 @@ def evaluate(
     others = list(opponents) if isinstance(opponents, list | tuple) else [opponents]
     contest = Contest([agent, *others], rules, seed, unit=unit, **settings)
     with contest.saved(save, resume, "evaluate", deals=deals):
-        found = list(contest.evaluations(deals, show))
+        found = list(evaluations(contest, deals, show))
     return found if isinstance(opponents, list | tuple) else found[0]
+
+
+# ---- a picture ------------------------------------------------------------
+def plot(evaluations: Sequence[Evaluation], path: str | Path) -> None:
+    """Draw margins as horizontal bars with their 95 % intervals into a PNG, SVG or PDF file.
+
+    Raises:
+        HeartsError: if matplotlib is not installed, there is nothing to draw, or the suffix is
+            another.
+    """
+    if not evaluations:
+        raise HeartsError("plot: there is no evaluation to draw; give one or more")
+    names = {e.agent for e in evaluations}
+    short = short_names([*names, *(e.opponent for e in evaluations)])
+    bars = [
+        (
+            short[e.opponent],
+            f"{short[e.agent]} " * (len(names) > 1) + f"against {short[e.opponent]}",
+            e.margin,
+            f"{e.margin:+.2f}",
+        )
+        for e in evaluations
+    ]
+    halves = [(e.ci95[1] - e.ci95[0]) / 2 for e in evaluations]
+    counts = sorted({e.deals for e in evaluations})
+    count = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+    owner = f"{short[next(iter(names))]}: " if len(names) == 1 else ""
+    title = f"{owner}{evaluations[0].rules}, {count} duplicate deals"
+    xlabel = "margin in points a deal, 95 % interval over duplicate deals"
+    save_figure(bar_figure(bars, halves, xlabel, title), Path(path))

@@ -28,7 +28,7 @@ from hearts_train.measure.folder import (
     unit,
     won_unit,
 )
-from hearts_train.measure.intervals import Z95
+from hearts_train.measure.statistics import Z95
 from hearts_train.store import rounded, seal
 
 Array = NDArray[np.float64]

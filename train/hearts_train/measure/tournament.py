@@ -34,6 +34,7 @@ from hearts_env.solve.tree import Tree
 from hearts_env.support import clock
 from hearts_env.support.arguments import check_positive, check_seed
 from hearts_env.support.progress import Progress, Show, silent
+from hearts_train.executor import check_executor
 from hearts_train.measure import folder
 from hearts_train.measure.contest import MIN_DEALS, Contest, Pairing, Task, check_deals, num_deals
 from hearts_train.measure.display import (
@@ -47,12 +48,11 @@ from hearts_train.measure.display import (
     short_names,
 )
 from hearts_train.measure.duel import Block, deals_digest
-from hearts_train.measure.executor import check_executor
+from hearts_train.measure.evaluation import Evaluation, platform_versions, summary
 from hearts_train.measure.folder import Folder, GameFile, Sums, block_at, boundary
-from hearts_train.measure.intervals import mean_and_interval
 from hearts_train.measure.participants import AgentLike, exploited, names_once
 from hearts_train.measure.standings import half_width
-from hearts_train.measure.summary import Evaluation, platform_versions
+from hearts_train.measure.statistics import mean_and_interval
 
 _MOST_OPEN = 4
 """With more pairings than this the players' processes are ended after each block."""
@@ -236,7 +236,7 @@ def _play(contest: Contest, names: tuple[str, ...], deals: int, progress: Progre
             raise
     done = min(map(num_deals, found.values()))  # all have reached this deal
     results: dict[Pairing, Evaluation] = {
-        pairing: contest.summary(pairing, of_one, done, interrupted=interrupted)
+        pairing: summary(contest, pairing, of_one, done, interrupted=interrupted)
         for pairing, of_one in found.items()
     }
     return Tournament(

@@ -44,7 +44,7 @@ from hearts_env.solve.regret import ALGORITHMS
 from hearts_env.solve.response import whole_game
 from hearts_env.support.jit import cache_folder
 from hearts_env.support.progress import Progress, no_progress
-from hearts_train.measure.executor import check_executor, spread
+from hearts_train.executor import check_executor, spread
 
 _DEFAULT_WORKERS = 4  # more get in one another's way: few functions are of one part alone
 
