@@ -40,7 +40,7 @@ def recipe(*overrides: str) -> TrainConfig:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without pictures and TensorBoard, which take longer than all the rest."""
-    monkeypatch.setattr(training, "draw_curve", lambda *_: None)
+    monkeypatch.setattr(training, "draw_run", lambda *_: None)
     monkeypatch.setattr(log, "_tensorboard", lambda *_: None)
 
 

@@ -144,7 +144,7 @@ def _draw(found: list[Run], x: str, y: list[str], by: list[str], path: Path) -> 
     from hearts_train.learn.report import chosen, draw, grouped, repeated
 
     groups = grouped(found, by)
-    draw(groups, chosen(found, y), x, path)
+    draw(groups, chosen(found, y), [x], path)
     for label, group in groups.items():
         number = f"{len(group)} run{'s' * (len(group) > 1)}"
         console.note(f"{label}: {number} ({', '.join(run.path.name for run in group)})")

@@ -7,7 +7,6 @@ A config lists only what differs from the defaults below; ``config_files`` reads
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
 from typing import Annotated, Any, Literal, NamedTuple
 
 import yaml
@@ -324,8 +323,8 @@ class Algorithm(NamedTuple):
     """Module and class of its ``Learner``."""
     meaning: str
     """Its documentation in the setting ``algorithm``."""
-    check: Callable[[TrainConfig], None]
-    """Refuses settings that it does not use."""
+    without: tuple[str, ...] = ()
+    """Settings that it cannot have, also as ``name=value``."""
     is_mixed: bool = True
     """Whether a player draws its actions from a policy; else the network outputs action values in
     place of logits, and the player takes the best action."""
@@ -338,102 +337,36 @@ class Algorithm(NamedTuple):
         return getattr(importlib.import_module(f"hearts_train.learn.{module}"), name)
 
 
-def _has_no(config: TrainConfig, *names: str) -> None:
-    given = {
-        "pretraining.positions": config.pretraining.positions,
-        "ema_decay": config.ema_decay,
-        "ppo.magnet_coef": config.ppo.has_magnet,
-    }
-    for name in names:
-        if given[name]:
-            raise ValueError(
-                f"{name}: not for {config.algorithm}; leave it out, or take algorithm: ppo"
-            )
-
-
-def _computes(config: TrainConfig, how: str, **cannot: str) -> None:
-    for name, value in cannot.items():
-        if getattr(config, name) == value:
-            raise ValueError(
-                f"{name}: {value!r} is not for {config.algorithm}, which computes {how}; leave it "
-                "out, or take algorithm: ppo"
-            )
-
-
-def _check_ppo(config: TrainConfig) -> None:
-    if config.threads > config.env.num_envs:
-        raise ValueError(
-            f"threads: {config.threads} is more than the {config.env.num_envs} games of "
-            "env.num_envs, which they share; make it smaller"
-        )
-
-
-def _check_maskable(config: TrainConfig) -> None:
-    _has_no(config, "pretraining.positions", "ema_decay", "ppo.magnet_coef")
-    _computes(config, "in float32 on the processor", device="cuda", precision="bfloat16")
-    if config.rollout % config.ppo.batch_size == 1:
-        raise ValueError(
-            f"ppo.batch_size: {config.ppo.batch_size} leaves a last minibatch of one decision; "
-            f"give a divisor of {config.rollout}, the decisions of an update"
-        )
-
-
-def _check_values(config: TrainConfig) -> None:
-    _has_no(config, "pretraining.positions", "ppo.magnet_coef")
-    _check_ppo(config)
-
-
-def _check_buffer(config: TrainConfig) -> None:
-    if config.dqn.buffer_size < config.rollout:
-        raise ValueError(
-            f"dqn.buffer_size: {config.dqn.buffer_size} is less than the {config.rollout} "
-            "decisions of an update (env.num_envs * ppo.num_steps); make it larger"
-        )
-    _check_values(config)
-
-
-def _check_nfsp(config: TrainConfig) -> None:
-    _has_no(config, "ema_decay")
-    _check_buffer(config)
-
-
-def _check_exact(config: TrainConfig) -> None:
-    _has_no(config, "pretraining.positions", "ppo.magnet_coef")
-    _computes(config, "on the processor", device="cuda")
-    if any(set(phase.opponents) != {SELF} for phase in config.schedule):
-        raise ValueError(
-            "schedule: exact learns from values, and plays no games against opponents; leave them "
-            "out with schedule=[{}]"
-        )
-
-
 Name = Literal["ppo", "maskable_ppo", "monte_carlo", "dqn", "nfsp", "exact"]
 
+_OF_PPO = ("pretraining.positions", "ppo.magnet_coef")
+
 ALGORITHMS: dict[Name, Algorithm] = {
-    "ppo": Algorithm("ppo:PPOLearner", "all seats learn", _check_ppo),
+    "ppo": Algorithm("ppo:PPOLearner", "all seats learn"),
     "maskable_ppo": Algorithm(
-        "maskable:MaskableLearner", "one seat, by sb3-contrib", _check_maskable
+        "maskable:MaskableLearner",
+        "one seat, by sb3-contrib",
+        (*_OF_PPO, "ema_decay", "device=cuda", "precision=bfloat16"),
     ),
     "monte_carlo": Algorithm(
-        "monte_carlo:MonteCarloLearner",
-        "what cards earn in the end",
-        _check_values,
-        is_mixed=False,
+        "monte_carlo:MonteCarloLearner", "what cards earn in the end", _OF_PPO, is_mixed=False
     ),
     "dqn": Algorithm(
         "dqn:DQNLearner",
         "what they earn if the best follow",
-        _check_buffer,
+        _OF_PPO,
         is_mixed=False,
         memories=("dqn.buffer_size",),
     ),
     "nfsp": Algorithm(
         "nfsp:NFSPLearner",
         "the average of best responses",
-        _check_nfsp,
+        (*_OF_PPO, "ema_decay"),
         memories=("dqn.buffer_size", "nfsp.reservoir"),
     ),
-    "exact": Algorithm("exact:ExactLearner", "small decks, from exact values", _check_exact),
+    "exact": Algorithm(
+        "exact:ExactLearner", "small decks, from exact values", (*_OF_PPO, "device=cuda")
+    ),
 }
 """The first is the default."""
 
@@ -491,24 +424,60 @@ class TrainConfig(_Section):
 
     @model_validator(mode="after")
     def _fits(self) -> TrainConfig:
-        rollout = self.rollout
+        rollout, ppo = self.rollout, self.ppo
         if rollout > _MAX_ROLLOUT:
             raise ValueError(
                 f"ppo.num_steps: an update would have {rollout} decisions (env.num_envs * "
                 f"ppo.num_steps), of at most {_MAX_ROLLOUT}; make one of them smaller"
             )
-        if self.ppo.batch_size > rollout:
+        if ppo.batch_size > rollout:
             raise ValueError(
-                f"ppo.batch_size: {self.ppo.batch_size} is more than the {rollout} decisions of an "
+                f"ppo.batch_size: {ppo.batch_size} is more than the {rollout} decisions of an "
                 "update (env.num_envs * ppo.num_steps); make it smaller"
             )
-        if self.ppo.has_magnet and self.ppo.magnet == AVERAGE and not self.ema_decay:
+        if self.threads > self.env.num_envs:
+            raise ValueError(
+                f"threads: {self.threads} is more than the {self.env.num_envs} games of "
+                "env.num_envs, which they share; make it smaller"
+            )
+        if ppo.has_magnet and ppo.magnet == AVERAGE and not self.ema_decay:
             raise ValueError(
                 "ppo.magnet_coef: the magnet is the average of the weights, and ema_decay is 0; "
                 "give ema_decay too, like 0.99"
             )
-        ALGORITHMS[self.algorithm].check(self)
+        self._check_algorithm()
         return self
+
+    def _check_algorithm(self) -> None:
+        """Refuse settings that the algorithm does not use."""
+        one, name = ALGORITHMS[self.algorithm], self.algorithm
+        given = {
+            "pretraining.positions": self.pretraining.positions,
+            "ema_decay": self.ema_decay,
+            "ppo.magnet_coef": self.ppo.has_magnet,
+            f"device={self.device}": True,
+            f"precision={self.precision}": True,
+        }
+        for setting in one.without:
+            if given.get(setting):
+                key, _, value = setting.partition("=")
+                what = f"{value!r} is not" if value else "not"
+                raise ValueError(f"{key}: {what} for {name}; leave it out, or take algorithm: ppo")
+        if name == "maskable_ppo" and self.rollout % self.ppo.batch_size == 1:
+            raise ValueError(
+                f"ppo.batch_size: {self.ppo.batch_size} leaves a last minibatch of one decision; "
+                f"give a divisor of {self.rollout}, the decisions of an update"
+            )
+        if "dqn.buffer_size" in one.memories and self.dqn.buffer_size < self.rollout:
+            raise ValueError(
+                f"dqn.buffer_size: {self.dqn.buffer_size} is less than the {self.rollout} "
+                "decisions of an update (env.num_envs * ppo.num_steps); make it larger"
+            )
+        if name == "exact" and any(set(phase.opponents) != {SELF} for phase in self.schedule):
+            raise ValueError(
+                "schedule: exact learns from values, and plays no games against opponents; leave "
+                "them out with schedule=[{}]"
+            )
 
     @property
     def rollout(self) -> int:

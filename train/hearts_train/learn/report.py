@@ -21,9 +21,7 @@ from hearts_train.measure.display import (
     literal,
     new_figure,
     save_figure,
-    short_names,
     styles,
-    wrapped,
 )
 from hearts_train.screen import format_seconds
 
@@ -248,7 +246,7 @@ def chosen(runs: Sequence[RunFolder], names: Sequence[str]) -> list[str]:
     return found or standing(runs)
 
 
-def curve(label: str, runs: Sequence[RunFolder], quantity: str, x: str) -> Curve | None:
+def curve(label: str, runs: Sequence[History], quantity: str, x: str) -> Curve | None:
     """The curve of a group; None where none of its runs has the quantity.
 
     Where runs were measured at different places, each is interpolated linearly, over the range
@@ -299,7 +297,7 @@ def _line(run: History, quantity: str, x: str) -> _Line:
     return places[order], values[:, 0], values[:, 1], values[:, 2]
 
 
-def curves(groups: Mapping[str, Sequence[RunFolder]], quantity: str, x: str) -> list[Curve]:
+def curves(groups: Mapping[str, Sequence[History]], quantity: str, x: str) -> list[Curve]:
     """The curves of all groups that have the quantity."""
     found = (curve(label, runs, quantity, x) for label, runs in groups.items())
     return [one for one in found if one is not None]
@@ -309,33 +307,37 @@ def axis_label(quantity: str) -> str:
     """The label of the y axis of a quantity."""
     if quantity.startswith(OVER):
         return f"margin {quantity}, points a deal"
+    if quantity in EXPLOITED:
+        return f"exploitability, {EXPLOITED[quantity]}"
     if quantity == EXPLOITABILITY:
         return "exploitability, points a deal"
     return quantity.replace("_", " ")
 
 
 def draw(
-    groups: Mapping[str, Sequence[RunFolder]], wanted: Sequence[str], x: str, path: Path
+    groups: Mapping[str, Sequence[History]],
+    wanted: Sequence[str],
+    times: Sequence[str],
+    path: Path,
 ) -> None:
-    """Plot a panel for each quantity, side by side, into a PNG, SVG or PDF file.
+    """Plot a panel for each quantity and x axis into a PNG, SVG or PDF file.
 
     Raises:
         HeartsError: if the suffix is another, or there is no such folder.
     """
-    columns = min(len(wanted), 3)
-    number = -(-len(wanted) // columns)
+    places = [(quantity, x) for quantity in wanted for x in times]
+    columns = min(len(places), 3 if len(times) == 1 else len(times))
+    number = -(-len(places) // columns)
     figure = new_figure(5.2 * columns, 3.6 * number + 0.4)
     panels = figure.subplots(number, columns, squeeze=False).flat
     style = styles(list(groups))
     lines: dict[str, Any] = {}
-    for axes, quantity in zip(panels, wanted, strict=False):
-        found = curves(groups, quantity, x)
-        drawn = _panel(axes, found, quantity, [style[one.label] for one in found])
-        lines = drawn | lines  # the first panel's line stands for the curve in the legend
+    for axes, (quantity, x) in zip(panels, places, strict=False):
+        # The first panel's line stands for the curve in the legend.
+        lines = _panel(axes, curves(groups, quantity, x), quantity, style) | lines
         axes.set_ylabel(literal(axis_label(quantity)))
         axes.set_xlabel(TIMES[x].label)
-        axes.spines[["top", "right"]].set_visible(False)
-    for axes in list(figure.axes)[len(wanted) :]:
+    for axes in list(figure.axes)[len(places) :]:
         axes.remove()
     longest = max((len(label) for label in lines), default=1)
     figure.legend(
@@ -348,48 +350,21 @@ def draw(
     save_figure(figure, path)
 
 
-def draw_curve(path: Path, run: History, title: str) -> None:
-    """Plot a run's evaluations against decisions and minutes into a PNG file.
-
-    Args:
-        path: the file.
-        run: its log; exploitabilities get panels of their own.
-        title: of the plot.
-    """
-    short = short_names(list(run.latest))
-    shown = {OVER: {f"{OVER}{name}": f"{OVER}{label}" for name, label in short.items()}}
-    if run.of_kind(EXPLOITABILITY):
-        shown[EXPLOITABILITY] = EXPLOITED
-    style = styles(list(short.values())) | styles(list(EXPLOITED.values()))
-    figure = new_figure(11, 4.5 * len(shown))
-    figure.suptitle(wrapped(title, 110))
-    panels = figure.subplots(len(shown), 2, sharey="row", squeeze=False)
-    for row, (quantity, names) in zip(panels, shown.items(), strict=True):
-        for axes, x in zip(row, TIMES, strict=True):
-            lines = [(label, _line(run, name, x)) for name, label in names.items()]
-            found = [
-                Curve(label, 1, *(array.tolist() for array in line))
-                for label, line in lines
-                if len(line[0])
-            ]
-            looks = [style[one.label.removeprefix(OVER)] for one in found]
-            drawn = _panel(axes, found, quantity, looks)
-            if drawn and x == "decisions":
-                axes.legend(drawn.values(), drawn.keys(), loc="best")
-    panels[0][0].set_ylabel("margin, points a deal (95 % interval)")
-    if EXPLOITABILITY in shown:
-        panels[1][0].set_ylabel("exploitability, points a deal")
-    for axes, time in zip(panels[-1], TIMES.values(), strict=True):
-        axes.set_xlabel(time.label)
-    save_figure(figure, path, dpi=120)
+def draw_run(path: Path, run: History, title: str) -> None:
+    """Plot a run's evaluations against decisions and minutes into a PNG file."""
+    exploited = [name for name in EXPLOITED if any(name in row for row in run.rows)]
+    margins = [f"{OVER}{opponent}" for opponent in run.latest]
+    wanted = [*margins, *exploited] or ["value_loss"]
+    draw({title: [run]}, wanted, list(TIMES), path)
 
 
 def _panel(
-    axes: Axes, found: Sequence[Curve], quantity: str, looks: Sequence[tuple[str, str]]
+    axes: Axes, found: Sequence[Curve], quantity: str, style: Mapping[str, tuple[str, str]]
 ) -> dict[str, Any]:
-    """Plot the curves of a quantity, each with a colour and a marker; returns lines by label."""
+    """Plot the curves of a quantity; returns lines by label."""
     lines = {}
-    for one, (color, marker) in zip(found, looks, strict=True):
+    for one in found:
+        color, marker = style[one.label]
         (line,) = axes.plot(
             one.x,
             one.mean,
@@ -403,9 +378,10 @@ def _panel(
         lines[literal(one.legend)] = line
     if quantity.startswith(OVER):
         axes.axhline(0.0, color="black", linewidth=0.8)
-    if quantity == EXPLOITABILITY:
+    if quantity == EXPLOITABILITY or quantity in EXPLOITED:
         axes.set_yscale("log")
     axes.grid(alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
     return lines
 
 

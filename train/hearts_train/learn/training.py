@@ -32,7 +32,7 @@ from hearts_train.learn.config_files import load_config, make_config
 from hearts_train.learn.display import Display
 from hearts_train.learn.learner import Learner
 from hearts_train.learn.log import Metrics, exploitability_of
-from hearts_train.learn.report import EXPLOITED, draw_curve, write_card
+from hearts_train.learn.report import EXPLOITED, draw_run, write_card
 from hearts_train.measure.evaluation import Evaluation, evaluate
 
 _SMALL_HAND = 6
@@ -315,7 +315,7 @@ class Trainer:
 
     def _draw(self, run_dir: Path, metrics: Metrics) -> None:
         title = f"{self.config.name}: {self.learner.rules.name}"
-        draw_curve(run_dir / runs.CURVE_NAME, metrics, title)
+        draw_run(run_dir / runs.CURVE_NAME, metrics, title)
 
     def checkpoint(self, run_dir: Path, metrics: Metrics) -> Checkpoint:
         """The metadata of the player's file."""
