@@ -62,7 +62,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     given = parser.parse_args()
     asked = {
-        name: DatasetOptions.of([AGENT], RULES, given.games, **form) for name, form in FORMS.items()
+        name: DatasetOptions([AGENT], RULES, given.games, **form) for name, form in FORMS.items()
     }
     found = harness.in_turn(
         {name: functools.partial(cost, options) for name, options in asked.items()}, given.repeats

@@ -17,7 +17,7 @@ from hearts_train.data.options import DatasetOptions
 report = Report(__doc__, "minari", "h5py", "pyarrow", "torch")
 torch.manual_seed(1)
 games = report.choose(full=20_000, smoke=1_500)
-options = DatasetOptions.of(["pro"], "two_player", games=games, formats=["minari"], dtype="float32")
+options = DatasetOptions(["pro"], "two_player", games=games, formats=["minari"], dtype="float32")
 with tempfile.TemporaryDirectory() as folder:
     made = make_dataset(f"{folder}/pro-games", options)
     dataset = minari.MinariDataset(made.episodes)

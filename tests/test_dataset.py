@@ -18,7 +18,7 @@ from tests.test_arguments import ODD
 
 
 def options(agents=("random",), rules="mini", games=6, **others):
-    return DatasetOptions.of(list(agents), rules, games, **others)
+    return DatasetOptions(list(agents), rules, games, **others)
 
 
 def played(*arguments, **others):
@@ -227,13 +227,10 @@ def test_odd_values_are_taken_or_refused_by_name(name):
         given = {"agents": ["pro"], "rules": "mini", "games": 3} | {name: value}
         argument = ""
         try:
-            found = DatasetOptions.of(**given)
+            found = DatasetOptions(**given)
         except HeartsError as error:
             argument = error.argument
         if argument:
             assert argument == begins.get(name, name)
             continue
         assert DatasetOptions.from_json(json.loads(json.dumps(found.to_json()))) == found
-    for old, new in (("view", "views"), ("mask", "action_mask")):
-        with pytest.raises(TypeError, match=f"unexpected keyword argument '{old}'.*'{new}'"):
-            options(**{old: ["text"]})

@@ -28,7 +28,7 @@ from hearts_train.data.playing import BLOCK  # noqa: E402
 from tests.refusals import mistake, refused  # noqa: E402
 
 GAMES = BLOCK + 10  # two blocks
-ASKED = DatasetOptions.of(
+ASKED = DatasetOptions(
     ["random"], "mini", GAMES, formats=["parquet", "minari"], views=["text", "json"], random=0.1
 )
 
@@ -130,7 +130,7 @@ def test_minari_reads_the_episodes(made, monkeypatch):
 
 @pytest.mark.parametrize("mask", ["observation", "both"])
 def test_the_mask_can_stand_beside_the_observation(mask, tmp_path):
-    asked = DatasetOptions.of(
+    asked = DatasetOptions(
         ["random"], "micro", 3, formats=["minari"], action_mask=mask, dtype="float32", seats=[1]
     )
     made = make_dataset(tmp_path / "d", asked)
@@ -191,7 +191,7 @@ def test_a_block_made_in_another_process_is_the_same(made):
 
 
 def test_games_of_more_players_have_no_exact_values(tmp_path):
-    asked = DatasetOptions.of(["random"], "classic", 2, formats=["parquet"])
+    asked = DatasetOptions(["random"], "classic", 2, formats=["parquet"])
     made = make_dataset(tmp_path / "d", asked)
     names = pq.read_schema(made.folder / "decisions" / "part-00000.parquet").names
     assert "mean_values" not in names
@@ -281,7 +281,7 @@ BLOCKS = re.findall(r"^```python no-run\n(.*?)^```", PAGE, re.DOTALL | re.MULTIL
 @pytest.fixture(scope="module")
 def two_player(tmp_path_factory):
     """The dataset that the page reads, but smaller."""
-    asked = DatasetOptions.of(["pro"], "two_player", 5)
+    asked = DatasetOptions(["pro"], "two_player", 5)
     return make_dataset(tmp_path_factory.mktemp("page") / "pro-games", asked).folder.parent
 
 

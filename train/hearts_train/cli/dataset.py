@@ -63,6 +63,7 @@ def dataset(
     as_json: Json = None,
 ) -> None:
     """Play games and record them: Parquet tables and Minari episodes."""
+    from hearts_env import Rules
     from hearts_train.cli.recording import make, recorded
     from hearts_train.data.folder import unfinished_options
     from hearts_train.data.options import DatasetOptions, check_libraries
@@ -74,9 +75,9 @@ def dataset(
     elif not agent:
         raise Mistake("--agent: none given; name one; see 'hearts dataset --help'")
     else:
-        options = DatasetOptions.of(
+        options = DatasetOptions(
             agent,
-            rules_of(rules) or trained_rules(agent) or "two_player",
+            Rules.make(rules_of(rules) or trained_rules(agent) or "two_player"),
             games,
             seed=seed,
             formats=names_in(format, "--format"),

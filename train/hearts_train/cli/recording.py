@@ -71,7 +71,7 @@ _KEYS = ("action_mask", "dtype", "exact", "id", "observation", "random", "reward
 
 
 def recorded(settings: Sequence[str]) -> dict[str, Any]:
-    """The arguments of ``DatasetOptions.of`` that ``--set KEY=VALUE`` gives."""
+    """The arguments of ``DatasetOptions`` that ``--set KEY=VALUE`` gives."""
     found: dict[str, Any] = {}
     for setting in settings:
         key, sign, text = setting.partition("=")

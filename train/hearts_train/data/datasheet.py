@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_train.data import tables
-from hearts_train.data.options import DatasetOptions, knows_mean_values
+from hearts_train.data.options import DatasetOptions
 
 LICENSE = "MIT"
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**6, "100K<n<1M"))
@@ -150,7 +151,7 @@ def _limits(facts: dict[str, Any], options: DatasetOptions) -> list[str]:
             "`mean_values` assumes that from the next card on everybody sees all cards, and that "
             "every world is as likely: the judgement of `pimc`, not of perfect play."
         )
-        if not knows_mean_values(options.rules):
+        if not has_exact_worlds(options.rules):
             found.append("`mean_values` is null throughout: an exchange tells of hidden cards.")
         else:
             found.append("`mean_values` is null where a view allows more than 1,024 worlds.")

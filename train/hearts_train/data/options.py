@@ -11,17 +11,15 @@ from typing import Any
 import numpy as np
 
 from hearts_env import HeartsError, Rules, __version__
-from hearts_env.encoders import ENCODERS, make_encoder
-from hearts_env.envs.observations import MASKS, ObservationFormat
+from hearts_env.encoders import ENCODERS
+from hearts_env.envs.observations import ObservationFormat
 from hearts_env.envs.rewards import Rewarder
-from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_env.support.arguments import (
     check_chance,
     check_choice,
     check_flag,
     check_number,
     check_seed,
-    unexpected_keyword,
 )
 from hearts_env.support.errors import did_you_mean, needs, quoted
 
@@ -30,98 +28,77 @@ VIEWS = ("text", "json")
 MAX_GAMES = 100_000_000
 
 _LIBRARIES = {"parquet": ("pyarrow",), "minari": ("pyarrow", "h5py", "minari")}
-_OTHERS = {"seed", "formats", "observation", "dtype", "action_mask", "reward", "views", "random"}
 _ID = re.compile(r"(?:[-_\w]+/)*[-_\w]+-v\d+", re.ASCII)
 
 
 @dataclass(frozen=True)
 class DatasetOptions:
-    """All options that determine the content of a dataset.
+    """All options that determine the content of a dataset, checked when they are made.
+
+    HeartsError names an option that has an unusable value.
 
     Attributes:
-        agents: Who plays, by name, one for each seat.
-        rules: Of the games.
-        games: How many deals are played.
+        agents: Who plays, by name, one for each seat; given once for all of them.
+        rules: Of the games; given also as a preset's name.
+        games: How many deals are played, 1 to 100,000,000.
         seed: Seed of deals and agents.
         formats: Some of ``FORMATS``.
         observation: The encoder of the episodes' observations, by name.
         dtype: Of those observations; None: the encoder's own.
         action_mask: Where the legal actions of an episode are, as in the environments.
         reward: The kind of reward, as in the environments.
-        exact: Whether decisions have the exact values of all legal cards.
+        exact: Whether decisions have the exact values of all legal cards; None: in games of two,
+            where they are known, if there is a table of decisions.
         views: How decisions show the player's view, some of ``VIEWS``.
         random: The share of actions drawn at random among the legal ones.
-        seats: Whose decisions are recorded.
-        dataset_id: The name under which Minari loads the episodes.
+        seats: Whose decisions are recorded; none: those of all.
+        dataset_id: The name under which Minari loads the episodes; none: one made from the names of
+            rules and agents.
     """
 
-    agents: tuple[str, ...]
+    agents: Sequence[str]
     rules: Rules
     games: int
     seed: int = 0
-    formats: tuple[str, ...] = ("parquet",)
+    formats: Sequence[str] = FORMATS
     observation: str = "flat"
     dtype: str | None = None
     action_mask: str = "info"
     reward: str = "margin"
-    exact: bool = False
-    views: tuple[str, ...] = ("text",)
+    exact: bool | None = None
+    views: Sequence[str] = ("text",)
     random: float = 0.0
-    seats: tuple[int, ...] = ()
+    seats: Sequence[int] = ()
     dataset_id: str = ""
 
-    @classmethod
-    def of(
-        cls,
-        agents: Sequence[str],
-        rules: Rules | str,
-        games: int,
-        *,
-        exact: bool | None = None,
-        seats: Sequence[int] | None = None,
-        dataset_id: str | None = None,
-        **others: Any,
-    ) -> DatasetOptions:
-        """The options that these arguments stand for.
-
-        Args:
-            agents: one for every seat, or one for all of them.
-            rules: the rules, or a preset's name.
-            games: 1 to 100,000,000.
-            exact: None: where exact values can be computed, see ``exact_columns``.
-            seats: None: all of them.
-            dataset_id: None: one made from the names of rules and agents.
-            **others: the other attributes by name.
-
-        Raises:
-            HeartsError: if one has an unusable value; it is named.
-        """
-        rules = Rules.make(rules)
-        if others.keys() - _OTHERS:
-            wrong = min(others.keys() - _OTHERS)
-            raise unexpected_keyword("DatasetOptions.of", wrong, sorted(_OTHERS))
-        seats_of = tuple(_one_a_seat(agents, rules))
-        observation = _encoder(others.pop("observation", "flat"))
-        dtype, place = others.pop("dtype", None), others.pop("action_mask", "info")
-        formats = _some("format", others.pop("formats", FORMATS), FORMATS)
-        return cls(
-            agents=seats_of,
-            rules=rules,
-            games=check_number("games", games, 1, MAX_GAMES),
-            seed=check_seed(others.pop("seed", 0)),
-            formats=formats,
-            observation=observation,
-            dtype=None
-            if dtype is None
-            else ObservationFormat(rules, observation, dtype, place).dtype.name,
-            action_mask=check_choice("action_mask", place, MASKS),
-            reward=Rewarder(rules, others.pop("reward", "margin")).kind,
-            exact=_exact(exact, rules, formats),
-            views=_some("view", others.pop("views", ("text",)), VIEWS),
-            random=check_chance("random", others.pop("random", 0.0)),
-            seats=_seats(rules, seats),
-            dataset_id=_id(dataset_id, rules, seats_of),
-        )
+    def __post_init__(self) -> None:
+        """Check all options, in place."""
+        rules = Rules.make(self.rules)
+        agents = _one_a_seat(self.agents, rules)
+        formats = _some("format", self.formats, FORMATS)
+        if not isinstance(self.observation, str):
+            raise HeartsError(
+                f"observation: {quoted(self.observation)} is not a name; "
+                f"{did_you_mean('', ENCODERS)}",
+                value=self.observation,
+            )
+        form = ObservationFormat(rules, self.observation, self.dtype, self.action_mask)
+        checked = {
+            "agents": agents,
+            "rules": rules,
+            "games": check_number("games", self.games, 1, MAX_GAMES),
+            "seed": check_seed(self.seed),
+            "formats": formats,
+            "dtype": None if self.dtype is None else form.dtype.name,
+            "reward": Rewarder(rules, self.reward).kind,
+            "exact": _exact(self.exact, rules, formats),
+            "views": _some("view", self.views, VIEWS),
+            "random": check_chance("random", self.random),
+            "seats": _seats(rules, self.seats),
+            "dataset_id": _id(self.dataset_id, rules, agents),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
 
     @property
     def form(self) -> ObservationFormat:
@@ -142,9 +119,7 @@ class DatasetOptions:
         """
         given = dict(record)
         try:
-            given.pop("rules")
-            rules = Rules.from_dict(given.pop("rules_in_full"))
-            return cls.of(given.pop("agents"), rules, given.pop("games"), **given)
+            return cls(**given | {"rules": Rules.from_dict(given.pop("rules_in_full"))})
         except (KeyError, TypeError, AttributeError):
             raise HeartsError("dataset: its settings are damaged; begin another one") from None
 
@@ -201,11 +176,6 @@ def versions(formats: Sequence[str]) -> dict[str, str]:
     return {"hearts-env": __version__, "numpy": np.__version__} | known
 
 
-def knows_mean_values(rules: Rules) -> bool:
-    """Whether a card's mean value over all worlds can be computed: two players, no exchange."""
-    return has_exact_worlds(rules)
-
-
 # ---- checks --------------------------------------------------------------------------------------
 def _one_a_seat(agents: Sequence[str], rules: Rules) -> tuple[str, ...]:
     given = _listed("agent", agents)
@@ -232,15 +202,6 @@ def _some(option: str, given: Sequence[str], known: tuple[str, ...]) -> tuple[st
     return tuple(name for name in known if name in names)
 
 
-def _encoder(name: object) -> str:
-    if not isinstance(name, str):
-        raise HeartsError(
-            f"observation: {quoted(name)} is not a name; {did_you_mean('', ENCODERS)}", value=name
-        )
-    make_encoder(name)
-    return name
-
-
 def _exact(exact: bool | None, rules: Rules, formats: Sequence[str]) -> bool:  # noqa: FBT001
     """Whether exact values are computed; they stand in the table of decisions."""
     is_known = rules.players == 2
@@ -258,12 +219,9 @@ def _exact(exact: bool | None, rules: Rules, formats: Sequence[str]) -> bool:  #
     return "parquet" in formats and (is_known if exact is None else exact)
 
 
-def _seats(rules: Rules, seats: Sequence[int] | None) -> tuple[int, ...]:
-    given = range(rules.players) if seats is None else _listed("seat", seats)
-    found = {check_number("seat", seat, 0, rules.players - 1) for seat in given}
-    if not found:
-        raise HeartsError("seat: none given; give one or more, or None for all of them")
-    return tuple(sorted(found))
+def _seats(rules: Rules, seats: Sequence[int]) -> tuple[int, ...]:
+    given = _listed("seat", seats) or range(rules.players)
+    return tuple(sorted({check_number("seat", seat, 0, rules.players - 1) for seat in given}))
 
 
 def _listed(option: str, given: Any) -> list[Any]:
@@ -283,7 +241,7 @@ def _listed(option: str, given: Any) -> list[Any]:
 
 
 def _id(given: object, rules: Rules, agents: Sequence[str]) -> str:
-    if given is None:
+    if isinstance(given, str) and not given:
         named = (rules.name, *dict.fromkeys(agents))
         words = [re.sub(r"[^A-Za-z0-9_]+", "-", word).strip("-") for word in named]
         return f"hearts/{words[0]}/{'-'.join(words[1:])}-v0"

@@ -22,12 +22,13 @@ from hearts_env.batch.views import BatchView
 from hearts_env.envs.rewards import Rewarder, pay_rows
 from hearts_env.seeds import secret_seed
 from hearts_env.solve import TranspositionTable
+from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_env.solve.dd.search import card_values
 from hearts_env.support.arrays import Floats, Ints
 from hearts_env.support.bits import lowest
 from hearts_env.support.jit import jit
 from hearts_env.views.hidden import worlds_of_two
-from hearts_train.data.options import DatasetOptions, knows_mean_values
+from hearts_train.data.options import DatasetOptions
 from hearts_train.measure.participants import AgentLike, Participant, Seat, check_same, rounds
 
 BLOCK = 64
@@ -306,7 +307,7 @@ class Worth:
         found = Values(np.full(shape, np.nan), np.full(shape, np.nan), np.zeros(len(views), int))
         r, memory = self.rules.vector, self._memory
         _seen_rows(r, views.vectors, others, memory.table, memory.values, found.seen)
-        if knows_mean_values(self.rules):
+        if has_exact_worlds(self.rules):
             mean_rows(r, views.vectors, views.players, memory, found.mean)
             _count_rows(r, views.vectors, views.players, memory.hands, memory.scratch, found.worlds)
         return found
