@@ -565,20 +565,21 @@ def test_mistakes_are_told(tmp_path):
 def test_a_trained_attacker_learns_against_the_agent_alone(tmp_path, monkeypatch):
     from hearts_train.learn import training as attacker
 
-    config = attacker.attacker_config("pro", Rules.preset("micro"), 3.0, None, 5)
+    config = attacker.attacker_config("pro", Rules.preset("micro"), 3.0, 5)
     assert config.opponents == ["pro"]
     assert config.budget.minutes == pytest.approx(0.05)
     assert config.seed == 5
-    for seconds in (None, 0, float("nan")):
-        with refused(HeartsError, "seconds"):
-            attacker.attacker_config("pro", Rules.preset("micro"), seconds, None, 0)
-    real = attacker.train_attacker
+    for seconds in (0, float("nan")):
+        with refused(HeartsError, "attack", "budget.minutes"):
+            attacker.attacker_config("pro", Rules.preset("micro"), seconds)
+    real = attacker.train
 
-    def few(agent, rules, *, seconds, run_dir, seed):
-        assert seconds == 300
-        return real(agent, rules, decisions=9000, run_dir=run_dir, seed=seed, progress=False)
+    def few(config, run_dir):
+        assert config.budget.minutes == 5
+        budget = type(config.budget)(decisions=9000)
+        return real(config.model_copy(update={"budget": budget}), run_dir, progress=False)
 
-    monkeypatch.setattr(attacker, "train_attacker", few)
+    monkeypatch.setattr(attacker, "train", few)
     words = ["standard", "--rules", "micro", "--attackers", "trained", "--run", tmp_path / "run"]
     done = run(*words, "--json")
     assert done.exit_code == 0, done.stderr

@@ -385,9 +385,9 @@ def arguments_of_attack(
 
 def _trained(agent: str, rules: Rules, seconds: float, run: Path | None, seed: int) -> str:
     """Train an attacker; returns its run's folder."""
-    from hearts_train.learn.training import train_attacker  # needs torch
+    from hearts_train.learn.training import attacker_config, train  # needs torch
 
-    found = train_attacker(agent, rules, seconds=seconds, run_dir=run, seed=seed)
+    found = train(attacker_config(agent, rules, seconds, seed), run)
     if not found.is_finished:
         console.note(
             f"stopped after {found.decisions:,} decisions; continue with: hearts train --resume "

@@ -24,7 +24,6 @@ from hearts_train.learn.config import ConfigError, TrainConfig
 
 _MAX_CONFIG = 100_000  # bytes; all settings written out take some 2,000
 _MAX_KEY = 200  # characters
-_MAX_DEPTH = 20  # of nested lists and mappings; settings have 4
 _MAX_MESSAGES = 10
 """The most faults of a config in one message."""
 
@@ -43,23 +42,7 @@ RENAMED = {
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML of bounded depth in which 1e6 is a number (as in YAML 1.2) and no key is set twice."""
-
-    _depth = 0
-
-    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        self._depth += 1
-        try:
-            if self._depth > _MAX_DEPTH:
-                raise yaml.composer.ComposerError(
-                    None,
-                    None,
-                    f"lists or mappings are nested more than {_MAX_DEPTH} deep",
-                    self.peek_event().start_mark,  # type: ignore[no-untyped-call]
-                )
-            return super().compose_node(parent, index)
-        finally:
-            self._depth -= 1
+    """YAML in which 1e6 is a number (as in YAML 1.2) and no key is set twice."""
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: FBT001, FBT002
         try:
@@ -103,8 +86,8 @@ def parse_yaml(text: str, source: str) -> Any:
     """The value of YAML text.
 
     Raises:
-        ConfigError: if it is not YAML, or larger or deeper than a config can be; the message names
-            `source` and, where it is known, the line.
+        ConfigError: if it is not YAML, or larger than a config can be; the message names `source`
+            and, where it is known, the line.
     """
     if len(text) > _MAX_CONFIG:
         raise ConfigError(

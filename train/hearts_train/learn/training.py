@@ -33,7 +33,7 @@ from hearts_train.learn.display import Display
 from hearts_train.learn.learner import Learner
 from hearts_train.learn.log import Metrics, exploitability_of
 from hearts_train.learn.report import EXPLOITED, draw_run, write_card
-from hearts_train.measure.evaluation import Evaluation, evaluate
+from hearts_train.measure.evaluation import evaluate
 
 _SMALL_HAND = 6
 """Up to this many cards a hand, small networks are enough and faster."""
@@ -265,8 +265,15 @@ class Trainer:
             result = evaluate(agent, name, self.learner.rules, config.deals, config.seed)
             if result.interrupted:  # by a second signal
                 raise Interrupted(self._stopped() or signal.SIGINT)
-            row = evaluation_row(result) | {"opponent": name} | when
-            metrics.write("evaluation", counters.decisions, row)
+            row = {
+                "opponent": name,
+                "margin": result.margin,
+                "ci95": list(result.ci95),
+                "won": result.won,
+                "deals": result.deals,
+                "seed": result.seed,
+            }
+            metrics.write("evaluation", counters.decisions, row | when)
             display.evaluated(name, result)
         if config.exploitability:
             row = when | {"preferred": exploit(agent, self.learner.tree).exploitability}
@@ -387,35 +394,11 @@ def _num_passed(share: float, times: int) -> int:
     return math.floor(share * times + 1e-9)
 
 
-# ---- figures -------------------------------------------------------------------------------------
-
-
-def evaluation_row(result: Evaluation) -> dict[str, Any]:
-    """The figures of an evaluation that logs and cards show."""
-    return {
-        "opponent": result.opponent,
-        "margin": result.margin,
-        "ci95": list(result.ci95),
-        "won": result.won,
-        "deals": result.deals,
-        "seed": result.seed,
-    }
-
-
 # ---- attackers -----------------------------------------------------------------------------------
 
 
-def train_attacker(
-    agent: str,
-    rules: Rules,
-    *,
-    seconds: float | None = None,
-    decisions: int | None = None,
-    run_dir: Path | None = None,
-    seed: int = 0,
-    progress: bool = True,
-) -> RunResult:
-    """Train a network to win as much as possible from `agent`.
+def attacker_config(agent: str, rules: Rules, seconds: float, seed: int = 0) -> TrainConfig:
+    """The config of a network that learns to win as much as possible from `agent`.
 
     It is an approximate best response by reinforcement learning (Timbers et al. 2022: *Approximate
     exploitability*), measured afterwards on fresh deals (``hearts_train.measure.exploit``).
@@ -423,40 +406,18 @@ def train_attacker(
     Args:
         agent: the frozen agent, by its name or file.
         rules: of the deals.
-        seconds: of training; whichever of the two comes first.
-        decisions: of the learner, with which the same seed gives the same attacker.
-        run_dir: a folder for the run; None: a new one, ``runs/attack-1`` or a higher number.
+        seconds: of training.
         seed: of the training.
-        progress: show how it goes, on standard error.
 
     Raises:
-        HeartsError: neither seconds nor decisions, or not more than 0; the agent is unknown.
+        ConfigError: `seconds` is not more than 0.
     """
-    return train(
-        attacker_config(agent, rules, seconds, decisions, seed), run_dir, progress=progress
-    )
-
-
-def attacker_config(
-    agent: str, rules: Rules, seconds: float | None, decisions: int | None, seed: int
-) -> TrainConfig:
-    """The config of an attacker of `agent`.
-
-    Raises:
-        HeartsError: as ``train_attacker``.
-    """
-    if seconds is None and decisions is None:
-        raise HeartsError("seconds: neither seconds nor decisions are given; give one")
-    if seconds is not None and not seconds > 0:
-        raise HeartsError(
-            f"seconds: {seconds!r} is out of range; give a number above 0", value=seconds
-        )
     tree: dict[str, Any] = {
         "name": "attack",
         "seed": seed,
         "env": {"rules": rules.name, "reward": "trick"},
         "schedule": [{"opponents": {agent: 1.0}}],
-        "budget": {"minutes": None if seconds is None else seconds / 60, "decisions": decisions},
+        "budget": {"minutes": seconds / 60},
         "evaluation": {"times": 4, "deals": 250, "opponents": [agent], "final_deals": 250},
     }
     if rules.hand_size <= _SMALL_HAND:
