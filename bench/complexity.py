@@ -26,7 +26,7 @@ import numpy as np
 from hearts_agents import Agent, make_agent
 from hearts_env import BatchGame, Game, Rules, __version__
 from hearts_env import kernel as k
-from hearts_env.rules.presets import PRESETS
+from hearts_env.rules.presets import GAMES
 from hearts_env.seeds import derived_seed, secret_seed
 from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_env.solve.tree import (
@@ -147,11 +147,7 @@ class Complexity:
 
 def all_rules() -> list[str]:
     """Every preset with every number of players, as text."""
-    return [
-        Rules.preset(name, players).name
-        for name, (numbers, _) in PRESETS.items()
-        for players in numbers
-    ]
+    return [Rules.preset(*game).name for game in GAMES]
 
 
 @dataclass(frozen=True)

@@ -224,10 +224,13 @@ def _observed(rules: Rules) -> Measure:
 
 @jit
 def _play_out(r: k.Vector, s: k.Vector, rng: Any, first_seed: int, deals: int) -> int:
+    """Play deals with uniformly random legal actions; returns the number of actions."""
     actions = 0
     for number in range(deals):
         k.deal(r, s, first_seed + number, -1, -1)
-        actions += k.play_randomly(r, s, rng)
+        while s[k.PHASE] != k.OVER:
+            k.play(r, s, k.random_card(rng, k.legal_mask(r, s)))
+            actions += 1
     return actions
 
 

@@ -28,10 +28,9 @@ from hearts_agents.attackers import METHODS
 from hearts_env import Rules, hearts_v0, kernel
 from hearts_env.cards import DIRECTIONS, MAX_ROTATION, CardPoints
 from hearts_env.encoders import ENCODERS, HistoryEncoder
-from hearts_env.rules import rules as rules_module
 from hearts_env.rules.explain import match_rules, meaning_of
 from hearts_env.rules.presets import PRESETS
-from hearts_env.rules.rules import FIELDS
+from hearts_env.rules.rules import CHOICES, FIELDS, RANGES
 from hearts_env.rules.values import MAX_POINTS
 from hearts_env.solve.deal_results import shipped_results
 from hearts_train.cli import league as league_tables
@@ -117,12 +116,11 @@ def fields() -> str:
 
 def field_values(name: str) -> str:
     """What a field may be."""
-    optional = rules_module._OPTIONAL_RANGES
-    if name in rules_module._CHOICES:
-        return ", ".join(show(value) for value in rules_module._CHOICES[name])
-    if name in rules_module._RANGES or name in optional:
-        low, high = {**rules_module._RANGES, **optional}[name]
-        return f"{low:,} to {high:,}" + " or None" * (name in optional)
+    if name in CHOICES:
+        return ", ".join(show(value) for value in CHOICES[name])
+    if name in RANGES:
+        low, high = RANGES[name]
+        return f"{low:,} to {high:,}" + " or None" * (getattr(Rules(), name) is None)
     others = {
         "card_points": f"card → whole number, {-MAX_POINTS:,} to {MAX_POINTS:,}",
         "removed": "cards",
@@ -135,7 +133,7 @@ def field_values(name: str) -> str:
 def presets() -> str:
     """Every preset in one line, as it is for the number of players that it is made with."""
     rows = []
-    for name, (numbers, _) in PRESETS.items():
+    for name, preset in PRESETS.items():
         rules = Rules.preset(name)
         ends = f"chips, `{rules.settlement}`, stake {rules.stake}"
         if rules.settlement == "points":
@@ -143,7 +141,7 @@ def presets() -> str:
         rows.append(
             [
                 f"`{name}`",
-                str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}",
+                preset.span,
                 show_deck(rules),
                 rules.hand_size,
                 rules.kitty_size,
@@ -180,7 +178,7 @@ def players(*names: str) -> str:
     """What depends on the number of players, for the presets of one family."""
     rows = []
     for name in names:
-        for number in PRESETS[name][0]:
+        for number in PRESETS[name].players:
             r = Rules.preset(name, number)
             sizes = [show_deck(r), r.hand_size, r.kitty_size, show_exchange(r)]
             rows.append([f"`{name}`", number, *sizes, f"{r.max_margin:g}"])
@@ -193,7 +191,7 @@ def match(*names: str) -> str:
     texts = {
         " ".join(rule.sentence for rule in match_rules(Rules.preset(name, number)))
         for name in names
-        for number in PRESETS[name][0]
+        for number in PRESETS[name].players
     }
     if len(texts) > 1:
         raise SystemExit(f"match: {', '.join(names)} end in different ways; give each a part")
@@ -254,7 +252,7 @@ def sizes() -> str:
     """The shape of every encoder's observation under some presets."""
     rows = []
     for preset in ("two_player", "mini", "micro", "classic", "kitty", "hoyle"):
-        numbers, _ = PRESETS[preset]
+        numbers = PRESETS[preset].players
         for number in dict.fromkeys((numbers[0], numbers[-1])):
             rules = Rules.preset(preset, number)
             shapes = ["x".join(map(str, e.space(rules).shape)) for e in ENCODERS.values()]

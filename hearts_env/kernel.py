@@ -130,6 +130,7 @@ EMPTY = np.array([field.empty or 0 for field in STATE], np.int64)
 _DEALT = np.array([field.start in (DEALER, DEAL_NUMBER, KITTY, HANDS, TOTALS) for field in STATE])
 
 # ---- rules --------------------------------------------------------------------------------------
+# An option that play depends on has the name of its field: `Rules.vector` fills it by that.
 R_PLAYERS = _rule("R_PLAYERS", 1, "players")
 R_NUM_CARDS = _rule("R_NUM_CARDS", 1, "cards of the deck")
 R_HAND_SIZE = _rule("R_HAND_SIZE", 1, "cards dealt to each player")
@@ -137,12 +138,14 @@ R_TRUMP = _rule("R_TRUMP", 1, "suit that beats the others; -1: none")
 R_FIRST_LEAD = _rule("R_FIRST_LEAD", 1, "place in `cards.FIRST_LEADS`")
 R_BREAK_ON = _rule("R_BREAK_ON", 1, "place in `cards.BREAKS`")
 R_UNBROKEN_LEAD = _rule("R_UNBROKEN_LEAD", 1, "place in `cards.UNBROKEN_LEADS`")
-R_POINTS_FIRST = _rule("R_POINTS_FIRST", 1, "whether points may fall on the first trick")
+R_POINTS_ON_FIRST_TRICK = _rule(
+    "R_POINTS_ON_FIRST_TRICK", 1, "whether points may fall on the first trick"
+)
 R_QUEEN_ANY_TIME = _rule("R_QUEEN_ANY_TIME", 1, "whether the queen may be played at any time")
-R_QUEEN_BREAKS = _rule("R_QUEEN_BREAKS", 1, "whether the queen breaks hearts")
+R_QUEEN_BREAKS_HEARTS = _rule("R_QUEEN_BREAKS_HEARTS", 1, "whether the queen breaks hearts")
 R_MOON = _rule("R_MOON", 1, "place in `cards.MOONS`")
 R_MOON_POINTS = _rule("R_MOON_POINTS", 1, "what a moon is worth")
-R_NO_TRICK = _rule("R_NO_TRICK", 1, "points for taking no trick")
+R_NO_TRICK_POINTS = _rule("R_NO_TRICK_POINTS", 1, "points for taking no trick")
 R_KITTY_TO = _rule("R_KITTY_TO", 1, "place in `cards.KITTIES`")
 R_PASS_COUNT = _rule("R_PASS_COUNT", 1, "cards each player passes")
 R_ROTATION_LEN = _rule("R_ROTATION_LEN", 1, "directions of the exchange")
@@ -205,16 +208,10 @@ def mix(x: int | np.uint64) -> np.uint64:
 
 
 @jit
-def random_below(rng: NDArray[np.uint64], n: int) -> np.int64:
-    """The next number of `rng` in 0 .. n - 1, uniform to within n / 2**64."""
-    rng[0] += np.uint64(0x9E3779B97F4A7C15)
-    return np.int64(mix(rng[0]) % np.uint64(n))
-
-
-@jit
 def random_card(rng: NDArray[np.uint64], mask: int) -> int:
-    """A uniformly drawn element of a non-empty set."""
-    skip = random_below(rng, popcount(mask))
+    """A drawn element of a non-empty set of n, uniform to within n / 2**64."""
+    rng[0] += np.uint64(0x9E3779B97F4A7C15)
+    skip = np.int64(mix(rng[0]) % np.uint64(popcount(mask)))
     for _ in range(skip):
         mask &= mask - 1
     return lowest(mask)
@@ -241,15 +238,6 @@ def cards_left(r: Vector, s: Vector, p: int) -> int:
 def hand_at_start(s: Vector, p: int) -> int:
     """What player `p` held when play began, after any exchange: the cards left and those played."""
     return s[HANDS + SEAT * p] | s[PLAYED + SEAT * p]
-
-
-@jit
-def hands_mask(r: Vector, s: Vector) -> int:
-    """All cards that are in a hand."""
-    mask = 0
-    for p in range(r[R_PLAYERS]):
-        mask |= s[HANDS + SEAT * p]
-    return mask
 
 
 @inlined
@@ -320,7 +308,7 @@ def legal_mask(r: Vector, s: Vector) -> int:
     if follow:
         return follow | queen
     # No points on the first trick, unless the hand holds nothing else.
-    if s[TRICK_NUM] == 0 and not r[R_POINTS_FIRST]:
+    if s[TRICK_NUM] == 0 and not r[R_POINTS_ON_FIRST_TRICK]:
         harmless = hand & ~r[R_PENALTY]
         if harmless:
             return harmless | queen
@@ -349,7 +337,7 @@ def score(r: Vector, s: Vector, p: int) -> int:
         return penalty_at_stake(r, s) if p == s[REVOKER] else 0
     shooter = s[SHOOTER]
     if shooter < 0 or s[PHASE] != OVER:
-        return s[POINTS + SEAT * p] + (r[R_NO_TRICK] if s[TRICKS + SEAT * p] == 0 else 0)
+        return s[POINTS + SEAT * p] + (r[R_NO_TRICK_POINTS] if s[TRICKS + SEAT * p] == 0 else 0)
     # Bonus points stay with whoever took them.
     bonus = s[POINTS + SEAT * p] - mask_points(r, s[TAKEN + SEAT * p] & r[R_PENALTY])
     others_pay = r[R_MOON] == MOON_OTHERS or (r[R_MOON] == MOON_CHOOSE and s[MOON_CHOICE] == 1)
@@ -440,8 +428,10 @@ def start_play(r: Vector, s: Vector) -> None:
     if r[R_FIRST_LEAD] == ELDEST_HAND:
         leader = (s[DEALER] + 1) % r[R_PLAYERS]
     else:
-        first = hands_mask(r, s)
-        first &= -first
+        dealt = 0
+        for p in range(r[R_PLAYERS]):
+            dealt |= s[HANDS + SEAT * p]
+        first = dealt & -dealt
         leader = 0
         while s[HANDS + SEAT * leader] & first == 0:
             leader += 1
@@ -495,15 +485,16 @@ def note_void(r: Vector, s: Vector, player: int, card: int, led: int) -> None:
     elif dodging:
         # Nobody can tell whether the player had no card of the suit, except where a void would
         # have broken hearts and they are seen not to be broken.
-        if could_break and not r[R_QUEEN_BREAKS]:
+        if could_break and not r[R_QUEEN_BREAKS_HEARTS]:
             s[DODGED] = led
         return
-    if dodging and r[R_QUEEN_BREAKS]:
+    if dodging and r[R_QUEEN_BREAKS_HEARTS]:
         return  # the queen has broken hearts herself, so nothing can be seen
     s[VOIDS + SEAT * player] |= 1 << led
     s[EXCLUDED + SEAT * player] |= r[R_SUIT_MASK + led]
     # Points on a first trick that forbids them: the hand holds nothing else.
-    if s[TRICK_NUM] == 0 and not r[R_POINTS_FIRST] and r[R_PENALTY] >> card & 1 and not dodging:
+    forbidden = s[TRICK_NUM] == 0 and not r[R_POINTS_ON_FIRST_TRICK]
+    if forbidden and r[R_PENALTY] >> card & 1 and not dodging:
         s[EXCLUDED + SEAT * player] |= r[R_DECK] & ~r[R_PENALTY]
 
 
@@ -536,7 +527,7 @@ def play_card(r: Vector, s: Vector, card: int) -> None:
         if card > best if suit == best_suit else suit == r[R_TRUMP]:
             s[WINNER] = player
             s[WINNING_CARD] = card
-    if suit == HEARTS or (r[R_QUEEN_BREAKS] and r[R_QUEEN] & bit):
+    if suit == HEARTS or (r[R_QUEEN_BREAKS_HEARTS] and r[R_QUEEN] & bit):
         s[BROKEN] = 1
     s[HANDS + SEAT * player] &= ~bit
     s[PLAYED + SEAT * player] |= bit
@@ -678,16 +669,6 @@ def revoke(s: Vector) -> None:
     s[SHOOTER] = -1
     s[PHASE] = OVER
     s[PLAYER] = s[LEADER] = -1
-
-
-@jit
-def play_randomly(r: Vector, s: Vector, rng: NDArray[np.uint64]) -> int:
-    """Play on to the end with uniformly random legal actions, in place; returns their number."""
-    count = 0
-    while s[PHASE] != OVER:
-        play(r, s, random_card(rng, legal_mask(r, s)))
-        count += 1
-    return count
 
 
 @jit

@@ -10,31 +10,26 @@ import numba
 import numpy as np
 
 from hearts_env import Game, HeartsError, Rules, kernel
-from hearts_env.cards import ALL_CARDS
+from hearts_env.cards import ALL_CARDS, HEARTS_ONE
+from hearts_env.rules.rules import CHOICES, FLAGS
 from hearts_env.solve import TranspositionTable
 from hearts_env.support.bits import lowest
 
-HEARTS = {card: 1 for card in ALL_CARDS if card[1] == "H"}
 POINTS: list[dict[str, int]] = [
     {"QS": 13},
     {"JS": 10, "QS": 3},
-    {**HEARTS, "QS": 13, "JD": -10},
-    HEARTS,
-    {**HEARTS, "AH": 5},
+    {**HEARTS_ONE, "QS": 13, "JD": -10},
+    dict(HEARTS_ONE),
+    {**HEARTS_ONE, "AH": 5},
 ]
+# The options that decide play and scores: those that the kernel reads.
 OPTIONS: dict[str, list[Any]] = {
-    "trump": [None, "C", "D", "S", "H"],
-    "first_lead": ["lowest_club", "any_club", "eldest_hand"],
-    "break_on": ["heart", "void", None],
-    "unbroken_lead": ["only_hearts", "spades_or_hearts", "queen_frees_hearts"],
-    "points_on_first_trick": [True, False],
-    "queen_any_time": [True, False],
-    "queen_breaks_hearts": [True, False],
-    "moon": ["others_plus", "self_minus", "choose", "none"],
-    "moon_points": [0, 3, 7, 20, 26, 40],
-    "no_trick_points": [0, 0, -5],
-    "kitty_to": ["nobody", "nobody", "first_trick", "last_trick", "first_heart", "first_penalty"],
+    name: [*CHOICES.get(name, (False, True))]
+    for name in (*CHOICES, *FLAGS)
+    if hasattr(kernel, f"R_{name.upper()}") and name != "settlement"
 }
+OPTIONS["kitty_to"].append("nobody")
+OPTIONS |= {"moon_points": [0, 3, 7, 20, 26, 40], "no_trick_points": [0, 0, -5]}
 
 
 # ---- brute force --------------------------------------------------------------------------------

@@ -23,14 +23,13 @@ import numpy as np
 from hearts_agents import HeartsEnv, HeartsVectorEnv, make_agent
 from hearts_env import BatchGame, Game, Rules, hearts_v0
 from hearts_env.encoders import ENCODERS, encode
-from hearts_env.rules.presets import PRESETS
+from hearts_env.rules.presets import GAMES
 from hearts_env.solve.double_dummy import solve_double_dummy
 from hearts_env.support.files import write_json
 from hearts_train.measure.evaluation import evaluate
 from tests.learners import plain
 
 DATA = Path(__file__).parent / "data" / "digests.json"
-GAMES = [(name, players) for name, (numbers, _) in PRESETS.items() for players in numbers]
 OPTIONS: list[dict[str, Any]] = [
     {},
     {"opponent": ["easy", "pro"], "reward": "trick", "observation": "history"},

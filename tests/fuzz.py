@@ -41,11 +41,11 @@ from hearts_agents.models.checkpoint import Checkpoint, read_checkpoint, save_ch
 from hearts_env import Game, HeartsError, Rules, __version__
 from hearts_env.cards import ALL_CARDS, parse_card
 from hearts_env.game.notation import parse_records
-from hearts_env.rules.presets import PRESETS
+from hearts_env.rules.presets import GAMES
 from hearts_env.rules.rules import FIELDS
 from hearts_env.solve import equilibrium, solved_files
 from hearts_env.solve.tree import Tree
-from hearts_env.support.errors import MOST_TOLD
+from hearts_env.support.errors import MAX_MESSAGE
 from hearts_train.cli.replay import read_games
 from hearts_train.learn import log, runs
 from hearts_train.learn.config import TrainConfig
@@ -59,7 +59,7 @@ Data = str | bytes
 
 MOST_SECONDS = 2.0
 """Of processor time, for one input."""
-MOST_MESSAGE = MOST_TOLD + 100
+MOST_MESSAGE = MAX_MESSAGE + 100
 """Characters of a refusal, the paths in it not counted."""
 MOST_GROWTH = 600
 """Megabytes by which a process may grow over a chunk."""
@@ -343,8 +343,7 @@ def read_history_file(data: Data, folder: Path) -> None:
 
 
 def rules_samples() -> list[Data]:
-    games = [(name, players) for name, (numbers, _) in PRESETS.items() for players in numbers]
-    texts: list[Data] = [Rules.preset(*game).name for game in games]
+    texts: list[Data] = [Rules.preset(*game).name for game in GAMES]
     whole = Rules.preset("omnibus", 5).to_dict()
     return [
         *texts,

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from hearts_env import Game, Match, Rules
+from hearts_env.rules.presets import GAMES
 from hearts_env.support.files import write_json
-from tests.lockstep import GAMES
 
 DATA = Path(__file__).parent / "data" / "golden_deals.json"
 SEEDS = (0, 1, 7, 2**32 + 5, 2**63 - 1)

@@ -9,12 +9,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hearts_env import Game, Rules, RulesError
-from hearts_env.cards import ALL_CARDS, HEARTS_AND_QUEEN, HEARTS_ONE
-from hearts_env.rules.presets import PRESETS
+from hearts_env.cards import ALL_CARDS, DIRECTIONS, HEARTS_AND_QUEEN, HEARTS_ONE
+from hearts_env.rules.rules import CHOICES, FIELDS, RANGES
 from tests.naive import NaiveGame
-
-GAMES = [(name, players) for name, (numbers, _) in PRESETS.items() for players in numbers]
-"""Every preset with every number of players."""
 
 SAMPLE = [
     ("two_player", 2),
@@ -32,18 +29,20 @@ QUICK = [("two_player", 2), ("mini", 2), ("hoyle", 3), ("kitty", 3), ("classic",
 MATCH_FIELDS = ("end_score", "end_when", "tie", "max_deals", "settlement", "stake", "target")
 """The fields that a single deal does not depend on."""
 
-# Other values of every field; those that a rule set refuses are left out.
-OTHER_VALUES: dict[str, Sequence[Any]] = {
-    "players": range(2, 8),
+_NUMBERS = (-5, 0, 1, 2, 3, 5, 7, 9, 12, 17, 25, 500)
+
+
+def values_of(field: str) -> Sequence[Any]:
+    """Values of a field: all that it can have, or some."""
+    if field in RANGES:
+        low, high = RANGES[field]
+        none = [None] if getattr(Rules(), field) is None else []
+        return none + [number for number in _NUMBERS if low <= number <= high]
+    return CHOICES.get(field) or (False, True) if field not in _OTHERS else _OTHERS[field]
+
+
+_OTHERS: dict[str, Sequence[Any]] = {
     "removed": ((), ("2C",), ("QS",), ("AH", "AC"), tuple(c for c in ALL_CARDS if c[0] in "35K")),
-    "hand_size": (1, 2, 3, 5, 7, 9, 12, 17, 25),
-    "trump": (None, "C", "D", "S", "H"),
-    "first_lead": ("lowest_club", "any_club", "eldest_hand"),
-    "break_on": ("heart", "void", None),
-    "unbroken_lead": ("only_hearts", "spades_or_hearts", "queen_frees_hearts"),
-    "points_on_first_trick": (True, False),
-    "queen_any_time": (True, False),
-    "queen_breaks_hearts": (True, False),
     "card_points": (
         HEARTS_AND_QUEEN,
         HEARTS_ONE,
@@ -52,32 +51,14 @@ OTHER_VALUES: dict[str, Sequence[Any]] = {
         {**HEARTS_ONE, "AS": 7, "AC": 1, "2H": 0},
         {"AD": -5},
     ),
-    "moon": ("others_plus", "self_minus", "choose", "none"),
-    "moon_points": (0, 7, 26),
-    "no_trick_points": (0, -5),
-    "kitty_to": ("nobody", "first_trick", "last_trick", "first_heart", "first_penalty"),
-    "pass_count": (0, 1, 3, 7),
-    "pass_rotation": (
-        ("left",),
-        ("right",),
-        ("across",),
-        ("hold",),
-        ("across", "hold", "left", "right", "left"),
-    ),
-    "end_score": (1, 50),
-    "end_when": ("reached", "exceeded"),
-    "tie": ("lowest_shared", "all_past_limit"),
-    "max_deals": (None, 3),
-    "settlement": ("points", "simple", "sweepstakes", "howell"),
-    "stake": (1, 500),
-    "target": (None, 10),
+    "pass_rotation": (*((way,) for way in DIRECTIONS), ("across", "hold", "left", "right", "left")),
 }
 
 
 def single_changes(rules: Rules) -> Iterator[tuple[str, Rules]]:
     """Every accepted rule set that differs from `rules` in one field, with that field's name."""
-    for field, values in OTHER_VALUES.items():
-        for value in values:
+    for field in FIELDS:
+        for value in values_of(field):
             try:
                 changed = rules.replace(**{field: value})
             except RulesError:

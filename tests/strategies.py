@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from hearts_env import Game, Rules
-from hearts_env.cards import ALL_CARDS
+from hearts_env.cards import ALL_CARDS, DIRECTIONS
+from hearts_env.rules.rules import CHOICES, FLAGS, RANGES
 
 SEEDED = settings(
     derandomize=True,
@@ -20,7 +21,16 @@ SEEDED = settings(
 )
 """The same examples on every run; for tests decorate with ``settings(SEEDED, max_examples=n)``."""
 
-DIRECTIONS = ("left", "right", "across", "hold")
+NUMBERS = [name for name in RANGES if name not in ("players", "hand_size", "pass_count")]
+
+
+def values_of(field: str) -> st.SearchStrategy[Any]:
+    """Values of a field that has one of a few, or a number: small ones."""
+    if field not in RANGES:
+        return st.sampled_from(CHOICES.get(field, (False, True)))
+    low, high = RANGES[field]
+    numbers = st.integers(max(low, -6), min(high, 100))
+    return st.none() | numbers if getattr(Rules(), field) is None else numbers
 
 
 @st.composite
@@ -36,8 +46,6 @@ def rule_sets(
     else:
         deck = list(draw(st.permutations(ALL_CARDS))[:size])
     hand_size = draw(st.integers(1, min(len(deck) // players, max_hand)))
-    has_clubs = any(card[1] == "C" for card in deck)
-    leads = ["lowest_club", "any_club", "eldest_hand"] if has_clubs else ["eldest_hand"]
     points = draw(
         st.one_of(
             st.just({**{c: 1 for c in ALL_CARDS if c[1] == "H"}, "QS": 13}),
@@ -46,42 +54,22 @@ def rule_sets(
     )
     if not any(points.get(card) for card in deck):
         points = {deck[0]: draw(st.sampled_from([1, 5, -5]))}
-    bonus = any(points.get(card, 0) < 0 for card in deck)
-    settlements = ["points"] if bonus else ["points", "simple", "howell"]
-    if not bonus and players > 2:
-        settlements.append("sweepstakes")
-    kitties = ["nobody"]
-    if len(deck) > players * hand_size:
-        kitties += ["first_trick", "last_trick", "first_heart", "first_penalty"]
-    fields: dict[str, Any] = {
-        "trump": draw(st.sampled_from([None, "C", "D", "S", "H"])),
-        "first_lead": draw(st.sampled_from(leads)),
-        "break_on": draw(st.sampled_from(["heart", "void", None])),
-        "unbroken_lead": draw(
-            st.sampled_from(["only_hearts", "spades_or_hearts", "queen_frees_hearts"])
-        ),
-        "points_on_first_trick": draw(st.booleans()),
-        "queen_any_time": draw(st.booleans()),
-        "queen_breaks_hearts": draw(st.booleans()),
-        "moon": draw(st.sampled_from(["others_plus", "self_minus", "choose", "none"])),
-        "moon_points": draw(st.integers(0, 30)),
-        "no_trick_points": draw(st.integers(-6, 0)),
-        "kitty_to": draw(st.sampled_from(kitties)),
-        "pass_count": draw(st.integers(0, min(hand_size, 4))),
-        "pass_rotation": tuple(draw(st.lists(st.sampled_from(DIRECTIONS), min_size=1, max_size=5))),
-        "end_score": draw(st.integers(1, 120)),
-        "end_when": draw(st.sampled_from(["reached", "exceeded"])),
-        "tie": draw(st.sampled_from(["lowest_shared", "all_past_limit"])),
-        "max_deals": draw(st.one_of(st.none(), st.integers(1, 10))),
-        "settlement": draw(st.sampled_from(settlements)),
-        "stake": draw(st.integers(1, 120)),
-        "target": draw(st.one_of(st.none(), st.integers(1, 100))),
-    }
+    fields: dict[str, Any] = {name: draw(values_of(name)) for name in (*CHOICES, *FLAGS, *NUMBERS)}
+    fields["pass_count"] = draw(st.integers(0, min(hand_size, 4)))
+    # What cannot be together becomes what always can.
+    if not any(card[1] == "C" for card in deck):
+        fields["first_lead"] = "eldest_hand"
+    if len(deck) == players * hand_size:
+        fields["kitty_to"] = "nobody"
+    has_bonus = any(points.get(card, 0) < 0 for card in deck)
+    if has_bonus or (fields["settlement"] == "sweepstakes" and players == 2):
+        fields["settlement"] = "points"
     return Rules(
         players=players,
         removed=tuple(card for card in ALL_CARDS if card not in deck),
         hand_size=hand_size,
         card_points=points,
+        pass_rotation=draw(st.lists(st.sampled_from(DIRECTIONS), min_size=1, max_size=5)),
         **fields,
     )
 

@@ -127,7 +127,7 @@ def subjects() -> Iterator[tuple[str, Callable[[], Subject]]]:
         return game
 
     first = new_game().legal_actions()[0]
-    game_goods = {"play": {"action": first}, "action_of": {"action": "QC"}, "view": seat}
+    game_goods = {"play": {"action": first}, "view": seat}
     game_goods |= {"why_illegal": {"action": "QC"}}
     game_goods |= seats | both
     game_goods |= {"to_text": {"tags": {"Player 0": "You"}}}
@@ -195,6 +195,7 @@ def subjects() -> Iterator[tuple[str, Callable[[], Subject]]]:
     yield plain("Rules.make", Rules.make, {"rules": "party", "players": 4})
     yield plain("Rules.from_text", Rules.from_text, {"text": "party players=4", "players": 4})
     yield plain("Rules.from_dict", Rules.from_dict, {"fields": {"players": 3, "hand_size": 4}})
+    yield plain("Rules.action_number", Rules.preset("micro").action_number, {"action": "QC"})
     yield plain("Rules.action_name", Rules.preset("micro").action_name, {"action": 2})
     yield plain("Rules.is_same_deal", Rules.preset("party").is_same_deal, {"other": Rules()})
     yield plain("settle", settle, {"method": "simple", "points": [1, 2], "pool": 0})

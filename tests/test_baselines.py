@@ -11,14 +11,13 @@ import pytest
 from hearts_agents import make_agent
 from hearts_env import BatchGame, Game, HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
-from hearts_env.rules.presets import PRESETS
+from hearts_env.rules.presets import GAMES
 from hearts_env.views.worlds import Worlds
 from tests.lockstep import naive_of
 from tests.naive import naive_world_bound
 from tests.naive_agents import naive_pro, naive_standard, naive_standard_trump
 from tests.refusals import refused
 
-ALL_GAMES = [(name, players) for name, (numbers, _) in PRESETS.items() for players in numbers]
 AGENTS = ("easy", "standard", "standard_trump", "pro", "pro_trump")
 
 
@@ -143,7 +142,7 @@ def test_easy_chooses_uniformly_in_every_phase():
 
 
 # ---- against the second implementation -----------------------------------------------------------
-@pytest.mark.parametrize(("preset", "players"), ALL_GAMES)
+@pytest.mark.parametrize(("preset", "players"), GAMES)
 def test_standard_in_lockstep_with_the_second_implementation(preset, players):
     rules = Rules.preset(preset, players)
     check_lockstep(rules, range(12))

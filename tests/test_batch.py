@@ -33,8 +33,8 @@ from tests.refusals import refused
 from tests.slow import few
 from tests.waiting import HANG
 
-GAMES = [(name, numbers[0]) for name, (numbers, _) in PRESETS.items()] + [
-    (name, numbers[-1]) for name, (numbers, _) in PRESETS.items() if len(numbers) > 1
+GAMES = [(name, numbers[0]) for name, (numbers, *_) in PRESETS.items()] + [
+    (name, numbers[-1]) for name, (numbers, *_) in PRESETS.items() if len(numbers) > 1
 ]
 
 

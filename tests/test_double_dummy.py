@@ -105,7 +105,7 @@ def test_a_table_cleared_until_its_generations_begin_anew_changes_no_value(wide)
 
 # ---- by hand ------------------------------------------------------------------------------------
 def value_after(game: Game, card: str) -> int:
-    return solve(game).values[game.action_of(card)]
+    return solve(game).values[game.rules.action_number(card)]
 
 
 def test_the_queen_goes_to_who_must_take_her():
@@ -121,7 +121,7 @@ def test_a_moon_that_can_be_shot_is_shot():
     game = make_game("2C AH KH/3D QH JH", "4D", trump="H", break_on=None)
     # Seat 0 leads the club, seat 1 is void: a heart takes it, or the diamond does not.
     found = solve(game)
-    assert found.best == [game.action_of("2C")]
+    assert found.best == [game.rules.action_number("2C")]
     # The diamond: seat 0 stays on lead and draws both hearts, a moon. A trump: no moon.
     play(game, "2C")
     assert value_after(game, "3D") == -26

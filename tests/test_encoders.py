@@ -29,16 +29,14 @@ from hearts_env.encoders import (
     write_many,
 )
 from hearts_env.encoders.flat import write_one
-from hearts_env.rules.presets import PRESETS
+from hearts_env.rules.presets import GAMES
 from hearts_env.solve.tree import Tree
 from hearts_env.support.bits import STACK_WORDS
 from tests.lockstep import QUICK
 from tests.refusals import refused
 from tests.slow import few
 
-ALL_RULES = [
-    Rules.preset(name, players) for name, (numbers, _) in PRESETS.items() for players in numbers
-]
+ALL_RULES = [Rules.preset(*game) for game in GAMES]
 FEW_RULES = [Rules.preset(*game) for game in QUICK]
 VARIANTS = [
     Rules.preset("two_player").replace(queen_any_time=True),

@@ -12,7 +12,7 @@ import pytest
 from hearts_agents.programs.process import ProgramError
 from hearts_env import CheckpointError, HeartsError, Rules, RulesError
 from hearts_env.support.arguments import check_number
-from hearts_env.support.errors import MOST_TOLD
+from hearts_env.support.errors import MAX_MESSAGE
 from hearts_train.learn.config import ConfigError
 from tests.messages import DATA, listing, messages
 from tests.refusals import refused
@@ -41,8 +41,8 @@ def test_the_parts_are_those_of_the_message():
 
 
 def test_a_cut_message_has_its_parts():
-    error = HeartsError(f"deal: {'x' * MOST_TOLD}; give less")
-    assert len(str(error)) == MOST_TOLD + 3
+    error = HeartsError(f"deal: {'x' * MAX_MESSAGE}; give less")
+    assert len(str(error)) == MAX_MESSAGE + 3
     assert (error.argument, error.hint) == ("deal", "give less")
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hearts_env import HeartsError
-from hearts_env.support.errors import MOST_QUOTED, MOST_TOLD, quoted
+from hearts_env.support.errors import MAX_MESSAGE, MAX_QUOTED, quoted
 from tests import fuzz
 from tests.fuzz import TARGETS, Target, TooSlowError, limited, make_input, try_input, work
 from tests.slow import few_of
@@ -86,7 +86,7 @@ def test_other_errors_long_refusals_and_endless_work_are_faults(tmp_path: Path) 
 
 
 def test_a_message_is_cut_whatever_it_repeats() -> None:
-    assert str(HeartsError("x" * 10**6)) == "x" * MOST_TOLD + "..."
+    assert str(HeartsError("x" * 10**6)) == "x" * MAX_MESSAGE + "..."
     assert str(HeartsError("short")) == "short"
     again = pickle.loads(pickle.dumps(HeartsError("x" * 10**6)))
     assert again.args == HeartsError("x" * 10**6).args
@@ -102,7 +102,7 @@ def test_quotes_are_short_whatever_is_quoted() -> None:
         deep = [deep]
     wide = {str(n): list(range(1000)) for n in range(1000)}
     for value in ("x" * 10**7, 16**5000, deep, wide, b"x" * 10**6, [wide] * 1000, Rude(), None):
-        assert 0 < len(quoted(value)) <= MOST_QUOTED
+        assert 0 < len(quoted(value)) <= MAX_QUOTED
     assert quoted("ab") == "'ab'"
     assert quoted([1, "b"]) == "[1, 'b']"
     assert quoted("x" * 100) == "'" + "x" * 76 + "..."

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import strategies as st
 
 from hearts_env import DealError, Game, IllegalActionError, Rules
+from hearts_env.rules.presets import GAMES
 from tests.deals import play
 from tests.golden import DATA, golden_deal, golden_match
-from tests.lockstep import GAMES
 from tests.refusals import refused
 from tests.slow import drawn
 from tests.strategies import games, played_on, rule_sets

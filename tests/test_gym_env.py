@@ -19,11 +19,10 @@ from hearts_agents.envs.gym_env import ENV_ID, register_envs
 from hearts_agents.envs.options import LearnerKeywords, LearnerOptions
 from hearts_env import Game, HeartsError, IllegalActionError, Rules, hearts_v0
 from hearts_env.envs.options import EpisodeOptions, Keywords
-from hearts_env.rules.presets import PRESETS
+from hearts_env.rules.presets import GAMES
 from hearts_env.seeds import episode_seed
 from tests.refusals import refused
 
-ALL_GAMES = [(name, players) for name, (numbers, _) in PRESETS.items() for players in numbers]
 REWARDS = ("margin", "points", "trick", "win")
 
 
@@ -64,7 +63,7 @@ def test_gymnasiums_checker_draws_in_every_render_mode():
     check_env(gymnasium.make(ENV_ID).unwrapped)
 
 
-@pytest.mark.parametrize(("rules", "players"), ALL_GAMES)
+@pytest.mark.parametrize(("rules", "players"), GAMES)
 def test_stable_baselines3s_checker_has_nothing_to_say(rules, players):
     checker = pytest.importorskip("stable_baselines3.common.env_checker")
     checker.check_env(HeartsEnv(rules, players, opponent="easy"))

@@ -32,7 +32,8 @@ from hearts_env.encoders import ENCODERS
 from hearts_env.envs.options import ILLEGAL_ACTIONS
 from hearts_env.envs.rewards import REWARDS as ALL_REWARDS
 from hearts_env.game.state import decode_state, encode_state
-from tests.lockstep import GAMES, QUICK
+from hearts_env.rules.presets import GAMES
+from tests.lockstep import QUICK
 from tests.refusals import refused
 from tests.slow import few
 

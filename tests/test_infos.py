@@ -18,9 +18,10 @@ from hearts_env import Game, HeartsError, Match, Rules, hearts_v0
 from hearts_env import kernel as k
 from hearts_env.encoders import ENCODERS
 from hearts_env.envs.observations import MASKS
+from hearts_env.rules.presets import GAMES
 from hearts_env.seeds import derived_seed, episode_seed, secret_seed, siphash
 from tests.learners import WAYS, assert_nothing_hidden_shows, decisions, plain
-from tests.lockstep import GAMES, QUICK
+from tests.lockstep import QUICK
 from tests.refusals import refused
 from tests.slow import few
 from tests.test_fair_play import unmix

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-from hypothesis import assume
-from hypothesis import strategies as st
-
-from hearts_env import Game, Rules, kernel
+from hearts_env import Game, kernel
 from hearts_env.cards import list_of, mask_of
 from tests.slow import drawn
-from tests.strategies import games, rule_sets
+from tests.strategies import games
 
 
 @drawn(15, 100, games())
@@ -86,22 +82,3 @@ def test_what_a_player_concludes_is_true(game: Game) -> None:
         view = game.view(seat)
         if view.num_worlds <= 300:
             assert truth in set(view.worlds())
-
-
-@drawn(15, 100, rule_sets(), st.integers(0, 2**40))
-def test_random_play_in_the_kernel_ends_and_step_agrees_with_play(rules: Rules, seed: int) -> None:
-    game = Game.deal(rules, seed)
-    assume(not game.is_over)
-    twin = game.clone()
-    rng = np.array([seed], np.uint64)
-    count = kernel.play_randomly(rules.vector, twin.vector, rng)
-    assert twin.phase == "over"
-    # One action a card, and some for the exchange and the moon.
-    cards = rules.players * rules.hand_size
-    exchange = rules.players * rules.pass_count if game.phase == "pass" else 0
-    assert count - cards - exchange in (0, 1)
-    for code in kernel.plays(rules.vector, twin.vector, 0, cards):
-        if game.phase == "pass":
-            break
-        game.play(code & 63)
-        assert game.history[-1] == (code >> 6, rules.deck[code & 63])

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import strategies as st
 
 from hearts_env import Game, Rules
+from hearts_env.rules.presets import GAMES
 from hearts_env.rules.rules import FIELDS
 from tests.lockstep import (
-    GAMES,
     MATCH_FIELDS,
     SAMPLE,
     assert_same,

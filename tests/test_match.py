@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hearts_env import Game, HeartsError, IllegalActionError, Match, Rules, settle
 from hearts_env.game.match import Scoreboard
 from hearts_env.rules.explain import match_rules
-from hearts_env.rules.presets import PRESETS
+from hearts_env.rules.presets import GAMES
 from tests.lockstep import naive_of
 from tests.naive import NaiveGame, NaiveMatch, naive_settle
 from tests.refusals import refused
@@ -314,7 +314,7 @@ def test_the_games_for_two_play_on_if_both_pass_the_limit_at_the_same_time() -> 
 
 # ---- as it is told -------------------------------------------------------------------------------
 ENDS = [
-    *(f"{name} players={n}" for name, (numbers, _) in PRESETS.items() for n in numbers),
+    *(f"{name} players={n}" for name, n in GAMES),
     "party tie=all_past_limit",
     "two_player tie=lowest_shared end_when=exceeded",
     "hoyle settlement=sweepstakes players=3",

@@ -19,9 +19,8 @@ from hearts_env.cards import ALL_CARDS
 from hearts_env.encoders import encode, make_encoder
 from hearts_env.envs.rewards import Rewarder
 from hearts_env.openspiel.setup import Setup, rules_of, rules_word
-from hearts_env.rules.presets import PRESETS
+from hearts_env.rules.presets import GAMES, PRESETS
 from hearts_env.solve.tree import Tree
-from tests.lockstep import GAMES
 from tests.refusals import refused
 from tests.slow import few
 

@@ -16,8 +16,9 @@ from pettingzoo.test import render_test
 
 from hearts_env import Game, HeartsError, Rules, hearts_v0
 from hearts_env.envs import drawing
+from hearts_env.rules.presets import GAMES
 from hearts_env.views.picture import picture_of
-from tests.lockstep import GAMES, QUICK, SAMPLE
+from tests.lockstep import QUICK, SAMPLE
 from tests.refusals import refused
 from tests.slow import few
 

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from hearts_env import Game, HeartsError, Rules, RulesError, kernel
 from hearts_env.cards import ALL_CARDS
 from hearts_env.rules.explain import meaning_of
-from hearts_env.rules.presets import PRESETS
-from hearts_env.rules.rules import _CHOICES, _OPTIONAL_RANGES, _RANGES, FIELD_DOCS, FIELDS
-from tests.lockstep import GAMES, single_changes
+from hearts_env.rules.presets import GAMES, PRESETS
+from hearts_env.rules.rules import CHOICES, FIELD_DOCS, FIELDS, RANGES
+from tests.lockstep import single_changes
 from tests.slow import drawn
 from tests.strategies import rule_sets
 
@@ -132,7 +132,7 @@ def test_every_field_has_a_bad_value_above() -> None:
             ["card_points:", "QS", "once"],
         ),
         (lambda: Rules.from_text("classic moon=None"), ["moon", "None", "others_plus"]),
-        (lambda: Rules.preset("party", players=4.0), ["players: 4.0", "3", "7"]),  # type: ignore[arg-type]
+        (lambda: Rules.preset("party", players=4.0), ["players", "4.0", "3", "7"]),  # type: ignore[arg-type]
         (lambda: Rules.from_text(f"mini hand_size={'9' * 5000}"), ["hand_size", "too long"]),
         (lambda: Rules.from_text(f"mini trump={'[' * 5000}"), ["trump", "nested"]),
         (lambda: Rules.from_text(f"mini {'x' * 5000}=1"), ["'xxx", "...", "players"]),
@@ -180,8 +180,8 @@ def test_every_field_is_documented_with_its_values_and_default() -> None:
         assert meaning_of(name)
         words = set(re.findall(r"[\w,-]*\w", text))
         default = getattr(Rules(), name)
-        values = [*_CHOICES.get(name, ())]
-        values += [f"{n:,}" for n in (_RANGES | _OPTIONAL_RANGES).get(name, ())]
+        values = [*CHOICES.get(name, ())]
+        values += [f"{n:,}" for n in RANGES.get(name, ())]
         values += [default] if isinstance(default, int | str | None) else []
         assert {str(value) for value in values} <= words, name
 
@@ -236,8 +236,7 @@ def test_a_preset_is_named_by_its_name(name: str, players: int) -> None:
     assert rules.name.split()[0] == name or Rules.preset(rules.name.split()[0], players) == rules
     assert Rules.from_text(rules.name) == rules
     assert Rules.from_text(name, players) == rules
-    numbers, _ = PRESETS[name]
-    assert (Rules.preset(name) == rules) == (players == (4 if 4 in numbers else numbers[0]))
+    assert (Rules.preset(name) == rules) == (players == PRESETS[name].usual)
 
 
 def test_texts_name_what_differs() -> None:

@@ -16,7 +16,8 @@ import pytest
 from hearts_env import Game, IllegalActionError, Rules, hearts_v0
 from hearts_env.encoders import ENCODERS, FlatEncoder, encode, make_encoder
 from hearts_env.envs.rewards import Rewarder
-from tests.lockstep import GAMES, QUICK
+from hearts_env.rules.presets import GAMES
+from tests.lockstep import QUICK
 from tests.refusals import refused
 from tests.slow import few
 

@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 
 from hearts_env import Game, HeartsError, PlayerView, Rules, kernel
 from hearts_env.cards import ALL_CARDS, mask_of
+from hearts_env.rules.presets import GAMES
 from hearts_env.views import hidden
 from hearts_env.views.worlds import Worlds
 from tests.deals import make_game, play
-from tests.lockstep import GAMES, QUICK, every_deal, every_line, naive_of
+from tests.lockstep import QUICK, every_deal, every_line, naive_of
 from tests.naive import NaiveGame, naive_world_bound, naive_worlds
 from tests.refusals import refused
 from tests.reshuffle import reshuffled

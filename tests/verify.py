@@ -27,12 +27,12 @@ from hypothesis import HealthCheck, given, seed, settings
 from hearts_env import Game, Rules
 from hearts_env.encoders import ENCODERS, encode
 from hearts_env.render import render_ansi, render_rgb, render_svg
+from hearts_env.rules.presets import GAMES
 from hearts_env.solve import solve_double_dummy
 from hearts_env.views.picture import picture_of
 from tests.brute_force import brute_values, one_may_shoot, positions
 from tests.learners import WAYS, assert_nothing_hidden_shows, decisions
 from tests.lockstep import (
-    GAMES,
     MATCH_FIELDS,
     assert_same,
     every_deal,

@@ -13,7 +13,6 @@ from hearts_agents.user_code import blamed
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView
-from hearts_env.game.game import action_number
 from hearts_env.support.arguments import check_any_seed, check_is
 from hearts_env.support.errors import quoted
 
@@ -58,7 +57,7 @@ class Agent:
         """The actions chosen in many games, (len(views),) int64; by default one by one."""
         check_views(views)
         rules, rows = views.rules, range(len(views))
-        actions = (action_number(rules, self.act(views[row])) for row in rows)
+        actions = (rules.action_number(self.act(views[row])) for row in rows)
         return np.fromiter(actions, np.int64, len(views))
 
     def action_probs(self, views: BatchView) -> Probs:
@@ -254,7 +253,7 @@ class AgentAdapter(Agent):
 
     def act(self, view: PlayerView) -> int:
         """The action that the player chooses, as its number."""
-        return action_number(view.rules, self.player.act(view))
+        return view.rules.action_number(self.player.act(view))
 
     def act_batch(self, views: BatchView) -> Actions:
         """The actions that the player chooses, all at once if it has a method for it."""

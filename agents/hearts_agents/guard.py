@@ -25,7 +25,6 @@ from hearts_agents.registry import OWN, find_factory
 from hearts_agents.user_code import describe
 from hearts_env import IllegalActionError, PlayerView
 from hearts_env.batch.views import BatchView
-from hearts_env.game.game import action_number
 from hearts_env.support.arrays import Ints
 from hearts_env.support.interrupts import signals_apart
 
@@ -216,7 +215,7 @@ def check_rest(given: Any, failures: list[Failure], *, views: BatchView) -> Answ
 def _chosen(views: BatchView, row: int, given: Any, mask: int) -> tuple[int, list[Fault]]:
     """The action that an answer about a row means, if it is legal."""
     try:
-        number = action_number(views.rules, given)
+        number = views.rules.action_number(given)
     except IllegalActionError as error:
         return NO_ACTION, [Fault(row, ILLEGAL, str(error)[:_MOST_TEXT])]
     except BaseException as error:  # whatever an odd object does when it is converted to a number

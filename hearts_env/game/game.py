@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hearts_env import kernel as k
-from hearts_env.cards import list_of, parse_card
+from hearts_env.cards import list_of
 from hearts_env.encoders import OWN_WRITERS, Encoder, make_encoder, writer_of
 from hearts_env.game.chips import chips_of, points_settled
 from hearts_env.game.grammar import Entry, Transcript, format_transcript, parse
@@ -19,9 +19,9 @@ from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import (
     check_count,
     check_is,
+    check_numbers,
     check_player,
     check_seed,
-    whole,
     whole_numbers,
 )
 from hearts_env.support.arrays import Array
@@ -40,7 +40,8 @@ from hearts_env.views.worlds import state_in_world
 
 _INT64 = np.dtype(np.int64)
 _SEATS: tuple[int | None, ...] = (None, *range(k.MAX_PLAYERS))
-_MAX_TOTAL = 2**53
+MAX_TOTAL = 2**53 - 1
+"""A score or chips before a deal, at most."""
 
 _step, _deal, _status = DirectCall(k.step), DirectCall(k.deal), DirectCall(k.status)
 
@@ -187,17 +188,26 @@ class Game(Position):
     @classmethod
     def _with_past(cls, rules: Rules, state: k.Vector) -> Game:
         """``from_state`` for a state that is known to be one."""
-        r = rules.vector
         start, actions = np.empty(len(state), np.int64), np.empty(k.MAX_PAST, np.int64)
-        past = actions[: k.read_past(r, state, start, actions)]
-        done = past[:-1] if len(past) and past[-1] == -1 else past
+        count = k.read_past(rules.vector, state, start, actions)
+        return cls._restore(rules, start, actions[:count].tolist())
+
+    @classmethod
+    def _restore(cls, rules: Rules, start: k.Vector, actions: list[int]) -> Game:
+        """The game of a deal, which becomes its ``vector``, after actions that are legal."""
         game = cls.__new__(cls)
         game._begin(rules, start)
-        game._actions = done.tolist()
-        game._status = int(k.replay(r, game.vector, done))
-        if len(done) < len(past):
-            game.revoke()
+        game._replay(actions)
         return game
+
+    def _replay(self, actions: list[int]) -> None:
+        """Do actions from the start of the deal; the last may be -1, a revoke."""
+        is_revoked = actions[-1:] == [-1]
+        self._actions = actions[:-1] if is_revoked else actions[:]
+        played = np.array(self._actions, np.int64)
+        self._status = int(k.replay(self.rules.vector, self.vector, played))
+        if is_revoked:
+            self.revoke()
 
     def _begin(self, rules: Rules, vector: k.Vector) -> None:
         self.rules = rules
@@ -208,20 +218,10 @@ class Game(Position):
 
     @staticmethod
     def _set_totals(rules: Rules, vector: k.Vector, totals: Sequence[int] | None) -> None:
-        if totals is None:
-            return
-        try:
-            numbers = [whole(total) for total in totals]
-        except TypeError:
-            numbers = []
-        known = [n for n in numbers if n is not None and -_MAX_TOTAL < n < _MAX_TOTAL]
-        if not len(known) == len(numbers) == rules.players:
-            raise DealError(
-                f"totals: {quoted(totals)} is not a score for each seat; "
-                f"give {rules.players} whole numbers",
-                value=totals,
-            )
-        vector[k.every_seat(k.TOTALS, rules.players)] = known
+        if totals is not None:
+            span = (-MAX_TOTAL, MAX_TOTAL)
+            given = check_numbers("totals", totals, rules.players, span, DealError)
+            vector[k.every_seat(k.TOTALS, rules.players)] = given
 
     # -- play -------------------------------------------------------------------------------------
     @property
@@ -250,7 +250,7 @@ class Game(Position):
             IllegalActionError: if the rules do not allow it; the game is unchanged.
         """
         if action.__class__ is not int:
-            action = self.action_of(action)
+            action = self.rules.action_number(action)
         try:
             status = _step.call(self.rules.vector, self.vector, action)
         except OverflowError:  # a number beyond 64 bits
@@ -269,33 +269,22 @@ class Game(Position):
         self._actions.append(action)
         return (status >> 54 & 15) - 1
 
-    def action_of(self, action: object) -> int:
-        """The number of an action given as a number or as a card's name.
-
-        Raises:
-            IllegalActionError: if `action` is neither.
-        """
-        return action_number(self.rules, action)
-
     def why_illegal(self, action: int | str) -> str:
         """Why the rules do not allow `action` now, and what they allow; nothing if they do.
 
         Raises:
             IllegalActionError: if `action` is neither a number nor a card's name.
         """
-        action = self.action_of(action)
+        action = self.rules.action_number(action)
         if self.is_over:
             return "action: the game is over; start another with Game.deal"
-        if action in self.legal_actions():
+        legal, name = self.legal_actions(), self.rules.action_name
+        if action in legal:
             return ""
-        name = self.rules.action_name
-        legal = ", ".join(f"{a} ({name(a)})" for a in self.legal_actions())
-        if not 0 <= action < self.rules.num_actions:
-            return f"action: {quoted(action)} is not an action of these rules; legal now: {legal}"
-        return (
-            f"action: {action} ({name(action)}) is not legal for player {self.player}; "
-            f"legal now: {legal}"
-        )
+        wrong = f"{quoted(action)} is not an action of these rules"
+        if 0 <= action < self.rules.num_actions:
+            wrong = f"{action} ({name(action)}) is not legal for player {self.player}"
+        return f"action: {wrong}; legal now: {', '.join(f'{a} ({name(a)})' for a in legal)}"
 
     def revoke(self) -> None:
         """End the deal as after an illegal action at a card table: the player to act pays for all.
@@ -317,10 +306,8 @@ class Game(Position):
         """
         if not self._actions:
             raise IllegalActionError("undo: nothing has been played; play an action first")
-        self._actions.pop()
         self.vector[:] = self._start
-        played = np.array(self._actions, np.int64)
-        self._status = int(k.replay(self.rules.vector, self.vector, played))
+        self._replay(self._actions[:-1])
 
     @property
     def actions(self) -> list[int]:
@@ -334,15 +321,15 @@ class Game(Position):
     # -- what only the whole game shows ------------------------------------------------------------
     def hand(self, player: int) -> tuple[str, ...]:
         """The cards that a seat holds now."""
-        return self._cards(self.vector[k.HANDS + k.SEAT * self._check(player)])
+        return self._pile(k.HANDS, player)
 
     def passed(self, player: int) -> tuple[str, ...]:
         """The cards that a seat has chosen to pass."""
-        return self._cards(self.vector[k.PASSED + k.SEAT * self._check(player)])
+        return self._pile(k.PASSED, player)
 
     def received(self, player: int) -> tuple[str, ...]:
         """The cards that a seat was passed, once delivered."""
-        return self._cards(self.vector[k.RECEIVED + k.SEAT * self._check(player)])
+        return self._pile(k.RECEIVED, player)
 
     def voids(self, player: int) -> str:
         """The suits that a seat has shown to be void in, like ``"CS"``."""
@@ -358,10 +345,7 @@ class Game(Position):
 
         Before the end as if the deal stopped now, without moon.
         """
-        out = np.empty(self.rules.players, _INT64)
-        k.write_scores(self.rules.vector, self.vector, out)
-        scores: list[int] = out.tolist()
-        return scores
+        return self._scores()
 
     def chips(self) -> list[Fraction]:
         """What each seat wins in chips by this deal on its own, as the rules settle it; exact.
@@ -395,17 +379,6 @@ class Game(Position):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Game:
         return self.clone()
-
-    @classmethod
-    def _restore(cls, rules: Rules, start: k.Vector, actions: list[int]) -> Game:
-        game = cls.__new__(cls)
-        game._begin(rules, start)
-        for action in actions:
-            if action == -1:
-                game.revoke()
-            else:
-                game.play(action)
-        return game
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Game._restore, (self.rules, self._start, self._actions)
@@ -530,37 +503,6 @@ class Game(Position):
         return f"<Game {self.rules.name}: {turn}, {len(self._actions)} actions>"
 
 
-def action_number(rules: Rules, action: object) -> int:
-    """The number of an action given as a number or as a card's name.
-
-    Raises:
-        IllegalActionError: if `action` is neither; a number may be out of range for these rules.
-    """
-    if isinstance(action, np.integer):  # what policies mostly return
-        return int(action)
-    if isinstance(action, str):
-        try:
-            return rules.index[parse_card(action)]
-        except NotationError as error:
-            raise IllegalActionError(f"action: {error}") from None
-        except KeyError:
-            raise IllegalActionError(
-                f"action: {quoted(action)} is not in the deck of these rules; "
-                "choose from legal_actions()",
-                value=action,
-            ) from None
-    if isinstance(action, np.ndarray) and action.size == 1:
-        action = action.reshape(()).item()
-    number = whole(action)
-    if number is None:
-        raise IllegalActionError(
-            f"action: {quoted(action)} ({type(action).__name__}) is no action; "
-            "give a whole number or a card's name",
-            value=action,
-        )
-    return number
-
-
 def play_transcript(transcript: Transcript) -> Game:
     """The game that a transcript states, each play checked.
 
@@ -597,37 +539,27 @@ def play_transcript(transcript: Transcript) -> Game:
 
 def _play_entry(game: Game, entry: Entry) -> None:
     """Play a line of a hand history."""
-    _check_turn(game, entry)
-    if entry.kind == "moon":
-        game.play(len(game.rules.deck) + (entry.cards[0] == "others"))
-        return
-    if entry.kind == "revoke":
-        game.revoke()
-        return
-    text = quoted(entry.text)
-    if entry.kind == "trick" and (game.trick or entry.trick != game.trick_number + 1):
-        raise NotationError(
-            f"{text}: trick {game.trick_number + 1} is not finished or comes first; put it in order"
-        )
-    for card in entry.cards:
-        if entry.kind == "pass":
-            _check_turn(game, entry)
-        elif game.phase != "play":
+    text, is_trick = quoted(entry.text), entry.kind == "trick"
+    number, phase = game.trick_number + 1, "play" if is_trick else entry.kind
+    for place, card in enumerate(entry.cards or ("",)):  # a revoke has no cards
+        if game.is_over:
+            raise NotationError(f"{text}: it follows the end of the deal; leave it out")
+        is_turn = entry.seat == game.player or (is_trick and place > 0)
+        if phase not in (game.phase, "revoke") or not is_turn:
             raise NotationError(
-                f"{text}: {card} cannot be played in the phase {game.phase}; correct it"
+                f"{text}: it is not this player's turn ({game.phase}); "
+                f"player {game.player} is to act"
             )
-        game.play(game.rules.index.get(card, card))
-
-
-def _check_turn(game: Game, entry: Entry) -> None:
-    """Refuse a line that belongs to another seat or another phase."""
-    text, phase = quoted(entry.text), "play" if entry.kind == "trick" else entry.kind
-    if game.is_over:
-        raise NotationError(f"{text}: it follows the end of the deal; leave it out")
-    if phase not in (game.phase, "revoke") or entry.seat != game.player:
-        raise NotationError(
-            f"{text}: it is not this player's turn ({game.phase}); player {game.player} is to act"
-        )
+        if is_trick and place == 0 and (game.trick or entry.trick != number):
+            raise NotationError(
+                f"{text}: trick {number} is not finished or comes first; put it in order"
+            )
+        if entry.kind == "revoke":
+            game.revoke()
+        elif entry.kind == "moon":
+            game.play(len(game.rules.deck) + (card == "others"))
+        else:
+            game.play(game.rules.index.get(card, card))
 
 
 def _is_readable(rules: Rules, state: k.Vector) -> bool:
@@ -645,7 +577,7 @@ def _is_readable(rules: Rules, state: k.Vector) -> bool:
         left == state[k.KITTY]
         and 0 <= number <= n * rules.hand_size
         and all(code & 63 < len(rules.deck) for code in k.plays(rules.vector, state, 0, number))
-        and all(-_MAX_TOTAL < total < _MAX_TOTAL for total in state[k.every_seat(k.TOTALS, n)])
+        and all(-MAX_TOTAL <= total <= MAX_TOTAL for total in state[k.every_seat(k.TOTALS, n)])
         and 0 <= state[k.DEALER] < n
         and 0 <= state[k.DEAL_NUMBER] < 2**31
         and -1 <= state[k.MOON_CHOICE] <= 1

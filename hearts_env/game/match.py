@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from hearts_env.game.chips import Number, points_settled, settle
-from hearts_env.game.game import Game
+from hearts_env.game.game import MAX_TOTAL, Game
 from hearts_env.rules.rules import Rules
 from hearts_env.seeds import derived_seed
 from hearts_env.support.arguments import (
@@ -16,8 +16,8 @@ from hearts_env.support.arguments import (
     check_count,
     check_is,
     check_number,
+    check_numbers,
     check_seed,
-    whole_numbers,
 )
 from hearts_env.support.errors import HeartsError, IllegalActionError, quoted
 
@@ -47,7 +47,7 @@ class Scoreboard:
     """
 
     def __init__(self, rules: Rules | str, totals: Sequence[int] | None = None) -> None:
-        """The scoreboard of a match that begins, or goes on from some totals.
+        """The scoreboard of a match that begins, or continues from some totals.
 
         Args:
             rules: the rules, or a preset's name.
@@ -69,16 +69,9 @@ class Scoreboard:
             self._begin_with(totals)
 
     def _begin_with(self, totals: Sequence[int]) -> None:
-        """Set totals, if a match goes on with them."""
+        """Set totals, if a match continues with them."""
         before = self.totals
-        numbers = whole_numbers(totals)
-        if numbers is None or numbers.shape != (len(before),):
-            raise HeartsError(
-                f"totals: {quoted(totals)} is not a score for each seat; "
-                f"give {len(before)} whole numbers",
-                value=totals,
-            )
-        self.totals = numbers.tolist()
+        self.totals = check_numbers("totals", totals, len(before), (-MAX_TOTAL, MAX_TOTAL)).tolist()
         if self.in_chips:
             self.totals = [Fraction(total) for total in self.totals]
             if sum(self.totals) != sum(before):

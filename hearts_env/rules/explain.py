@@ -4,30 +4,14 @@ from __future__ import annotations
 
 import json
 import operator
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from hearts_env.cards import SUIT_NAMES, SUITS
-from hearts_env.rules.presets import PRESETS
-from hearts_env.rules.rules import FIELD_DOCS, FIELDS, Rules
+from hearts_env.rules.rules import FIELD_DOCS, FIELDS, FLAGS, Rules
 
 _NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
-
-SUMMARIES = {
-    "two_player": "two-player Hearts: 28 cards, two of them dead, hearts are trump",
-    "mini_6": "two-player Hearts with 13 cards, the largest deck solved in minutes",
-    "mini": "two-player Hearts with 12 cards, small enough to be solved to any precision",
-    "micro": "two-player Hearts with 8 cards, small enough to be solved exactly",
-    "classic": "four players, three cards passed, no points on the first trick",
-    "no_pass": "four players without an exchange; a shooter may choose",
-    "party": "three to seven players, low cards removed so that all is dealt",
-    "kitty": "as party with the whole deck; the first trick takes the rest of the cards",
-    "omnibus": "as party; the jack of diamonds takes ten points off",
-    "hoyle": "the game of 1913 for chips: hearts only, no moon",
-    "black_jack": "hoyle in which the jack of spades costs ten",
-    "black_lady": "hoyle in which the queen of spades costs ten",
-}
-"""A line on each preset."""
 
 
 def option_rows(rules: Rules) -> list[tuple[str, str, str]]:
@@ -53,10 +37,11 @@ def explain(rules: Rules) -> list[str]:
     return [*deal, *(rule.sentence for rule in match_rules(rules))]
 
 
-def players_of(name: str) -> str:
-    """The numbers of players of a preset, like ``3-7``."""
-    numbers = PRESETS[name][0]
-    return f"{numbers[0]}-{numbers[-1]}" if len(numbers) > 1 else str(numbers[0])
+def _said(rules: Rules, field: str) -> str:
+    """What the docstring of a field says of the value that it has in these rules."""
+    value, text = getattr(rules, field), " ".join(FIELD_DOCS.get(field, "").split())
+    found = re.search(rf"``{value}``: (.+?)\.(?: ``|$)", text)
+    return found[1].replace("`moon_points`", str(rules.moon_points)) if found else str(value)
 
 
 def _count(number: int) -> str:
@@ -111,31 +96,24 @@ def _exchange(rules: Rules) -> Iterator[str]:
 
 
 def _play(rules: Rules) -> Iterator[str]:
-    yield {
-        "lowest_club": "Whoever holds the lowest club in any hand leads it to the first trick.",
-        "any_club": "Whoever holds the lowest club in any hand leads any club to the first trick.",
-        "eldest_hand": "The player after the dealer leads to the first trick.",
-    }[rules.first_lead]
-    queen = " The queen of spades may always be played instead." if rules.queen_any_time else ""
-    yield f"Follow the suit led if you can; if not, play any card.{queen}"
+    lead = _said(rules, "first_lead")
+    yield f"{lead[:1].upper()}{lead[1:]} to the first trick."
+    yield "Follow the suit led if you can; if not, play any card."
     if not rules.points_on_first_trick:
         yield "On the first trick no card that costs points, unless you hold nothing else."
     trump = f"the highest trump ({_suit(rules.trump)}) in it, else " if rules.trump else ""
     yield f"A trick goes to {trump}the highest card of the suit led; its taker leads the next."
+    for flag in FLAGS:
+        if getattr(rules, flag) and not getattr(Rules, flag):
+            said = meaning_of(flag).removeprefix("whether ")
+            yield f"{said[:1].upper()}{said[1:]}."
     if rules.break_on is None:
         yield "Hearts may be led at any time."
         return
-    broken = {
-        "heart": "by a heart played",
-        "void": "by somebody unable to follow suit, or a heart played",
-    }[rules.break_on]
-    queen = ", or the queen of spades played" if rules.queen_breaks_hearts else ""
-    unless = {
-        "only_hearts": "unless you hold only hearts",
-        "spades_or_hearts": "unless you hold only spades and hearts",
-        "queen_frees_hearts": "unless you hold only hearts, or hearts and the queen of spades",
-    }[rules.unbroken_lead]
-    yield f"Hearts may not be led before they are broken ({broken}{queen}), {unless}."
+    yield (
+        f"Hearts may not be led before they are broken (by {_said(rules, 'break_on')}), unless "
+        f"{_said(rules, 'unbroken_lead')}."
+    )
 
 
 def _scoring(rules: Rules) -> Iterator[str]:
@@ -152,24 +130,14 @@ def _scoring(rules: Rules) -> Iterator[str]:
     ]
     yield f"In the tricks you take, {', '.join(parts)}; few points are good."
     if rules.kitty_to != "nobody":
-        to = {
-            "first_trick": "the first trick",
-            "last_trick": "the last trick",
-            "first_heart": "the trick with the first heart",
-            "first_penalty": "the first trick with a card that costs points",
-        }[rules.kitty_to]
-        yield f"The kitty goes to whoever takes {to}, is turned up, and counts like taken cards."
+        to = _said(rules, "kitty_to")
+        yield f"The kitty goes to {to}, is turned up, and counts like taken cards."
     elif rules.kitty_size:
         yield "The kitty is dead: nobody sees or gets it."
-    n = _points(rules.moon_points)
     if rules.moon != "none":
-        what = {
-            "others_plus": f"scores nothing for them; each other player scores {n}",
-            "self_minus": f"takes {n} off; the others score nothing",
-            "choose": f"chooses: {n} off, or {n} for each other player",
-        }[rules.moon]
         dead = " (dead ones apart)" if rules.kitty_size and rules.kitty_to == "nobody" else ""
-        yield f"Whoever takes every card that costs points{dead} shoots the moon and {what}."
+        what = _said(rules, "moon")
+        yield f"Whoever takes every card that costs points{dead} shoots the moon: {what}."
     if rules.no_trick_points:
         unless = ", unless the moon was shot" if rules.moon != "none" else ""
         off = _points(-rules.no_trick_points)
@@ -179,15 +147,7 @@ def _scoring(rules: Rules) -> Iterator[str]:
 def _settlement(rules: Rules) -> Iterator[str]:
     if rules.settlement == "points":
         return
-    yield {
-        "simple": "After a deal everybody pays a chip a point; the fewest points take the pot.",
-        "sweepstakes": (
-            "After a deal everybody pays a chip a point; those without any share the pool. "
-            "If there are none, or one player took all, it stays for the next deal, and what is "
-            "left at the end is divided equally."
-        ),
-        "howell": ("After a deal everybody pays each other player a chip for every point taken."),
-    }[rules.settlement]
+    yield f"After a deal {_said(rules, 'settlement')}."
     unpaid = ["the moon"] if rules.moon != "none" else []
     unpaid += ["the points off for no trick"] if rules.no_trick_points else []
     if unpaid:

@@ -4,13 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from hearts_env.cards import ALL_CARDS, HEARTS_AND_QUEEN, HEARTS_ONE
 
 Fields = dict[str, Any]
-Maker = Callable[[int], Fields]
-"""Number of players -> fields of ``Rules``."""
+
+
+class Preset(NamedTuple):
+    """A game of the rule book."""
+
+    players: range
+    """How many can play it."""
+    fields: Callable[[int], Fields]
+    """Number of players -> fields of ``Rules``."""
+    summary: str
+
+    @property
+    def usual(self) -> int:
+        """The number of players where none is given."""
+        return 4 if 4 in self.players else self.players[0]
+
+    @property
+    def span(self) -> str:
+        """The numbers of players, like ``3 to 7``."""
+        first, last = self.players[0], self.players[-1]
+        return f"{first} to {last}" if first < last else str(first)
+
 
 _FOUR_WAYS = ("left", "right", "across", "hold")
 # The deck without these cards and the hand, by number of players (party and its kin).
@@ -24,7 +44,9 @@ _EVEN_DEALS: dict[int, tuple[tuple[str, ...], int]] = {
 _KITTY_HANDS = {3: 17, 4: 12, 5: 10, 6: 8, 7: 7}
 
 
-def _short_deck(ranks: str, hand_size: int, moon_points: int, *more: str) -> Maker:
+def _short_deck(
+    ranks: str, hand_size: int, moon_points: int, *more: str
+) -> Callable[[int], Fields]:
     """Two-player Hearts with these ranks of each suit, and `more` cards."""
 
     def make(players: int) -> Fields:
@@ -81,7 +103,7 @@ def _omnibus(players: int) -> Fields:
     }
 
 
-def _in_chips(extra: Mapping[str, int]) -> Maker:
+def _in_chips(extra: Mapping[str, int]) -> Callable[[int], Fields]:
     """The older games settled in chips: every heart one point, and these cards."""
 
     def make(players: int) -> Fields:
@@ -100,19 +122,53 @@ def _in_chips(extra: Mapping[str, int]) -> Maker:
     return make
 
 
-_MAKERS: dict[str, tuple[range, Maker]] = {
-    "two_player": (range(2, 3), _short_deck("2468TQA", 13, 20)),
-    "mini": (range(2, 3), _short_deck("TQA", 5, 16)),
-    "micro": (range(2, 3), _short_deck("QA", 3, 15)),
-    "classic": (range(4, 5), _classic),
-    "no_pass": (range(4, 5), _no_pass),
-    "party": (range(3, 8), _party),
-    "kitty": (range(3, 8), _kitty),
-    "omnibus": (range(3, 8), _omnibus),
-    "hoyle": (range(2, 7), _in_chips({})),
-    "black_jack": (range(2, 7), _in_chips({"JS": 10})),
-    "black_lady": (range(2, 7), _in_chips({"QS": 10})),
-    "mini_6": (range(2, 3), _short_deck("TQA", 6, 17, "8H")),
-}
-PRESETS: Mapping[str, tuple[range, Maker]] = MappingProxyType(_MAKERS)
-"""Preset name -> (numbers of players, maker)."""
+_TWO, _FOUR, _PARTY, _CHIPS = range(2, 3), range(4, 5), range(3, 8), range(2, 7)
+PRESETS: Mapping[str, Preset] = MappingProxyType(
+    {
+        "two_player": Preset(
+            _TWO,
+            _short_deck("2468TQA", 13, 20),
+            "two-player Hearts: 28 cards, two of them dead, hearts are trump",
+        ),
+        "mini": Preset(
+            _TWO,
+            _short_deck("TQA", 5, 16),
+            "two-player Hearts with 12 cards, small enough to be solved to any precision",
+        ),
+        "micro": Preset(
+            _TWO,
+            _short_deck("QA", 3, 15),
+            "two-player Hearts with 8 cards, small enough to be solved exactly",
+        ),
+        "classic": Preset(
+            _FOUR, _classic, "four players, three cards passed, no points on the first trick"
+        ),
+        "no_pass": Preset(
+            _FOUR, _no_pass, "four players without an exchange; a shooter may choose"
+        ),
+        "party": Preset(
+            _PARTY, _party, "three to seven players, low cards removed so that all is dealt"
+        ),
+        "kitty": Preset(
+            _PARTY,
+            _kitty,
+            "as party with the whole deck; the first trick takes the rest of the cards",
+        ),
+        "omnibus": Preset(_PARTY, _omnibus, "as party; the jack of diamonds takes ten points off"),
+        "hoyle": Preset(_CHIPS, _in_chips({}), "the game of 1913 for chips: hearts only, no moon"),
+        "black_jack": Preset(
+            _CHIPS, _in_chips({"JS": 10}), "hoyle in which the jack of spades costs ten"
+        ),
+        "black_lady": Preset(
+            _CHIPS, _in_chips({"QS": 10}), "hoyle in which the queen of spades costs ten"
+        ),
+        "mini_6": Preset(
+            _TWO,
+            _short_deck("TQA", 6, 17, "8H"),
+            "two-player Hearts with 13 cards, the largest deck solved in minutes",
+        ),
+    }
+)
+"""The games of the rule book by name."""
+GAMES = tuple((name, n) for name, preset in PRESETS.items() for n in preset.players)
+"""Every preset with every number of players."""

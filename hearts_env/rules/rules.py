@@ -27,37 +27,33 @@ from hearts_env.cards import (
     SETTLEMENTS,
     SUITS,
     UNBROKEN_LEADS,
+    parse_card,
     rank_of,
     suit_of,
 )
-from hearts_env.rules.presets import PRESETS
-from hearts_env.rules.values import as_cards, as_points, as_rotation, one_of, read_value
-from hearts_env.support.arguments import check_flag, check_number, is_word, whole
-from hearts_env.support.errors import RulesError, did_you_mean, quoted
+from hearts_env.rules.presets import GAMES, PRESETS
+from hearts_env.rules.values import MAX_POINTS, as_cards, as_points, as_rotation, one_of, read_value
+from hearts_env.support.arguments import check_flag, check_number, is_word, only, whole
+from hearts_env.support.errors import (
+    IllegalActionError,
+    NotationError,
+    RulesError,
+    did_you_mean,
+    quoted,
+)
 
-_CHOICES: dict[str, tuple[Any, ...]] = {
-    "trump": (None, *SUITS),
-    "first_lead": FIRST_LEADS,
-    "break_on": BREAKS,
-    "unbroken_lead": UNBROKEN_LEADS,
-    "moon": MOONS,
-    "kitty_to": KITTIES,
-    "end_when": ("reached", "exceeded"),
-    "tie": ("lowest_shared", "all_past_limit"),
-    "settlement": SETTLEMENTS,
-}
-# Least and greatest value; the greatest keep every sum far inside 64 bits.
-_RANGES: dict[str, tuple[int, int]] = {
-    "players": (2, 7),
-    "hand_size": (1, 26),
-    "moon_points": (0, 10**6),
-    "no_trick_points": (-(10**6), 0),
-    "pass_count": (0, 26),
-    "end_score": (1, 10**9),
-    "stake": (1, 10**9),
-}
-_OPTIONAL_RANGES = {"max_deals": (1, 10**9), "target": (1, 10**9)}
+_MANY = 10**9  # the greatest numbers keep every sum far inside 64 bits
 _MAX_TEXT = 10_000  # characters; all fields written out take some 500
+
+
+def _one_of(choices: tuple[Any, ...]) -> Any:
+    """A field that has one of these values; the first is the default."""
+    return field(default=choices[0], metadata={"choices": choices})
+
+
+def _number(default: int | None, low: int, high: int) -> Any:
+    """A field that has a number from `low` to `high`, or None where that is the default."""
+    return field(default=default, metadata={"range": (low, high)})
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -69,30 +65,32 @@ class Rules:
     from.
     """
 
-    players: int = 4
+    players: int = _number(4, 2, 7)
     """Seats at the table. 2 to 7; default 4."""
     removed: tuple[str, ...] = ()
     """Cards left out of the pack. Default: none."""
-    hand_size: int = 13
+    hand_size: int = _number(13, 1, 26)
     """Cards dealt to each player; what is left is the kitty. 1 to 26; default 13."""
-    trump: str | None = None
+    trump: str | None = _one_of((None, *SUITS))
     """Suit that beats every other. ``"C"``, ``"D"``, ``"S"`` or ``"H"``; default None: no trump."""
-    first_lead: str = "lowest_club"
+    first_lead: str = _one_of(FIRST_LEADS)
     """Who leads first, and what. Default ``"lowest_club"``.
 
-    ``lowest_club``: whoever holds the lowest club in any hand leads it. ``any_club``: the same
-    player leads any club. ``eldest_hand``: the seat after the dealer leads any card.
+    ``lowest_club``: whoever holds the lowest club in any hand leads it. ``any_club``: whoever holds
+    the lowest club in any hand leads any club. ``eldest_hand``: the seat after the dealer leads any
+    card.
     """
-    break_on: str | None = "heart"
+    break_on: str | None = _one_of(BREAKS)
     """What breaks hearts; with None they may be led at any time. Default ``"heart"``.
 
-    ``heart``: a heart that is played. ``void``: also any failure to follow suit.
+    ``heart``: a heart played. ``void``: a heart played, or a player unable to follow suit.
     """
-    unbroken_lead: str = "only_hearts"
+    unbroken_lead: str = _one_of(UNBROKEN_LEADS)
     """When a heart may be led although hearts are not broken. Default ``"only_hearts"``.
 
-    ``only_hearts``: from a hand of hearts alone. ``spades_or_hearts``: also from a hand of spades
-    and hearts. ``queen_frees_hearts``: also from a hand of hearts and the queen of spades.
+    ``only_hearts``: the hand holds only hearts. ``spades_or_hearts``: the hand holds only spades
+    and hearts. ``queen_frees_hearts``: the hand holds only hearts, or hearts and the queen of
+    spades.
     """
     points_on_first_trick: bool = True
     """Whether a player void in the suit led may play a penalty card to trick 1. Default True.
@@ -100,66 +98,69 @@ class Rules:
     With False a hand of nothing else is an exception.
     """
     queen_any_time: bool = False
-    """Whether QS may be played instead of following suit. Default False."""
+    """Whether the queen of spades may be played instead of following suit. Default False."""
     queen_breaks_hearts: bool = False
-    """Whether QS, played, breaks hearts too. Default False."""
+    """Whether the queen of spades, played, breaks hearts too. Default False."""
     card_points: Mapping[str, int] = field(default_factory=lambda: HEARTS_AND_QUEEN)
     """Points by card: penalties positive, bonuses negative, all others 0.
 
     Whole numbers of -1,000,000 to 1,000,000. Default: every heart 1, QS 13.
     """
-    moon: str = "others_plus"
+    moon: str = _one_of(MOONS)
     """What happens when one player takes every penalty card. Default ``"others_plus"``.
 
     ``others_plus``: the shooter scores 0, every other player `moon_points`. ``self_minus``: the
-    shooter scores minus `moon_points`, the others 0. ``choose``: the shooter chooses between these
-    two after the last trick. ``none``: nothing special.
+    shooter scores minus `moon_points`, the others 0. ``choose``: the shooter chooses after the last
+    trick between minus `moon_points`, and `moon_points` for every other player. ``none``: nothing
+    special.
     """
-    moon_points: int = 26
+    moon_points: int = _number(26, 0, MAX_POINTS)
     """How much shooting the moon is worth. 0 to 1,000,000; default 26."""
-    no_trick_points: int = 0
+    no_trick_points: int = _number(0, -MAX_POINTS, 0)
     """Added to the score of a player who took no trick, unless the moon was shot.
 
     -1,000,000 to 0; default 0.
     """
-    kitty_to: str = "nobody"
-    """Whoever takes this trick is awarded the kitty. Default ``"nobody"``.
+    kitty_to: str = _one_of(KITTIES)
+    """Who is awarded the kitty. Default ``"nobody"``.
 
-    ``nobody``: the kitty is dead and never shown. ``first_trick``, ``last_trick``,
-    ``first_heart``: the first trick with a heart. ``first_penalty``: the first trick with a card
-    that costs points.
+    ``nobody``: it is dead and never shown. ``first_trick``: the taker of the first trick.
+    ``last_trick``: the taker of the last trick. ``first_heart``: the taker of the first trick with
+    a heart. ``first_penalty``: the taker of the first trick with a card that costs points.
     """
-    pass_count: int = 0
+    pass_count: int = _number(0, 0, 26)
     """Cards that each player passes before play. 0 to 26; default 0."""
     pass_rotation: tuple[str, ...] = ("hold",)
     """Where the passed cards go, deal by deal. Default ``("hold",)``.
 
     1 to 16 of ``left``, ``right``, ``across`` and ``hold`` (no exchange), used in turn.
     """
-    end_score: int = 100
+    end_score: int = _number(100, 1, _MANY)
     """The total at which a match ends. 1 to 1,000,000,000; default 100."""
-    end_when: str = "reached"
+    end_when: str = _one_of(("reached", "exceeded"))
     """Whether that total must be reached or exceeded. ``"reached"`` (default) or ``"exceeded"``."""
-    tie: str = "lowest_shared"
+    tie: str = _one_of(("lowest_shared", "all_past_limit"))
     """When another deal is played although a total is there. Default ``"lowest_shared"``.
 
     ``lowest_shared``: while the lowest total is shared. ``all_past_limit``: also after one deal
     has taken all totals past the limit.
     """
-    max_deals: int | None = None
+    max_deals: int | None = _number(None, 1, _MANY)
     """A match ends after this many deals at the latest. Default None: no limit.
 
     1 to 1,000,000,000.
     """
-    settlement: str = "points"
+    settlement: str = _one_of(SETTLEMENTS)
     """Score sheet, or one of three ways to settle each deal in chips. Default ``"points"``.
 
-    ``points``: scores add up. ``simple``: the fewest points take the pot. ``sweepstakes``: those
-    without any share the pool. ``howell``: everybody pays each other player for every point.
+    ``points``: scores add up. ``simple``: everybody pays a chip a point, and the fewest points take
+    the pot. ``sweepstakes``: everybody pays a chip a point, and those without any share the pool;
+    if there are none, or one player took all, it stays for the next deal, and what is left at the
+    end is divided equally. ``howell``: everybody pays each other player a chip a point.
     """
-    stake: int = 100
+    stake: int = _number(100, 1, _MANY)
     """Chips of each player at the start (chips only). 1 to 1,000,000,000; default 100."""
-    target: int | None = None
+    target: int | None = _number(None, 1, _MANY)
     """Chips won above the stake that end a match (chips only). Default None: no target.
 
     1 to 1,000,000,000.
@@ -172,19 +173,18 @@ class Rules:
 
     def __post_init__(self) -> None:
         put = functools.partial(object.__setattr__, self)
-        for name, (low, high) in _RANGES.items():
-            put(name, check_number(name, getattr(self, name), low, high, RulesError))
-        for name, (low, high) in _OPTIONAL_RANGES.items():
-            if getattr(self, name) is not None:
-                value = getattr(self, name)
-                put(name, check_number(name, value, low, high, RulesError, " or None"))
-        for name, choices in _CHOICES.items():
+        for name, (low, high) in RANGES.items():
+            value, default = getattr(self, name), getattr(Rules, name)
+            if value is not None or default is not None:
+                other = " or None" if default is None else ""
+                put(name, check_number(name, value, low, high, RulesError, other))
+        for name, choices in CHOICES.items():
             value = getattr(self, name)
             if not isinstance(value, str | None) or value not in choices:
                 raise RulesError(
                     f"{name}: unknown value {quoted(value)}; {one_of(value, choices)}", value=value
                 )
-        for name in ("points_on_first_trick", "queen_any_time", "queen_breaks_hearts"):
+        for name in FLAGS:
             put(name, check_flag(name, getattr(self, name), RulesError))
         put("removed", as_cards("removed", self.removed))
         put("card_points", as_points(self.card_points))
@@ -261,6 +261,34 @@ class Rules:
             return self.deck[number]
         return ("moon:off", "moon:others")[number - len(self.deck)]
 
+    def action_number(self, action: object) -> int:
+        """The number of an action given as a number or as a card's name.
+
+        Raises:
+            IllegalActionError: if `action` is neither; a number may be out of range.
+        """
+        if isinstance(action, np.integer):  # what policies mostly return
+            return int(action)
+        if isinstance(action, str):
+            try:
+                return self.index[parse_card(action)]
+            except NotationError as error:
+                raise IllegalActionError(f"action: {error}") from None
+            except KeyError:
+                raise IllegalActionError(
+                    f"action: {quoted(action)} is not in the deck of these rules; "
+                    "choose from legal_actions()",
+                    value=action,
+                ) from None
+        number = whole(only(action))
+        if number is None:
+            raise IllegalActionError(
+                f"action: {quoted(action)} ({type(action).__name__}) is no action; "
+                "give a whole number or a card's name",
+                value=action,
+            )
+        return number
+
     @property
     def kitty_size(self) -> int:
         """How many cards are not dealt."""
@@ -319,33 +347,15 @@ class Rules:
 
         r = np.zeros(kernel.RULES_SIZE, np.int64)
         deck = self.deck
-        masks = {
-            suit: sum(1 << i for i, card in enumerate(deck) if card[1] == suit) for suit in SUITS
-        }
-        r[kernel.R_PLAYERS] = self.players
+        for name in FIELDS:  # numbers and flags as they are, words by their place among the choices
+            place = getattr(kernel, f"R_{name.upper()}", None)
+            if place is not None:
+                value = getattr(self, name)
+                r[place] = CHOICES[name].index(value) if name in CHOICES else value
+        r[kernel.R_TRUMP] -= 1  # suits from 0; -1: none
         r[kernel.R_NUM_CARDS] = len(deck)
-        r[kernel.R_HAND_SIZE] = self.hand_size
-        r[kernel.R_TRUMP] = -1 if self.trump is None else SUITS.index(self.trump)
-        r[kernel.R_FIRST_LEAD] = FIRST_LEADS.index(self.first_lead)
-        r[kernel.R_BREAK_ON] = BREAKS.index(self.break_on)
-        r[kernel.R_UNBROKEN_LEAD] = UNBROKEN_LEADS.index(self.unbroken_lead)
-        r[kernel.R_POINTS_FIRST] = self.points_on_first_trick
-        r[kernel.R_QUEEN_ANY_TIME] = self.queen_any_time
-        r[kernel.R_QUEEN_BREAKS] = self.queen_breaks_hearts
-        r[kernel.R_MOON] = MOONS.index(self.moon)
-        r[kernel.R_MOON_POINTS] = self.moon_points
-        r[kernel.R_NO_TRICK] = self.no_trick_points
-        r[kernel.R_KITTY_TO] = KITTIES.index(self.kitty_to)
-        r[kernel.R_SETTLEMENT] = SETTLEMENTS.index(self.settlement)
-        r[kernel.R_PASS_COUNT] = self.pass_count
         r[kernel.R_ROTATION_LEN] = len(self.pass_rotation)
         r[kernel.R_DECK] = (1 << len(deck)) - 1
-        r[kernel.R_PENALTY] = sum(
-            1 << i for i, card in enumerate(deck) if self.card_points.get(card, 0) > 0
-        )
-        r[kernel.R_POINT_CARDS] = sum(
-            1 << i for i, card in enumerate(deck) if card in self.card_points
-        )
         r[kernel.R_QUEEN] = 1 << self.index["QS"] if "QS" in self.index else 0
         r[kernel.R_KITTY_SIZE] = self.kitty_size
         r[kernel.R_NUM_ACTIONS] = self.num_actions
@@ -356,14 +366,16 @@ class Rules:
         r[kernel.R_STATE_SIZE] = r[kernel.R_HISTORY] + kernel.history_words(
             self.players * self.hand_size
         )
-        r[kernel.R_SUIT_MASK : kernel.R_SUIT_MASK + 4] = [masks[suit] for suit in SUITS]
         steps = {"left": 1, "right": self.players - 1, "across": self.players // 2, "hold": 0}
         for i, direction in enumerate(self.pass_rotation):
             r[kernel.R_ROTATION + i] = steps[direction]
         for i, card in enumerate(deck):
-            r[kernel.R_POINTS_OF + i] = self.card_points.get(card, 0)
-            r[kernel.R_SUIT_OF + i] = suit_of(card)
-            r[kernel.R_RANK_OF + i] = rank_of(card)
+            suit, points = suit_of(card), self.card_points.get(card, 0)
+            r[kernel.R_SUIT_OF + i], r[kernel.R_RANK_OF + i] = suit, rank_of(card)
+            r[kernel.R_POINTS_OF + i] = points
+            r[kernel.R_SUIT_MASK + suit] |= 1 << i
+            r[kernel.R_POINT_CARDS] |= (points != 0) << i
+            r[kernel.R_PENALTY] |= (points > 0) << i
         return np.frombuffer(r.tobytes(), np.int64)  # of bytes: it cannot be made writeable
 
     @functools.cached_property
@@ -393,16 +405,13 @@ class Rules:
         if not (is_word(name) and name in PRESETS):
             near = did_you_mean(quoted(name).strip("'"), PRESETS)
             raise RulesError(f"rules: no preset {quoted(name)}; {near}", value=name)
-        numbers, _ = PRESETS[str(name)]
-        if players is None:
-            players = 4 if 4 in numbers else numbers[0]
-        number = whole(players)
-        if number is not None and number not in numbers:
-            span = f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else f"exactly {numbers[0]}"
+        preset = PRESETS[name]
+        number = preset.usual if players is None else whole(players)
+        if number is None or number not in preset.players:
             raise RulesError(
-                f"players: {name} is not played by {quoted(players)}; give {span}", value=players
+                f"players: {name} is not played by {quoted(players)}; give {preset.span}",
+                value=players,
             )
-        number = check_number("players", players, numbers[0], numbers[-1], RulesError)
         return _preset(name, number)
 
     @classmethod
@@ -457,20 +466,14 @@ class Rules:
 
         ``from_text`` reads it back.
         """
-        best: tuple[int, int, str] | None = None
-        for order, (preset, (numbers, _)) in enumerate(PRESETS.items()):
-            for players in numbers:
-                base = _preset(preset, players)
-                words = [preset]
-                if players != (4 if 4 in numbers else numbers[0]):
-                    words.append(f"players={players}")
-                differing = [f for f in FIELDS if getattr(self, f) != getattr(base, f)]
-                plain = self.to_dict()
-                words += [f"{f}={json.dumps(plain[f], separators=(',', ':'))}" for f in differing]
-                key = (len(differing) + (self.players != players) * 100, order, " ".join(words))
-                best = key if best is None else min(best, key)
-        assert best is not None
-        return best[2]
+        plain, found = self.to_dict(), []
+        for order, (name, players) in enumerate(GAMES):
+            base = _preset(name, players)
+            words = [name] + [f"players={players}"] * (players != PRESETS[name].usual)
+            differing = [f for f in FIELDS if getattr(self, f) != getattr(base, f)]
+            words += [f"{f}={json.dumps(plain[f], separators=(',', ':'))}" for f in differing]
+            found.append((len(differing) + (self.players != players) * 100, order, words))
+        return " ".join(min(found)[2])
 
     @classmethod
     def from_text(cls, text: str, players: int | None = None) -> Rules:
@@ -489,16 +492,11 @@ class Rules:
                 f"rules: a text of {len(text):,} characters; give a preset's name and the fields "
                 f"that differ, {_MAX_TEXT:,} at most"
             )
-        if players is not None and whole(players) is None:
-            check_number("players", players, *_RANGES["players"], RulesError)
-        players = whole(players)
-        words = text.split()
-        if not words:
-            raise RulesError(
-                f"rules: {quoted(text)} names no preset; known: {', '.join(PRESETS)}", value=text
-            )
+        if players is not None:
+            players = check_number("players", players, *RANGES["players"], RulesError)
+        first, *words = text.split() or [""]
         changes: dict[str, Any] = {}
-        for word in words[1:]:
+        for word in words:
             name, equals, value = word.partition("=")
             if not equals:
                 raise RulesError(
@@ -518,7 +516,7 @@ class Rules:
                 f"{quoted(stated)}; give it once",
                 value=players,
             )
-        base = cls.preset(words[0], players if stated is None else stated)
+        base = cls.preset(first, players if stated is None else stated)
         return base.replace(**changes) if changes else base
 
     def __str__(self) -> str:
@@ -561,7 +559,7 @@ class Rules:
 
 @functools.cache
 def _preset(name: str, players: int) -> Rules:
-    return Rules(**PRESETS[name][1](players))
+    return Rules(**PRESETS[name].fields(players))
 
 
 def _docstrings() -> dict[str, str]:
@@ -576,7 +574,14 @@ def _docstrings() -> dict[str, str]:
 
 
 _ENDS = ("end_score", "end_when", "tie", "max_deals", "target")
-FIELDS = tuple(f.name for f in dataclasses.fields(Rules))
+_SPECS = {f.name: f for f in dataclasses.fields(Rules)}
+FIELDS = tuple(_SPECS)
+CHOICES = {name: f.metadata["choices"] for name, f in _SPECS.items() if "choices" in f.metadata}
+"""The values of each field that has one of a few."""
+RANGES = {name: f.metadata["range"] for name, f in _SPECS.items() if "range" in f.metadata}
+"""The least and the greatest value of each field that is a number."""
+FLAGS = tuple(name for name, f in _SPECS.items() if isinstance(f.default, bool))
+"""The fields that are True or False."""
 FIELD_DOCS = _docstrings()
 """The documentation of each field: what it means, its values, its default."""
 if Rules.__doc__ and FIELD_DOCS:  # for `help(Rules)`

@@ -8,7 +8,7 @@ from typing import Any
 
 from hearts_env.cards import DIRECTIONS, MAX_ROTATION, CardPoints, parse_card, sort_cards
 from hearts_env.support.arguments import check_number, is_word
-from hearts_env.support.errors import MOST_QUOTED, NotationError, RulesError, did_you_mean, quoted
+from hearts_env.support.errors import MAX_QUOTED, NotationError, RulesError, did_you_mean, quoted
 
 MAX_POINTS = 10**6  # with at most 52 cards, every sum stays far inside 64 bits
 _PYTHON_WORDS = {"None": None, "True": True, "False": False}
@@ -34,7 +34,7 @@ def read_value(name: str, text: str) -> Any:
         keys = [key for key, _ in pairs]
         for key in keys:
             if keys.count(key) > 1:
-                raise RulesError(f"{name}: {key[:MOST_QUOTED]} is named twice; name it once")
+                raise RulesError(f"{name}: {key[:MAX_QUOTED]} is named twice; name it once")
         return dict(pairs)
 
     if text in _PYTHON_WORDS:

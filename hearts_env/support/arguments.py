@@ -1,7 +1,8 @@
 """Checks of arguments, for everything that users call: one home, so that all answer alike.
 
-A whole number is what ``operator.index`` takes, but for True and False; a message names the
-argument, the value and what to give.
+A whole number is what ``operator.index`` takes, except True and False. Every ``check_`` function
+returns the value, in Python's own type, or raises `HeartsError` (where it is said, a subclass),
+whose message names the argument, the value and what to give.
 """
 
 from __future__ import annotations
@@ -74,83 +75,45 @@ def check_number(
     error: type[HeartsError] = HeartsError,
     other: str = "",
 ) -> int:
-    """`value` as a whole number from `low` to `high`.
+    """`value` as a whole number from `low` to `high`; None: of any size.
 
-    Args:
-        name: the argument, which begins the message.
-        value: what was given.
-        low: the least allowed.
-        high: the greatest allowed; None: any.
-        error: what is raised.
-        other: ends the message: what else could be given.
-
-    Raises:
-        HeartsError: if it is not a whole number, or out of range.
+    `other` ends the message: what else could be given.
     """
     number = whole(value)
     if number is not None and low <= number and (high is None or number <= high):
         return number
     wrong = "is not a whole number" if number is None else "is out of range"
-    span = f"{low:,} or more" if high is None else f"{low:,} to {high:,}"
+    span = f"{low:,} or more" if high is None else f"{low:,} to {_show(high)}"
     raise error(f"{name}: {quoted(value)} {wrong}; give {span}{other}", value=value)
 
 
-def check_count(name: str, value: object, bound: int) -> int:
-    """`value` as a whole number from 0 to `bound` - 1.
+def _show(bound: int) -> str:
+    """A bound in a message."""
+    return "2**63 - 1" if bound == MAX_SEED else f"{bound:,}"
 
-    Raises:
-        DealError: if `value` is something else.
-    """
+
+def check_count(name: str, value: object, bound: int) -> int:
+    """`value` as a whole number from 0 to `bound` - 1, or a `DealError`."""
     return check_number(name, value, 0, bound - 1, DealError)
 
 
 def check_seed(seed: object) -> int:
-    """`seed` as a whole number from 0 to 2**63 - 1.
-
-    Raises:
-        DealError: if `seed` is something else.
-    """
-    number = whole(seed)
-    if number is None:
-        raise DealError(
-            f"seed: {quoted(seed)} is not a whole number; give one from 0 to 2**63 - 1", value=seed
-        )
-    if not 0 <= number <= MAX_SEED:
-        raise DealError(
-            f"seed: {quoted(number)} is out of range; give one from 0 to 2**63 - 1", value=seed
-        )
-    return number
+    """`seed` as a whole number from 0 to 2**63 - 1, or a `DealError`."""
+    return check_number("seed", seed, 0, MAX_SEED, DealError)
 
 
 def check_any_seed(seed: object) -> int:
-    """`seed` as a whole number from 0, of any size.
-
-    Raises:
-        HeartsError: if it is negative or not a whole number.
-    """
-    number = whole(seed)
-    if number is None or number < 0:
-        raise HeartsError(
-            f"seed: {quoted(seed)} is not a whole number from 0; give one, or None", value=seed
-        )
-    return number
+    """`seed` as a whole number from 0, of any size."""
+    return check_number("seed", seed, 0, None, other=", or None")
 
 
 def check_player(player: object, players: int) -> int:
-    """`player` as one of the seats.
-
-    Raises:
-        HeartsError: if `player` is not a seat, a whole number from 0 to `players` - 1.
-    """
+    """`player` as one of the seats, from 0 to `players` - 1."""
     return check_number("player", player, 0, players - 1)
 
 
 def check_max_deals(max_deals: int | None, episode: str) -> int | None:
-    """The number of deals after which a match is cut off, or None.
-
-    Raises:
-        HeartsError: if it is not a number of deals, or the episode is not a match.
-    """
+    """The number of deals after which a match is cut off, or None."""
     if max_deals is None:
         return None
     if episode != "match":
@@ -163,27 +126,12 @@ def check_max_deals(max_deals: int | None, episode: str) -> int | None:
 
 
 def check_chance(name: str, value: object) -> float:
-    """`value` as a probability.
-
-    Raises:
-        HeartsError: if it is not a number in [0, 1].
-    """
+    """`value` as a probability."""
     return check_range(name, value, 0, 1)
 
 
 def check_range(name: str, value: object, low: float, high: float, other: str = "") -> float:
-    """`value` as a number from `low` to `high`.
-
-    Args:
-        name: the argument, which begins the message.
-        value: what was given.
-        low: the least allowed.
-        high: the greatest allowed.
-        other: ends the message.
-
-    Raises:
-        HeartsError: if it is not a number, or out of range.
-    """
+    """`value` as a number from `low` to `high`; `other` ends the message."""
     number = _finite(value)
     if number is None or not low <= number <= high:
         raise HeartsError(
@@ -194,11 +142,7 @@ def check_range(name: str, value: object, low: float, high: float, other: str = 
 
 
 def check_positive(name: str, value: object, other: str = "") -> float:
-    """`value` as a number above 0; `other` ends the message, and says what else could be given.
-
-    Raises:
-        HeartsError: if it is not a number, or infinite.
-    """
+    """`value` as a number above 0; `other` ends the message: what else could be given."""
     number = _finite(value)
     if number is None or number <= 0:
         raise HeartsError(
@@ -208,11 +152,7 @@ def check_positive(name: str, value: object, other: str = "") -> float:
 
 
 def check_finite(name: str, value: object) -> float:
-    """`value` as a number of either sign.
-
-    Raises:
-        HeartsError: if it is not a number, or infinite.
-    """
+    """`value` as a number of either sign."""
     number = _finite(value)
     if number is None:
         raise HeartsError(f"{name}: {quoted(value)} is not a finite number; give one", value=value)
@@ -231,11 +171,7 @@ def _finite(value: object) -> float | None:
 
 
 def check_flag(name: str, value: object, error: type[HeartsError] = HeartsError) -> bool:
-    """`value`, True or False.
-
-    Raises:
-        HeartsError: if it is anything else.
-    """
+    """`value`, True or False."""
     if not isinstance(value, bool | np.bool_):
         raise error(f"{name}: {quoted(value)} is unknown; give True or False", value=value)
     return bool(value)
@@ -244,11 +180,7 @@ def check_flag(name: str, value: object, error: type[HeartsError] = HeartsError)
 def check_is(
     name: str, value: object, kind: type, fix: str, error: type[HeartsError] = HeartsError
 ) -> None:
-    """Refuse a value of another type.
-
-    Raises:
-        HeartsError: if `value` is of another kind; `fix` says what to give.
-    """
+    """Refuse a value that is not of this type; `fix` says what to give."""
     if not isinstance(value, kind):
         raise error(f"{name}: {type(value).__name__} is not a {kind.__name__}; {fix}")
 
@@ -267,11 +199,7 @@ def is_plain_name(value: object) -> bool:
 
 
 def check_choice(field: str, value: object, choices: Sequence[str]) -> str:
-    """`value`, one of `choices`.
-
-    Raises:
-        HeartsError: if `value` is not one of them.
-    """
+    """`value`, one of `choices`."""
     if not isinstance(value, str) or value not in choices:
         near = did_you_mean(quoted(value).strip("\"'"), choices)
         raise HeartsError(f"{field}: {quoted(value)} is unknown; {near}", value=value)
@@ -279,11 +207,7 @@ def check_choice(field: str, value: object, choices: Sequence[str]) -> str:
 
 
 def check_array(name: str, value: object, like: NDArray[Any]) -> NDArray[Any]:
-    """`value`, an array of the shape and dtype of `like`, with finite numbers only.
-
-    Raises:
-        HeartsError: if `value` is something else.
-    """
+    """`value`, an array of the shape and dtype of `like`, with finite numbers only."""
     if not isinstance(value, np.ndarray) or (value.shape, value.dtype) != (like.shape, like.dtype):
         found = f"{value.shape} {value.dtype}" if isinstance(value, np.ndarray) else "no array"
         raise HeartsError(f"{name}: found {found}; needed is {like.shape} {like.dtype}")
@@ -293,11 +217,7 @@ def check_array(name: str, value: object, like: NDArray[Any]) -> NDArray[Any]:
 
 
 def array_in_memory(name: str, value: object) -> NDArray[Any]:
-    """`value` as a NumPy array that shares its memory: one of NumPy, or of the CPU and DLPack.
-
-    Raises:
-        HeartsError: if `value` is something else, or lies elsewhere.
-    """
+    """`value` as a NumPy array that shares its memory: one of NumPy, or of the CPU and DLPack."""
     if isinstance(value, np.ndarray):
         return value
     kind = type(value).__name__
@@ -335,34 +255,37 @@ def whole_numbers(value: object) -> NDArray[np.int64] | None:
     return array.astype(np.int64, order="C")
 
 
-def check_actions(actions: object, size: int) -> NDArray[np.int64]:
-    """`actions` as ``whole_numbers``, one for each of `size` games.
-
-    Raises:
-        HeartsError: if they are something else.
-    """
-    found = whole_numbers(actions)
-    if found is None or found.shape != (size,):
-        shown = quoted(actions)
-        if isinstance(actions, np.ndarray):
-            shown = f"shape {actions.shape} and dtype {actions.dtype}"
-        raise HeartsError(f"actions: {shown}; give one whole number for each of {size} games")
+def check_numbers(
+    name: str,
+    value: object,
+    size: int,
+    span: tuple[int, int] | None = None,
+    error: type[HeartsError] = HeartsError,
+) -> NDArray[np.int64]:
+    """`value` as ``whole_numbers``, `size` of them, from the first to the last of `span`."""
+    found = whole_numbers(value)
+    if (
+        found is None
+        or found.shape != (size,)
+        or (span and ((found < span[0]).any() or (found > span[1]).any()))
+    ):
+        shown = quoted(value)
+        if isinstance(value, np.ndarray):
+            shown = f"shape {value.shape} and dtype {value.dtype}"
+        between = "" if span is None else f" from {_show(span[0])} to {_show(span[1])}"
+        fix = f"give {size} whole numbers{between}"
+        raise error(f"{name}: {shown} does not fit; {fix}", value=value)
     return found
+
+
+def check_actions(actions: object, size: int) -> NDArray[np.int64]:
+    """The actions of `size` games."""
+    return check_numbers("actions", actions, size)
 
 
 def check_seeds(seeds: object, size: int) -> NDArray[np.int64]:
-    """`seeds` as ``whole_numbers``, one for each of `size` games.
-
-    Raises:
-        DealError: if they are something else, or one is below 0.
-    """
-    found = whole_numbers(seeds)
-    if found is None or found.shape != (size,) or (found < 0).any():
-        raise DealError(
-            f"seeds: {quoted(seeds)} cannot be used; give {size} whole numbers from 0 to 2**63 - 1",
-            value=seeds,
-        )
-    return found
+    """The seeds of `size` games, or a `DealError`."""
+    return check_numbers("seeds", seeds, size, (0, MAX_SEED), DealError)
 
 
 def illegal_actions(

@@ -13,16 +13,16 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-MOST_QUOTED = 80
+MAX_QUOTED = 80
 """Characters of a user's text that a message repeats."""
-MOST_TOLD = 2000
+MAX_MESSAGE = 2000
 """Characters of a whole message."""
 
 
 class HeartsError(ValueError):
     """Base of every error that a user's mistake can cause.
 
-    A message is cut at ``MOST_TOLD`` characters. The attributes survive pickling; of a `value`
+    A message is cut at ``MAX_MESSAGE`` characters. The attributes survive pickling; of a `value`
     that is neither text nor a number, only its ``quoted`` text does.
 
     Attributes:
@@ -40,7 +40,8 @@ class HeartsError(ValueError):
         hint: str | None = None,
     ) -> None:
         messages = [
-            a[:MOST_TOLD] + "..." if isinstance(a, str) and len(a) > MOST_TOLD else a for a in args
+            a[:MAX_MESSAGE] + "..." if isinstance(a, str) and len(a) > MAX_MESSAGE else a
+            for a in args
         ]
         super().__init__(*messages)
         message = args[0] if args and isinstance(args[0], str) else ""
@@ -77,30 +78,30 @@ class CheckpointError(HeartsError):
 
 
 def quoted(value: object) -> str:
-    """``repr`` of a value for a message, in at most ``MOST_QUOTED`` characters.
+    """``repr`` of a value for a message, in at most ``MAX_QUOTED`` characters.
 
     Whatever it is, it takes little time: also a text of megabytes, a deeply nested list, and a
     number with more digits than Python writes.
     """
     short = reprlib.Repr()
-    short.maxlevel, short.maxdict, short.maxother = 3, 20, 2 * MOST_QUOTED
+    short.maxlevel, short.maxdict, short.maxother = 3, 20, 2 * MAX_QUOTED
     short.maxlist = short.maxtuple = short.maxset = short.maxfrozenset = 20
-    short.maxstring = short.maxlong = 2 * MOST_QUOTED
+    short.maxstring = short.maxlong = 2 * MAX_QUOTED
     try:
         if isinstance(value, str):
-            text = repr(value[: 2 * MOST_QUOTED])
+            text = repr(value[: 2 * MAX_QUOTED])
         else:
             text = short.repr(value)
     except Exception:  # an object's own repr may do anything
         text = f"<{type(value).__name__}>"
-    return text if len(text) <= MOST_QUOTED else text[: MOST_QUOTED - 3] + "..."
+    return text if len(text) <= MAX_QUOTED else text[: MAX_QUOTED - 3] + "..."
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
     """The fix for an unknown word: the nearest known one, and all of them."""
     names = [str(name) for name in known]
     word = word if isinstance(word, str) else quoted(word)
-    near = difflib.get_close_matches(word[:MOST_QUOTED], names, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(word[:MAX_QUOTED], names, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}? " if near else ""
     return f"{hint}known: {', '.join(names)}"
 

@@ -41,33 +41,22 @@ _LEFTOVER = re.compile(r"\..+\.(\d+)-[0-9a-f]{8}\.tmp")
 def write_whole(path: Path, data: bytes) -> None:
     """Make `data` the content of a file: after a crash there is the old content or the new one.
 
-    A link stays and keeps its target. A device or a pipe is written to, and stays one.
-
-    Raises:
-        OSError: the file cannot be written (its ``filename`` is `path`); the old content stands.
-            Only if the disk fails after the new content is in place (EIO from the fsync of the
-            folder) may the file hold the new content.
+    A link stays and keeps its target. A device or a pipe is written to, and stays one. After an
+    ``OSError``, whose ``filename`` is `path`, the old content stands, unless the disk failed after
+    the new content was in place (EIO from the fsync of the folder).
     """
     with writing_whole(path) as file:
         file.write(data)
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Make `value`, in JSON for people to read, the content of a file; see ``write_whole``.
-
-    Raises:
-        OSError: as there.
-    """
+    """``write_whole`` of `value` in JSON for people to read."""
     write_whole(path, (json.dumps(value, indent=1) + "\n").encode())
 
 
 @contextlib.contextmanager
 def writing_whole(path: Path) -> Iterator[IO[bytes]]:
-    """As ``write_whole``, what is written in this block; it need not be in memory at once.
-
-    Raises:
-        OSError: as there, also for those of the block.
-    """
+    """``write_whole`` of what is written in this block; it need not be in memory at once."""
     given = path
     try:
         if path.is_symlink():
@@ -155,16 +144,9 @@ def kind_of(path: str | os.PathLike[str]) -> str:
 
 
 def read_limited(path: Path, limit: int, what: str) -> bytes:
-    """The content of an ordinary file of at most `limit` bytes.
+    """The content of an ordinary file of at most `limit` bytes; a device or a pipe is refused.
 
-    Args:
-        path: the file.
-        limit: in bytes; what is larger cannot be meant.
-        what: what it should be, to name in the message: "a hand history".
-
-    Raises:
-        HeartsError: it is a device or a pipe, or too large.
-        OSError: it is not there or cannot be read.
+    Messages call it `what`, such as "a hand history".
     """
     if not stat.S_ISREG(path.stat().st_mode):  # asked before opening: a pipe would wait for ever
         raise HeartsError(f"file: {str(path)!r} is not an ordinary file; give {what}")
@@ -177,15 +159,11 @@ def read_limited(path: Path, limit: int, what: str) -> bytes:
     return data
 
 
-def check_file_name(path: Path, name: str) -> None:
-    """Refuse what cannot be the name of a file to write: a folder, nothing, or too long a name.
+def check_output(path: Path, name: str) -> None:
+    """Refuse a file that could not be written, before what goes into it is computed.
 
-    Args:
-        path: what was given.
-        name: the option or argument, which begins the message.
-
-    Raises:
-        HeartsError: if it is one of them.
+    It is a folder, nothing, or too long a name, or its folder is missing. Messages begin with
+    `name`, the option or argument.
     """
     if len(os.fsencode(path.name)) > _LONGEST_NAME:
         raise HeartsError(
@@ -194,19 +172,6 @@ def check_file_name(path: Path, name: str) -> None:
         )
     if kind_of(path) == "folder" or path.name in ("", ".."):
         raise HeartsError(f"{name}: {str(path)!r} is a folder; give the name of a file")
-
-
-def check_output(path: Path, name: str) -> None:
-    """Refuse a file that could not be written, before what goes into it is computed.
-
-    Args:
-        path: what was given.
-        name: the option or argument, which begins the message.
-
-    Raises:
-        HeartsError: if it cannot name a file, or its folder is not there.
-    """
-    check_file_name(path, name)
     if not path.parent.is_dir():
         raise HeartsError(f"{name}: there is no folder {path.parent}; make it first")
 
@@ -224,14 +189,9 @@ def lock_beside(path: Path) -> Path:
 def held(path: Path, what: str) -> Iterator[None]:
     """Hold the lock file `path` in this block, so that only one process works on something.
 
-    The lock belongs to the process, not to the file: after a kill it is free again.
-
-    Args:
-        path: the lock file, as from ``lock_beside``; made here, and removed at the end.
-        what: what is held, to name in the message: "run: 'runs/demo'".
-
-    Raises:
-        CheckpointError: another process holds it.
+    The lock file is made here, and removed at the end. The lock belongs to the process, not to the
+    file: after a kill it is free again. Where another process holds it, a `CheckpointError` begins
+    with `what`: "run: 'runs/demo'".
     """
     if sys.platform == "win32":
         yield

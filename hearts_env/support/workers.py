@@ -51,7 +51,7 @@ _END, _FIRST, _ROW, _LAST_ROW = range(1, 5)
 _SPINS = 20_000
 """Pauses before a thread sleeps: 0.2 to 1 ms, as long as a processor's pause."""
 _ALONE = 100.0
-"""How many times as long as it has waited for others a caller goes on without them."""
+"""How many times as long as it has waited for others a caller works without them."""
 
 
 @jit

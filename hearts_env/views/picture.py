@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from hearts_env import kernel as k
-from hearts_env.cards import SUITS, list_of
+from hearts_env.cards import list_of
 from hearts_env.render.scene import SeatPicture, TablePicture, count_text
 from hearts_env.support.arguments import check_player
 from hearts_env.support.errors import HeartsError, did_you_mean
@@ -48,45 +48,24 @@ def picture_of(
             f"render_for: {render_for!r}; {did_you_mean(render_for, (MOVER, ALL))}",
             value=render_for,
         )
-    mover = None if is_over else _mover(game)
+    mover = None if is_over else game._seat(k.PLAYER)
     viewer = mover if render_for == MOVER else render_for
     if totals is None and any(game.totals):
         totals = game.totals
+    names = names or [f"player_{seat}" for seat in range(game.rules.players)]
     source = _seen(game, viewer) if isinstance(viewer, int) else game
-    known = names or [f"player_{seat}" for seat in range(game.rules.players)]
-    return _picture(source, viewer, mover, known, totals, message)
-
-
-def picture_of_view(view: Position, player: int) -> TablePicture:
-    """What `player` sees, from its own view."""
-    names = [f"player_{seat}" for seat in range(view.rules.players)]
-    totals = view.totals if any(view.totals) else None
-    return _picture(view, player, _mover(view), names, totals)
-
-
-def _picture(
-    source: Position,
-    viewer: int | str | None,
-    mover: int | None,
-    names: Sequence[str],
-    totals: Sequence[int | Fraction] | None,
-    message: str = "",
-) -> TablePicture:
-    """What `viewer` sees, where `source` holds nothing that it may not know."""
     rules, vector = source.rules, source.vector
     seats = tuple(
         SeatPicture(
             name=names[seat],
-            hand=_cards(source, k.HANDS, seat)
-            if viewer in (seat, ALL)
-            else source.cards_left(seat),
+            hand=source._pile(k.HANDS, seat) if viewer in (seat, ALL) else source.cards_left(seat),
             points=int(vector[k.POINTS + k.SEAT * seat]),
             tricks=int(vector[k.TRICKS + k.SEAT * seat]),
             taken=tuple(c for c in source.taken(seat) if rules.card_points.get(c)),
-            voids=tuple(s for i, s in enumerate(SUITS) if vector[k.VOIDS + k.SEAT * seat] >> i & 1),
+            voids=tuple(source._voids(seat)),
             total=None if totals is None else totals[seat],
-            passed=_cards(source, k.PASSED, seat) if viewer in (seat, ALL) else (),
-            received=_cards(source, k.RECEIVED, seat) if viewer in (seat, ALL) else (),
+            passed=source._pile(k.PASSED, seat) if viewer in (seat, ALL) else (),
+            received=source._pile(k.RECEIVED, seat) if viewer in (seat, ALL) else (),
             played=source.played(seat) if source.phase == "over" else (),
         )
         for seat in range(rules.players)
@@ -117,12 +96,6 @@ def _picture(
     )
 
 
-def _mover(position: Position) -> int | None:
-    """The seat whose turn it is."""
-    seat = int(position.vector[k.PLAYER])
-    return None if seat < 0 else seat
-
-
 def _seen(game: Position, seat: int) -> Position:
     """What a seat may know of `game`, and nothing else.
 
@@ -136,24 +109,11 @@ def _seen(game: Position, seat: int) -> Position:
     return seen
 
 
-def _cards(position: Position, field: int, seat: int) -> tuple[str, ...]:
-    """The cards of a seat in this field of the state."""
-    deck = position.rules.deck
-    return tuple([deck[i] for i in list_of(int(position.vector[field + k.SEAT * seat]))])
-
-
-def _scores(position: Position) -> list[int]:
-    """The scores by seat, of a deal that is over."""
-    scores = np.empty(position.rules.players, np.int64)
-    k.write_scores(position.rules.vector, position.vector, scores)
-    return [int(score) for score in scores]
-
-
 def _winners(position: Position) -> tuple[int, ...]:
     """The seats with the lowest score, once the deal is over."""
     if position.phase != "over":
         return ()
-    scores = _scores(position)
+    scores = position._scores()
     return tuple(seat for seat, score in enumerate(scores) if score == min(scores))
 
 
@@ -176,7 +136,7 @@ def _news(game: Position, names: Sequence[str], viewer: int | str | None) -> lis
         winners = [names[seat] for seat in _winners(game)]
         shared = f"{', '.join(winners[:-1])} and {winners[-1]} share the lowest score"
         lines.append(shared if len(winners) > 1 else f"{winners[0]} wins")
-        scores = zip(names, _scores(game), strict=True)
+        scores = zip(names, game._scores(), strict=True)
         lines.append(", ".join(f"{name} {count_text(score, 'point')}" for name, score in scores))
     return lines
 

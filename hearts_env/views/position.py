@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from hearts_env import kernel as k
 from hearts_env.cards import SUITS, list_of
 from hearts_env.rules.rules import Rules
@@ -21,6 +23,16 @@ class Position:
     def _cards(self, mask: int) -> tuple[str, ...]:
         deck = self.rules.deck
         return tuple([deck[i] for i in list_of(int(mask))])
+
+    def _pile(self, field: int, player: int) -> tuple[str, ...]:
+        """The cards of a seat in a field that every seat has."""
+        return self._cards(self.vector[field + k.SEAT * self._check(player)])
+
+    def _scores(self) -> list[int]:
+        out = np.empty(self.rules.players, np.int64)
+        k.write_scores(self.rules.vector, self.vector, out)
+        scores: list[int] = out.tolist()
+        return scores
 
     def _seat(self, field: int) -> int | None:
         seat = int(self.vector[field])
@@ -136,11 +148,11 @@ class Position:
 
     def taken(self, player: int) -> tuple[str, ...]:
         """The cards that a seat has taken, an awarded kitty among them."""
-        return self._cards(self.vector[k.TAKEN + k.SEAT * self._check(player)])
+        return self._pile(k.TAKEN, player)
 
     def played(self, player: int) -> tuple[str, ...]:
         """The cards that a seat has played."""
-        return self._cards(self.vector[k.PLAYED + k.SEAT * self._check(player)])
+        return self._pile(k.PLAYED, player)
 
     def cards_left(self, player: int) -> int:
         """How many cards a seat holds."""

@@ -48,17 +48,17 @@ class PlayerView(Position):
     @property
     def hand(self) -> tuple[str, ...]:
         """The cards that the player holds."""
-        return self._cards(self.vector[k.HANDS + k.SEAT * self.player])
+        return self._pile(k.HANDS, self.player)
 
     @property
     def passed(self) -> tuple[str, ...]:
         """The cards that the player has chosen to pass."""
-        return self._cards(self.vector[k.PASSED + k.SEAT * self.player])
+        return self._pile(k.PASSED, self.player)
 
     @property
     def received(self) -> tuple[str, ...]:
         """The cards that the player was passed."""
-        return self._cards(self.vector[k.RECEIVED + k.SEAT * self.player])
+        return self._pile(k.RECEIVED, self.player)
 
     @property
     def voids(self) -> tuple[str, ...]:
@@ -240,9 +240,9 @@ class PlayerView(Position):
     def _repr_svg_(self) -> str:
         """The table as this player sees it: how notebooks show a view."""
         from hearts_env.render import render_svg
-        from hearts_env.views.picture import picture_of_view
+        from hearts_env.views.picture import picture_of
 
-        return render_svg(picture_of_view(self, self.player))
+        return render_svg(picture_of(self, self.player))
 
     def __repr__(self) -> str:
         return f"<PlayerView of player {self.player}: {self.rules.name}, {self.phase}>"

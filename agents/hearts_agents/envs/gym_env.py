@@ -192,7 +192,7 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
             raise gymnasium.error.ResetNeeded("the episode is over, or has not begun: call reset")
         table = self.table
         game = table.game
-        number = action if action.__class__ is int else game.action_of(action)
+        number = action if action.__class__ is int else game.rules.action_number(action)
         if not game.legal_mask >> max(number, 0) & 1 and self.illegal_action == "terminate":
             if not 0 <= number < self.rules.num_actions:
                 raise IllegalActionError(game.why_illegal(number))
@@ -268,7 +268,7 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
                 return baseline.act_state(self.rules, game.vector, player)
             action = entry.agent.act(game.view(player))
             if action.__class__ is not int:
-                action = game.action_of(action)
+                action = game.rules.action_number(action)
         except HeartsError as error:
             raise type(error)(f"opponent {entry.name!r}: {error}") from None
         if not (0 <= action < self.rules.num_actions and game.legal_mask >> action & 1):

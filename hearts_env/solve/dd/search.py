@@ -313,9 +313,9 @@ def _flags_of(r: k.Vector, s: k.Vector) -> int:
             flags |= MOON_L
         if s[k.TAKEN + k.SEAT * leader] & r[k.R_PENALTY] == 0:
             flags |= MOON_F
-    if s[k.TRICKS + k.SEAT * leader] or r[k.R_NO_TRICK] == 0:
+    if s[k.TRICKS + k.SEAT * leader] or r[k.R_NO_TRICK_POINTS] == 0:
         flags |= TRICK_L
-    if s[k.TRICKS + k.SEAT * follower] or r[k.R_NO_TRICK] == 0:
+    if s[k.TRICKS + k.SEAT * follower] or r[k.R_NO_TRICK_POINTS] == 0:
         flags |= TRICK_F
     return flags
 
@@ -391,7 +391,7 @@ def _first_replies(
     r: k.Vector, s: k.Vector, mem: k.Vector, other: int, live: int, card: int
 ) -> int:
     """The replies to the lead of `card`, restricted on a first trick that forbids points."""
-    if s[k.TRICK_NUM] or r[k.R_POINTS_FIRST]:
+    if s[k.TRICK_NUM] or r[k.R_POINTS_ON_FIRST_TRICK]:
         return ALL
     harmless = other & ~r[k.R_PENALTY]
     if harmless == 0 or other & r[k.R_SUIT_MASK + r[k.R_SUIT_OF + card]]:

@@ -272,7 +272,7 @@ def show_rules(
     as_json: Json = None,
 ) -> None:
     """Explain the rules of a game, or list all games."""
-    from hearts_env.rules.explain import SUMMARIES, explain, option_rows, players_of
+    from hearts_env.rules.explain import explain, option_rows
     from hearts_env.rules.presets import PRESETS
     from hearts_env.rules.rules import Rules
     from hearts_train.cli.cardtext import CardText
@@ -280,13 +280,13 @@ def show_rules(
     wrap = CardText.of().wrap
     if name is None:
         if as_json:
-            found = {preset: {"players": list(numbers)} for preset, (numbers, _) in PRESETS.items()}
+            found = {name: {"players": list(p.players)} for name, p in PRESETS.items()}
             console.print_json(found, as_json)
             return
-        rows = [(preset, players_of(preset), SUMMARIES.get(preset, "")) for preset in PRESETS]
-        width = max(len(row[0]) for row in rows)
-        for preset, numbers, summary in rows:
-            print(wrap(f"{preset:{width}}  {numbers:>3} players  {summary}"))
+        width = max(map(len, PRESETS))
+        for preset, (numbers, _, summary) in PRESETS.items():
+            span = f"{numbers[0]}-{numbers[-1]}" if len(numbers) > 1 else str(numbers[0])
+            print(wrap(f"{preset:{width}}  {span:>3} players  {summary}"))
         print("\n'hearts rules NAME' explains one.")
         return
     rules = Rules.from_text(name)

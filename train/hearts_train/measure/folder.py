@@ -24,7 +24,7 @@ import numpy as np
 
 from hearts_agents.registry import OWN
 from hearts_env import BatchGame, HeartsError, Rules, __version__
-from hearts_env.rules.presets import PRESETS
+from hearts_env.rules.presets import GAMES
 from hearts_env.support.arguments import check_seed
 from hearts_env.support.errors import quoted
 from hearts_env.support.files import held, removed_if_unused
@@ -413,7 +413,7 @@ class Entered(NamedTuple):
 
 def every_game() -> list[Rules]:
     """The games of all presets, with every number of players."""
-    return [Rules.make(name, n) for name, (numbers, _) in PRESETS.items() for n in numbers]
+    return [Rules.preset(*game) for game in GAMES]
 
 
 def enter(

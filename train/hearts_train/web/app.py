@@ -291,12 +291,12 @@ def _games() -> list[dict[str, Any]]:
     """The presets, as `welcome` lists them."""
     return [
         {
-            "name": preset,
-            "title": messages.title_of(preset),
-            "players": list(numbers),
-            "text": messages.summary_of(preset),
+            "name": name,
+            "title": messages.title_of(name),
+            "players": list(preset.players),
+            "text": preset.summary,
         }
-        for preset, (numbers, _) in PRESETS.items()
+        for name, preset in PRESETS.items()
     ]
 
 

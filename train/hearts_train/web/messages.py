@@ -19,7 +19,7 @@ from hearts_agents.programs.process import dump
 from hearts_agents.programs.view_lines import ViewLines
 from hearts_env import Game, Match, Rules
 from hearts_env.batch.views import BatchView
-from hearts_env.rules.explain import SUMMARIES, explain
+from hearts_env.rules.explain import explain
 from hearts_env.support.errors import quoted
 from hearts_train.session.table import HELP, TABLE_ID, Entry, Refusal, Table
 
@@ -273,11 +273,6 @@ def title_of(name: str) -> str:
     words = {"two_player": "Two-player Hearts", "no_pass": "No passing"}
     title = words.get(preset) or preset.replace("_", " ").capitalize()
     return f"{title} ({rest})" if rest else title
-
-
-def summary_of(preset: str) -> str:
-    """A line on a preset."""
-    return SUMMARIES.get(preset, "")
 
 
 # ---- a table -------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from hearts_agents.programs.process import CRASHED, ILLEGAL, LATE
 from hearts_agents.registry import agent_names, describe_agent
 from hearts_env import Game, HeartsError, PlayerView, Rules
 from hearts_env.batch.views import BatchView
-from hearts_env.rules.presets import PRESETS
+from hearts_env.rules.presets import GAMES
 from hearts_env.solve.beliefs import Policy
 from hearts_env.support.errors import quoted
 from hearts_train.measure.participants import Participant
@@ -450,9 +450,7 @@ class Players:
 @functools.cache
 def preset_rules() -> tuple[Rules, ...]:
     """Every preset with every number of players."""
-    return tuple(
-        Rules.preset(preset, players=n) for preset, (numbers, _) in PRESETS.items() for n in numbers
-    )
+    return tuple(Rules.preset(*game) for game in GAMES)
 
 
 def _samples(games: Sequence[str]) -> list[str]:

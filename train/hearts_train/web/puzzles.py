@@ -109,7 +109,7 @@ def puzzle_json(number: int) -> Json:
     one = puzzle(number)
     game, steps = one.game().start(), []
     for card in cards_in(one.play):
-        steps.append(play_step(game, game.action_of(card)))
+        steps.append(play_step(game, game.rules.action_number(card)))
     seat = game.player
     assert seat is not None
     view = game.view(seat)
