@@ -213,8 +213,8 @@ class Game(Position):
         self.rules = rules
         self.vector = vector
         self._start = vector.copy()
-        self._actions: list[int] = []
-        self._status: int = _status.call(rules.vector, vector)
+        self._actions = []
+        self._status = _status.call(rules.vector, vector)
 
     @staticmethod
     def _set_totals(rules: Rules, vector: k.Vector, totals: Sequence[int] | None) -> None:

@@ -576,9 +576,13 @@ def _docstrings() -> dict[str, str]:
 _ENDS = ("end_score", "end_when", "tie", "max_deals", "target")
 _SPECS = {f.name: f for f in dataclasses.fields(Rules)}
 FIELDS = tuple(_SPECS)
-CHOICES = {name: f.metadata["choices"] for name, f in _SPECS.items() if "choices" in f.metadata}
+CHOICES: dict[str, tuple[Any, ...]] = {
+    name: f.metadata["choices"] for name, f in _SPECS.items() if "choices" in f.metadata
+}
 """The values of each field that has one of a few."""
-RANGES = {name: f.metadata["range"] for name, f in _SPECS.items() if "range" in f.metadata}
+RANGES: dict[str, tuple[int, int]] = {
+    name: f.metadata["range"] for name, f in _SPECS.items() if "range" in f.metadata
+}
 """The least and the greatest value of each field that is a number."""
 FLAGS = tuple(name for name, f in _SPECS.items() if isinstance(f.default, bool))
 """The fields that are True or False."""
