@@ -131,7 +131,7 @@ def test_mistakes_are_named(tmp_path) -> None:
         return np.full((len(views), views.rules.num_actions), 0.1)
 
     for position, options, words in [
-        (Game.deal("no_pass", 1), {}, "players"),
+        (Game.deal("no_pass", 1), {}, "rules"),
         (Game.deal("two_player", 1), {}, "position"),
         (played("micro", 1, 6), {}, "position"),
         (game, {"epsilon": 2.0}, "epsilon"),

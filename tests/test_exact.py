@@ -202,7 +202,7 @@ def test_it_is_resumed_to_the_bit(descent):
 
 
 def test_games_that_cannot_be_listed_are_refused(monkeypatch):
-    for rules, words in (("two_player", "max_memory GB"), ("classic", "players")):
+    for rules, words in (("two_player", "max_memory GB"), ("classic", "rules")):
         with refused(HeartsError, *words.split()):
             make_learner(recipe(env={"rules": rules}))
         env = {"rules": rules, "num_envs": 16}

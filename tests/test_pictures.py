@@ -31,11 +31,11 @@ def test_a_picture_is_of_the_kind_that_its_name_says(kind, tmp_path):
     assert result.exit_code == 0, result.output
     assert path.read_bytes().startswith(BEGINNINGS[kind])
     for _ in range(2):  # the same figure gives the same file
-        solving.draw_endgames([solved({"pro": 0.5})], again)
+        save_figure(solving.endgames_figure([solved({"pro": 0.5})]), again)
         found = again.read_bytes()
         assert found.startswith(BEGINNINGS[kind])
         again.unlink()
-        solving.draw_endgames([solved({"pro": 0.5})], again)
+        save_figure(solving.endgames_figure([solved({"pro": 0.5})]), again)
         assert again.read_bytes() == found
 
 
@@ -69,7 +69,7 @@ def test_a_picture_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypat
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(OSError, match="No space left"):
-        solving.draw_endgames([solved({"pro": 0.5})], path)
+        save_figure(solving.endgames_figure([solved({"pro": 0.5})]), path)
     assert [p.read_bytes() for p in tmp_path.iterdir()] == [b"old"]
     figure = solving.endgames_figure([solved({"pro": 0.5})])
     with refused(HeartsError, "plot"):

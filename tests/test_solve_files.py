@@ -98,7 +98,6 @@ HOSTILE = {
     "no format": lambda p: rewrite(p, format=...),
     "another format": lambda p: rewrite(p, format="hearts-env player"),
     "another version": lambda p: rewrite(p, version="9" * 10**5),
-    "before": lambda p: p.write_bytes(b"PK\x03\x04" + bytes(99)),
     "no array": lambda p: rewrite(p, {"averages1": ...}),
     "another array": lambda p: rewrite(p, {"averages2": np.zeros(3)}),
     "path": lambda p: rewrite(p, {"../../evil": np.zeros(3)}),
@@ -203,9 +202,6 @@ def test_a_policy_file_is_small_and_plays_alike(tmp_path):
         Solver.load(file)
     with refused(CheckpointError, str(tmp_path / "none.npz")):
         load(tmp_path / "none.npz")
-    (tmp_path / "old.npz").write_bytes(b"PK\x03\x04")
-    with refused(CheckpointError, str(tmp_path / "old.npz"), hint="hearts solve"):
-        load(tmp_path / "old.npz")
 
 
 # ---- keeping a state -----------------------------------------------------------------------------
@@ -266,13 +262,14 @@ def test_a_state_is_there_from_the_beginning_soon_again_and_at_the_end(
 
 
 def test_a_failed_save_in_between_is_told_and_tried_again(tree, tmp_path, saving, monkeypatch):
-    file, told = tmp_path / "a.safetensors", []
+    file = tmp_path / "a.safetensors"
     saving.fail = lambda number: number in (1, 2)
     for name in ("_FIRST_SAVE", "_SAVE_EVERY"):
         monkeypatch.setattr(equilibrium, name, 0.0)
-    assert solve(Solver(tree), iterations=50, save_to=file, warn=told.append).iterations == 50
+    with pytest.warns(UserWarning, match="No space") as told:
+        assert solve(Solver(tree), iterations=50, save_to=file).iterations == 50
     assert len(told) == 2
-    assert all("No space" in line and str(file) in line for line in told)
+    assert all(str(file) in str(warning.message) for warning in told)
     assert Solver.load(file).iteration == 50
 
 

@@ -18,7 +18,7 @@ from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
 from hearts_env.solve.beliefs import check_view
 from hearts_env.solve.deal_results import check_same_deals, load_results, shipped_results
-from hearts_env.solve.match_equity import MatchTable
+from hearts_env.solve.match_equity import MatchEquity
 from hearts_env.support.arrays import Floats, Ints
 
 _TIE = 1e-9
@@ -52,7 +52,7 @@ class MatchPlayer(Agent):
             )
         self.searcher = made
         self._results = None if results is None else load_results(results)
-        self._table: MatchTable | None = None
+        self._equity: MatchEquity | None = None
 
     @property
     def model(self) -> Agent | None:
@@ -128,18 +128,14 @@ class MatchPlayer(Agent):
         self.searcher.restore_random(state)
 
     def _chances(self, view: PlayerView) -> Floats:
-        """The chance to win the match by own score and the other's in this deal.
-
-        Scores below 0 are at their place from the end, as Python counts.
-        """
+        """The chance to win the match by own score and the other's in this deal."""
         player, rules = view.player, view.rules
-        if self._table is None or self._table.rules != rules:
+        if self._equity is None or self._equity.rules != rules:
             self.check_rules(rules)
-            self._table = MatchTable(rules, self._results)
+            self._equity = MatchEquity(rules, self._results)
         own, other = view.totals[player], view.totals[1 - player]
-        return self._table.chances(
-            own, other, dealt=view.dealer == player, deal_number=view.deal_number
-        )
+        dealt = view.dealer == player
+        return self._equity.by_scores(own, other, dealt=dealt, deal_number=view.deal_number)
 
 
 def check_scores_follow(rules: Rules) -> None:

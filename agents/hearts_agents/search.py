@@ -106,16 +106,7 @@ class Pimc(StochasticAgent):
             HeartsError: if `rules` has another number of players, an exchange, or so large a kitty
                 that more than a million worlds are possible at the first card.
         """
-        if rules.players != 2:
-            raise HeartsError(
-                f"rules: {self.name} plays two-player games only; {rules.name!r} has "
-                f"{rules.players} players"
-            )
-        if rules.pass_count:
-            raise HeartsError(
-                f"rules: {self.name} plays games without an exchange only; {rules.name!r} passes "
-                f"{rules.pass_count} cards"
-            )
+        check_two_players(rules)
         worlds = num_first_worlds(rules)
         if worlds > MAX_WORLDS:
             raise HeartsError(

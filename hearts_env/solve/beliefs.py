@@ -26,6 +26,7 @@ from hearts_env.support.arguments import check_chance, check_is
 from hearts_env.support.arrays import Array, Bools, Floats, Ints
 from hearts_env.support.errors import HeartsError
 from hearts_env.support.jit import jit
+from hearts_env.views.deals import most_cards
 from hearts_env.views.hidden import worlds_of_two
 from hearts_env.views.view import MAX_WORLDS, PlayerView
 
@@ -256,7 +257,7 @@ def check_view(view: PlayerView) -> None:
 
 def has_exact_worlds(rules: Rules) -> bool:
     """Whether there is exactly one other player, and no exchange: see ``check_two_players``."""
-    return rules.players == 2 and not rules.pass_count
+    return rules.players == 2 and most_cards(rules) == rules.hand_size
 
 
 def num_first_worlds(rules: Rules) -> int:
@@ -265,18 +266,15 @@ def num_first_worlds(rules: Rules) -> int:
 
 
 def check_two_players(rules: Rules) -> None:
-    """Refuse rules without exactly one other player.
+    """Refuse rules without exactly one other player, or with an exchange.
 
     Raises:
-        HeartsError: the game has another number of players, or an exchange.
+        HeartsError: the rules are such.
     """
-    if rules.players != 2:
+    if not has_exact_worlds(rules):
+        wrong = f"is for {rules.players} players" if rules.players != 2 else "has an exchange"
         raise HeartsError(
-            f"rules: {rules.name!r} is for {rules.players} players; exact worlds are for two"
-        )
-    if rules.pass_count:
-        raise HeartsError(
-            "rules: exact worlds are for games without an exchange; give rules with pass_count 0"
+            f"rules: {rules.name!r} {wrong}; give rules for 2 players with pass_count 0, like mini"
         )
 
 

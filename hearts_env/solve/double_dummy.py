@@ -25,7 +25,6 @@ from hearts_env.solve.dd.position import (
     DEFAULT_NODES,
     H_LIMIT,
     H_NODES,
-    H_STOPPED,
     MAX_ENDGAME,
 )
 from hearts_env.solve.dd.search import (
@@ -225,15 +224,8 @@ def solve_batch(
     def work(part: slice, _: int) -> None:
         with borrowed(rules) as memory:
             _set_limit(memory, max_nodes)
-            done = int(position_values(rules.vector, vectors[part], memory, out[part]))
-            stopped = memory[H_STOPPED]
-        if part.start + done < part.stop:
-            if stopped:
+            if not position_values(rules.vector, vectors[part], memory, out[part]):
                 raise _too_many(max_nodes)
-            raise HeartsError(
-                f"states: row {part.start + done} is not a state of a game under these rules; "
-                "correct it"
-            )
 
     Workers(num_threads).share(work, len(vectors))
     return out

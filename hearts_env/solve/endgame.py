@@ -44,6 +44,7 @@ from hearts_env.rules.rules import Rules
 from hearts_env.solve.beliefs import (
     Policy,
     begin_past,
+    check_two_players,
     log_likelihoods,
 )
 from hearts_env.solve.best_response import best_response
@@ -54,7 +55,6 @@ from hearts_env.solve.tree import (
     DEFAULT_MEMORY,
     Tree,
     check_memory,
-    check_rules,
     count_tree,
     refuse_size,
 )
@@ -111,7 +111,8 @@ class Endgame(Tree):
                 f"position: {type(position).__name__} is not a position; "
                 "give a Game or game.view(player)"
             )
-        rules = check_rules(position.rules)
+        rules = position.rules
+        check_two_players(rules)
         if position.phase != "play":
             raise HeartsError(
                 f"position: its phase is {position.phase!r}; an endgame begins in the play"
@@ -166,7 +167,7 @@ def _consistent_deals(position: Game | PlayerView, root: k.Vector) -> Ints:
     choices = [
         np.array(
             [sum(1 << card for card in cards) for cards in itertools.combinations(free[p], left[p])]
-            if _few(len(free[p]), left[p])
+            if math.comb(len(free[p]), left[p]) <= MAX_PAIRS
             else [],
             np.int64,
         )
@@ -206,11 +207,6 @@ def check_tricks_left(rules: Rules, tricks: int) -> None:
             f"tricks: the last {tricks} of {rules.name!r} may have {pairs:,} pairs of hands, too "
             "many for an endgame; give fewer"
         )
-
-
-def _few(cards: int, size: int) -> bool:
-    """Whether hands of this size can be listed."""
-    return math.comb(cards, size) <= MAX_PAIRS
 
 
 @jit

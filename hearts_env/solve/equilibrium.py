@@ -3,7 +3,7 @@
 Both players improve in turns. A player's information set keeps, for each action, the *regret* of
 not having always played it, weighted by chance and by the other player's plan (Zinkevich et al.
 2007), and plays in proportion to positive regrets. The average of all plans so played converges to
-an equilibrium. How regrets are counted, and plans weighed, is told in ``hearts_env.solve.regret``.
+an equilibrium. ``hearts_env.solve.regret`` says how regrets are counted and plans weighed.
 """
 
 from __future__ import annotations
@@ -28,25 +28,11 @@ from hearts_env.solve.regret import (
     take_turn,
     update_of,
 )
-from hearts_env.solve.side import backward_mean
-from hearts_env.solve.solved_files import (
-    STATE_ARRAYS,
-    SavedPolicy,
-    SavedState,
-    check_folder,
-    read_solved,
-    write_policy,
-    write_state,
-)
-from hearts_env.solve.tree import (
-    DEFAULT_MEMORY,
-    GROUPS,
-    Tree,
-    check_memory,
-    check_rules,
-)
+from hearts_env.solve.side import Side, backward_mean
+from hearts_env.solve.solved_files import ARRAYS, Saved, check_folder, read_solved, write_solved
+from hearts_env.solve.tree import DEFAULT_MEMORY, GROUPS, Tree, check_memory
 from hearts_env.support import clock
-from hearts_env.support.arguments import check_positive
+from hearts_env.support.arguments import check_number, check_positive
 from hearts_env.support.arrays import Floats
 from hearts_env.support.errors import CheckpointError, HeartsError
 from hearts_env.support.interrupts import held_interrupt, noted_interrupt
@@ -57,7 +43,6 @@ SHIPPED = ("micro", "mini")
 DEFAULT_TARGET = 1e-5
 """Exploitability, in points a deal, at which solving ends where nothing else is said."""
 
-_OR_NONE = ", or None"
 _SHARED_FROM = 100_000  # lines; below that threads cost more than they save
 _CHECK_EVERY = 1.2  # exploitability is computed each time the iterations have grown so much ...
 _LONGEST = 200  # ... or by this many
@@ -158,8 +143,9 @@ class Equilibrium:
 
         Where a player never gets to by its own play nothing is kept: there it plays uniformly.
         """
-        saved = (self.tree, self.algorithm, self.chances, self.iterations, self.seconds)
-        write_policy(Path(path), SavedPolicy(*saved))
+        arrays = {f"chances{p}": chances for p, chances in enumerate(self.chances)}
+        saved = (self.tree, self.algorithm, self.iterations, self.seconds, arrays)
+        write_solved(Path(path), Saved("policy", *saved))
 
 
 def load(path: str | Path, max_memory: float = DEFAULT_MEMORY) -> Equilibrium:
@@ -172,22 +158,22 @@ def load(path: str | Path, max_memory: float = DEFAULT_MEMORY) -> Equilibrium:
     Raises:
         CheckpointError: it has none, or they do not fit this version's tree.
     """
-    shipped = str(path) if str(path) in SHIPPED else None
-    if shipped is not None:
-        path = shipped_file(shipped)
-    # A policy that comes with the package is one of a deal, whatever ends a match today.
-    rules = None if shipped is None else Rules.preset(shipped)
+    rules = None
+    if str(path) in SHIPPED:
+        # A policy that comes with the package is one of a deal, whatever ends a match today.
+        path, rules = shipped_file(str(path)), Rules.preset(str(path))
     saved = read_solved(path, check_memory(max_memory), rules)
-    if isinstance(saved, SavedState):
+    if saved.kind == "state":
         solver = Solver._restored(saved)
         solver.curve = [c for c in solver.curve if c.iteration < solver.iteration]
         return solver.result()  # its figures computed, not read
+    tree, chances = saved.tree, (saved.arrays["chances0"], saved.arrays["chances1"])
     return Equilibrium(
-        saved.tree,
+        tree,
         saved.algorithm,
-        saved.chances,
-        saved.tree.value(*saved.chances),
-        exploitability(saved.tree, saved.chances),
+        chances,
+        tree.value(*chances),
+        exploitability(tree, chances),
         saved.iterations,
         saved.seconds,
     )
@@ -234,9 +220,7 @@ class Solver:
         self._regrets = [np.zeros(side.num_sequences) for side in sides]
         self._averages = [np.zeros(side.num_sequences) for side in sides]
         self._values = [np.zeros(side.num_sequences) for side in sides]
-        self._plans = [
-            side.plan(chances) for side, chances in zip(sides, self._chances, strict=True)
-        ]
+        self._plans = list(map(Side.plan, sides, self._chances))
         # What a turn of either player reads and writes; these arrays are filled, never replaced.
         self._memory: list[tuple[Arrays, Floats, float, Memory]] = [
             (
@@ -290,14 +274,8 @@ class Solver:
 
     def chances(self) -> Profile:
         """The policies of the average plans; uniform where they never get to."""
-        if self.iteration == 0:
-            uniform = [side.uniform() for side in self.tree.sides]
-            return uniform[0], uniform[1]
-        found = [
-            side.chances(average)
-            for side, average in zip(self.tree.sides, self._averages, strict=True)
-        ]
-        return found[0], found[1]
+        first, second = map(Side.chances, self.tree.sides, self._averages)
+        return first, second
 
     def look(self) -> Checkpoint:
         """Compute the exploitability of the average, and enter it in the curve."""
@@ -329,12 +307,14 @@ class Solver:
     # -- files ------------------------------------------------------------------------------------
     def save(self, path: str | Path) -> None:
         """Write all that is needed to go on, whole or not at all."""
-        arrays = {
-            f"{name}{p}": getattr(self, f"_{name}")[p] for name in STATE_ARRAYS for p in range(2)
-        }
         curve = [(c.iteration, c.seconds, c.exploitability, c.value) for c in self.curve]
-        state = SavedState(self.tree, self.algorithm, self.iteration, self.seconds, curve, arrays)
-        write_state(Path(path), state)
+        figures = (self.algorithm, self.iteration, self.seconds)
+        write_solved(Path(path), Saved("state", self.tree, *figures, self._state(), curve))
+
+    def _state(self) -> dict[str, Floats]:
+        """The arrays that a file has."""
+        names = ARRAYS["state"]
+        return {f"{name}{p}": getattr(self, f"_{name}")[p] for name in names for p in range(2)}
 
     @classmethod
     def load(
@@ -346,7 +326,7 @@ class Solver:
             CheckpointError: the file has none, or it does not fit this version's tree.
         """
         saved = read_solved(path, check_memory(max_memory))
-        if not isinstance(saved, SavedState):
+        if saved.kind != "state":
             raise CheckpointError(
                 f"{path}: holds a policy alone, with which solving cannot go on; "
                 "give the file that --save has written"
@@ -354,14 +334,16 @@ class Solver:
         return cls._restored(saved, num_threads)
 
     @classmethod
-    def _restored(cls, state: SavedState, num_threads: int | None = None) -> Solver:
-        solver = cls(state.tree, state.algorithm, num_threads)
-        solver.iteration, solver.seconds = state.iteration, state.seconds
-        solver.curve = [Checkpoint(*point) for point in state.curve]
-        for p, side in enumerate(state.tree.sides):
-            for name in STATE_ARRAYS:
-                getattr(solver, f"_{name}")[p][:] = state.arrays[f"{name}{p}"]
-            solver._plans[p][:] = side.plan(solver._chances[p])
+    def _restored(cls, saved: Saved, num_threads: int | None = None) -> Solver:
+        solver = cls(saved.tree, saved.algorithm, num_threads)
+        solver.iteration, solver.seconds = saved.iterations, saved.seconds
+        solver.curve = [Checkpoint(*point) for point in saved.curve]
+        for name, array in solver._state().items():
+            array[:] = saved.arrays[name]
+        for plan, side, chances in zip(
+            solver._plans, saved.tree.sides, solver._chances, strict=True
+        ):
+            plan[:] = side.plan(chances)
         return solver
 
 
@@ -372,11 +354,8 @@ def solve(
     target: float | None = None,
     iterations: int | None = None,
     seconds: float | None = None,
-    max_memory: float = DEFAULT_MEMORY,
-    num_threads: int | None = None,
     save_to: str | Path | None = None,
     progress: Callable[[Checkpoint], None] | None = None,
-    warn: Callable[[str], None] | None = None,
     stopping: Callable[[], None] | None = None,
 ) -> Equilibrium:
     """Find an equilibrium: until the target is met, or iterations or seconds are used up.
@@ -386,39 +365,35 @@ def solve(
     the last state that was written whole.
 
     Args:
-        game: the rules, their tree, or a solver that goes on.
+        game: the rules, their tree, or a solver that continues.
         algorithm: one of ``ALGORITHMS``; a solver has its own.
         target: exploitability in points a deal; None: 1e-5 if nothing else ends it.
         iterations: at most this many in all.
         seconds: at most this many for iterations, those of a resumed solver counted in.
-        max_memory: gigabytes that tree and solver may take.
-        num_threads: as in ``Solver``.
         save_to: a file for the solver's state, written at once, soon again, then every minute, and
-            at the end. Let one process at a time use it.
+            at the end. Let one process at a time use it. Where it cannot be written in between, a
+            warning says so, and it is tried again.
         progress: called at each look at the exploitability.
-        warn: told where the state could not be written, which is then tried again; None: a warning
-            of Python's.
         stopping: called when the first signal comes.
 
     Raises:
         HeartsError: the tree would be too large, or an argument cannot be.
         OSError: the state cannot be written, at the beginning or at the end.
     """
-    target = _positive_or_none("target", target)
-    seconds = _positive_or_none("seconds", seconds)
+    if target is not None:
+        target = check_positive("target", target, ", or None")
+    if seconds is not None:
+        seconds = check_positive("seconds", seconds, ", or None")
     if iterations is not None:
-        check_positive("iterations", iterations, _OR_NONE)
-        iterations = int(iterations)
-    check_algorithm(algorithm)
+        iterations = check_number("iterations", iterations, 1, None, other=", or None")
     if target is None and iterations is None and seconds is None:
         target = DEFAULT_TARGET
+    check_algorithm(algorithm)
     if isinstance(game, Solver):
         solver = game
     else:
-        tree = game if isinstance(game, Tree) else Tree(check_rules(game), max_memory)
-        solver = Solver(tree, algorithm, num_threads)
-    if save_to is not None:
-        check_folder(Path(save_to))
+        solver = Solver(game if isinstance(game, Tree) else Tree(game), algorithm)
+    file = None if save_to is None else _StateFile(solver, Path(save_to))
 
     def is_over(found: Checkpoint) -> bool:
         return (
@@ -427,10 +402,9 @@ def solve(
             or (seconds is not None and solver.seconds >= seconds)
         )
 
-    keeper = None if save_to is None else _Keeper(solver, Path(save_to), warn)
     with noted_interrupt(stopping, twice=True) as interrupted:
-        if keeper is not None:
-            keeper.save()
+        if file is not None:
+            file.save()
         found = solver.look()
         while not is_over(found) and not interrupted():
             due = _next_look(solver.iteration)
@@ -443,25 +417,21 @@ def solve(
             found = solver.look()
             if progress is not None:
                 left = _seconds_left(solver.curve, target, iterations, seconds)
-                progress(
-                    Checkpoint(
-                        found.iteration, found.seconds, found.exploitability, found.value, left
-                    )
-                )
-            if keeper is not None:
-                keeper.save_when_due()
-        if keeper is not None:
-            keeper.save()
+                progress(replace(found, seconds_left=left))
+            if file is not None:
+                file.save_when_due()
+        if file is not None:
+            file.save()
         number = 0 if is_over(found) else interrupted()
         return replace(solver.result(), interrupted=bool(number), signal=number)
 
 
-class _Keeper:
-    """Keeps a solver's state in a file while it works."""
+class _StateFile:
+    """The file that a solver's state is saved to while it works."""
 
-    def __init__(self, solver: Solver, path: Path, warn: Callable[[str], None] | None) -> None:
+    def __init__(self, solver: Solver, path: Path) -> None:
+        check_folder(path)
         self.solver, self.path = solver, path
-        self.warn = warn or (lambda text: warnings.warn(text, RuntimeWarning, stacklevel=4))
         self.wait = min(_FIRST_SAVE, _SAVE_EVERY)
         self.due = clock.now() + self.wait
 
@@ -470,22 +440,19 @@ class _Keeper:
         self.solver.save(self.path)
 
     def save_when_due(self) -> None:
-        """Write the state if it is time to; where that fails, say so and try again later."""
+        """Write the state if it is time to; where that fails, warn and try again later."""
         if clock.now() < self.due:
             return
         try:
             self.save()
         except OSError as error:
-            self.warn(
-                f"{self.path}: the state could not be written: {error.strerror or error}; what was "
-                "there stands, and it is tried again"
+            warnings.warn(
+                f"{self.path}: the state could not be written: {error.strerror or error}; the file "
+                "is unchanged, and it is tried again",
+                stacklevel=3,
             )
         self.wait = min(2 * self.wait, _SAVE_EVERY)
         self.due = clock.now() + self.wait
-
-
-def _positive_or_none(name: str, value: float | None) -> float | None:
-    return None if value is None else check_positive(name, value, _OR_NONE)
 
 
 def _next_look(iteration: int) -> int:

@@ -132,18 +132,20 @@ class MatchEquity:
         going_on: The chance, at most, that a match lasts longer; none with ``max_deals``.
     """
 
-    def __init__(self, rules: Rules | str, results: DealResults) -> None:
+    def __init__(self, rules: Rules | str, results: DealResults | None = None) -> None:
         """Compute the table.
 
         Args:
             rules: of two players; they may end a match otherwise than those of the results.
-            results: how often deals end with which scores; the first column is the player's.
+            results: how often deals end with which scores; the first column is the player's. None:
+                those that come with the package.
 
         Raises:
             HeartsError: if the rules are not for two players or other than those of the results,
                 the table would be too large, or matches of such deals hardly ever end.
         """
         self.rules = rules = Rules.make(rules)
+        results = shipped_results(rules) if results is None else results
         check_is("results", results, DealResults, "give DealResults, as load_results does")
         self.results = results
         if rules.players != 2:
@@ -158,6 +160,7 @@ class MatchEquity:
         lowest = int(self._changes.min())
         if lowest < 0 and rules.settlement == "points":
             self._check_ties()
+        self._by_scores: dict[tuple[int, int, bool, int], Floats] = {}
         self._solve(0)
         while lowest < 0 and rules.settlement == "points" and self._cut > _CUT:
             self._solve(2 * self._states.low + 2 * lowest)
@@ -209,6 +212,38 @@ class MatchEquity:
             return _shares(rules, after)
         values = self._layers[layer][0][int(self._has_dealer and dealt)]  # the other deals next
         return np.where(after.over, _shares(rules, after), values[self._states.numbers(after)])
+
+    def by_scores(self, own: int, other: int, *, dealt: bool, deal_number: int) -> Floats:
+        """The player's chance by its own score and the other's in the present deal.
+
+        Scores below 0 are at their place from the end, as Python counts. Where chips are settled
+        and nobody has any, no match is being played, and both begin with the stake.
+
+        Args:
+            own: its total before the deal.
+            other: the other's.
+            dealt: whether it dealt this deal.
+            deal_number: the number of this deal, from 0.
+
+        Returns:
+            ``(scores, scores) float64``; kept for the next call.
+        """
+        rules = self.rules
+        if rules.settlement != "points" and own == other == 0:
+            own = other = rules.stake
+        key = (own, other, dealt, deal_number)
+        if key not in self._by_scores:
+            if len(self._by_scores) >= _MOST_KEPT:
+                self._by_scores.clear()
+            worth = sum(rules.card_points.get(card, 0) for card in rules.deck)
+            most = max(worth, 0 if rules.moon == "none" else rules.moon_points)
+            range_ = np.concatenate([np.arange(most + 1), np.arange(-most, 0)])
+            scores = np.stack(np.meshgrid(range_, range_, indexing="ij"), axis=-1).reshape(-1, 2)
+            if rules.settlement != "points":
+                scores = np.maximum(scores, 0)
+            found = self.after(own, other, scores, dealt=dealt, deal_number=deal_number)
+            self._by_scores[key] = found.reshape(len(range_), -1)
+        return self._by_scores[key]
 
     def grid(self, totals: Ints) -> Floats:
         """The chances for all pairs of some totals, own ones down, ``(n, n) float64``.
@@ -375,55 +410,6 @@ def _distribution(rules: Rules, results: DealResults, *, by_dealer: bool) -> tup
 
 
 # ---- what the end of a deal is worth -------------------------------------------------------------
-class MatchTable:
-    """The chances to win a match by the scores of the present deal."""
-
-    def __init__(self, rules: Rules, results: DealResults | None = None) -> None:
-        """The chances under some rules of two players.
-
-        Args:
-            rules: of the match.
-            results: how deals end; None: those that come with the package.
-
-        Raises:
-            HeartsError: if there are no results of such deals, or no table of such a match.
-        """
-        self.rules = rules
-        self.most = most_points(rules)
-        self._equity = MatchEquity(rules, shipped_results(rules) if results is None else results)
-        self._known: dict[tuple[int, int, bool, int], Floats] = {}
-
-    def chances(self, own: int, other: int, *, dealt: bool, deal_number: int) -> Floats:
-        """The chances of a player by its own score and the other's in the present deal.
-
-        Scores below 0 are at their place from the end, as Python counts. Where chips are settled
-        and nobody has any, no match is being played, and both begin with the stake.
-
-        Args:
-            own: its total before the deal.
-            other: the other's.
-            dealt: whether it dealt this deal.
-            deal_number: the number of this deal, from 0.
-
-        Returns:
-            ``(scores, scores) float64``.
-        """
-        rules = self.rules
-        if rules.settlement != "points" and own == other == 0:
-            own = other = rules.stake
-        key = (own, other, dealt, deal_number)
-        if key not in self._known:
-            if len(self._known) >= _MOST_KEPT:
-                self._known.clear()
-            range_ = np.concatenate([np.arange(self.most + 1), np.arange(-self.most, 0)])
-            scores = np.stack(np.meshgrid(range_, range_, indexing="ij"), axis=-1).reshape(-1, 2)
-            if rules.settlement != "points":
-                scores = np.maximum(scores, 0)
-            found = self._equity.after(own, other, scores, dealt=dealt, deal_number=deal_number)
-            self._known[key] = found.reshape(len(range_), -1)
-        return self._known[key]
-
-
 class MatchWorth:
     """What deals that are over are worth for the match, in points of margin.
 
@@ -432,38 +418,35 @@ class MatchWorth:
     preferences of a policy as margins are.
     """
 
-    def __init__(self, rules: Rules, results: DealResults | None = None) -> None:
-        """The worth of deals under some rules; arguments and errors as of ``MatchTable``."""
-        self.rules = rules
-        self._table = MatchTable(rules, results)
+    def __init__(self, rules: Rules) -> None:
+        """The worth of deals under some rules, of which results come with the package.
+
+        Raises:
+            HeartsError: as ``MatchEquity`` does.
+        """
+        self.equity = MatchEquity(rules)
 
     def __call__(self, states: Ints, seats: Ints) -> Floats:
         """What each of some states is worth to a seat: a ``Worth`` of ``solve.response``."""
-        rows = np.arange(len(states))
+        rules, rows = self.equity.rules, np.arange(len(states))
         begins = np.empty((len(states), 4), np.int64)
         for column, seat in enumerate((seats, 1 - seats)):
             begins[:, column] = states[rows, k.TOTALS + k.SEAT * seat]
         begins[:, 2] = states[:, k.DEALER] == seats
         begins[:, 3] = states[:, k.DEAL_NUMBER]
         scores = np.empty((len(states), 2), np.int64)
-        _write_scores(self.rules.vector, states, seats, scores)
-        half = sum(self.rules.card_points.get(card, 0) for card in self.rules.deck) // 2
+        _write_scores(rules.vector, states, seats, scores)
+        half = sum(rules.card_points.get(card, 0) for card in rules.deck) // 2
         found = np.empty(len(states))
         kinds, numbers = np.unique(begins, axis=0, return_inverse=True)
         for number, (own, other, dealt, deal_number) in enumerate(kinds.tolist()):
             some = np.flatnonzero(numbers.reshape(-1) == number)
-            table = self._table.chances(own, other, dealt=bool(dealt), deal_number=deal_number)
+            table = self.equity.by_scores(own, other, dealt=bool(dealt), deal_number=deal_number)
             middle = table[half, half]
             slope = (table[0, half] - table[half, 0]) / (2 * half)
             chances = table[scores[some, 0], scores[some, 1]]
             found[some] = (chances - middle) / max(slope, _LEAST_SLOPE)
         return found
-
-
-def most_points(rules: Rules) -> int:
-    """The largest score, or gain by a moon, of rules whose card points are not below 0."""
-    worth = sum(rules.card_points.get(card, 0) for card in rules.deck)
-    return max(worth, 0 if rules.moon == "none" else rules.moon_points)
 
 
 @jit

@@ -57,6 +57,7 @@ from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView
 from hearts_env.game.game import Game
 from hearts_env.rules.rules import Rules
+from hearts_env.solve.beliefs import check_two_players
 from hearts_env.solve.side import Side
 from hearts_env.solve.walk import (
     DEALS,
@@ -91,25 +92,6 @@ _MOST_DEALS = 50_000_000
 
 
 # ---- how large a tree is -------------------------------------------------------------------------
-def check_rules(rules: Rules | str) -> Rules:
-    """Rules whose game tree can be built.
-
-    Raises:
-        HeartsError: other than two players, or an exchange.
-    """
-    rules = Rules.make(rules)
-    if rules.players != 2:
-        raise HeartsError(
-            f"players: {rules.players} players cannot be solved; give rules for 2, like mini"
-        )
-    if rules.pass_count and set(rules.pass_rotation) != {"hold"}:
-        raise HeartsError(
-            f"pass_count: {rules.pass_count} cards are exchanged, and games with an exchange "
-            "cannot be solved; take rules.replace(pass_count=0)"
-        )
-    return rules
-
-
 def check_memory(max_memory: float) -> float:
     """A number of gigabytes.
 
@@ -183,8 +165,12 @@ def estimate(rules: Rules | str, samples: int = _SAMPLES, seed: int = 0) -> Tree
 
     A position met stands for as many as there were choices on the way to it; an information set
     has one position for each of the worlds that its player holds possible.
+
+    Raises:
+        HeartsError: rules of other than two players, or with an exchange.
     """
-    rules = check_rules(rules)
+    rules = Rules.make(rules)
+    check_two_players(rules)
     deals = num_deals(rules)
     rng = np.random.default_rng(seed)
     positions = lines = 0.0
@@ -226,11 +212,10 @@ def measure(rules: Rules | str, max_memory: float = DEFAULT_MEMORY) -> TreeSize:
     Raises:
         HeartsError: rules of other than two players, or with an exchange.
     """
-    rules = check_rules(rules)
     size = estimate(rules)
     if size.gigabytes > 2 * check_memory(max_memory) or size.deals > _MOST_DEALS:
         return size
-    return count_tree(Walk(rules))
+    return count_tree(Walk(size.rules))
 
 
 def refuse_size(size: TreeSize, max_memory: float) -> None:
@@ -279,9 +264,9 @@ class Tree:
         Raises:
             HeartsError: it would take more; the message has the figure.
         """
-        self.rules = check_rules(rules)
-        size = measure(self.rules, max_memory)
+        size = measure(rules, max_memory)
         refuse_size(size, max_memory)
+        self.rules = size.rules
         walk = Walk(self.rules)
         self._build(walk, size, [np.ones(len(hands)) for hands in walk.hands])
 

@@ -507,18 +507,6 @@ def world_values(r: k.Vector, v: k.Vector, hands: k.Vector, mem: k.Vector, value
 
 
 @jit
-def first_wrong(r: k.Vector, states: k.Vector) -> int:
-    """The first state with cards nowhere, or with a history of another length; -1: none."""
-    for i in range(len(states)):
-        s = states[i]
-        cards = s[k.KITTY] | s[k.HANDS] | s[k.HANDS + k.SEAT] | s[k.PLAYED] | s[k.PLAYED + k.SEAT]
-        played = popcount(s[k.PLAYED]) + popcount(s[k.PLAYED + k.SEAT])
-        if cards != r[k.R_DECK] or s[k.NUM_PLAYED] != played:
-            return i
-    return -1
-
-
-@jit
 def _is_possible(r: k.Vector, s: k.Vector) -> bool:
     """Whether the cards of a state in the play are where they can be."""
     trick = s[k.TRICK_LEN]
@@ -547,13 +535,31 @@ def _is_possible(r: k.Vector, s: k.Vector) -> bool:
 
 
 @jit
-def position_values(r: k.Vector, states: k.Vector, mem: k.Vector, values: k.Vector) -> int:
+def first_wrong(r: k.Vector, states: k.Vector) -> int:
+    """The first state that cannot be, as far as its cards and its history's length tell; -1: none.
+
+    Those under exchange are not looked at.
+    """
+    for i in range(len(states)):
+        s = states[i]
+        cards = s[k.KITTY] | s[k.HANDS] | s[k.HANDS + k.SEAT] | s[k.PLAYED] | s[k.PLAYED + k.SEAT]
+        played = popcount(s[k.PLAYED]) + popcount(s[k.PLAYED + k.SEAT])
+        if cards != r[k.R_DECK] or s[k.NUM_PLAYED] != played:
+            return i
+        if s[k.PHASE] == k.PLAY and not _is_possible(r, s):
+            return i
+        if s[k.PHASE] not in (k.PASS, k.PLAY, k.MOON, k.OVER):
+            return i
+    return -1
+
+
+@jit
+def position_values(r: k.Vector, states: k.Vector, mem: k.Vector, values: k.Vector) -> bool:
     """Write the margin of the player to act of each state, seat 0's where a game is over.
 
-    Returns how many were written: all, or those before one that cannot be or, with `H_STOPPED`
-    set, for which `H_LIMIT` was not enough.
+    The states are after the exchange, and can be (``first_wrong``). Returns whether all were
+    written: `H_LIMIT` was enough.
     """
-    mem[H_STOPPED] = 0
     for i in range(len(states)):
         s = states[i]
         if s[k.PHASE] == k.OVER:
@@ -564,10 +570,8 @@ def position_values(r: k.Vector, states: k.Vector, mem: k.Vector, values: k.Vect
             values[i] = r[k.R_MOON_POINTS]
             values[i] += k.mask_points(r, s[k.TAKEN + k.SEAT * (1 - player)] & ~r[k.R_PENALTY])
             values[i] -= k.mask_points(r, s[k.TAKEN + k.SEAT * player] & ~r[k.R_PENALTY])
-        elif s[k.PHASE] != k.PLAY or not _is_possible(r, s):
-            return i
         else:
             values[i] = position_value(r, s, s[k.HANDS + k.SEAT * (1 - s[k.PLAYER])], mem)
             if mem[H_STOPPED]:
-                return i
-    return len(states)
+                return False
+    return True

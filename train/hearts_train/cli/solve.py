@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -33,6 +34,7 @@ from hearts_train.console import Mistake
 
 if TYPE_CHECKING:
     from hearts_env import Rules
+    from hearts_train.measure.display import ResultTable
 
 
 _OF_EXACT = ("max_memory", "plot")
@@ -77,7 +79,7 @@ def solve_deck(
 ) -> None:
     """Compute an equilibrium of a small deck."""
     from hearts_train.cli import solving
-    from hearts_train.cli.reports import say_written, with_origin
+    from hearts_train.cli.reports import say_written
 
     check_plot(plot)
     check_new(policy, "--policy")
@@ -92,17 +94,11 @@ def solve_deck(
         target=target,
         iterations=iterations,
         minutes=minutes,
-        out=save,
+        save=save,
         resume=resume,
         max_memory=max_memory,
     )
-    title = f"{results[0].rules.name}: points a deal; the memory is that of all arrays"
-    console.print_table(
-        title,
-        solving.SOLVE_COLUMNS,
-        solving.solve_rows(results),
-        to_stderr=console.is_stdout(as_json),
-    )
+    _show(solving.solve_table(results), as_json)
     say_written(save)
     if policy is not None:
         results[-1].save(policy)
@@ -110,8 +106,7 @@ def solve_deck(
     if plot is not None:
         solving.draw_curves(results, plot)
         console.note(f"drawn: {plot}")
-    if as_json:
-        console.print_json(with_origin([solving.solve_json(found) for found in results]), as_json)
+    _print(map(solving.solve_json, results), as_json)
     if results[-1].interrupted:
         raise typer.Exit(128 + results[-1].signal)
 
@@ -145,8 +140,8 @@ def endgame(
     from hearts_agents import make_agent
     from hearts_train.cli import solving
     from hearts_train.cli.replay import read_games
-    from hearts_train.cli.reports import with_origin
     from hearts_train.measure.analysis import pick
+    from hearts_train.measure.display import save_figure
 
     check_plot(plot)
     agents = {name: make_agent(name, seed=seed) for name in names_in(agent, "--agent")}
@@ -168,18 +163,11 @@ def endgame(
                     max_memory=max_memory,
                 )
             )
-    title = f"last {tricks} tricks, solved; exploitability of {', '.join(agents)} in them"
-    console.print_table(
-        title,
-        solving.endgame_columns(list(agents)),
-        solving.endgame_rows(found),
-        to_stderr=console.is_stdout(as_json),
-    )
+    _show(solving.endgame_table(found), as_json)
     if plot is not None:
-        solving.draw_endgames(found, plot)
+        save_figure(solving.endgames_figure(found), plot)
         console.note(f"drawn: {plot}")
-    if as_json:
-        console.print_json(with_origin([one.to_json() for one in found], seed), as_json)
+    _print((one.to_json() for one in found), as_json, seed)
 
 
 @app.command(
@@ -297,21 +285,27 @@ def _compute(
 ) -> None:
     """Compute the best response to each agent in each game."""
     from hearts_train.cli import solving
-    from hearts_train.cli.reports import with_origin
 
     results = []
     for played in games:
         found = solving.exploit_agents(agents, played, seed=seed, max_memory=max_memory)
-        title = f"{played.name}: what a best response wins, points a deal, exact"
-        console.print_table(
-            title,
-            solving.EXPLOIT_COLUMNS,
-            solving.exploit_rows(found),
-            to_stderr=console.is_stdout(as_json),
-        )
+        _show(solving.exploit_table(found), as_json)
         results += found
     if plot is not None:
         solving.draw_bars(results, plot)
         console.note(f"drawn: {plot}")
+    _print((found.to_json() for found in results), as_json, seed)
+
+
+def _show(table: ResultTable, as_json: str | None) -> None:
+    console.print_table(
+        table.title, table.columns, table.rows, to_stderr=console.is_stdout(as_json)
+    )
+
+
+def _print(records: Iterable[dict[str, Any]], as_json: str | None, seed: int | None = None) -> None:
+    """Write the figures as JSON, each record with how it was measured."""
+    from hearts_train.cli.reports import with_origin
+
     if as_json:
-        console.print_json(with_origin([found.to_json() for found in results], seed), as_json)
+        console.print_json(with_origin(records, seed), as_json)

@@ -6,7 +6,7 @@ import itertools
 import re
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,27 +20,19 @@ from hearts_env import Game, HeartsError, Rules
 from hearts_env.solve.beliefs import check_two_players
 from hearts_env.solve.best_response import Exploitability, exploit, exploitability
 from hearts_env.solve.endgame import Endgame
-from hearts_env.solve.equilibrium import (
-    Checkpoint,
-    Equilibrium,
-    Solver,
-    solve,
-)
+from hearts_env.solve.equilibrium import Checkpoint, Equilibrium, Solver, solve
 from hearts_env.solve.linear import solve_linear
-from hearts_env.solve.regret import (
-    ALGORITHMS,
-    DEFAULT_ALGORITHM,
-    check_algorithm,
-)
+from hearts_env.solve.regret import ALGORITHMS, DEFAULT_ALGORITHM
 from hearts_env.solve.solved_files import check_folder
 from hearts_env.solve.tree import Tree
-from hearts_env.support import clock
 from hearts_env.support.arguments import check_positive
+from hearts_env.support.errors import did_you_mean
 from hearts_env.support.files import held, lock_beside, remove_leftovers
 from hearts_env.support.interrupts import held_interrupt
-from hearts_train import console, screen
+from hearts_train import console
 from hearts_train.console import Mistake
 from hearts_train.measure.display import (
+    ResultTable,
     bar_figure,
     new_figure,
     save_figure,
@@ -53,16 +45,6 @@ from hearts_train.measure.statistics import Z95
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SOLVE_COLUMNS = (
-    "algorithm",
-    "value to the leader",
-    "exploitability",
-    "iterations",
-    "seconds",
-    "memory",
-)
-EXPLOIT_COLUMNS = ("agent", "exploitability", "leading", "not leading", "seconds")
-
 
 # ---- solve ---------------------------------------------------------------------------------------
 def solve_deck(
@@ -72,28 +54,25 @@ def solve_deck(
     target: float | None,
     iterations: int | None,
     minutes: float | None,
-    out: Path | None,
+    save: Path | None,
     resume: Path | None,
     max_memory: float,
 ) -> list[Equilibrium]:
     """Solve a deck with one algorithm, or several for comparison; a signal ends it early."""
-    _check_algorithms(algorithms, has_file=out is not None or resume is not None)
+    _check_algorithms(algorithms, has_file=save is not None or resume is not None)
     if (deck is None) == (resume is None):
         raise Mistake(
             "deck: missing, or given with --resume too; give a deck, like mini, or --resume FILE"
         )
-    if algorithms == ["lp"] and (target, iterations, minutes) != (None,) * 3:
+    limits = {"--target": target, "--iterations": iterations, "--minutes": minutes}
+    if algorithms == ["lp"] and any(limit is not None for limit in limits.values()):
         raise Mistake("--algorithm: lp takes no limits; omit --target, --iterations and --minutes")
-    for option, value in (
-        ("--target", target),
-        ("--iterations", iterations),
-        ("--minutes", minutes),
-    ):
+    for option, value in limits.items():
         if value is not None:
             check_positive(option, value)
     seconds = None if minutes is None else 60.0 * minutes
     results: list[Equilibrium] = []
-    with _state_file(out, resume) as state_file:
+    with _state_file(save, resume) as state_file:
         _compile()
         resumed = None if resume is None else Solver.load(resume, max_memory)
         if resumed is not None:
@@ -113,15 +92,13 @@ def solve_deck(
                     seconds=seconds,
                     save_to=state_file,
                     progress=report,
-                    warn=console.note,
                     stopping=_say_stopping,
                 )
             results.append(result)
             if result.interrupted:
                 with held_interrupt():
                     if state_file is None:
-                        name = f"solve-{_slug(tree.rules.name)}-{_slug(algorithm)}"
-                        state_file = _free_name(name)
+                        state_file = _free_name(f"solve-{tree.rules.name}-{algorithm}")
                         solver.save(state_file)
                 console.note(
                     f"stopped after {solver.iteration:,} iterations; continue with: "
@@ -132,19 +109,31 @@ def solve_deck(
 
 
 def _say_stopping() -> None:
-    line = "\n" if sys.stderr.isatty() else ""  # below the progress line
     with suppress(RuntimeError):  # the signal came while something was printed
-        console.note(f"{line}stopping after this iteration (Ctrl-C again stops at once)")
+        console.note("stopping after this iteration (Ctrl-C again stops at once)")
+
+
+@contextmanager
+def _progress(label: str) -> Iterator[Callable[[Checkpoint], None]]:
+    """Shows how far a solver is; yields a function that does."""
+    with console.progress(label) as report:
+
+        def show(found: Checkpoint) -> None:
+            if found.seconds_left is not None:
+                text = f"{found.iteration:,} iterations, exploitability {found.exploitability:.2e}"
+                report(found.seconds, found.seconds + found.seconds_left, text)
+
+        yield show
 
 
 def _check_algorithms(algorithms: Sequence[str] | None, *, has_file: bool) -> None:
     """Refuse unknown algorithms, and a state file where there is no state, or several."""
+    known = (*ALGORITHMS, "lp")
     for algorithm in algorithms or ():
-        if algorithm not in (*ALGORITHMS, "lp"):
-            try:
-                check_algorithm(algorithm)
-            except HeartsError as error:
-                raise Mistake(f"{error}, lp") from None
+        if algorithm not in known:
+            raise Mistake(
+                f"--algorithm: {algorithm!r} is unknown; {did_you_mean(algorithm, known)}"
+            )
     if has_file and len(algorithms or ()) > 1:
         raise Mistake("--algorithm: a saved state has one algorithm; give one")
     if has_file and "lp" in (algorithms or ()):
@@ -160,13 +149,13 @@ def _compile() -> None:
 
 
 @contextmanager
-def _state_file(out: Path | None, resume: Path | None) -> Iterator[Path | None]:
+def _state_file(save: Path | None, resume: Path | None) -> Iterator[Path | None]:
     """The state file, if there is one, locked against other processes in this block."""
-    state_file = out or resume
+    state_file = save or resume
     if state_file is None:
         yield None
         return
-    _check_out(out, resume)
+    _check_new(save, resume)
     if resume is not None and not resume.is_file():
         what = "is not a file" if resume.exists() else "is not there"
         raise Mistake(f"--resume: {resume} {what}; give a state that --save has written")
@@ -174,7 +163,7 @@ def _state_file(out: Path | None, resume: Path | None) -> Iterator[Path | None]:
     # Before the state is read: another process may be about to replace it.
     lock = lock_beside(state_file)
     with held(lock, f"solve: {str(state_file)!r}"):
-        _check_out(out, resume)
+        _check_new(save, resume)
         remove_leftovers(lock.parent)
         yield state_file
 
@@ -192,63 +181,27 @@ def _check_resumed(
         console.note(f"--minutes: the state has already taken {spent}; no time is added")
 
 
-def _check_out(out: Path | None, resume: Path | None) -> None:
+def _check_new(save: Path | None, resume: Path | None) -> None:
     """Refuse to overwrite a file, except the state that is resumed."""
-    if out is None:
+    if save is None or not save.exists():
         return
-    if out.is_dir():
-        raise Mistake(f"--save: {out} is a folder; give a file")
-    if not out.exists() or (resume is not None and resume.exists() and out.samefile(resume)):
-        return
-    raise Mistake(
-        f"--save: {out} already exists; continue it with --resume {out}, or name another file"
-    )
+    if resume is None or not resume.exists() or not save.samefile(resume):
+        raise Mistake(
+            f"--save: {save} already exists; continue it with --resume {save}, or name another file"
+        )
 
 
-def _free_name(stem: str) -> Path:
-    """A file that does not exist yet: stem.safetensors, stem-2.safetensors, ..."""
+def _free_name(text: str) -> Path:
+    """A file that does not exist yet: NAME.safetensors, NAME-2.safetensors, ..."""
+    stem = re.sub(r"[^\w+.=-]+", "_", text)[:120]
     names = itertools.chain([stem], (f"{stem}-{n}" for n in itertools.count(2)))
     return next(path for n in names if not (path := Path(f"{n}.safetensors")).exists())
 
 
-def _slug(text: str) -> str:
-    return re.sub(r"[^\w+.=-]+", "_", text)[:80]
-
-
-@contextmanager
-def _progress(label: str) -> Iterator[Any]:
-    """Shows exploitability and the time left on standard error; yields a function that does."""
-    on_terminal = sys.stderr.isatty()
-    last = clock.now()
-
-    def report(point: Checkpoint) -> None:
-        nonlocal last
-        now = clock.now()
-        if not on_terminal and now - last < screen.PLAIN_EVERY:
-            return
-        last = now
-        left = ""
-        if point.seconds_left is not None:
-            left = f", about {console.format_seconds(point.seconds_left)} left"
-        line = (
-            f"{label}: {point.iteration:,} iterations, "
-            f"exploitability {point.exploitability:.2e}{left}"
-        )
-        if on_terminal:
-            print(f"\r\x1b[2K{line}", end="", file=console.screen(), flush=True)
-        else:
-            console.note(line)
-
-    try:
-        yield report
-    finally:
-        if on_terminal:
-            print("\r\x1b[2K", end="", file=console.screen(), flush=True)
-
-
-def solve_rows(results: Sequence[Equilibrium]) -> list[list[str]]:
-    """The rows of a table, one for each result."""
-    return [
+def solve_table(results: Sequence[Equilibrium]) -> ResultTable:
+    """A row for each result."""
+    columns = ("algorithm", "value to the leader", "exploitability", "iterations", "seconds")
+    rows = [
         [
             result.algorithm + " (stopped)" * result.interrupted,
             f"{result.value:+.9f}",
@@ -259,6 +212,8 @@ def solve_rows(results: Sequence[Equilibrium]) -> list[list[str]]:
         ]
         for result in results
     ]
+    title = f"{results[0].rules.name}: points a deal; the memory is that of all arrays"
+    return ResultTable(title, (*columns, "memory"), rows)
 
 
 def solve_json(result: Equilibrium) -> dict[str, Any]:
@@ -272,7 +227,7 @@ def solve_json(result: Equilibrium) -> dict[str, Any]:
         "iterations": result.iterations,
         "seconds": result.seconds,
         "megabytes": result.megabytes,
-        "peak_megabytes": peak_megabytes(),
+        "peak_megabytes": _peak_megabytes(),
         "deals": int(size.deals),
         "lines": int(size.lines),
         "infosets": [int(n) for n in size.infosets],
@@ -282,7 +237,7 @@ def solve_json(result: Equilibrium) -> dict[str, Any]:
     }
 
 
-def peak_megabytes() -> float | None:
+def _peak_megabytes() -> float | None:
     """The peak memory of this process in 10^6 bytes; None if unknown."""
     try:
         import resource
@@ -314,9 +269,9 @@ def exploit_agents(
     return results
 
 
-def exploit_rows(results: Sequence[Exploitability]) -> list[list[str]]:
-    """The rows of a table, one for each agent."""
-    return [
+def exploit_table(results: Sequence[Exploitability]) -> ResultTable:
+    """A row for each agent."""
+    rows = [
         [
             result.agent + " (one draw)" * result.frozen,
             _points(result.exploitability),
@@ -325,6 +280,10 @@ def exploit_rows(results: Sequence[Exploitability]) -> list[list[str]]:
         ]
         for result in results
     ]
+    title = f"{results[0].rules}: what a best response wins, points a deal, exact"
+    return ResultTable(
+        title, ("agent", "exploitability", "leading", "not leading", "seconds"), rows
+    )
 
 
 def _points(value: float) -> str:
@@ -467,14 +426,10 @@ def solve_endgame(
     )
 
 
-def endgame_columns(agents: Sequence[str]) -> list[str]:
-    """The column headings."""
-    return ["deal", "pairs", "value", "solved to", "build s", "solve s", *agents]
-
-
-def endgame_rows(solved: Sequence[SolvedEndgame]) -> list[list[str]]:
-    """A row per deal, followed by the means."""
-    lines = [
+def endgame_table(solved: Sequence[SolvedEndgame]) -> ResultTable:
+    """A row for each deal, followed by the means."""
+    agents = list(solved[0].agents)
+    rows = [
         [
             str(one.deal),
             f"{one.pairs:,}",
@@ -487,31 +442,27 @@ def endgame_rows(solved: Sequence[SolvedEndgame]) -> list[list[str]]:
         for one in solved
     ]
     if len(solved) > 1:
-        n = len(solved)
-        lines.append(
+        rows.append(
             [
                 "mean",
-                f"{sum(one.pairs for one in solved) / n:,.0f}",
+                f"{np.mean([one.pairs for one in solved]):,.0f}",
                 "",
-                f"{sum(one.exploitability for one in solved) / n:.2g}",
-                f"{sum(one.build_seconds for one in solved) / n:.2f}",
-                f"{sum(one.solve_seconds for one in solved) / n:.2f}",
-                *(
-                    f"{sum(one.agents[name] for one in solved) / n:.3f}"
-                    for name in solved[0].agents
-                ),
+                f"{np.mean([one.exploitability for one in solved]):.2g}",
+                f"{np.mean([one.build_seconds for one in solved]):.2f}",
+                f"{np.mean([one.solve_seconds for one in solved]):.2f}",
+                *(f"{np.mean([one.agents[name] for one in solved]):.3f}" for name in agents),
             ]
         )
-    return lines
-
-
-def draw_endgames(solved: Sequence[SolvedEndgame], path: Path) -> None:
-    """The mean exploitability of each player in the endgames, and of the solution, as a plot."""
-    save_figure(endgames_figure(solved), path)
+    title = f"last {solved[0].tricks} tricks, solved; exploitability of {', '.join(agents)} in them"
+    columns = ["deal", "pairs", "value", "solved to", "build s", "solve s", *agents]
+    return ResultTable(title, columns, rows)
 
 
 def endgames_figure(solved: Sequence[SolvedEndgame]) -> Figure:
-    """The same as a figure; one deal alone has no interval."""
+    """The mean exploitability of each player in the endgames, and of the solution, as a figure.
+
+    One deal alone has no interval.
+    """
     short = short_names(list(solved[0].agents))
     values = {short[name]: np.array([one.agents[name] for one in solved]) for name in short}
     values["solved"] = np.array([one.exploitability for one in solved])
