@@ -168,12 +168,6 @@ def test_devices_and_pipes_are_no_recipes(tmp_path):
             load_config(path)
 
 
-@pytest.mark.parametrize(("name", "value"), [("device", "cuda"), ("precision", "bfloat16")])
-def test_what_maskable_ppo_has_not_is_refused(name, value):
-    with refused(ConfigError, "config", "maskable_ppo", name, value):
-        make_config({"algorithm": "maskable_ppo", name: value})
-
-
 def test_the_table_has_every_algorithm_with_its_learner_and_settings():
     pytest.importorskip("sb3_contrib")
     assert tuple(ALGORITHMS) == get_args(Name)
@@ -212,9 +206,36 @@ def test_settings_that_a_finished_run_recorded_are_read_under_the_new_names():
     assert with_present_names(new) == new
 
 
-def test_every_thread_needs_a_game():
-    with refused(ConfigError, "config", 4, 3):
-        make_config({"threads": 4, "env": {"num_envs": 3}, "ppo": {"batch_size": 9}})
+POSITIONS = {"pretraining": {"positions": 100}}
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "changes", "names"),
+    [
+        ("ppo", {"threads": 4, "env": {"num_envs": 3}, "ppo": {"batch_size": 9}}, "4 3"),
+        ("maskable_ppo", {"device": "cuda"}, "device cuda"),
+        ("maskable_ppo", {"precision": "bfloat16"}, "precision bfloat16"),
+        (
+            "maskable_ppo",
+            {"env": {"num_envs": 3}, "ppo": {"num_steps": 3, "batch_size": 2}},
+            "ppo.batch_size 9",
+        ),
+        ("monte_carlo", POSITIONS, "pretraining.positions"),
+        ("dqn", POSITIONS, "pretraining.positions"),
+        ("dqn", {"ema_decay": 0.5, "ppo": {"magnet_coef_end": 0.1}}, "ppo.magnet_coef"),
+        ("dqn", {"dqn": {"buffer_size": 1000}}, "dqn.buffer_size 1000 32768"),
+        ("nfsp", {"ema_decay": 0.5}, "ema_decay"),
+        ("nfsp", {"nfsp": {"eta": 0}}, "nfsp.eta"),
+        ("nfsp", {"nfsp": {"reservoir": 10**9}}, "nfsp.reservoir"),
+        ("exact", POSITIONS, "pretraining.positions"),
+        ("exact", {"device": "cuda"}, "device cuda"),
+        ("exact", {"schedule": [{"opponents": {"self": 1, "easy": 1}}]}, "schedule"),
+    ],
+)
+def test_settings_that_do_not_go_together_are_refused(algorithm, changes, names):
+    changes = {"threads": 1, "algorithm": algorithm} | changes
+    with refused(ConfigError, "config", *names.split()):
+        make_config(changes)
 
 
 def test_updates_that_fit_into_no_memory_are_refused(monkeypatch):
@@ -236,14 +257,3 @@ def test_updates_that_fit_into_no_memory_are_refused(monkeypatch):
     monkeypatch.setattr(torch, "zeros", fails)
     with refused(ConfigError, "ppo.num_steps", 1024):
         PPOLearner(TrainConfig())
-
-
-def test_last_minibatch_of_one_is_refused():
-    with refused(ConfigError, "config", 9):
-        make_config(
-            {
-                "algorithm": "maskable_ppo",
-                "env": {"num_envs": 3},
-                "ppo": {"num_steps": 3, "batch_size": 2},
-            }
-        )

@@ -305,9 +305,10 @@ def assert_same(made: DQNLearner, other: DQNLearner) -> None:
         np.testing.assert_array_equal(array, theirs[name], err_msg=name)
 
 
-@pytest.mark.parametrize("algorithm", ["dqn", "nfsp"])
+@pytest.mark.parametrize("algorithm", ["ppo", "monte_carlo", "dqn", "nfsp"])
 def test_warming_up_leaves_no_trace(algorithm):
-    made, cold = learner(algorithm, **SMALL), learner(algorithm, **SMALL)
+    settings = SMALL | {"schedule": [{"opponents": {"self": 1, "easy": 1, "random": 1}}]}
+    made, cold = learner(algorithm, **settings), learner(algorithm, **settings)
     made.warm_up()
     assert_same(made, cold)
     for one in (made, cold):
@@ -470,21 +471,3 @@ def test_a_state_that_lacks_a_part_is_refused(part):
     del state.tensors[part]
     with refused(CheckpointError, "resume", part):
         learner("nfsp", state, **SMALL)
-
-
-@pytest.mark.parametrize(
-    ("changes", "names"),
-    [
-        ({"pretraining": {"positions": 100}}, "pretraining.positions dqn"),
-        ({"algorithm": "monte_carlo", "pretraining": {"positions": 1}}, "positions monte_carlo"),
-        ({"ema_decay": 0.5, "ppo": {"magnet_coef_end": 0.1}}, "ppo.magnet_coef dqn"),
-        ({"algorithm": "nfsp", "ema_decay": 0.5}, "ema_decay nfsp"),
-        ({"dqn": {"buffer_size": 1000}}, "1000 1024"),
-        ({"algorithm": "nfsp", "nfsp": {"eta": 0}}, "nfsp.eta"),
-        ({"algorithm": "nfsp", "nfsp": {"reservoir": 10**9}}, "nfsp.reservoir"),
-        ({"algorithm": "nfsp", "nfsp": {"etta": 0.1}}, "eta"),
-    ],
-)
-def test_what_they_have_not_is_refused(changes, names):
-    with refused(ConfigError, "config", *names.split()):
-        make_config(RECIPE | changes)

@@ -209,20 +209,11 @@ def test_games_that_cannot_be_listed_are_refused(monkeypatch):
         asked = {"env": env, "ppo": {"batch_size": 64}, "evaluation": {"exploitability": True}}
         with refused(ConfigError, "evaluation.exploitability"):
             Trainer(TrainConfig.model_validate(asked))
+    with refused(ConfigError, "env.rules"):
+        make_learner(recipe(env={"rules": "micro hand_size=1"}))
     monkeypatch.setattr("hearts_train.learn.exact.DEFAULT_MEMORY", 1e-6)
     with refused(ConfigError, "env.rules"):
         make_learner(recipe())
-
-
-def test_settings_that_it_has_no_use_for_are_refused():
-    with pytest.raises(ValueError, match=r"pretraining.positions: "):
-        recipe(pretraining={"positions": 1000})
-    with pytest.raises(ValueError, match=r"device: 'cuda'"):
-        recipe(device="cuda")
-    with pytest.raises(ValueError, match="schedule: exact"):
-        recipe(schedule=[{"opponents": {"self": 1, "easy": 1}}])
-    with refused(ConfigError, "env.rules"):
-        make_learner(recipe(env={"rules": "micro hand_size=1"}))
 
 
 @pytest.mark.slow

@@ -33,7 +33,7 @@ from hearts_train.learn.training import Trainer, train
 from tests.faults import Died
 from tests.refusals import refused
 from tests.slow import few
-from tests.training_runs import assert_same_history, bad_tensors, history, on_update, recipe
+from tests.training_runs import assert_same_history, die, history, on_update, recipe, stop
 from tests.training_runs import quick as quick
 from tests.training_runs import whole as whole
 
@@ -53,17 +53,38 @@ def hears_signals() -> Iterator[None]:
 
 
 # ---- the same to the last bit --------------------------------------------------------------------
-@few("stops", [(1,), (2, 3, 7), (5, 9), tuple(range(1, 10))], [(2, 3, 7)])
-def test_a_run_stopped_and_resumed_is_the_run_never_stopped(
-    whole, tmp_path, monkeypatch, quick, stops
-):
-    def stop(trainer: Learner) -> None:
-        if trainer.counters.updates in stops:
-            os.kill(os.getpid(), signal.SIGINT)
+ALL = tuple(range(1, 10))
+IN_AN_EXCHANGE = (
+    "env={rules: classic, num_envs: 12, reward: margin, skip_forced: false}",
+    "ppo={num_steps: 2, batch_size: 24, num_epochs: 1}",
+    "schedule=[{opponents: {standard: 1, self: 1}}]",
+    "budget.decisions=192",
+    "evaluation.times=1",
+)
+SHORT = "budget.decisions=288"
 
-    on_update(monkeypatch, stop)
+
+@few(
+    ("settings", "stops"),
+    [
+        ((), (1,)),
+        ((), (2, 3, 7)),
+        ((), ALL),
+        (("threads=2", SHORT), (1, 3)),
+        (("algorithm=nfsp", SHORT), (1, 3)),
+        (IN_AN_EXCHANGE, ALL[:7]),
+    ],
+    [((), (2, 3, 7))],
+)
+def test_a_run_stopped_and_resumed_is_the_run_never_stopped(
+    whole, tmp_path, monkeypatch, quick, settings, stops
+):
+    if settings:
+        whole = tmp_path / "whole"
+        train(recipe(*settings), whole, progress=False)
+    on_update(monkeypatch, stop, *stops)
     folder = tmp_path / "run"
-    result = train(recipe(), folder, progress=False)
+    result = train(recipe(*settings), folder, progress=False)
     for count in stops:
         assert (result.updates, result.is_finished) == (count, False)
         assert result.signal_number == signal.SIGINT
@@ -72,40 +93,16 @@ def test_a_run_stopped_and_resumed_is_the_run_never_stopped(
     assert_same_history(folder, whole)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("algorithm", ["threads=2", "algorithm=nfsp"])
-def test_so_it_is_with_two_threads_and_by_other_algorithms(tmp_path, monkeypatch, quick, algorithm):
-    config = recipe(algorithm, "budget.decisions=288")
-    train(config, tmp_path / "whole", progress=False)
-
-    def stop(trainer: Learner) -> None:
-        if trainer.counters.updates in (1, 3):
-            os.kill(os.getpid(), signal.SIGINT)
-
-    on_update(monkeypatch, stop)
-    train(config, tmp_path / "run", progress=False)
-    for finished in (False, True):
-        assert train(resume=tmp_path / "run", progress=False).is_finished == finished
-    assert_same_history(tmp_path / "run", tmp_path / "whole")
-    state = runs.load_state(tmp_path / "run" / runs.STATE_NAME)
-    for what, spoilt in bad_tensors(state.tensors).items():
-        with refused(CheckpointError, "resume"):
-            Trainer(config, replace(state, tensors=spoilt))
-            pytest.fail(what)
-
-
 @few("saves", [0.0001, 1e9], [0.0001], ids=["saved each update", "saved at the start"])
 def test_a_run_killed_and_resumed_is_the_run_never_killed(
     whole, tmp_path, monkeypatch, quick, saves
 ):
-    kills = iter([3, 3, 6, 8])
-    next_kill = next(kills)
+    kills = [3, 3, 6, 8]
 
-    def kill(trainer: Learner) -> None:
-        nonlocal next_kill
-        if trainer.counters.updates == next_kill:
-            next_kill = next(kills, 0)
-            raise Died
+    def kill(learner: Learner) -> None:
+        if learner.counters.updates == [*kills, 0][0]:
+            del kills[0]
+            die()
 
     on_update(monkeypatch, kill)
     folder = tmp_path / "run"
@@ -119,39 +116,6 @@ def test_a_run_killed_and_resumed_is_the_run_never_killed(
         (folder / runs.METRICS_NAME).write_bytes(log + b'{"kind": "update", "deci')  # torn
     assert train(resume=folder, progress=False).is_finished
     assert_same_history(folder, whole)
-
-
-@pytest.mark.slow
-def test_games_with_an_exchange_go_on_in_the_middle_of_it(tmp_path, quick, monkeypatch):
-    settings = [
-        "env={rules: classic, num_envs: 12, reward: margin, skip_forced: false}",
-        "ppo={num_steps: 2, batch_size: 24, num_epochs: 1}",
-        "schedule=[{opponents: {standard: 1, self: 1}}]",
-        "budget.decisions=192",
-        "evaluation.times=1",
-    ]
-    train(recipe(*settings), tmp_path / "whole", progress=False)
-
-    def stop(trainer: Learner) -> None:
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    on_update(monkeypatch, stop)
-    train(recipe(*settings), tmp_path / "run", progress=False)
-    while not train(resume=tmp_path / "run", progress=False).is_finished:
-        pass
-    assert runs.load_state(tmp_path / "run" / runs.STATE_NAME).counters.starts >= 8
-    assert_same_history(tmp_path / "run", tmp_path / "whole")
-
-
-def test_warming_up_leaves_no_trace():
-    trainer = Trainer(recipe())
-    before = trainer.learner.state()
-    trainer.learner.warm_up()
-    after = trainer.learner.state()
-    assert before.counters == after.counters
-    assert before.tensors.keys() == after.tensors.keys()
-    for name, array in before.tensors.items():
-        assert np.array_equal(array, after.tensors[name]), name
 
 
 def deals_of(trainer: Trainer) -> set[int]:
@@ -205,13 +169,9 @@ def kept(folder: Path) -> list[int]:
 
 @pytest.mark.slow
 def test_players_of_a_lost_future_are_not_kept(whole, tmp_path, monkeypatch, quick):
-    def kill(trainer: Learner) -> None:
-        if trainer.counters.updates == 8:
-            raise Died
-
     folder = tmp_path / "run"
     with monkeypatch.context() as patched:
-        on_update(patched, kill)
+        on_update(patched, die, 8)
         with pytest.raises(Died):
             train(recipe(), folder, progress=False)  # saved at the start alone
     assert kept(folder)[:-1] == [144, 288, 432]
@@ -248,7 +208,7 @@ def test_the_last_evaluation_holds_the_run(whole, tmp_path, monkeypatch, quick):
     def evaluated(run_dir: Path, config: Any) -> Any:
         with refused(CheckpointError, "run"), runs.hold_run(run_dir):
             pass
-        raise Died
+        die()
 
     monkeypatch.setattr(train_command, "evaluate_run", evaluated)
     folder = shutil.copytree(whole, tmp_path / "run")
@@ -283,10 +243,6 @@ def test_a_start_killed_before_its_first_save_goes_on_either_way(
     whole, tmp_path, monkeypatch, quick, way
 ):
     folder = tmp_path / "run"
-
-    def die(*_: Any) -> None:
-        raise Died
-
     with monkeypatch.context() as patched:
         patched.setattr(runs, "save_state", die)
         with pytest.raises(Died):
@@ -303,11 +259,11 @@ def test_a_start_killed_before_its_first_save_goes_on_either_way(
 def test_a_start_that_fails_while_compiling_leaves_nothing(tmp_path, monkeypatch):
     made = []
 
-    def die(*_: Any) -> None:
+    def look(*_: Any) -> None:
         made.extend(path.name for path in (tmp_path / "run").iterdir())
-        raise Died
+        die()
 
-    monkeypatch.setattr(PPOLearner, "warm_up", die)
+    monkeypatch.setattr(PPOLearner, "warm_up", look)
     with pytest.raises(Died):
         train(recipe(), tmp_path / "run", progress=False)
     assert made == [runs.LOCK_NAME]  # which a kill leaves
@@ -325,10 +281,7 @@ def test_a_start_that_fails_while_compiling_leaves_nothing(tmp_path, monkeypatch
 def test_every_signal_saves_and_stops_with_its_own_exit_status(
     tmp_path, monkeypatch, quick, number
 ):
-    on_update(
-        monkeypatch,
-        lambda trainer: os.kill(os.getpid(), number) if trainer.counters.updates == 3 else None,
-    )
+    on_update(monkeypatch, lambda _: stop(number=number), 3)
     handlers = [signal.getsignal(n) for n in SIGNALS]
     config, folder = tmp_path / "kept.yaml", tmp_path / "run"
     config.write_text(recipe("evaluation.times=0").to_yaml())
@@ -347,10 +300,7 @@ def test_every_signal_saves_and_stops_with_its_own_exit_status(
 def test_a_signal_in_the_last_evaluation_leaves_the_record_of_the_run(
     whole, tmp_path, monkeypatch, quick
 ):
-    def interrupted(*_: Any, **__: Any) -> Any:
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    monkeypatch.setattr(train_command, "evaluate", interrupted)
+    monkeypatch.setattr(train_command, "evaluate", lambda *_, **__: stop(number=signal.SIGTERM))
     folder = shutil.copytree(whole, tmp_path / "run")
     result = CliRunner().invoke(app, ["train", "--resume", str(folder), "--json"])
     assert result.exit_code == 143, result.stderr
@@ -369,14 +319,13 @@ def test_a_terminal_that_has_gone_does_not_keep_a_run_from_being_saved(
                 raise OSError(5, "Input/output error")
             return len(text)
 
-    def hang_up(trainer: Learner) -> None:
-        if trainer.counters.updates == 3:
-            gone.append(True)
-            os.kill(os.getpid(), signal.SIGHUP)
+    def hang_up(_: Learner) -> None:
+        gone.append(True)
+        stop(number=signal.SIGHUP)
 
     gone: list[bool] = []
     monkeypatch.setattr(sys, "stderr", Gone())
-    on_update(monkeypatch, hang_up)
+    on_update(monkeypatch, hang_up, 3)
     result = train(recipe(), tmp_path / "run", progress=True)
     assert (result.updates, result.signal_number) == (3, signal.SIGHUP)
     assert runs.load_state(tmp_path / "run" / runs.STATE_NAME).counters.updates == 3
@@ -386,7 +335,7 @@ def test_a_signal_while_compiling_is_kept_until_everything_is_saved(tmp_path, mo
     warm_up = PPOLearner.warm_up
 
     def interrupted(self: PPOLearner) -> None:
-        os.kill(os.getpid(), signal.SIGTERM)
+        stop(number=signal.SIGTERM)
         warm_up(self)
 
     monkeypatch.setattr(PPOLearner, "warm_up", interrupted)
@@ -397,12 +346,11 @@ def test_a_signal_while_compiling_is_kept_until_everything_is_saved(tmp_path, mo
 
 @pytest.mark.slow
 def test_a_second_signal_stops_at_once(whole, tmp_path, monkeypatch, quick):
-    def stop(trainer: Learner) -> None:
-        if trainer.counters.updates == 4:
-            os.kill(os.getpid(), signal.SIGINT)
-            os.kill(os.getpid(), signal.SIGTERM)
+    def stop_twice(_: Learner) -> None:
+        stop()
+        stop(number=signal.SIGTERM)
 
-    on_update(monkeypatch, stop)
+    on_update(monkeypatch, stop_twice, 4)
     with pytest.raises(Interrupted) as caught:
         train(recipe(), tmp_path / "run", progress=False)
     assert caught.value.number == signal.SIGTERM

@@ -293,19 +293,6 @@ def test_open_decisions_wait_in_the_list_and_all_others_are_learnt_from_once():
     assert learnt + games.size == 5 * 4 * 20
 
 
-@pytest.mark.slow
-def test_past_snapshots_are_met_as_often_as_the_recipe_says():
-    made = learner("self_play={latest_share: 0.5, keep: 2, keep_every: 1}", "env.num_envs=1000")
-    for _ in range(3):
-        made.update()
-    made._set_rates()
-    made._begin_games()
-    cast = made.games[0].table.cast
-    past = [made.opponents[0].pool.place(f"self {n}") for n in (1, 2)]
-    for place in past:
-        assert abs((cast == place).mean() - 0.125) < 0.03
-
-
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_preset_is_learnt(preset):
     players = f"env.players={max(Rules.make(preset).players, 2)}"

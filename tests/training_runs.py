@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.config_files import load_config
 from hearts_train.learn.learner import Learner
 from hearts_train.learn.training import train
+from tests.faults import Died
 
 
 def recipe(*overrides: str) -> TrainConfig:
@@ -84,16 +87,29 @@ def bad_tensors(tensors: dict[str, Any]) -> dict[str, dict[str, Any]]:
     }
 
 
-def on_update(monkeypatch: pytest.MonkeyPatch, action: Callable[[Learner], None]) -> None:
-    """Do something after each update, before it is logged or saved."""
+def on_update(
+    monkeypatch: pytest.MonkeyPatch, action: Callable[[Learner], object], *updates: int
+) -> None:
+    """Do something after these updates, or after each, before it is logged or saved."""
     update = Learner.update
 
     def watched(self: Learner) -> dict[str, Any]:
         row = update(self)
-        action(self)
+        if not updates or self.counters.updates in updates:
+            action(self)
         return row
 
     monkeypatch.setattr(Learner, "update", watched)
+
+
+def stop(_: object = None, number: int = signal.SIGINT) -> None:
+    """Send this process a signal, as Ctrl-C does."""
+    os.kill(os.getpid(), number)
+
+
+def die(*_: object) -> None:
+    """Stand for a kill at this place."""
+    raise Died
 
 
 def history(folder: Path) -> dict[str, Any]:
