@@ -96,9 +96,10 @@ def test_every_setting_of_the_games_arrives_in_the_environment():
     config = smoke(*(f"env.{name}={str(value).lower()}" for name, value in settings.items()))
     arena = Trainer(config).learner.env.arena
     assert (arena.rules.name, arena.rules.players) == ("mini", 2)
-    assert arena.rewarder.kind == "win"
+    assert arena.options.rewarder.kind == "win"
     assert type(arena.batch.encoder).__name__ == "PlanesEncoder"
-    assert (arena.seat, arena.num_envs, arena.skip_forced) == (1, 48, False)
+    assert (arena.options.seat, arena.num_envs) == (1, 48)
+    assert not arena.options.skip_forced
     assert (arena.learner == 1).all()
 
 

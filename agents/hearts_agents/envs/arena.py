@@ -48,7 +48,7 @@ from hearts_env.support.arguments import (
     whole,
     whole_numbers,
 )
-from hearts_env.support.arrays import Floats, Ints
+from hearts_env.support.arrays import Bools, Floats, Ints
 from hearts_env.support.errors import quoted
 from hearts_env.support.workers import Workers
 
@@ -65,6 +65,8 @@ class Finished:
     games: Ints
     returns: Floats
     lengths: Ints
+    truncated: Bools
+    """Which of them are matches that were cut off."""
     facts: dict[str, NDArray[Any]]
     text: Callable[[int], str]
     """The text of the deal of the episode in place i of ``games``: ``deal`` of its final info."""
@@ -80,16 +82,9 @@ class Arena:
 
     def __init__(self, num_envs: int, options: LearnerOptions, num_threads: int = 1) -> None:
         """Episodes that begin with ``reset``."""
-        self.rules = options.rules
-        self.episode = options.episode
-        self.illegal_action = options.illegal_action
-        self.rewarder = options.rewarder
-        self.seat = options.seat
-        self.pool = options.pool
-        self.skip_forced = options.skip_forced
-        self.max_deals = options.max_deals
-        self.form = options.form
-        self.text_infos = options.text_infos
+        self.options = options
+        self.rules, self.form, self.pool = options.rules, options.form, options.pool
+        self.is_match = options.episode == "match"
         self.acts_when_over = False
         self.batch = BatchGame(
             self.rules,
@@ -100,25 +95,28 @@ class Arena:
         )
         n = self.num_envs = self.batch.num_games
         self.space = self.form.space()
-        self.states = self.batch.states
         self.learner: Ints = np.zeros(n, np.int64)
-        self.cast: Ints = np.zeros((n, self.rules.players), np.int64)
         self.seeds: Ints = np.zeros(n, np.int64)
         self.numbers: Ints = np.zeros(n, np.int64)
+        self.deals: Ints = np.zeros(n, np.int64)
         self.returns: Floats = np.zeros(n)
         self.lengths: Ints = np.zeros(n, np.int64)
-        self.truncated: NDArray[np.bool_] = np.zeros(n, np.bool_)
-        self.over: NDArray[np.bool_] = np.zeros(n, np.bool_)
+        self.over: Bools = np.zeros(n, np.bool_)
+        self._places: Ints = np.zeros((n, self.rules.players), np.int64)
         self._rngs = np.zeros(n, np.uint64)
-        self.deals: Ints = np.zeros(n, np.int64)
         self._paid: Ints = np.zeros(n, np.int64)
-        self._carry: Floats = np.zeros(n)
+        self._carry: Floats = np.zeros(n)  # rewards from before the learners' next decisions
         self._stand: Ints = np.zeros(n, np.int64)
         self._all: Ints = np.arange(n)
         self._boards = [Scoreboard(self.rules)] * n  # `begin` gives every match its own
         self._version = -1
         self._workers = Workers(self.batch.num_threads)
         self._read_pool()
+
+    @property
+    def states(self) -> Ints:
+        """The states of the games, as ``BatchGame.states``."""
+        return self.batch.states
 
     # -- the two commands ----------------------------------------------------------------------
     def reset(self, seeds: Ints) -> None:
@@ -136,23 +134,13 @@ class Arena:
     def begin(self, rows: Ints) -> None:
         """Begin the next episode in each of `rows`, up to the learner's first decision."""
         self._read_pool()
-        dealt, truncated = rows, self.truncated.copy()
         self.returns[rows] = 0.0
         self.lengths[rows] = 0
+        self.over[rows] = False
+        r, seat = self.rules.vector, self.options.seat
         for _ in range(MAX_FORCED_DEALS):
-            draw_episodes(
-                self.rules.vector,
-                rows,
-                self.seeds,
-                self.numbers,
-                self.seat,
-                self._cumulative,
-                self.deals,
-                self.learner,
-                self.cast,
-                self._rngs,
-            )
-            if self.episode == "match":
+            draw_episodes(r, rows, self.seeds, self.numbers, self.deals, seat, self._cast)
+            if self.is_match:
                 for g in rows.tolist():
                     board = self._boards[g] = Scoreboard(self.rules)
                     self.states[g] = next_deal(board, int(self.deals[g]), None).vector
@@ -160,39 +148,36 @@ class Arena:
                 self.batch.reset(self.deals[rows], games=rows)
             self._paid[rows] = 0
             self._carry[rows] = 0.0
-            ended = self._run(rows, self._carry)
-            if not len(ended):
-                self.over[dealt] = False
-                self.truncated[:] = truncated  # matches that are passed over are marked too
+            rows = self._run(rows, self._carry)
+            if not len(rows):  # else, with skip_forced, episodes without a decision
                 return
-            rows = ended  # only with skip_forced: an episode without a decision is passed over
         raise HeartsError("skip_forced: these rules leave nothing to decide; omit it")
 
-    def step(self, actions: Any) -> tuple[Floats, NDArray[np.bool_], Finished | None]:
+    def step(self, actions: Any) -> tuple[Floats, Bools, Finished | None]:
         """Play the learners' actions: rewards, which episodes ended, and the results of those."""
-        acts, rows, bad, num_bad = self._checked(actions)
-        ends_by_it = num_bad > 0 and self.illegal_action == "terminate"
-        self.truncated[:] = False
-        revoke = self.illegal_action == "revoke"
-        play_learner(self.rules.vector, self.states, rows, acts, bad, revoke)
+        acts, rows, illegal = self._checked(actions)
+        play_learner(self.rules.vector, self.states, rows, acts)
         self.lengths[rows] += 1
+        self.lengths[illegal] += 1
+        terminated = illegal if self.options.illegal_action == "terminate" else illegal[:0]
+        if len(illegal) > len(terminated):
+            self.batch.revoke(games=illegal)
+            rows = np.sort(np.concatenate([rows, illegal]))
         rewards, self._carry = self._carry, np.zeros(self.num_envs)
-        done = bad.copy() if ends_by_it else np.zeros(self.num_envs, np.bool_)
-        done[self._run(rows[~bad[rows]] if ends_by_it else rows, rewards)] = True
-        if ends_by_it:
-            rewards[bad] = ILLEGAL_REWARD
+        done = np.zeros(self.num_envs, np.bool_)
+        done[self._run(rows, rewards)] = True
+        done[terminated] = True
+        rewards[terminated] = ILLEGAL_REWARD
         self.returns += rewards
         if not done.any():
             return rewards, done, None
         self.over |= done
-        finished = self._finish(np.flatnonzero(done))
-        if ends_by_it:
-            illegal = bad[finished.games]
-            finished.facts["offender"][illegal] = finished.facts["seat"][illegal]
-        return rewards, done, finished
+        return rewards, done, self._finish(np.flatnonzero(done), terminated)
 
-    def _checked(self, actions: Any) -> tuple[Ints, Ints, NDArray[np.bool_], int]:
-        """The actions, the games that are not over, and which actions of these are illegal.
+    def _checked(self, actions: Any) -> tuple[Ints, Ints, Ints]:
+        """The actions, the games in which they are legal, and those in which they are not.
+
+        Games that are over are in neither.
 
         Raises:
             HeartsError: if there is not a whole number for each environment.
@@ -205,28 +190,25 @@ class Arena:
                 f"actions: got {form}; give one whole number for each of {self.num_envs} "
                 "environments"
             )
-        rows, bad = self._all, np.zeros(self.num_envs, np.bool_)
-        num_bad = find_illegal(self.batch.legal, rows, acts, bad)
-        if self.over.any():
-            rows = np.flatnonzero(~self.over)
-            bad &= ~self.over
-            num_bad = int(bad.sum())
-        if not num_bad:
-            return acts, rows, bad, 0
-        outside = np.flatnonzero(bad & ((acts < 0) | (acts >= self.rules.num_actions)))
+        bad = np.zeros(self.num_envs, np.bool_)
+        num_bad = find_illegal(self.batch.legal, self._all, acts, bad)
+        if not num_bad and not self.over.any():
+            return acts, self._all, self._all[:0]
+        illegal = np.flatnonzero(bad & ~self.over)
+        outside = illegal[(acts[illegal] < 0) | (acts[illegal] >= self.rules.num_actions)]
         if len(outside):
             g = int(outside[0])
             raise IllegalActionError(
                 f"actions: {acts[g]} in environment {g} is not an action of these rules; "
                 f"give 0 to {self.rules.num_actions - 1}; nothing was played"
             )
-        if self.illegal_action == "raise":
-            g = int(np.flatnonzero(bad)[0])
+        if len(illegal) and self.options.illegal_action == "raise":
+            g = int(illegal[0])
             raise IllegalActionError(
-                f"actions: {num_bad} illegal, the first {acts[g]} in environment {g}; "
+                f"actions: {len(illegal)} illegal, the first {acts[g]} in environment {g}; "
                 "nothing was played"
             )
-        return acts, rows, bad, num_bad
+        return acts, np.flatnonzero(~bad & ~self.over), illegal
 
     # -- reading -------------------------------------------------------------------------------
     def observe(self, games: Ints | None = None) -> Observation:
@@ -253,7 +235,7 @@ class Arena:
         names = np.array(self.pool.names, dtype=object)
         own = self.learner[rows, None]
         seats = np.arange(others)
-        played = names[np.take_along_axis(self.cast[rows], seats + (seats >= own), axis=1)]
+        played = names[np.take_along_axis(self._places[rows], seats + (seats >= own), axis=1)]
         listed = played[:, 0]
         for column in played.T[1:]:
             listed = listed + ", " + column
@@ -264,9 +246,9 @@ class Arena:
 
         What is known only at the end, the seed included, has the values of ``no_result``.
         """
-        facts = no_result(self.rules, is_match=self.episode == "match")
+        facts = no_result(self.rules, is_match=self.is_match)
         facts = {"seat": NOBODY, "seed": NOBODY, "opponent": "", **facts}
-        facts = facts if self.text_infos else without_texts(facts)
+        facts = facts if self.options.text_infos else without_texts(facts)
         return {key: np.array([value] * number, _dtype(value)) for key, value in facts.items()}
 
     # -- helpers -------------------------------------------------------------------------------
@@ -283,14 +265,19 @@ class Arena:
             kinds.append(kind)
             limits.append(getattr(entry.agent, "worlds", 1) if kind >= 0 else 1)
             most = max(most, limits[-1])
-        self._kinds = np.array(kinds, np.int64)
-        self._limits = np.array(limits, np.int64)
-        self._cumulative = self.pool.cumulative
+        self._cast = Cast(
+            self.learner,
+            self._places,
+            self._rngs,
+            np.array(kinds, np.int64),
+            np.array(limits, np.int64),
+            self.pool.cumulative,
+        )
         self._memories = [make_memory(most) for _ in range(self.batch.num_threads)]
 
     def _run(self, rows: Ints, rewards: Floats) -> Ints:
         """Play on to the learners' next decisions, add their rewards; returns ended episodes."""
-        over: list[Ints] = []
+        rewarder, over = self.options.rewarder, [rows[:0]]
         while len(rows):
             self._move_opponents(rows)
             pay_rows(
@@ -298,35 +285,29 @@ class Arena:
                 self.states,
                 rows,
                 self.learner,
-                self.rewarder.number,
+                rewarder.number,
                 self._paid,
-                self.rewarder.scale,
+                rewarder.scale,
                 rewards,
             )
             ended = rows[self._stand[rows] == ENDED]
-            if self.episode == "match" and len(ended):
-                end = np.array([self._end_deal(g, rewards) for g in ended.tolist()], np.bool_)
-                rows = ended[~end]
-                ended = ended[end]
-            else:
-                rows = ended[:0]
-            over.append(ended)
-        if not over:
-            return rows
-        return over[0] if len(over) == 1 else np.sort(np.concatenate(over))
+            if not self.is_match:
+                return ended
+            end = np.array([self._end_deal(g, rewards) for g in ended.tolist()], np.bool_)
+            over.append(ended[end])
+            rows = ended[~end]
+        return np.concatenate(over)
 
     def _end_deal(self, g: int, rewards: Floats) -> bool:
         """Settle a deal of a match; False: the match continues with the next deal."""
         board, r, state = self._boards[g], self.rules.vector, self.states[g]
         scores = [int(k.score(r, state, p)) for p in range(self.rules.players)]
         board.add(scores, points_settled(self.rules, state))
-        net = self.rewarder.deal_end(board.last_net)
+        net = self.options.rewarder.deal_end(board.last_net)
         if net is not None:
             rewards[g] += net[self.learner[g]]
-        cut = not board.is_over and board.num_deals == self.max_deals
-        if board.is_over or cut:
-            self.truncated[g] = cut
-            shares = self.rewarder.episode_end(board.totals)
+        if board.is_over or board.num_deals == self.options.max_deals:
+            shares = self.options.rewarder.episode_end(board.totals)
             if shares is not None:
                 rewards[g] += shares[self.learner[g]]
             return True
@@ -341,7 +322,7 @@ class Arena:
             waiting = rows[self._stand[rows] == WAITS]
             if not len(waiting):
                 return
-            entries = self.cast[waiting, self.states[waiting, k.PLAYER]]
+            entries = self._places[waiting, self.states[waiting, k.PLAYER]]
             for place in np.unique(entries).tolist():
                 games = waiting[entries == place]
                 entry = self.pool.entries[place]
@@ -353,14 +334,13 @@ class Arena:
             rows = waiting
 
     def _advance(self, rows: Ints) -> None:
-        cast = Cast(self.learner, self.cast, self._kinds, self._limits, self._rngs)
         self._workers.share(
             lambda part, thread: advance(
                 self.rules.vector,
                 self.states,
                 rows[part],
-                cast,
-                self.skip_forced,
+                self._cast,
+                self.options.skip_forced,
                 self._memories[thread],
                 self._stand,
                 self.batch.legal,
@@ -368,48 +348,43 @@ class Arena:
             len(rows),
         )
 
-    def _finish(self, games: Ints) -> Finished:
-        """The results of the episodes that have ended."""
-        n, seats = self.rules.players, self.learner[games]
+    def _finish(self, games: Ints, illegal: Ints) -> Finished:
+        """The results of episodes that have ended, in `illegal` by an illegal action."""
+        rules, n = self.rules, self.rules.players
         scores, points = np.empty((len(games), n), np.int64), np.empty((len(games), n), np.int64)
         shooters = np.empty(len(games), np.int64)
-        read_results(self.rules.vector, self.states, games, scores, points, shooters)
+        read_results(rules.vector, self.states, games, scores, points, shooters)
+        is_illegal, states = np.isin(games, illegal), self.states[games]
         facts = {
-            "seat": seats,
+            "seat": self.learner[games],
             "seed": self.deals[games],
             "scores": scores,
             "points": points,
             "shooter": shooters,
-            "offender": self.states[games, k.REVOKER],
+            "offender": np.where(is_illegal, self.learner[games], states[:, k.REVOKER]),
         }
-        if self.text_infos:
+        if self.options.text_infos:
             facts["opponent"] = self.opponents(games)
-        if self.rules.settlement != "points":
+        if rules.settlement != "points":
             facts["chips"] = np.empty((len(games), n))
-            read_chips(self.rules.vector, self.states, games, facts["chips"])
-        if self.episode == "match":
+            read_chips(rules.vector, self.states, games, facts["chips"])
+        truncated = np.zeros(len(games), np.bool_)
+        if self.is_match:
             boards = [self._boards[g] for g in games.tolist()]
+            truncated = ~is_illegal & [not board.is_over for board in boards]
             facts["totals"] = np.array([[float(t) for t in board.totals] for board in boards])
             facts["winner"] = np.array([seat_number(board.winner) for board in boards])
-            over = np.flatnonzero(self.states[games, k.PHASE] == k.OVER)
+            over = np.flatnonzero(states[:, k.PHASE] == k.OVER)
             for i in over.tolist() if "chips" in facts else []:  # a pool was settled too
                 facts["chips"][i] = [float(chips) for chips in boards[i].last_net]
         return Finished(
-            text=self._texts(games),
-            games=games,
-            returns=self.returns[games],
-            lengths=self.lengths[games],
-            facts=facts,
+            games,
+            self.returns[games],
+            self.lengths[games],
+            truncated,
+            facts,
+            text=lambda i: Game.from_state(rules, states[i]).to_text(),
         )
-
-    def _texts(self, games: Ints) -> Callable[[int], str]:
-        """The deals of episodes that have ended as text; read before the next ones are dealt."""
-        rules, states = self.rules, self.states[games]  # copies of those rows
-        return lambda i: Game.from_state(rules, states[i]).to_text()
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.states = self.batch.states  # one memory, not two
 
 
 def objects(number: int, value: object) -> NDArray[Any]:

@@ -10,7 +10,7 @@ from hearts_agents.baseline_kernel import Memory, act_row
 from hearts_env import kernel as k
 from hearts_env.game.chips import SHARES, net_chips
 from hearts_env.seeds import episode_seed
-from hearts_env.support.arrays import Bools, Floats, Ints, Numbers
+from hearts_env.support.arrays import Floats, Ints, Numbers
 from hearts_env.support.bits import lowest
 from hearts_env.support.jit import jit
 
@@ -32,12 +32,14 @@ class Cast(NamedTuple):
     """``(games,)``: the learner's seat."""
     places: Ints
     """``(games, players)``: the place in the pool of the opponent in each seat."""
+    rngs: Numbers
+    """``(games,)``: the baselines' random numbers, changed by each draw."""
     kinds: Ints
     """``(pool,)``: the number of the baseline at each place of the pool; -1: another agent."""
     limits: Ints
     """``(pool,)``: the most worlds that it examines."""
-    rngs: Numbers
-    """``(games,)``: the baselines' random numbers, changed by each draw."""
+    cumulative: Floats
+    """``(pool,)``: the probability to draw it or one before it."""
 
 
 @jit
@@ -75,12 +77,9 @@ def draw_episodes(
     rows: Ints,
     seeds: Ints,
     numbers: Ints,
-    seat: int,
-    cumulative: Floats,
     deals: Ints,
-    learner: Ints,
-    cast: Ints,
-    rngs: Numbers,
+    seat: int,
+    cast: Cast,
 ) -> None:
     """Draw the next episode of each of `rows`: seed, learner's seat (`seat` -1), opponents."""
     players = r[k.R_PLAYERS]
@@ -88,10 +87,10 @@ def draw_episodes(
         deal = episode_seed(seeds[g], numbers[g])
         numbers[g] += 1
         deals[g] = deal
-        learner[g] = np.int64(draw(deal, SEAT) % np.uint64(players)) if seat < 0 else seat
-        rngs[g] = k.mix(draw(deal, NUMBERS) >> np.uint64(1))
+        cast.learner[g] = np.int64(draw(deal, SEAT) % np.uint64(players)) if seat < 0 else seat
+        cast.rngs[g] = k.mix(draw(deal, NUMBERS) >> np.uint64(1))
         for p in range(players):
-            cast[g, p] = draw_place(deal, OPPONENT + p, cumulative)
+            cast.places[g, p] = draw_place(deal, OPPONENT + p, cast.cumulative)
 
 
 @jit
@@ -136,23 +135,10 @@ def advance(
 
 
 @jit
-def play_learner(
-    r: k.Vector,
-    states: Ints,
-    rows: Ints,
-    actions: Ints,
-    bad: Bools,
-    revoke: int,
-) -> None:
-    """Play the learner's action in each of `rows`, in place; an illegal one is a revoke or ignored.
-
-    `actions` and `bad` are of all games.
-    """
+def play_learner(r: k.Vector, states: Ints, rows: Ints, actions: Ints) -> None:
+    """Play the learner's action, one of those of all games, in each of `rows`, in place."""
     for g in rows:
-        if not bad[g]:
-            k.play(r, states[g], actions[g])
-        elif revoke:
-            k.revoke(states[g])
+        k.play(r, states[g], actions[g])
 
 
 @jit

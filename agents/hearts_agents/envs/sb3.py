@@ -140,7 +140,7 @@ class HeartsSB3VecEnv(VecEnv):
     def _first_infos(self, games: Array) -> list[dict[str, Any]]:
         """The infos of some environments, each until its episode ends."""
         infos = [{**self._no_info, "seat": seat} for seat in self.arena.learner[games]]
-        if self.arena.text_infos:
+        if self.arena.options.text_infos:
             for info, opponent in zip(infos, self.arena.opponents(games), strict=True):
                 info["opponent"] = opponent
         return infos
@@ -165,18 +165,19 @@ class HeartsSB3VecEnv(VecEnv):
             self.arena.form.split(self.arena.observe(finished.games)),
             finished.returns.tolist(),
             finished.lengths.tolist(),
+            finished.truncated.tolist(),
             zip(*finished.facts.values(), strict=True),
             strict=True,
         )
-        for place, (game, last, total, length, facts) in enumerate(rows):
+        for place, (game, last, total, length, truncated, facts) in enumerate(rows):
             values = {
                 "terminal_observation": last,
                 "episode": {"r": total, "l": length, "t": now},
-                "TimeLimit.truncated": bool(self.arena.truncated[game]),
+                "TimeLimit.truncated": truncated,
             }
             values.update(zip(names, facts, strict=True))
             infos[game] = values
-            if self.arena.text_infos:
+            if self.arena.options.text_infos:
                 infos[game] = info = DeferredDeal(values | {"deal": ""})
                 info.write, info.subject = finished.text, place
 

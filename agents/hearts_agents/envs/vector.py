@@ -195,7 +195,9 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
                 'call reset(options={"reset_mask": terminated | truncated}) first'
             )
         rewards, done, finished = self.arena.step(actions)
-        truncated = self.arena.truncated.copy()
+        truncated = np.zeros(self.num_envs, np.bool_)
+        if finished is not None:
+            truncated[finished.games] = finished.truncated
         final: dict[str, Any] = {}
         if finished is not None and not stays:
             waiting = finished.games
@@ -222,7 +224,7 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
         if self.arena.form.mask_in_info:
             infos["action_mask"] = self.arena.masks()
         infos["seat"] = self.arena.learner.copy()
-        if self.arena.text_infos:
+        if self.arena.options.text_infos:
             infos["opponent"] = self._names.copy()
         return infos
 
@@ -255,7 +257,7 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
         where infos are arrays of numbers, one like that of a step's observations, zeros there.
         """
         last = self.arena.observe(games)
-        if self.arena.text_infos:
+        if self.arena.options.text_infos:
             observations = np.empty(self.num_envs, dtype=object)
             each = self.arena.form.split(last)
             observations[games] = np.fromiter(each, object, len(games))
@@ -270,7 +272,7 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
 
     def _with_texts(self, info: dict[str, Any], finished: Finished) -> dict[str, Any]:
         """`info` with the deals that have ended, where infos have texts."""
-        if not self.arena.text_infos:
+        if not self.arena.options.text_infos:
             return info
         deferred = DeferredDeal(info)
         deferred.write, deferred.subject = partial(_texts, self.num_envs), finished
@@ -281,7 +283,7 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
 
         Their deals are written when they are read.
         """
-        facts = {"deal": others["deal"]} if self.arena.text_infos else {}
+        facts = {"deal": others["deal"]} if self.arena.options.text_infos else {}
         for name, values in finished.facts.items():
             facts[name] = others[name].copy()
             facts[name][finished.games] = values
