@@ -114,9 +114,10 @@ wrapper that enforces the order of calls; `parallel_env` takes `noop` too.
 from __future__ import annotations
 
 import copy
+import functools
 import secrets
 from fractions import Fraction
-from typing import Any, TypeAlias, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from gymnasium import spaces
@@ -129,18 +130,18 @@ from hearts_env import kernel as k
 from hearts_env.encoders import step_of, writer_of
 from hearts_env.envs.drawing import FPS, RENDER_MODES
 from hearts_env.envs.infos import (
-    DealText,
+    DeferredDeal,
     no_result,
     read_only,
     read_only_values,
     result_of,
-    with_deal,
     without_texts,
 )
 from hearts_env.envs.interfaces import OrderEnforcing, ParallelHearts, TurnIterable
 from hearts_env.envs.observations import Observation
 from hearts_env.envs.options import EpisodeOptions, Keywords, takes_options
-from hearts_env.envs.resets import begin, check_options
+from hearts_env.envs.resets import begin
+from hearts_env.envs.rewards import ILLEGAL_REWARD
 from hearts_env.game.game import Game
 from hearts_env.game.match import Match
 from hearts_env.game.state import FloatArray, encode_state, state_space
@@ -150,12 +151,7 @@ from hearts_env.support.arguments import check_seed, only, whole
 from hearts_env.support.errors import HeartsError, IllegalActionError, did_you_mean, quoted
 from hearts_env.support.jit import DirectCall
 
-ILLEGAL_REWARD = -1.0
-"""What an illegal action costs under ``illegal_action="terminate"``."""
-
 _INT8 = np.dtype(np.int8)
-
-Mask: TypeAlias = NDArray[np.int8]
 
 
 class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
@@ -184,7 +180,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             ``reset`` and ``step``.
         state_space: the space of ``state()``.
         observation_spaces: by agent, as ``action_spaces``.
-        drawer: what ``render`` draws with, and the window.
+        drawer: what ``render`` draws with, and the window; its ``mode`` and ``shown_for`` may be
+            changed.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012  # as PettingZoo has it
@@ -221,14 +218,13 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self.episode_seed: int | None = None
         self._rewarder = given.rewarder
         self._seats = {agent: seat for seat, agent in enumerate(self.agents)}
-        self._first_seed: int | None = None  # of the stream that later resets draw from
-        self._num_drawn = 0
+        self._stream: tuple[int, int] | None = None  # the seed given last, and resets since then
         self._game: Game | None = None
         self._totals: list[int | Fraction] | None = None  # before this deal; None outside a match
         self._is_stopped = False  # nobody is to act any more
         self.agent_selection = ""  # nobody before the first reset
         self._is_paid = False  # whether any of `rewards` is not zero
-        self._offender: str | None = None  # who ended the episode by an illegal action
+        self._offender: int | None = None  # who ended the episode by an illegal action
         self._make_scratch()
 
     def _make_scratch(self) -> None:
@@ -244,10 +240,9 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self._pays_tricks = self._rewarder.pays_tricks
         self._ready: Observation | None = None  # what the player to act sees, not yet handed out
         self._no_mask = read_only(np.zeros(self._num_actions, np.int8))
-        # Copied into the info of whoever waits; who is to act gets a mask of its own.
-        nothing = no_result(self.rules, is_match=self.episode == "match")
         self._mask_in_info = own.mask_in_info
-        self._no_result = self._with_no_mask(read_only_values(self._wanted(nothing)))
+        # Copied into the info of whoever waits; who is to act gets a mask of its own.
+        self._no_result = self._shared(no_result(self.rules, is_match=self.episode == "match"))
         self._scratch = {*self.__dict__, "_scratch"} - kept  # the names of all that is set here
 
     # -- spaces -----------------------------------------------------------------------------------
@@ -265,7 +260,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
     def _agent_of(self, agent: object) -> str:
         if not isinstance(agent, str) or agent not in self._seats:
             raise HeartsError(
-                f"agent: unknown agent {quoted(agent)}; {did_you_mean(agent, self._seats)}"
+                f"agent: {quoted(agent)} is unknown; {did_you_mean(agent, self._seats)}"
             )
         return agent
 
@@ -328,9 +323,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
 
     def state(self) -> FloatArray:
         """Everything, hidden cards too: for centralised critics. See ``decode_state``."""
-        game = self.game
-        pool = self.match.pool if self.match is not None else 0
-        return encode_state(game, self._totals, pool)
+        pool = 0 if self.match is None else self.match.pool
+        return encode_state(self.game, self._totals, pool)
 
     # -- reset ------------------------------------------------------------------------------------
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
@@ -347,17 +341,14 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         """
         if seed is not None:
             first, drawn = check_seed(seed), 0
-        elif self._first_seed is not None:
-            first, drawn = self._first_seed, self._num_drawn + 1
+        elif self._stream is not None:
+            first, drawn = self._stream[0], self._stream[1] + 1
         else:
             first, drawn = secrets.randbits(63), 0
         episode_seed = derived_seed(first, drawn) if drawn else first
-        is_match = self.episode == "match"
-        match, game = begin(self.rules, episode_seed, check_options(options), is_match=is_match)
-        self._first_seed, self._num_drawn = first, drawn
-        self.episode_seed = episode_seed
-        self.match, self._game = match, game
-        self._totals = None if match is None else list(match.totals)
+        match, game = begin(self.rules, episode_seed, options, is_match=self.episode == "match")
+        self._stream = first, drawn
+        self.episode_seed, self.match = episode_seed, match
         self._rewarder.reset()
         agents = self.possible_agents
         self.agents = agents[:]
@@ -369,7 +360,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self._skip_agent_selection = None
         self._is_stopped = self._is_paid = False
         self._offender = None
-        self._begin_turns(game)
+        self._begin_deal(game)
         if self.render_mode == "human":
             self.render()
 
@@ -388,12 +379,9 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         if self._is_stopped or self.terminations[agent] or self.truncations[agent]:
             self._step_dead(agent, action)
             return
-        number: int = action if action.__class__ is int else _number_of(action, agent)
+        number: int = action if action.__class__ is int else _number_of(action)
         if not -1 < number < self._num_actions:
-            raise IllegalActionError(
-                f"action: {quoted(number)} is not an action of these rules; "
-                f"give one of the mask of {agent}, 0 to {self._num_actions - 1} at most"
-            )
+            raise IllegalActionError(game.why_illegal(number))
         mask, observation = np.empty(self._num_actions, _INT8), None
         if self._shows:
             observation = np.empty(self._shape, self._dtype)
@@ -427,19 +415,23 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             self._end_deal(game)
             return
         EnvLogger.warn_on_illegal_move()
-        self._offender = agent
+        self._offender = self._seats[agent]
         self._clear_rewards()
         self._pay([ILLEGAL_REWARD if other == agent else 0.0 for other in self.agents])
         self._stop(game, self.terminations)
 
-    def _begin_turns(self, game: Game) -> None:
-        """Give the first turn of a deal."""
+    def _begin_deal(self, game: Game) -> None:
+        """Begin a deal of the episode with its first turn."""
         assert game.player is not None
+        self._game = game
+        self._totals = None if self.match is None else list(self.match.totals)
         mask = np.empty(self._num_actions, _INT8)
         k.write_mask(game.legal_mask, mask)
         self._give_turn(game.player, mask, None)
 
-    def _give_turn(self, seat: int, mask: Mask, observation: NDArray[Any] | None) -> None:
+    def _give_turn(
+        self, seat: int, mask: NDArray[np.int8], observation: NDArray[Any] | None
+    ) -> None:
         """Select the player in `seat`; what its info said last stays, but for the mask.
 
         `observation` is what the player sees now; None: it is written when it is asked for.
@@ -448,10 +440,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         if self._mask_in_info:
             info = self.infos[agent] = self.infos[agent].copy()
             info["action_mask"] = mask
-        if observation is None:
-            self._ready = None
-        else:
-            self._ready = self.observation_format.join(observation, mask)
+        join = self.observation_format.join
+        self._ready = None if observation is None else join(observation, mask)
 
     def _clear_rewards(self) -> None:
         """Clear the rewards in place; PettingZoo's own would make them whole numbers."""
@@ -463,12 +453,12 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         if self._is_paid:
             self._clear_rewards()
             self._is_paid = False
-        rewards = self._rewarder.step(game)
-        if rewards is not None:
-            self._pay(rewards)
+        self._pay(self._rewarder.step(game))
 
-    def _pay(self, rewards: list[float]) -> None:
-        """Hand out rewards, one a seat."""
+    def _pay(self, rewards: list[float] | None) -> None:
+        """Hand out rewards, one a seat; None: nobody gets any."""
+        if rewards is None:
+            return
         self._is_paid = True
         for agent, reward in zip(self.possible_agents, rewards, strict=True):
             self.rewards[agent] += reward
@@ -481,19 +471,13 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         if match is None:
             self._stop(game, self.terminations)
             return
-        rewards = self._rewarder.deal_end(match.last_net)
-        if rewards is not None:
-            self._pay(rewards)
+        self._pay(self._rewarder.deal_end(match.last_net))
         if match.is_over or match.num_deals == self.max_deals:
-            rewards = self._rewarder.episode_end(match.totals)
-            if rewards is not None:
-                self._pay(rewards)
+            self._pay(self._rewarder.episode_end(match.totals))
             self._stop(game, self.terminations if match.is_over else self.truncations)
         else:
             self._give_result(game)
-            self._game = match.game
-            self._totals = list(match.totals)
-            self._begin_turns(match.game)
+            self._begin_deal(match.game)
 
     def _stop(self, game: Game, ends: dict[str, bool]) -> None:
         """End the episode for all agents; each is then selected once more, for a last look."""
@@ -505,19 +489,16 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
 
     def _give_result(self, game: Game) -> None:
         """Clear everybody's mask, and write the deal's result to everybody's info."""
-        offender = None if self._offender is None else self._seats[self._offender]
-        result = read_only_values(self._wanted(result_of(game, self.match, offender=offender)))
-        facts, deal = self._with_no_mask(result), DealText(game) if self.text_infos else None
+        facts = self._shared(result_of(game, self.match, offender=self._offender))
+        # Written once for all, of a copy: the deal may be played on or taken back.
+        write = functools.cache(game.clone().to_text)
         self._ready = None
         for agent in self.possible_agents:
-            self.infos[agent] = facts.copy() if deal is None else with_deal(facts, deal)
+            self.infos[agent] = DeferredDeal(facts, write) if self.text_infos else facts.copy()
 
-    def _wanted(self, info: dict[str, Any]) -> dict[str, Any]:
-        """`info`; without its texts, if none are wanted."""
-        return info if self.text_infos else without_texts(info)
-
-    def _with_no_mask(self, info: dict[str, Any]) -> dict[str, Any]:
-        """`info` with the empty mask, where infos have masks."""
+    def _shared(self, info: dict[str, Any]) -> dict[str, Any]:
+        """`info` as it is wanted, its mask empty, in arrays that nobody can write to."""
+        info = read_only_values(info if self.text_infos else without_texts(info))
         return {"action_mask": self._no_mask, **info} if self._mask_in_info else info
 
     def _step_dead(self, agent: str, action: int | None) -> None:
@@ -539,15 +520,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             Text (``ansi``), an SVG document (``svg``), (height, width, 3) uint8 (``rgb_array``),
             or None: ``human`` shows a window, and without a render mode nothing is drawn.
         """
-        message = ""
-        if self._offender is not None:
-            offender = self.drawer.names[self._seats[self._offender]]
-            message = f"{offender} has ended the game by an illegal action"
         return self.drawer.draw(
-            self.game,
-            totals=self._totals,
-            message=message,
-            is_over=self._is_stopped,
+            self.game, totals=self._totals, offender=self._offender, is_over=self._is_stopped
         )
 
     @property
@@ -558,15 +532,6 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
     @render_mode.setter
     def render_mode(self, mode: str | None) -> None:
         self.drawer.mode = mode
-
-    @property
-    def render_for(self) -> str:
-        """Whose cards are shown: an agent's name, ``current_player`` or ``all``; may be changed."""
-        return self.drawer.shown_for
-
-    @render_for.setter
-    def render_for(self, shown_for: str) -> None:
-        self.drawer.shown_for = shown_for
 
     def close(self) -> None:
         """Close the window, where there is one."""
@@ -579,8 +544,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         for agent, info in self.__dict__.get("infos", {}).items():
-            masks = {key: info[key] for key in ("action_mask",) if key in info}
-            self.infos[agent] = read_only_values(info) | masks
+            masks = info.keys() & {"action_mask"}
+            self.infos[agent] = read_only_values(info) | {key: info[key] for key in masks}
         match = self.match
         if match is not None:  # whose deal it is; where it was cut off, the next is dealt already
             self._game = match.game if self._game == match.game else match.last_game
@@ -622,17 +587,12 @@ def parallel_env(  # noqa: D417  # `takes_options` describes the others
     return ParallelHearts(raw_env(rules, players, **options), noop=noop)
 
 
-# ---- checks -------------------------------------------------------------------------------------
-def _number_of(action: object, agent: str) -> int:
+def _number_of(action: object) -> int:
     """An action as an int."""
-    if action is None:
-        raise IllegalActionError(f"action: None, but {agent} is to act; give an action of its mask")
-    action = only(action)
-    number = whole(action)
+    number = whole(only(action))
     if number is None:
         raise IllegalActionError(
-            f"action: {quoted(action)} ({type(action).__name__}) is not a whole number; "
-            "action i is the card rules.deck[i]",
+            f"action: {quoted(action)} is not a whole number; action i is the card rules.deck[i]",
             value=action,
         )
     return number

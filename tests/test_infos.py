@@ -471,8 +471,8 @@ def test_a_window_shows_whom_one_asks_for(frames: list[str]) -> None:
         assert frames[0].count(" closed cards") + count == 2
     env = HeartsEnv(render_mode="human")
     env.reset(seed=1)
-    before = env.render_mode, env.table.render_for, env.seat
+    before = env.render_mode, env.table.drawer.shown_for, env.seat
     with refused(HeartsError, "options", value="nonsense"):
         env.reset(seed=4, options={"nonsense": 1})
-    assert (env.render_mode, env.table.render_for, env.seat) == before
+    assert (env.render_mode, env.table.drawer.shown_for, env.seat) == before
     assert plain(env.render()) == plain(None)

@@ -76,7 +76,7 @@ class Drawer:
         *,
         mover: int | None = None,
         totals: Sequence[int | Fraction] | None = None,
-        message: str = "",
+        offender: int | None = None,
         is_over: bool = False,
     ) -> str | NDArray[np.uint8] | None:
         """The table as ``shown_for`` may see it.
@@ -85,7 +85,7 @@ class Drawer:
             game: what is on the table.
             mover: whose cards ``current_player`` shows; None: those of whoever is to act.
             totals: scores before this deal.
-            message: said across the table.
+            offender: who ended the game by an illegal action.
             is_over: play has been stopped.
 
         Returns:
@@ -101,13 +101,13 @@ class Drawer:
         from hearts_env.views.picture import picture_of
 
         shown: int | str = self._seats.get(self.shown_for, self.shown_for)
+        if mover is not None and shown == "current_player":
+            shown = mover
+        message = ""
+        if offender is not None:
+            message = f"{self.names[offender]} has ended the game by an illegal action"
         picture = picture_of(
-            game,
-            mover if shown == "current_player" and mover is not None else shown,
-            names=self.names,
-            totals=totals,
-            message=message,
-            is_over=is_over,
+            game, shown, names=self.names, totals=totals, message=message, is_over=is_over
         )
         if self.mode == "ansi":
             return render.render_ansi(picture)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -42,7 +41,7 @@ def no_result(rules: Rules, *, is_match: bool) -> dict[str, Any]:
 def result_of(
     game: Game, match: Match | None = None, *, offender: int | None = None
 ) -> dict[str, Any]:
-    """What infos hold after a deal has ended, in new arrays, but for its text: `with_deal`.
+    """What infos hold after a deal has ended, in new arrays, but for its text: `DeferredDeal`.
 
     Args:
         game: the deal.
@@ -70,29 +69,6 @@ def without_texts(info: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in info.items() if not isinstance(value, str)}
 
 
-class DealText:
-    """The text of a deal as it stands now, for several infos; it is written once for them all.
-
-    To write it takes longer than to play the deal, and most programs that learn never read it.
-    """
-
-    def __init__(self, game: Game) -> None:
-        """The deal of `game`, which may be played on or taken back."""
-        self._game = game.clone()
-
-    @functools.cached_property
-    def text(self) -> str:
-        """``game.to_text()``."""
-        return self._game.to_text()
-
-
-def with_deal(facts: dict[str, Any], deal: DealText) -> DeferredDeal:
-    """An info of its own with `facts`, whose ``deal`` is the text of `deal`."""
-    info = DeferredDeal(facts)
-    info.write, info.subject = _text, deal
-    return info
-
-
 class DeferredDeal(dict[str, Any]):
     """An info whose ``deal`` is written when it is first read; otherwise an ordinary dictionary.
 
@@ -101,18 +77,17 @@ class DeferredDeal(dict[str, Any]):
     libraries that walk through nested data do, has the text among them.
     """
 
-    # Made once for every episode that ends: a slot is filled without a call or further objects.
-    __slots__ = ("subject", "write")
+    __slots__ = ("_write",)
 
-    write: Callable[[Any], Any] | None
-    """Returns the value of ``deal``, given `subject`; None: it is there. Set by who makes it."""
-    subject: Any
+    def __init__(self, info: Any = (), write: Callable[[], Any] | None = None) -> None:
+        """The items of `info`; `write` returns the value of ``deal``. None: it is among them."""
+        super().__init__(info)
+        self._write = write
 
     def _complete(self) -> None:
-        write = getattr(self, "write", None)
-        if write is not None:
-            self.write = None
-            super().__setitem__("deal", write(self.subject))
+        if self._write is not None:
+            write, self._write = self._write, None
+            super().__setitem__("deal", write())
 
     def __getitem__(self, key: str) -> Any:
         if key == "deal":
@@ -127,7 +102,7 @@ class DeferredDeal(dict[str, Any]):
 
     def __setitem__(self, key: str, value: Any) -> None:
         if key == "deal":
-            self.write = None
+            self._write = None
         super().__setitem__(key, value)
 
     def __iter__(self) -> Iterator[str]:
@@ -136,16 +111,10 @@ class DeferredDeal(dict[str, Any]):
 
     def copy(self) -> DeferredDeal:
         """A shallow copy; its deal, too, is written when it is read."""
-        return self._like(dict(super().items()))
+        return DeferredDeal(super().items(), self._write)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> DeferredDeal:
-        return self._like(copy.deepcopy(dict(super().items()), memo))
-
-    def _like(self, values: dict[str, Any]) -> DeferredDeal:
-        """An info with these values, whose deal is this one's."""
-        like = DeferredDeal(values)
-        like.write, like.subject = getattr(self, "write", None), getattr(self, "subject", None)
-        return like
+        return DeferredDeal(copy.deepcopy(dict(super().items()), memo), self._write)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return dict, (dict(self),)
@@ -162,8 +131,6 @@ def _completing(name: str) -> Any:
 
     return complete
 
-
-_text = operator.attrgetter("text")
 
 for _name in ("items", "values", "pop", "popitem", "setdefault", "update", "clear"):
     setattr(DeferredDeal, _name, _completing(_name))

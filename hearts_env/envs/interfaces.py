@@ -126,6 +126,7 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
             attributes here too.
         has_noop: whether there is the action of those who wait.
         possible_agents: the names of all seats; ``agents`` are those still in the episode.
+        action_spaces: by agent, as ``observation_spaces``.
         state_space: the space of ``state()``.
         metadata: as ``raw_env`` has it.
     """
@@ -140,9 +141,9 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
         self.metadata = {**table.metadata, "is_parallelizable": True}
         self._n = table.rules.num_actions
         n = self._n + self.has_noop
-        self._action_spaces = {agent: spaces.Discrete(n) for agent in self.agents}
+        self.action_spaces = {agent: spaces.Discrete(n) for agent in self.agents}
         space = table.observation_format.space(n)
-        self._observation_spaces = dict.fromkeys(self.agents, space)
+        self.observation_spaces = dict.fromkeys(self.agents, space)
 
     @property
     def rules(self) -> Rules:
@@ -168,25 +169,15 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
         seed: int | None = self.aec_env.episode_seed
         return seed
 
-    @property
-    def action_spaces(self) -> dict[str, spaces.Discrete]:
-        """The action space of every agent."""
-        return self._action_spaces
-
-    @property
-    def observation_spaces(self) -> dict[str, spaces.Space[Any]]:
-        """The observation space of every agent."""
-        return self._observation_spaces
-
     def action_space(self, agent: str) -> spaces.Discrete:
         """``Discrete(n)``, or ``Discrete(n + 1)`` with `noop`."""
         self.aec_env.action_space(agent)  # refuses unknown agents
-        return self._action_spaces[agent]
+        return self.action_spaces[agent]
 
     def observation_space(self, agent: str) -> spaces.Space[Any]:
         """As that of ``hearts_v0.env``; with `noop` masks have a place more."""
         self.aec_env.observation_space(agent)  # refuses unknown agents
-        return self._observation_spaces[agent]
+        return self.observation_spaces[agent]
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None

@@ -13,38 +13,15 @@ from hearts_env.support.errors import DealError, HeartsError, did_you_mean, quot
 OPTIONS = ("deal", "deal_number", "dealer")
 
 
-def check_options(options: object) -> Mapping[str, Any]:
-    """The options of a reset, none if there are none.
-
-    Raises:
-        HeartsError: if it is not a dictionary, or one of them is unknown.
-    """
-    if options is None:
-        return {}
-    if not isinstance(options, Mapping):
-        raise HeartsError(
-            f"options: {quoted(options)} is not a dict; known keys: {', '.join(OPTIONS)}",
-            value=options,
-        )
-    for name in options:
-        # PettingZoo's api_test resets with {"options": 1}.
-        if name not in OPTIONS and name != "options":
-            raise HeartsError(
-                f"options: {quoted(name)} is unknown; {did_you_mean(name, OPTIONS)}", value=name
-            )
-    return options
-
-
-def begin(
-    rules: Rules, seed: int, options: Mapping[str, Any], *, is_match: bool
-) -> tuple[Match | None, Game]:
-    """The match, if one is played, and the deal of a seed, as far as options leave it open.
+def begin(rules: Rules, seed: int, options: object, *, is_match: bool) -> tuple[Match | None, Game]:
+    """The match, if one is played, and the deal of a seed, as far as `options` leave it open.
 
     Raises:
         HeartsError: if an option or the deal is invalid.
     """
-    number, dealer = options.get("deal_number"), options.get("dealer")
-    known = None if options.get("deal") is None else _read_deal(options["deal"])
+    given = _check_options(options)
+    number, dealer, known = (given.get(name) for name in ("deal_number", "dealer", "deal"))
+    known = None if known is None else _read_deal(known)
     if not is_match:
         game = Game.deal(rules, seed, deal_number=number, dealer=dealer)
         if known is not None:
@@ -60,6 +37,24 @@ def begin(
     if known is not None:
         match.replace_deal(_known_deal(match.game, known, 0, match.first_dealer))
     return match, match.game
+
+
+def _check_options(options: object) -> Mapping[str, Any]:
+    """The options of a reset, none if there are none."""
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        raise HeartsError(
+            f"options: {quoted(options)} is not a dict; known keys: {', '.join(OPTIONS)}",
+            value=options,
+        )
+    for name in options:
+        # PettingZoo's api_test resets with {"options": 1}.
+        if name not in OPTIONS and name != "options":
+            raise HeartsError(
+                f"options: {quoted(name)} is unknown; {did_you_mean(name, OPTIONS)}", value=name
+            )
+    return options
 
 
 def _read_deal(known: object) -> Game | Mapping[str, Any]:

@@ -23,6 +23,9 @@ from hearts_env.support.jit import called, jit
 REWARDS = ("margin", "points", "trick", "win", "chips")
 """The values of ``reward``; their places are the kinds that compiled code knows."""
 MARGIN, POINTS, TRICK, WIN, CHIPS = range(5)
+ILLEGAL_REWARD = -1.0
+"""What an illegal action costs under ``illegal_action="terminate"``."""
+
 LATER = -1
 """Of an episode of a whole match: ``chips`` once a deal is settled, ``win`` at the very end."""
 

@@ -37,10 +37,9 @@ from hearts_env import kernel as k
 from hearts_env.batch.kernel import find_illegal
 from hearts_env.envs.infos import NOBODY, no_result, seat_number, without_texts
 from hearts_env.envs.observations import Observation
-from hearts_env.envs.rewards import pay_rows
+from hearts_env.envs.rewards import ILLEGAL_REWARD, pay_rows
 from hearts_env.game.chips import points_settled
 from hearts_env.game.match import Scoreboard, next_deal
-from hearts_env.hearts_v0 import ILLEGAL_REWARD
 from hearts_env.seeds import secret_seed
 from hearts_env.support.arguments import (
     check_any_seed,

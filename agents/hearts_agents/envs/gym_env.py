@@ -22,8 +22,9 @@ from hearts_env.envs.drawing import FPS, RENDER_MODES
 from hearts_env.envs.infos import NOBODY, no_result, result_of, without_texts
 from hearts_env.envs.observations import Observation
 from hearts_env.envs.options import Keywords, takes_options
+from hearts_env.envs.rewards import ILLEGAL_REWARD
 from hearts_env.game.game import Game
-from hearts_env.hearts_v0 import ILLEGAL_REWARD, raw_env
+from hearts_env.hearts_v0 import raw_env
 from hearts_env.kernel import write_mask
 from hearts_env.seeds import episode_seed, secret_seed
 
@@ -88,7 +89,7 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         self._first: int | None = None
         self._number = 0
         self.episode_seed: int | None = None
-        self._shows_learner = self.table.render_for == "current_player"
+        self._shows_learner = given.drawer.shown_for == "current_player"
         self._cast: list[Entry] = []
         self._compiled: list[Baseline | None] = []  # of the cast, those that need no view
         self._is_over = True
@@ -147,13 +148,14 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
     def _begin(self, seed: int, options: dict[str, Any] | None) -> None:
         players = self.rules.players
         seat = int(draw(seed, SEAT)) % players if self._seat_wanted < 0 else self._seat_wanted
-        render_for = self.table.render_for
+        drawer = self.table.drawer
+        shown_for = drawer.shown_for
         if self._shows_learner:
-            self.table.render_for = self.table.possible_agents[seat]
+            drawer.shown_for = self.table.possible_agents[seat]
         try:
             self.table.reset(seed=seed, options=options)
         except Exception:
-            self.table.render_for = render_for
+            drawer.shown_for = shown_for
             raise
         self.seat, self.episode_seed = seat, seed
         chances, entries = self.opponents.cumulative, self.opponents.entries

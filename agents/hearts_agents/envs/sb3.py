@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -178,8 +179,7 @@ class HeartsSB3VecEnv(VecEnv):
             values.update(zip(names, facts, strict=True))
             infos[game] = values
             if self.arena.options.text_infos:
-                infos[game] = info = DeferredDeal(values | {"deal": ""})
-                info.write, info.subject = finished.text, place
+                infos[game] = DeferredDeal(values | {"deal": ""}, partial(finished.text, place))
 
     def close(self) -> None:
         """Do nothing: nothing is held open."""

@@ -274,9 +274,7 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
         """`info` with the deals that have ended, where infos have texts."""
         if not self.arena.options.text_infos:
             return info
-        deferred = DeferredDeal(info)
-        deferred.write, deferred.subject = partial(_texts, self.num_envs), finished
-        return deferred
+        return DeferredDeal(info, partial(_texts, self.num_envs, finished))
 
     def _facts(self, finished: Finished, others: dict[str, Any]) -> dict[str, Any]:
         """What ended episodes tell, in arrays of all environments, where `others` tell the rest.
