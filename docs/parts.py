@@ -26,7 +26,7 @@ from bench.speed import Result
 from bench.speed import tables as speed_tables
 from hearts_agents.attackers import METHODS
 from hearts_env import Rules, hearts_v0, kernel
-from hearts_env.cards import DIRECTIONS, MAX_ROTATION, CardPoints
+from hearts_env.cards import DIRECTIONS, MAX_ROTATION, RANKS, CardPoints
 from hearts_env.encoders import ENCODERS, HistoryEncoder
 from hearts_env.rules.explain import match_rules, meaning_of
 from hearts_env.rules.presets import PRESETS
@@ -86,17 +86,18 @@ def show(value: object) -> str:
 
 
 def ranks_of(rules: Rules) -> str:
-    """The ranks of the deck if cards are left out and the ranks are the same in each suit."""
-    ranks = {" ".join(c[0] for c in rules.deck if c[1] == suit) for suit in "CDSH"}
-    return ranks.pop() if rules.removed and len(ranks) == 1 else ""
+    """What a deck that lacks cards consists of: its ranks in every suit, and one or two cards."""
+    suits = [{c[0] for c in rules.deck if c[1] == suit} for suit in "CDSH"]
+    common = set.intersection(*suits)
+    more = [card for card in rules.deck if card[0] not in common]
+    ranks = [rank for rank in RANKS if rank in common]
+    return " ".join(ranks) + ", and " * bool(more) + " ".join(more) if len(more) < 3 else ""
 
 
 def show_deck(rules: Rules) -> str:
     """The deck of a rule set, in words."""
-    size, ranks = len(rules.deck), ranks_of(rules)
-    if not rules.removed:
-        return str(size)
-    return f"{size}: {ranks} of each suit" if ranks else f"{size}: without {show(rules.removed)}"
+    left_out = f": without {show(rules.removed)}" if rules.removed else ""
+    return f"{len(rules.deck)}{left_out}"
 
 
 def show_exchange(rules: Rules) -> str:
@@ -130,33 +131,6 @@ def field_values(name: str) -> str:
 
 
 @part
-def presets() -> str:
-    """Every preset in one line, as it is for the number of players that it is made with."""
-    rows = []
-    for name, preset in PRESETS.items():
-        rules = Rules.preset(name)
-        ends = f"chips, `{rules.settlement}`, stake {rules.stake}"
-        if rules.settlement == "points":
-            ends = f"{rules.end_score} {rules.end_when}"
-        rows.append(
-            [
-                f"`{name}`",
-                preset.span,
-                show_deck(rules),
-                rules.hand_size,
-                rules.kitty_size,
-                show(rules.trump) if rules.trump else "none",
-                show(rules.card_points),
-                f"`{rules.moon}`" + (f" {rules.moon_points}" if rules.moon != "none" else ""),
-                show_exchange(rules),
-                ends,
-            ]
-        )
-    head = ["preset", "players", "deck", "hand", "kitty", "trump", "points", "moon", "exchange"]
-    return table([*head, "match"], rows)
-
-
-@part
 def options(*names: str) -> str:
     """The fields in which some presets differ from a plain ``Rules()``, side by side."""
     all_rules = [Rules.preset(name) for name in names]
@@ -165,9 +139,7 @@ def options(*names: str) -> str:
         values = [show(getattr(rules, field)) for rules in all_rules]
         default = show(getattr(Rules(), field))
         if field == "removed":
-            values = [
-                f"all but {ranks_of(r)}" if ranks_of(r) else show(r.removed) for r in all_rules
-            ]
+            values = [f"all but {ranks_of(r)}" if r.removed else "none" for r in all_rules]
         if set(values) != {default}:
             rows.append([f"`{field}`", *values, default])
     return table(["field", *(f"`{name}`" for name in names), "default"], rows)
@@ -368,59 +340,37 @@ def learned(recipe: str) -> str:
 
 
 ARMS = {
-    "plain": "PPO of both seats",
-    "entropy": "the same with 17 times the entropy bonus",
-    "average": "and the average of the weights",
-    "magnet": "and a pull towards that average",
-    "maskable": "MaskablePPO of one seat against its snapshots",
-    "nfsp": "NFSP: the average of best responses",
-    "monte_carlo": "Deep Monte Carlo",
-    "dqn": "DQN, double",
+    "arm_plain": "PPO of both seats",
+    "arm_entropy": "the same with 17 times the entropy bonus",
+    "arm_average": "and the average of the weights",
+    "arm_magnet": "and a pull towards that average",
+    "arm_maskable": "MaskablePPO of one seat against its snapshots",
+    "arm_nfsp": "NFSP: the average of best responses",
+    "arm_monte_carlo": "Deep Monte Carlo",
+    "arm_dqn": "DQN, double",
+    "recall": "PPO with `recall`, 10 M decisions",
 }
 """Ways of learning ``mini``, as in docs/figures.py."""
 
 
-_LEARNED = ["", "drawn", "preferred", "over `pimc`", "minutes", "seeds"]
-
-
-def _learned(meaning: str, found: Sequence[Any]) -> list[str]:
-    """A row of trainings of the five-card game that differ in their seeds."""
-    if not found:
-        return [meaning, "not measured yet", "", "", "", "0"]
-    last = [run["exploitability"][-1] for run in found]
-    drawn = [row["drawn"] for row in last if "drawn" in row]
-    return [
-        meaning,
-        spread(drawn, ".3f") if drawn else "",
-        spread([row["preferred"] for row in last], ".3f"),
-        spread([run["evaluations"][0]["margin"] for run in found], "+.2f"),
-        spread([run["seconds"] / 60 for run in found], ".1f"),
-        str(len(found)),
-    ]
-
-
 @part
 def arms() -> str:
-    """What ways of learning the five-card game come to with the same budget, over seeds."""
-    found = {meaning: results(f"arm_{arm}-[0-9]*") for arm, meaning in ARMS.items()}
-    text = table(_LEARNED, [_learned(*row) for row in found.items()])
-    runs = [run for arm in found.values() for run in arm]
-    if not runs:
-        return text
-    deals = runs[0]["evaluations"][0]["deals"]
-    return text + (
-        f"\nMean ± standard deviation over seeds, {runs[0]['decisions'] / 1e6:.0f} M decisions "
-        f"each; margins over {deals:,}\nduplicate deals (`python docs/figures.py arm_dqn ...`). "
-        "Minutes count the exact evaluations, on cores\nthat had other work too.\n"
-    )
-
-
-@part
-def recall() -> str:
-    """What the longest training of the five-card game by self-play comes to, over seeds."""
-    found = results("recall-[0-9]*")
-    meaning = f"`recall`, {found[0]['decisions'] / 1e6:.0f} M decisions" if found else "`recall`"
-    return table(_LEARNED, [_learned(meaning, found)])
+    """What ways of learning the five-card game come to, over seeds."""
+    rows = []
+    for arm, meaning in ARMS.items():
+        runs = results(f"{arm}-[0-9]*")
+        last = [run["exploitability"][-1] for run in runs]
+        sampled = [row["drawn"] for row in last if "drawn" in row]
+        rows.append(
+            [
+                meaning,
+                spread(sampled, ".3f") if sampled else "",
+                spread([row["preferred"] for row in last], ".3f"),
+                spread([run["evaluations"][0]["margin"] for run in runs], "+.2f"),
+                spread([run["seconds"] / 60 for run in runs], ".1f"),
+            ]
+        )
+    return table(["", "sampled", "preferred", "over `pimc`", "minutes"], rows)
 
 
 @part
@@ -437,10 +387,11 @@ def exploited(name: str) -> str:
 
 
 @part
-def speeds(group: str) -> str:
-    """What a group of contestants of `bench speed` makes a second."""
+def speeds(group: str, *words: str) -> str:
+    """What the contestants of a group of `bench speed`, or those with one of these words, do."""
     (record,) = results("speed")
-    found = [Result(**row) for row in record["commands"][0]["results"] if row["group"] == group]
+    all_rows = [row for row in record["commands"][0]["results"] if row["group"] == group]
+    found = [Result(**r) for r in all_rows if not words or any(w in r["name"] for w in words)]
     ((_, columns, rows),) = speed_tables(found)
     return table(columns, rows)
 

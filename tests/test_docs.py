@@ -144,7 +144,7 @@ def test_every_preset_has_a_page():
 # ---- generated parts -----------------------------------------------------------------------------
 def test_check_finds_a_stale_part(monkeypatch, tmp_path, capsys):
     page = tmp_path / "page.md"
-    page.write_text("# A page\n\n<!-- generated: presets -->\nstale\n<!-- end -->\n")
+    page.write_text("# A page\n\n<!-- generated: attackers -->\nstale\n<!-- end -->\n")
     monkeypatch.setattr(parts, "DOCS", tmp_path)
     monkeypatch.setattr(tables, "DOCS", tmp_path)
     assert tables.main(["--check"]) == 1
