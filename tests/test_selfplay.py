@@ -22,6 +22,7 @@ from hearts_train.learn.config import ConfigError, NetworkConfig
 from hearts_train.learn.config_files import load_config
 from hearts_train.learn.ppo import PPOLearner
 from hearts_train.learn.ppo_kernel import FIGURES, Clip, objective
+from hearts_train.learn.sparse import SparseLinear
 from tests.refusals import refused
 
 
@@ -160,6 +161,23 @@ def test_replicas_share_weights_and_add_their_gradients_to_that_of_the_whole():
     with torch.no_grad():
         replicas.weights += 1.0
     torch.testing.assert_close(replicas.networks[1].trunk[0].weight.detach(), before[0] + 1.0)
+
+
+@pytest.mark.parametrize(("rows", "outputs"), [(1, 5), (131, 256), (300, 3)])
+def test_a_sparse_layer_computes_what_a_dense_one_does(rows, outputs):
+    rng = np.random.default_rng(rows)
+    numbers = rng.integers(-3, 9, (rows, 70)) * (rng.random((rows, 70)) < 0.3)
+    numbers[0], numbers[-1, :7] = 0, 1  # nothing is set in the one, all of a few in the other
+    inputs = torch.from_numpy(numbers.astype(np.int8))
+    layer = SparseLinear(70, outputs)
+    weights = torch.from_numpy(rng.random((rows, outputs)).astype(np.float32))
+    found = []
+    for given in (inputs, inputs.float()):
+        layer.zero_grad()
+        sums = layer(given)
+        (sums * weights).sum().backward()
+        found.append([sums, layer.weight.grad, layer.bias.grad])
+    torch.testing.assert_close(*found)
 
 
 def test_adam_is_that_of_torch():

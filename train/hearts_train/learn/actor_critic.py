@@ -19,6 +19,7 @@ from hearts_agents.models.network import Network
 from hearts_env.support.arguments import check_array
 from hearts_env.support.errors import HeartsError
 from hearts_train.learn.config import ConfigError, NetworkConfig
+from hearts_train.learn.sparse import SparseLinear
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "tanh": nn.Tanh}
 _LINE = 16
@@ -93,7 +94,7 @@ def perceptron(sizes: Sequence[int], activation: str, *, ends_linear: bool = Tru
     """Linear layers from size to size, an activation after each; after the last if wanted."""
     layers: list[nn.Module] = []
     for inputs, outputs in itertools.pairwise(sizes):
-        linear = nn.Linear(inputs, outputs)
+        linear = SparseLinear(inputs, outputs)
         nn.init.orthogonal_(linear.weight, math.sqrt(2))
         nn.init.zeros_(linear.bias)
         layers += [linear, ACTIVATIONS[activation]()]

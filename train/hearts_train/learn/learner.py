@@ -299,10 +299,11 @@ class NetworkLearner(Learner):
         return logits, values
 
     def _apply(self, module: torch.nn.Module, observations: torch.Tensor) -> Any:
-        inputs = observations.to(self.device, non_blocking=True).flatten(1).to(self.precision)
+        inputs = observations.to(self.device, non_blocking=True).flatten(1)
         is_mixed = self.precision is not torch.float32
+        is_sparse = inputs.dtype is torch.int8 and not (is_mixed or inputs.is_cuda)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=is_mixed):
-            return module(inputs)
+            return module(inputs if is_sparse else inputs.to(self.precision))
 
     def _step(self, learning_rate: float) -> None:
         self._descend(self.replicas, self.optimizer, learning_rate)
