@@ -95,7 +95,6 @@ def data_folder(data_folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch):
 def registered_agents(monkeypatch: pytest.MonkeyPatch):
     """Agents that a test or an example registers are forgotten after it."""
     monkeypatch.setattr(registry, "_registered", dict(registry._registered))
-    monkeypatch.setattr(registry, "_loaded", {})
 
 
 @pytest.fixture(autouse=True)

@@ -30,9 +30,9 @@ KINDS = {
     "policy.safetensors": (Kind.FILE, "policy.safetensors", False, False),
     "model.onnx?encoder=flat": (Kind.FILE, "model.onnx", False, False),
     "model.zip?encoder=flat": (Kind.FILE, "model.zip", True, True),
-    "runs/mine": (Kind.RUN, "runs/mine", False, False),
-    "here": (Kind.RUN, "here", False, False),
-    "what?/run": (Kind.RUN, "what?/run", False, False),
+    "runs/mine": (Kind.FILE, "runs/mine", False, False),
+    "here": (Kind.FILE, "here", False, False),
+    "what?/run": (Kind.FILE, "what?/run", False, False),
 }
 UNKNOWN = ("nobody", "pro-v2", "mine.py", "pro?worlds", "pro?worlds=1&worlds=2", "")
 
@@ -75,9 +75,9 @@ def test_what_is_registered_stands_before_an_entry_point():
 def test_a_path_is_a_path_whatever_it_looks_like():
     for path in ("pro", "here", "mine.py:Mine"):
         spec = AgentSpec.parse(Path(path))
-        assert (spec.kind, Path(spec.name)) == (Kind.RUN, Path(path))
+        assert (spec.kind, Path(spec.name)) == (Kind.FILE, Path(path))
         assert AgentSpec.from_json(spec.to_json()).kind is not Kind.OWN
-    assert AgentSpec.from_json(AgentSpec.parse(Path("pro")).to_json()).kind is Kind.RUN
+    assert AgentSpec.from_json(AgentSpec.parse(Path("pro")).to_json()).kind is Kind.FILE
 
 
 def test_an_object_is_itself_and_has_no_name():

@@ -126,11 +126,11 @@ class StochasticAgent(Agent):
 
     def __init__(self, seed: int | None = None) -> None:
         """An agent whose draws follow from `seed`; None: from the operating system."""
-        self._rng = random_numbers(seed)
+        self._rng = _random_numbers(seed)
 
     def reseed(self, seed: int) -> None:
         """Restart the draws from `seed`."""
-        self._rng = random_numbers(seed)
+        self._rng = _random_numbers(seed)
 
     def random_state(self) -> RandomState:
         """The state of the draws, ``(6,) uint64``."""
@@ -217,7 +217,7 @@ class PerGameAgent(StochasticAgent):
 class CachingAgent(Agent):
     """An agent that remembers views, in attributes whose names begin with ``_``.
 
-    Not thread-safe. What it remembers saves time and decides nothing, so copies begin without it.
+    Not thread-safe. What it remembers saves time and decides nothing, so copies start without it.
     A subclass writes ``act_batch`` and ``_forget``.
     """
 
@@ -231,7 +231,7 @@ class CachingAgent(Agent):
         return int(self.act_batch(BatchView.of([view]))[0])
 
     def reseed(self, seed: int) -> None:
-        """Forget what earlier deals have told; it draws no random numbers itself."""
+        """Forget earlier deals; it draws no random numbers itself."""
         self._forget()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -239,7 +239,7 @@ class CachingAgent(Agent):
         return {name: value for name, value in vars(self).items() if name[0] != "_"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Go on from what pickle or copy has kept."""
+        """Continue from what pickle or copy has saved."""
         vars(self).update(state)
         self._forget()
 
@@ -255,38 +255,36 @@ class AgentAdapter(Agent):
         """The action that the player chooses, as its number."""
         return view.rules.action_number(self.player.act(view))
 
+    def _method(self, name: str) -> Any:
+        """The player's own method, if it has one; else that of every ``Agent``."""
+        own = getattr(self.player, name, None)
+        return own if callable(own) else getattr(super(), name)
+
     def act_batch(self, views: BatchView) -> Actions:
-        """The actions that the player chooses, all at once if it has a method for it."""
-        batch = getattr(self.player, "act_batch", None)
-        actions: Actions = batch(views) if callable(batch) else super().act_batch(views)
+        """The actions that the player chooses."""
+        actions: Actions = self._method("act_batch")(views)
         return actions
 
     def action_probs(self, views: BatchView) -> Probs:
-        """The player's own chances, if it has a method for them; else its choice is certain."""
-        policy = getattr(self.player, "action_probs", None)
-        chances: Probs = policy(views) if callable(policy) else super().action_probs(views)
-        return chances
+        """The player's own probabilities, or 1 for its choice."""
+        probs: Probs = self._method("action_probs")(views)
+        return probs
 
     def check_rules(self, rules: Rules) -> None:
-        """Ask the player, if it has a method for it."""
+        """Ask the player."""
         check_rules(self.player, rules)
 
     def reseed(self, seed: int) -> None:
-        """Restart the player's random numbers, if it has a method for it."""
-        reseed = getattr(self.player, "reseed", None)
-        if callable(reseed):
-            reseed(seed)
+        """Restart the player's random numbers."""
+        self._method("reseed")(seed)
 
     def random_state(self) -> RandomState:
-        """The state of the player's random numbers, if it has a method for it; else empty."""
-        state = getattr(self.player, "random_state", None)
-        return np.asarray(state(), np.uint64) if callable(state) else super().random_state()
+        """The state of the player's random numbers."""
+        return np.asarray(self._method("random_state")(), np.uint64)
 
     def restore_random(self, state: RandomState) -> None:
-        """Continue the player's random numbers, if it has a method for it."""
-        restore = getattr(self.player, "restore_random", None)
-        if callable(restore):
-            restore(state)
+        """Continue the player's random numbers."""
+        self._method("restore_random")(state)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "player":  # copy and pickle look before __init__
@@ -341,12 +339,7 @@ def as_agent(player: Any, name: str = "") -> Agent:
     return player if isinstance(player, Agent) else AgentAdapter(player, name)
 
 
-def random_numbers(seed: int | None) -> np.random.Generator:
-    """A stream of random numbers; None: from the operating system.
-
-    Raises:
-        HeartsError: if `seed` is neither None nor a whole number from 0.
-    """
+def _random_numbers(seed: int | None) -> np.random.Generator:
     return np.random.default_rng(None if seed is None else check_any_seed(seed))
 
 

@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import math
 import os
 import re
-import types
-import typing
 from collections.abc import Callable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -70,8 +69,6 @@ Results name the version. It is raised when a player comes to play otherwise.
 _VERSIONED = re.compile(r"(?P<name>.+)-v(?P<version>[0-9]{1,9})")
 
 _registered: dict[str, Factory] = {}
-_loaded: dict[str, Factory] = {}
-"""The factories of entry points that have been asked for."""
 
 
 def register_agent(name: str, factory: Factory) -> None:
@@ -126,8 +123,14 @@ def split_version(name: str) -> tuple[str, int | None]:
 
 def agent_names() -> list[str]:
     """All names that ``make_agent`` knows: our own, then the others in alphabetical order."""
-    others = {*_registered, *(point.name for point in _entry_points())}
+    others = {*_registered, *(point.name for point in entry_points(group=GROUP))}
     return [*OWN, *sorted(others - set(OWN))]
+
+
+def looks_like_path(name: str) -> bool:
+    """Whether `name` can only be a path."""
+    separators = {"/", os.sep, os.altsep} - {None}
+    return name.endswith(tuple(FILES)) or any(s in name for s in separators if s)
 
 
 def loaded_from(place: str) -> Factory:
@@ -154,46 +157,27 @@ def is_registered(name: str) -> bool:
     return name in _registered
 
 
-def is_entry_point(name: str) -> bool:
-    """Whether an installed package has a player of this name; none is loaded."""
-    return name in _loaded or any(point.name == name for point in _entry_points())
+def find_entry_point(name: str) -> EntryPoint | None:
+    """The player of this name of an installed package, not loaded; None if there is none."""
+    return next((point for point in entry_points(group=GROUP) if point.name == name), None)
 
 
 def find_factory(name: str) -> Factory | None:
     """The factory of `name`: ours, the user's or an installed package's; None if there is none."""
     if name in OWN:
         return loaded_from(OWN[name])
-    if name in _registered or name in _loaded:
-        return _registered.get(name) or _loaded[name]
-    for point in _entry_points():
-        if point.name == name:
-            with blamed(
-                f"agent: the entry point {name!r} of {_home(point)} cannot be loaded",
-                "correct or remove that package",
-            ):
-                factory = point.load()
-            if not callable(factory):
-                raise HeartsError(
-                    f"agent: the entry point {name!r} of {_home(point)} is not callable; "
-                    "correct or remove that package"
-                )
-            _loaded[name] = factory
-            return factory
-    return None
-
-
-def looks_like_path(name: str) -> bool:
-    """Whether `name` can only be a path."""
-    separators = {"/", os.sep, os.altsep} - {None}
-    return name.endswith(tuple(FILES)) or any(s in name for s in separators if s)
-
-
-def _entry_points() -> tuple[EntryPoint, ...]:
-    return tuple(entry_points(group=GROUP))
-
-
-def _home(point: EntryPoint) -> str:
-    return point.dist.name if point.dist is not None else point.value
+    if name in _registered:
+        return _registered[name]
+    point = find_entry_point(name)
+    if point is None:
+        return None
+    package = point.dist.name if point.dist is not None else point.value
+    where = f"{name!r} of {package}"
+    with blamed(f"agent: the entry point {where} cannot be loaded", "correct that package"):
+        factory: Factory = point.load()
+    if not callable(factory):
+        raise HeartsError(f"agent: the entry point {where} is not callable; correct that package")
+    return factory
 
 
 def describe_agent(name: str) -> dict[str, Any]:
@@ -206,19 +190,16 @@ def describe_agent(name: str) -> dict[str, Any]:
     about = " ".join(document.partition("\n\n")[0].split()).replace("``", "")
     if name == "random":
         about = "Another name of easy: random legal cards."
-    return {
-        "about": about,
-        "plays": getattr(factory, "plays", "every game"),
-        "options": options_of(factory) if factory is not None else {},
+    parameters = _parameters(factory)[0] if factory is not None else {}
+    options = {
+        option: None if parameter.default is parameter.empty else parameter.default
+        for option, parameter in parameters.items()
+        if option != "seed"
     }
+    return {"about": about, "plays": getattr(factory, "plays", "every game"), "options": options}
 
 
-RENAMED = {"endings": "endgame_tricks", "noise": "epsilon"}
-"""Options of this package's players that had another name."""
-
-_WORDS = {"true": True, "false": False}
-
-
+# ---- options -------------------------------------------------------------------------------------
 def check_options(name: str, factory: Factory, options: Mapping[str, Any]) -> bool:
     """Refuse options that the factory does not take, by name; returns whether it takes a seed."""
     parameters, takes_all = _parameters(factory)
@@ -226,16 +207,8 @@ def check_options(name: str, factory: Factory, options: Mapping[str, Any]) -> bo
     for option in () if takes_all else options:
         if option not in known:
             fix = did_you_mean(option, known) if known else "its only option is seed"
-            if RENAMED.get(option) in known:
-                fix = f"it is called {RENAMED[option]} now"
             raise HeartsError(f"{option}: the agent {name!r} has no such option; {fix}")
     return takes_all or "seed" in parameters
-
-
-def options_of(factory: Factory) -> dict[str, Any]:
-    """The options that a factory takes, with their defaults; None for one without."""
-    parameters = [p for p in _parameters(factory)[0].values() if p.name != "seed"]
-    return {p.name: None if p.default is p.empty else p.default for p in parameters}
 
 
 def parse_options(agent: str, factory: Factory, texts: Mapping[str, str]) -> dict[str, Any]:
@@ -244,9 +217,9 @@ def parse_options(agent: str, factory: Factory, texts: Mapping[str, str]) -> dic
     Raises:
         HeartsError: if a text is not of its parameter's type.
     """
-    parameters, hints = _parameters(factory)[0], _hints(factory)
+    parameters = _parameters(factory)[0]
     return {
-        name: _parse(agent, name, text, _kinds(hints.get(name), parameters.get(name)))
+        name: _parse(agent, name, text, _kinds(parameters.get(name)))
         for name, text in texts.items()
     }
 
@@ -254,64 +227,45 @@ def parse_options(agent: str, factory: Factory, texts: Mapping[str, str]) -> dic
 def _parameters(factory: Factory) -> tuple[dict[str, inspect.Parameter], bool]:
     """Those that can be given by name; and whether it takes all, or has no signature."""
     try:
-        parameters = inspect.signature(factory).parameters.values()
+        try:
+            signature = inspect.signature(factory, eval_str=True)
+        except Exception:  # such as a name that only the type checker knows
+            signature = inspect.signature(factory)
     except (TypeError, ValueError):
         return {}, True
+    parameters = signature.parameters.values()
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     takes_all = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
     return {p.name: p for p in parameters if p.kind in kinds}, takes_all
 
 
-def _hints(factory: Factory) -> dict[str, Any]:
-    target: Any = factory.__init__ if isinstance(factory, type) else factory  # type: ignore[misc]
-    target = getattr(target, "__wrapped__", target)
-    hints = {}
-    for name, hint in getattr(target, "__annotations__", {}).items():
-        try:
-            names = getattr(target, "__globals__", {})
-            hints[name] = eval(hint, dict(names)) if isinstance(hint, str) else hint
-        except Exception:  # a name that only the type checker knows: take the plain types
-            parts = {part.strip() for part in hint.split("|")}
-            plain = {"str": str, "int": int, "float": float, "bool": bool, "None": type(None)}
-            hints[name] = tuple(plain[part] for part in parts if part in plain)
-    return hints
+def _kinds(parameter: inspect.Parameter | None) -> set[str]:
+    """The names of the plain types that a parameter takes; none if nothing says."""
+    if parameter is None:
+        return set()
+    hint = inspect.formatannotation(parameter.annotation).replace("Optional", "None")
+    kinds = {"bool", "int", "float", "str", "None"} & {*re.findall(r"[\w.]+", hint)}
+    default = type(parameter.default).__name__
+    return kinds or {"bool", "int", "float", "str"} & {default}
 
 
-def _kinds(hint: Any, parameter: inspect.Parameter | None) -> set[type] | None:
-    """The plain types that a parameter takes; None if nothing says."""
-    if isinstance(hint, tuple):
-        return set(hint) or None
-    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
-        return {kind for kind in typing.get_args(hint) if isinstance(kind, type)}
-    if hint in (int, float, bool, str):
-        return {hint}
-    default = None if parameter is None else parameter.default
-    if isinstance(default, bool | int | float | str):
-        return {type(default)}
-    return None
-
-
-def _parse(agent: str, name: str, text: str, kinds: set[type] | None) -> Any:
-    lower = text.lower()
-    if (kinds is None or type(None) in kinds) and lower == "none":
+def _parse(agent: str, name: str, text: str, kinds: set[str]) -> Any:
+    """The value of an option: of the first of these kinds that its text fits, or of any kind."""
+    plain = kinds or {"bool", "int", "float", "str", "None"}
+    if "None" in plain and text.lower() == "none":
         return None
-    if (kinds is None or bool in kinds) and lower in _WORDS:
-        return _WORDS[lower]
-    if (kinds is None or int in kinds) and re.fullmatch(r"[+-]?[0-9]{1,18}", text):
+    if "bool" in plain and text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if "int" in plain and re.fullmatch(r"[+-]?[0-9]{1,18}", text):
         return int(text)
-    if kinds is None or float in kinds:
-        try:
+    if "float" in plain:
+        with contextlib.suppress(ValueError):
             number = float(text)
-        except ValueError:
-            pass
-        else:
             if math.isfinite(number):
                 return number
-    if kinds is None or str in kinds or not kinds & {int, float, bool}:
+    if "str" in plain or plain == {"None"}:
         return text
-    wanted = " or ".join(
-        words
-        for kind, words in ((bool, "true or false"), (int, "a whole number"), (float, "a number"))
-        if kind in kinds and not (kind is int and float in kinds)
-    )
+    hidden = {"int"} if "float" in plain else set()
+    words = {"bool": "true or false", "int": "a whole number", "float": "a number"}
+    wanted = " or ".join(words[kind] for kind in words if kind in plain - hidden)
     raise HeartsError(f"{name}: {text!r} does not fit {agent!r}; give {wanted}", value=text)

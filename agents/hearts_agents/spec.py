@@ -32,8 +32,8 @@ from hearts_agents.registry import (
     Factory,
     agent_names,
     check_options,
+    find_entry_point,
     find_factory,
-    is_entry_point,
     is_model,
     is_registered,
     loaded_from,
@@ -68,8 +68,7 @@ class Kind(StrEnum):
     ENTRY_POINT = "entry point"  # of an installed package
     CODE = "code"
     PROGRAM = "program"
-    FILE = "file"
-    RUN = "run"  # the folder of a training run
+    FILE = "file"  # or the folder of a training run
     OBJECT = "object"  # no name: the agent itself, or a model of which one is made
     UNKNOWN = "unknown"  # only in a record: nobody here knows it
 
@@ -102,7 +101,10 @@ class AgentSpec:
         if isinstance(agent, AgentSpec):
             return agent
         if isinstance(agent, os.PathLike):
-            return cls._of_path(os.fspath(agent))
+            path = os.fspath(agent)
+            if cls.from_json(path).kind is not Kind.FILE:  # it must look like a path in records
+                path = os.path.join(os.curdir, path)
+            return cls(Kind.FILE, path, path)
         if not isinstance(agent, str):
             return cls(Kind.OBJECT, type(agent).__name__, None, agent=agent)
         spec = cls.from_json(agent)
@@ -116,7 +118,7 @@ class AgentSpec:
         text = str(record)  # a file may say anything
         is_program = text.startswith(EXEC)
         if not is_program and looks_like_path(text) and kind_of(text):
-            return cls(_kind_of_path(text), text, text)
+            return cls(Kind.FILE, text, text)
         try:
             name, options = _split(text)
         except HeartsError:
@@ -130,12 +132,12 @@ class AgentSpec:
             kind = Kind.OWN
         elif is_registered(plain):
             kind = Kind.REGISTERED
-        elif is_entry_point(plain):
+        elif find_entry_point(plain):
             kind = Kind.ENTRY_POINT
         elif _CODE.fullmatch(plain):
             kind = Kind.CODE
         elif not plain.endswith(".py") and (looks_like_path(plain) or kind_of(plain)):
-            kind = _kind_of_path(plain)
+            kind = Kind.FILE
         else:
             kind = Kind.UNKNOWN
         return cls(kind, plain, text, options)
@@ -143,13 +145,6 @@ class AgentSpec:
     def to_json(self) -> str | None:
         """What a record keeps of it."""
         return self.text
-
-    @classmethod
-    def _of_path(cls, path: str) -> AgentSpec:
-        """Of a path that need not look like one; if so, its text is made to."""
-        if cls.from_json(path).kind not in (Kind.FILE, Kind.RUN):
-            path = os.path.join(os.curdir, path)
-        return cls(_kind_of_path(path), path, path)
 
     def _refuse(self) -> typing.NoReturn:
         name, text = self.name, self.text or ""
@@ -239,8 +234,16 @@ class AgentSpec:
             return functools.partial(ExternalAgent, self.name.removeprefix(EXEC))
         if self.kind is Kind.CODE:
             return find_code(self.name)
-        if self.kind in (Kind.FILE, Kind.RUN):
-            return _path_factory(self.name)
+        if self.kind is Kind.FILE:
+            suffix = next((one for one in FILES if self.name.endswith(one)), CHECKPOINT_SUFFIX)
+            place = FILES[suffix]
+            if self.name.lower().endswith(_OF_WEIGHTS):
+                raise CheckpointError(
+                    f"agent: {quoted(self.name)} is not a player's file; {WEIGHTS_ALONE}"
+                )
+            if suffix == CHECKPOINT_SUFFIX:
+                place = FORMATS.get(format_of(self.name) or "", place)
+            return functools.partial(loaded_from(place), self.name)
         if is_model(self.agent):
             return functools.partial(loaded_from(MODELS), self.agent)
         return find_factory(self.name) or self._refuse()
@@ -260,18 +263,18 @@ class AgentSpec:
                 )
             return player
         factory, texts = self.factory, self.options
+        if self.kind is Kind.FILE and "allow_code" in texts:  # somebody may have sent the name
+            raise HeartsError(
+                f"allow_code: cannot be said in a name like {quoted(self.text)}; add "
+                "--allow-code, or in Python make_agent(path, allow_code=True)",
+                value=self.text,
+            )
         if self.kind is Kind.FILE and self.name.endswith(_TRUSTED):
-            if "allow_code" in texts:  # a name may come from a file that somebody sent
-                raise HeartsError(
-                    f"allow_code: cannot be said in a name like {quoted(self.text)}; add "
-                    "--allow-code, or in Python make_agent(path, allow_code=True)",
-                    value=self.text,
-                )
             options["allow_code"] = allow_code
         takes_seed = check_options(self.name, factory, {**texts, **options})
         options = parse_options(self.name, factory, texts) | options
         if takes_seed:
-            options = {"seed": seed, **options}
+            options["seed"] = seed
         name = self.text or ""
         if self.kind not in (Kind.REGISTERED, Kind.ENTRY_POINT, Kind.CODE):
             return as_agent(factory(**options), name)
@@ -330,40 +333,36 @@ class AgentSpec:
             rules: of what it plays these with; None: of all that it may play with.
             files: those that its code declares.
         """
-        digest = hashlib.sha256()
-        is_any = False
+        digest, empty = hashlib.sha256(), hashlib.sha256().digest()
         for part in self.parts(agent, rules):
             digest.update(part)
-            is_any = True
         for path in files:
             digest.update(path.stat().st_size.to_bytes(8, "big"))  # so that none runs into the next
             with path.open("rb") as file:
-                for part in iter(lambda: file.read(2**20), b""):
+                while part := file.read(2**20):
                     digest.update(part)
-            is_any = True
-        return digest.hexdigest() if is_any else None
+        return digest.hexdigest() if digest.digest() != empty else None
 
-    def parts(self, agent: Agent | None, rules: Rules | None = None) -> Iterator[bytes]:
+    def parts(self, agent: Agent | None, rules: Rules | None) -> Iterator[bytes]:
         """Weights, chances or source code, those of its model, and the files its options name."""
-        is_model = self.kind is Kind.FILE and self.name.endswith(_MODEL)
-        own = None if is_model or agent is None else agent.digest_parts(rules)
-        if own is not None:
+        files: list[Any] = [*(self.options if agent is None else self.values()).values()]
+        if self.kind is Kind.FILE and self.name.endswith(_MODEL):
+            files = [self.name]
+        elif agent is not None and (own := agent.digest_parts(rules)) is not None:
             yield from own
+            return
         elif agent is None and self.kind is Kind.OWN:
             for spec in self._within():
                 if spec.is_outside:
-                    yield from spec.parts(None)
-        else:
-            for path in [self.name] if is_model else self._files(is_made=agent is not None):
-                if isinstance(path, str | os.PathLike) and kind_of(path) == "file":
-                    yield Path(path).read_bytes()
-
-    def _files(self, *, is_made: bool) -> list[Any]:
-        """What may be files: those of code or a command, and the values of options."""
-        values = [*(self.values() if is_made else self.options).values()]
-        if self.kind is Kind.PROGRAM:
-            return [*program_files(self.name.removeprefix(EXEC)), *values]
-        return [code_file(self.name), *values] if self.kind is Kind.CODE else values
+                    yield from spec.parts(None, None)
+            return
+        elif self.kind is Kind.PROGRAM:
+            files = [*program_files(self.name.removeprefix(EXEC)), *files]
+        elif self.kind is Kind.CODE:
+            files = [code_file(self.name), *files]
+        for path in files:
+            if isinstance(path, str | os.PathLike) and kind_of(path) == "file":
+                yield Path(path).read_bytes()
 
 
 def make_agent(
@@ -427,17 +426,3 @@ def _split(spec: str) -> tuple[str, dict[str, str]]:
             raise HeartsError(f"{name}: given twice in {spec!r}; give it once")
         options[name] = value
     return base, options
-
-
-def _kind_of_path(path: str) -> Kind:
-    return Kind.FILE if path.endswith(tuple(FILES)) else Kind.RUN
-
-
-def _path_factory(path: str) -> Factory:
-    if path.lower().endswith(_OF_WEIGHTS):
-        raise CheckpointError(f"agent: {quoted(path)} is not a player's file; {WEIGHTS_ALONE}")
-    suffix = next((suffix for suffix in FILES if path.endswith(suffix)), CHECKPOINT_SUFFIX)
-    place = FILES[suffix]
-    if suffix == CHECKPOINT_SUFFIX:
-        place = FORMATS.get(format_of(path) or "", place)
-    return functools.partial(loaded_from(place), path)

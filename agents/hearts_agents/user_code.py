@@ -16,11 +16,11 @@ import inspect
 import os
 import sys
 import sysconfig
+import traceback
 import types
 import typing
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from hearts_env import HeartsError
@@ -82,19 +82,14 @@ def _place(error: BaseException) -> str:
     """Where in code that is neither ours nor a library's it was raised, as far in as that goes."""
     if isinstance(error, SyntaxError):
         return ""  # its message has it
-    place, trace = "", error.__traceback__
-    while trace is not None:
-        place, trace = _place_in(trace) or place, trace.tb_next
+    place = ""
+    for frame, number in traceback.walk_tb(error.__traceback__):
+        code, module = frame.f_code, str(frame.f_globals.get("__name__"))
+        file = code.co_filename
+        if module.partition(".")[0] not in _OURS and not file.startswith(("<", *_LIBRARIES)):
+            inside = "" if code.co_name == "<module>" else f", in {code.co_name}"
+            place = f", line {number} of {Path(file).name}{inside}"
     return place
-
-
-def _place_in(trace: TracebackType) -> str:
-    code, module = trace.tb_frame.f_code, str(trace.tb_frame.f_globals.get("__name__"))
-    file = code.co_filename
-    if module.partition(".")[0] in _OURS or file.startswith(("<", *_LIBRARIES)):
-        return ""
-    inside = "" if code.co_name == "<module>" else f", in {code.co_name}"
-    return f", line {trace.tb_lineno} of {Path(file).name}{inside}"
 
 
 @contextlib.contextmanager

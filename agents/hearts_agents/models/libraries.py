@@ -433,7 +433,8 @@ def load_model(
         HeartsError: if `allow_code` or `encoder` is missing, or the model cannot play.
         CheckpointError: if there is no such file, or it is of another kind.
     """
-    name, form = str(path), FORMS[Path(path).suffix]
+    name = str(path)
+    form = next(form for suffix, form in FORMS.items() if name.endswith(suffix))
     if kind_of(path) != "file":
         raise CheckpointError(f"agent: there is no file {quoted(name)}; check the path", value=path)
     try:
