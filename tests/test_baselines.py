@@ -421,7 +421,7 @@ def test_a_limit_of_time_cuts_off_a_fair_sample_and_not_the_last_worlds(late: No
     places = []
     for seed in range(60):
         agent: Any = make_agent("pro", seed=seed, worlds=5000, milliseconds=0.001)
-        assert agent._sum_in_sample(view) == 8
+        assert len(agent.world_margins(view)[0]) == 8
         places += [worlds.index((*row[:5].tolist(),)) for row in agent.memory.worlds[:8]]
     # Uniform places are half the number of worlds on average; 480 of them, five deviations.
     error = len(worlds) / 12**0.5 / 480**0.5
@@ -432,7 +432,7 @@ def test_few_worlds_are_all_taken_whatever_the_time(late: None) -> None:
     view = late_view(Rules.preset("classic"), 3, 8)
     assert view.num_worlds > 1
     quick: Any = make_agent("pro", seed=1, milliseconds=0.001)
-    assert quick._sum_in_sample(view) == view.num_worlds
+    assert len(quick.world_margins(view)[0]) == view.num_worlds
     assert quick.margins(view) == make_agent("pro").margins(view)  # type: ignore[attr-defined]
 
 
@@ -446,7 +446,7 @@ def test_a_limit_of_time_lists_no_worlds_before_it_looks_at_the_clock(late, monk
     assert 8 < view.num_worlds < 10**6
     monkeypatch.setattr(Worlds, "__iter__", lambda worlds: pytest.fail("all are listed"))
     agent: Any = make_agent("pro", seed=1, worlds=10**6, milliseconds=0.001)
-    assert agent._sum_in_sample(view) == 8
+    assert len(agent.world_margins(view)[0]) == 8
 
 
 def test_the_margins_of_pro_are_what_it_chooses_by() -> None:

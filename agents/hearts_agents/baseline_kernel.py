@@ -159,17 +159,11 @@ def rule_action(r: k.Vector, s: k.Vector, aware: int) -> int:
     return r[k.R_NUM_CARDS] + 1  # the others pay
 
 
-@jit
-def easy_action(r: k.Vector, v: k.Vector, rng: Numbers) -> int:
-    """The action of ``easy``: a uniformly random legal one."""
-    return k.random_card(rng, k.legal_mask(r, v))
-
-
 @inlined
 def plain_action(r: k.Vector, v: k.Vector, policy: int, rng: Numbers) -> int:
     """The action of a baseline that does not search: EASY, STANDARD or STANDARD_TRUMP."""
     if policy == EASY:
-        return easy_action(r, v, rng)
+        return k.random_card(rng, k.legal_mask(r, v))
     return rule_action(r, v, policy == STANDARD_TRUMP)
 
 

@@ -36,7 +36,6 @@ from hearts_agents.baseline_kernel import (
     act_row,
     act_rows,
     best_of,
-    enumerate_worlds,
     keep_voids_only,
     make_memory,
     plain_action,
@@ -150,19 +149,11 @@ class Baseline(Agent):
     def _act_in_sample(self, rules: Rules, vector: k.Vector, player: int) -> int:
         """The action where there are too many worlds, or players, for the compiled loop."""
         view = view_of(rules, vector, player)
-        self._sum_in_sample(view)
-        return int(best_of(view.legal_mask, self.memory.sums))
-
-    def _sum_in_sample(self, view: PlayerView) -> int:
-        """Sum the margins of the legal cards over all worlds, or a sample; returns how many."""
-        r, v = view.rules.vector, view.vector
-        number, total = 0, np.zeros_like(self.memory.sums)
-        for count in self._sampled_rows(view, self._possible(view)):
-            sum_margins(r, v, view.player, view.legal_mask, count, self.policy, self.memory)
+        legal, total = view.legal_mask, np.zeros_like(self.memory.sums)
+        for count in self._rows(view, self._possible(view)):
+            sum_margins(rules.vector, vector, player, legal, count, self.policy, self.memory)
             total += self.memory.sums
-            number += count
-        self.memory.sums[:] = total
-        return number
+        return int(best_of(legal, total))
 
     def _possible(self, view: PlayerView) -> Worlds:
         """The worlds that it reckons with."""
@@ -172,10 +163,12 @@ class Baseline(Agent):
             view = PlayerView(view.rules, vector, view.player)
         return Worlds(view)
 
-    def _sampled_rows(self, view: PlayerView, worlds: Worlds) -> Iterator[int]:
+    def _rows(self, view: PlayerView, worlds: Worlds) -> Iterator[int]:
         """Write all worlds, or a sample, into ``memory.worlds``, part by part; yields the rows."""
         end = clock.now() + (self.milliseconds or math.inf) / 1000
-        chunk = min(CHUNK, self.worlds) if self.milliseconds else self.worlds
+        chunk = self.worlds
+        if self.milliseconds and (view.rules.players > 2 or worlds.count > chunk):
+            chunk = min(CHUNK, chunk)
         if worlds.count <= chunk:
             source = iter(worlds)
         else:  # the first worlds would not be a fair sample if the time ran out
@@ -187,16 +180,6 @@ class Baseline(Agent):
             yield len(chosen)
             if clock.now() >= end:
                 break
-
-    def _sum_over_all(self, view: PlayerView) -> int:
-        """The same over all worlds of two players, as ``pro_action`` does; -1: too many."""
-        r, v, player = view.rules.vector, view.vector, view.player
-        if view.rules.players != 2:
-            return -1
-        n = int(enumerate_worlds(r, v, player, self.policy, self.worlds, self.memory))
-        if n >= 0:
-            sum_margins(r, v, player, view.legal_mask, n, self.policy, self.memory)
-        return n
 
     def _draw_number(self) -> int:
         """The next 64 random bits."""
@@ -264,13 +247,15 @@ class Pro(Baseline):
         self.policy = type(self).policy  # and what differs from the defaults
         self.policy |= OWN_SCORE * (check_choice("aim", aim, AIMS) == "score")
         self.policy |= VOIDS_ONLY * (check_choice("beliefs", beliefs, BELIEFS) == "voids")
-        self.milliseconds = check_milliseconds(milliseconds)
-        number = check_worlds(worlds)
-        if self.milliseconds is None:
-            self._set_worlds(number or DEFAULT_WORLDS)
+        if worlds is not None:
+            other = f", or None for {DEFAULT_WORLDS}"
+            worlds = check_number("worlds", worlds, 1, 1_000_000, other=other)
+        if milliseconds is None:
+            self._set_worlds(worlds or DEFAULT_WORLDS)
         else:
-            self._set_worlds(min(number or DEFAULT_WORLDS, DEFAULT_WORLDS))
-            self.samples = number
+            self.milliseconds = check_positive("milliseconds", milliseconds, ", or None")
+            self._set_worlds(min(worlds or DEFAULT_WORLDS, DEFAULT_WORLDS))
+            self.samples = worlds
 
     def margins(self, view: PlayerView) -> list[float]:
         """The mean margin of each legal card of `view`, by which it chooses; ascending by action.
@@ -280,13 +265,8 @@ class Pro(Baseline):
         Raises:
             HeartsError: if it is not the turn of the player, or no card is to be played.
         """
-        if view.phase != "play" or not view.legal_mask:
-            raise HeartsError(f"view: player {view.player} has no card to play; ask in the play")
-        number = self._sum_over_all(view)
-        if number < 0:
-            number = self._sum_in_sample(view)
-        whole = number * (view.rules.players - 1)
-        return [int(self.memory.sums[action]) / whole for action in view.legal_actions()]
+        margins: list[float] = self.world_margins(view)[0].mean(axis=0).tolist()
+        return margins
 
     def world_margins(self, view: PlayerView) -> WorldMargins:
         """The margin of each legal card in each world that it would examine, and their weights.
@@ -304,11 +284,9 @@ class Pro(Baseline):
             raise HeartsError(f"view: player {view.player} has no card to play; ask in the play")
         margins: list[Ints] = []
         worlds = self._possible(view)
-        number = self._sum_over_all(view)
-        parts = iter([number]) if number >= 0 else self._sampled_rows(view, worlds)
         r, v, player, legal = view.rules.vector, view.vector, view.player, view.legal_mask
         actions = view.legal_actions()
-        for count in parts:
+        for count in self._rows(view, worlds):
             for row in range(count):
                 one = self.memory._replace(worlds=self.memory.worlds[row : row + 1])
                 sum_margins(r, v, player, legal, 1, self.policy, one)
@@ -321,28 +299,6 @@ class ProTrump(Pro):
     """``pro`` with ``standard_trump`` in its playouts."""
 
     policy = PRO_TRUMP
-
-
-def check_worlds(worlds: int | None) -> int | None:
-    """`worlds`, checked.
-
-    Raises:
-        HeartsError: if it is neither None nor a whole number from 1 to 1,000,000.
-    """
-    if worlds is None:
-        return None
-    return check_number("worlds", worlds, 1, 1_000_000, other=f", or None for {DEFAULT_WORLDS}")
-
-
-def check_milliseconds(milliseconds: float | None) -> float | None:
-    """`milliseconds`, checked.
-
-    Raises:
-        HeartsError: if it is neither None nor a positive finite number.
-    """
-    if milliseconds is None:
-        return None
-    return check_positive("milliseconds", milliseconds, ", or None")
 
 
 def seed_number(seed: int | None) -> int:
