@@ -64,13 +64,9 @@ class Checkpoint:
 
     def header(self) -> dict[str, str]:
         """The header of the file."""
-        encoder = make_encoder(self.encoder)
+        measures = _measures(make_encoder(self.encoder), self.rules)
         values = {
-            "encoder": {
-                "name": self.encoder,
-                "size": math.prod(encoder.space(self.rules).shape),
-                "layout": layout_of(encoder, self.rules),
-            },
+            "encoder": {"name": self.encoder, **measures},
             "rules": self.rules.to_dict(),
             "network": {"kind": "mlp", "layers": list(self.layers), "activation": self.activation},
             "training": self.training,
@@ -79,13 +75,13 @@ class Checkpoint:
         return {"format": FORMAT, "version": str(VERSION)} | header
 
 
-def layout_of(encoder: Encoder, rules: Rules) -> str | None:
-    """A digest of what each place of an observation means; None if an encoder has no ``blocks``."""
-    blocks = getattr(encoder, "blocks", None)
-    if blocks is None:
-        return None
-    layout = [[block.name, block.seat, block.size] for block in blocks(rules)]
-    return hashlib.sha256(json.dumps(layout).encode()).hexdigest()[:16]
+def _measures(encoder: Encoder, rules: Rules) -> dict[str, Any]:
+    """The size of an observation, and a digest of what each place means, if ``blocks`` say it."""
+    blocks, layout = getattr(encoder, "blocks", None), None
+    if blocks is not None:
+        places = [[block.name, block.seat, block.size] for block in blocks(rules)]
+        layout = hashlib.sha256(json.dumps(places).encode()).hexdigest()[:16]
+    return {"size": math.prod(encoder.space(rules).shape), "layout": layout}
 
 
 def save_checkpoint(
@@ -133,22 +129,13 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, Array], Checkpoint]:
         )
     file = Path(path)
     if kind_of(file) == "folder":
-        if kind_of(file / CHECKPOINT_NAME) != "file":
-            raise CheckpointError(
-                f"checkpoint: the folder {str(path)!r} has no {CHECKPOINT_NAME}; give a run folder "
-                "or a player's file"
-            )
-        file = file / CHECKPOINT_NAME
-    if kind_of(file) == "other":
-        raise CheckpointError(
-            f"checkpoint: {quoted(str(path))} is not an ordinary file; give a player's file",
-            value=path,
-        )
+        file /= CHECKPOINT_NAME
+    where = str(file)
     if kind_of(file) != "file":
         raise CheckpointError(
-            f"checkpoint: there is no file {quoted(str(path))}; check the path", value=path
+            f"checkpoint: there is no file {where!r}; give a run folder or a player's file",
+            value=path,
         )
-    where = str(file)
     try:
         tensors, header = read_tensors(file)
     except CheckpointError as error:
@@ -188,8 +175,7 @@ def _parse_header(
         )
     if DIGEST in header and header[DIGEST] != digest_of(tensors, header):
         raise CheckpointError(
-            f"digest: the content of {where!r} is not what was written; the file is damaged: take "
-            "another copy, or one of the run's checkpoints/"
+            f"digest: {where!r} is damaged; take another copy, or one of the run's checkpoints/"
         )
     parsed: dict[str, dict[str, Any]] = {}
     for name in ("encoder", "rules", "network", "training"):
@@ -228,22 +214,13 @@ def _check_encoder(where: str, stated: Mapping[str, Any], rules: Rules) -> str:
             f"encoder: {where!r} needs {name!r}, which is not registered; "
             f"{did_you_mean(str(name), ENCODERS)}; register_encoder adds your own"
         )
-    encoder = ENCODERS[name]
-    size = math.prod(encoder.space(rules).shape)
-    if stated.get("size") != size:
-        raise CheckpointError(
-            f"encoder: {name!r} has observations of size {size} here, but of "
-            f"{stated.get('size')!r} in {where!r}; install the version that wrote it, or train "
-            "again",
-            value=name,
-        )
-    if stated.get("layout") != layout_of(encoder, rules):
-        raise CheckpointError(
-            f"encoder: {name!r} has the layout {layout_of(encoder, rules)!r} here, but "
-            f"{stated.get('layout')!r} in {where!r}; install the version that wrote it, or train "
-            "again",
-            value=name,
-        )
+    for what, own in _measures(ENCODERS[name], rules).items():
+        if stated.get(what) != own:
+            raise CheckpointError(
+                f"encoder: {name!r} has the {what} {own!r} here, but {stated.get(what)!r} in "
+                f"{where!r}; install the version that wrote it, or train again",
+                value=name,
+            )
     return name
 
 
