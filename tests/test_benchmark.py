@@ -371,13 +371,6 @@ def test_a_result_of_another_version_is_refused(kept, tmp_path, field, value, wo
     mistake(run("--verify", path), "verify", field, repr(value), words)
 
 
-def test_what_was_saved_under_a_version_that_is_not_here_is_refused(tmp_path):
-    about = Benchmark("easy", "micro", deals=2).settings() | {"protocol": "HeartsBench v7"}
-    with bench.Contest(["easy", "easy"], "micro").saved(tmp_path / "x", None, "benchmark", **about):
-        pass
-    mistake(run("--resume", tmp_path / "x"), "resume", "'HeartsBench v7'", "v1")
-
-
 @pytest.mark.slow
 def test_another_agent_is_refused_and_the_same_one_elsewhere_is_not(tmp_path):
     code, moved, out = tmp_path / "mine.py", tmp_path / "moved.py", tmp_path / "mine.json"

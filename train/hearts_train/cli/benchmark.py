@@ -24,13 +24,11 @@ from hearts_train.measure.benchmark import (
     TRACKS,
     benchmark,
     encoded,
-    protocol_number,
     read_benchmark,
     read_field,
     verdict,
     verify,
 )
-from hearts_train.measure.contest import Saved
 from hearts_train.measure.display import (
     OF_BOTH,
     both_ways,
@@ -82,18 +80,6 @@ def play(
             resume=resume,
             show=console.progress,
         )
-
-
-def arguments_of(saved: Saved) -> dict[str, Any]:
-    """The arguments of the benchmark in a file of results.
-
-    Raises:
-        HeartsError: this package does not have its version of the protocol.
-    """
-    names = ("track", "split", "deals", "budget", "decisions")
-    arguments = {name: saved.about[name] for name in names}
-    protocol = protocol_number(saved.about["protocol"], "resume")
-    return arguments | {"protocol": protocol, "isolate": saved.isolate}
 
 
 def check(path: Path, agent: str | None, **settings: Any) -> tuple[dict[str, Any], list[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -36,9 +36,6 @@ from hearts_train.cli.options import (
     rules_of,
 )
 from hearts_train.console import Mistake
-
-if TYPE_CHECKING:
-    from hearts_env import Rules
 
 
 @app.command(
@@ -81,31 +78,25 @@ def evaluate(
     from hearts_train.measure.evaluation import evaluate as measure
     from hearts_train.measure.evaluation import plot as draw
 
-    everybody: Any
-    played: Rules | None
-    settings: dict[str, Any]
     check_plot(plot)
     check_apart(save=save or resume, plot=plot, json=as_json)
-    saved = None if resume is None else reports.resumed(context, resume, "evaluate")
-    is_match = (unit if saved is None else saved.unit) == "match"
-    if is_match:
+    everybody: Any
+    settings: dict[str, Any]
+    if resume is not None:
+        everybody, settings = reports.resumed(context, resume, "evaluate")
+    else:
+        everybody = [_given(agent, "evaluate"), *names_in(opponents, "--opponents")]
+        usual = 200 if unit == "match" else 2000
+        settings = {"rules": rules_of(rules, players), "deals": usual if deals is None else deals}
+        settings |= {"seed": seed, "unit": unit, "isolate": isolate, "time_limit": time_limit}
+        settings["totals"] = numbers_in(totals, "--totals")
+    if settings.get("unit") == "match":
         refuse_other(context, ("plot",), "is not for matches; omit it, or --unit match")
     else:
         refuse_other(context, ("totals",), "is for matches; add --unit match, or omit it")
-    if saved is not None:
-        everybody, played = saved.agents, saved.rules
-        deals, settings = saved.about["deals"], saved.settings
-    else:
-        deals = (200 if is_match else 2000) if deals is None else deals
-        settings = {"seed": seed, "unit": unit, "isolate": isolate, "time_limit": time_limit}
-        settings["totals"] = numbers_in(totals, "--totals")
-        everybody = [_given(agent, "evaluate"), *names_in(opponents, "--opponents")]
-        played = rules_of(rules, players)
     results = measure(
         everybody[0],
         everybody[1:],
-        played,
-        deals,
         **settings,
         save=save,
         resume=resume,
@@ -179,19 +170,21 @@ def compare(
     from hearts_train.cli import reports
     from hearts_train.measure.statistics import Question
 
-    others = None if opponents is None else names_in(opponents, "--opponents")
     arguments: dict[str, Any]
     if resume is not None:
         arguments = reports.arguments_of_comparison(reports.resumed(context, resume, "compare"))
     else:
-        is_group = "vs" in (agents or [])
-        arguments = {"seed": seed, "isolate": isolate, "time_limit": time_limit}
-        arguments["groups"] = reports.groups_of(agents or [])
-        reports.refuse_other_kind(context, is_group=is_group)
-        arguments |= {"rules": rules_of(rules), "opponents": others}
+        groups = reports.groups_of(agents or [])
+        arguments = {"groups": groups, "rules": rules_of(rules), "seed": seed}
+        arguments |= {"isolate": isolate, "time_limit": time_limit}
+        if opponents is not None:
+            arguments["opponents"] = names_in(opponents, "--opponents")
         if deals is not None:
             arguments["deals"] = deals
-        if not is_group:
+        if "vs" in (agents or []):
+            unfit = ("margins", "errors")
+            refuse_other(context, unfit, "groups of runs play --deals deals; omit it")
+        else:
             low, high = reports.two_of(margins, "--margins", "0,0.1")
             arguments["question"] = Question(
                 low, high, *reports.two_of(errors, "--errors", "0.05,0.05")
@@ -270,8 +263,10 @@ def benchmark(
         refuse_said(context, settled, "--verify", verify)
         record, differing = benching.check(verify, agent, isolate=isolate, **how)
     elif resume is not None:
-        saved = reports.resumed(context, resume, "benchmark")
-        record = benching.play(saved.agents[0], None, resume, **benching.arguments_of(saved), **how)
+        (played, *_), arguments = reports.resumed(context, resume, "benchmark")
+        names = ("track", "split", "deals", "budget", "decisions", "protocol", "isolate")
+        known = {name: arguments[name] for name in names}
+        record = benching.play(played, None, resume, **known, **how)
     else:
         name = _given(agent, "benchmark")
         record = benching.play(

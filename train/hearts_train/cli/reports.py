@@ -16,10 +16,9 @@ import typer
 from hearts_agents.attackers import METHODS
 from hearts_env import Rules, __version__
 from hearts_train import console
-from hearts_train.cli.options import names_in, refuse_other, refuse_said
+from hearts_train.cli.options import names_in, refuse_said
 from hearts_train.console import Mistake
 from hearts_train.measure.comparison import (
-    OPPONENTS,
     Comparison,
     GroupComparison,
     compare,
@@ -184,8 +183,6 @@ def show_tournament(result: Tournament, *, to_stderr: bool) -> None:
 
 
 # ---- comparisons ---------------------------------------------------------------------------------
-_OF_TWO = ("margins", "errors")
-Groups = tuple[list[Any], list[Any]]
 
 
 def two_of(text: str, option: str, example: str) -> tuple[float, float]:
@@ -221,39 +218,27 @@ def groups_of(agents: Sequence[str]) -> tuple[list[str], list[str]]:
     return left, right
 
 
-def refuse_other_kind(context: typer.Context, *, is_group: bool) -> None:
-    """Refuse options that do not apply to groups of runs, or to two agents."""
-    if is_group:
-        refuse_other(context, _OF_TWO, "groups of runs play --deals deals; omit it")
-
-
 def play_comparison(
-    groups: Groups, opponents: list[Any] | None, **arguments: Any
+    groups: tuple[list[Any], list[Any]], **arguments: Any
 ) -> Comparison | GroupComparison:
     """Compare two agents, or two groups of runs; after a signal say how to continue."""
     first, second = groups
     arguments |= {"command": command_line(), "show": console.progress}
     if len(first) == 1:
-        return compare(first[0], second[0], opponents=opponents or (), **arguments)
+        return compare(first[0], second[0], **arguments)
     with stoppable("compare", arguments["save"] or arguments["resume"]):
-        return compare_runs(first, second, opponents or OPPONENTS, **arguments)
+        return compare_runs(first, second, **arguments)
 
 
 def arguments_of_comparison(saved: Saved) -> dict[str, Any]:
     """The arguments of the comparison in a file of results."""
-    first, second = saved.about.get("groups", (1, 1))
-    arguments: dict[str, Any] = {
-        "groups": (saved.agents[:first], saved.agents[first : first + second]),
-        "opponents": saved.agents[first + second :],
-        "rules": saved.rules,
-        "seed": saved.seed,
-        "isolate": saved.isolate,
-        "time_limit": saved.time_limit,
-    }
-    if "groups" in saved.about:
-        return arguments | {"deals": saved.about["deals"]}
-    question = Question(**saved.about["question"])
-    return arguments | {"question": question, "deals": saved.about["max_deals"]}
+    agents, arguments = saved
+    first, second = arguments.get("groups", (1, 1))
+    groups = agents[:first], agents[first : first + second]
+    if "question" in arguments:
+        arguments |= {"question": Question(**arguments["question"])}
+    given = {name: value for name, value in arguments.items() if name != "test"}
+    return given | {"groups": groups, "opponents": agents[first + second :]}
 
 
 def show_comparison(
@@ -395,13 +380,6 @@ def _trained(agent: str, rules: Rules, seconds: float, run: Path | None, seed: i
         )
         raise typer.Exit(128 + found.signal_number)
     return str(found.run_dir)
-
-
-def arguments_of_saved_attack(saved: Saved) -> dict[str, Any]:
-    """The arguments of ``exploit`` in a file of results."""
-    names = ("attackers", "tricks", "deals", "trained")
-    arguments = {name: saved.about[name] for name in names}
-    return {"agent": saved.agents[0], "rules": saved.rules, "seed": saved.seed, **arguments}
 
 
 def show_attack(result: ExploitResult, *, to_stderr: bool) -> None:

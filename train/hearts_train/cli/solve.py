@@ -228,7 +228,8 @@ def exploit(
 
     check_plot(plot)
     if resume is not None:
-        arguments = reports.arguments_of_saved_attack(reports.resumed(context, resume, "exploit"))
+        (agent, *_), arguments = reports.resumed(context, resume, "exploit")
+        arguments["agent"] = agent
     elif not agents:
         raise Mistake("agent: none given; name one; see 'hearts exploit --help'")
     else:

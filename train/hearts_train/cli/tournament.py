@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -31,9 +31,6 @@ from hearts_train.cli.options import (
     rules_of,
 )
 from hearts_train.console import Mistake
-
-if TYPE_CHECKING:
-    from hearts_env import Rules
 
 EVERY = "every"
 """The value of ``--rules`` for all presets with every number of players."""
@@ -118,8 +115,14 @@ def tournament(
             raise Mistake("agents: 'built-in' is for a folder; add --folder DIR, or name them")
         _play_once(
             context,
-            (agents or [], rules_of(rules), 1000 if deals is None else deals),
-            {"seed": seed, "time_limit": time_limit, **how},
+            agents or [],
+            {
+                "rules": rules_of(rules),
+                "deals": 1000 if deals is None else deals,
+                "seed": seed,
+                "time_limit": time_limit,
+                **how,
+            },
             (save, resume, plot),
             as_json=as_json,
         )
@@ -160,7 +163,7 @@ def tournament(
 
 def _play_once(
     context: typer.Context,
-    arguments: tuple[list[str], Rules | None, int],
+    agents: Any,
     settings: dict[str, Any],
     files: tuple[Path | None, Path | None, Path | None],
     *,
@@ -174,16 +177,11 @@ def _play_once(
     save, resume, plot = files
     check_plot(plot)
     check_apart(save=save or resume, plot=plot, json=as_json)
-    agents: Any
-    agents, rules, deals = arguments
     if resume is not None:
-        saved = reports.resumed(context, resume, "tournament")
-        agents, rules, deals = saved.agents, saved.rules, saved.about["deals"]
-        settings |= {name: saved.settings[name] for name in ("seed", "isolate", "time_limit")}
+        agents, known = reports.resumed(context, resume, "tournament")
+        settings |= known
     result = play(
         agents,
-        rules,
-        deals,
         **settings,
         save=save,
         resume=resume,

@@ -188,26 +188,6 @@ def protocol_name(number: int) -> str:
     return f"HeartsBench v{number}"
 
 
-def protocol_number(name: object, where: str) -> int:
-    """The version that a file names.
-
-    Args:
-        name: what the file says.
-        where: begins the message: what the file is read for.
-
-    Raises:
-        HeartsError: if this package has no such version.
-    """
-    known = {protocol_name(number): number for number in VERSIONS}
-    if not isinstance(name, str) or name not in known:
-        raise HeartsError(
-            f"{where}: protocol of the result is {quoted(name)}, this package has "
-            f"{' and '.join(known)}; use the version of hearts-env that made it",
-            value=name,
-        )
-    return known[name]
-
-
 def read_field() -> dict[str, dict[str, Any]]:
     """The tables of ``FIELD``."""
     tables: dict[str, dict[str, Any]] = json.loads(FIELD.read_bytes()) if FIELD.exists() else {}
@@ -319,7 +299,9 @@ class Benchmark:
             OSError: if a file cannot be read or written.
             KeyboardInterrupt: it was stopped; what was finished is in the file.
         """
-        with self.contest.saved(save, resume, "benchmark", **self.settings()):
+        about = {"track": self.track.name, "split": self.split, "deals": self.deals}
+        about |= {"budget": self.budget, "decisions": self.decisions, "protocol": self.version}
+        with self.contest.saved(save, resume, "benchmark", **about):
             found = list(evaluations(self.contest, self.deals, show))
         if len(found) < len(self.field) or found[-1].interrupted:
             raise KeyboardInterrupt
@@ -453,8 +435,9 @@ def verify(
             the package, or the agent is another than that of the record.
     """
     result = record["result"]
-    version = protocol_number(result["protocol"], "verify")
-    for name, ours in (("field_version", version), ("package", __version__)):
+    version = next((n for n in VERSIONS if protocol_name(n) == result["protocol"]), NEWEST)
+    here = {"protocol": protocol_name(version), "field_version": version, "package": __version__}
+    for name, ours in here.items():
         if result[name] != ours:
             raise HeartsError(
                 f"verify: {name} of the result is {result[name]!r}, here it is {ours!r}; verify "

@@ -199,16 +199,65 @@ def compare(
         [agent, other, *opponents], rules, seed, pairings=_pairings(names), **settings
     )
     contest.most_open = len(contest.pairings)
-    trial = _Trial(contest, question, deals)
-    about = {"question": asdict(question), "max_deals": deals, "test": TEST_VERSION}
+    # The largest possible margin of a deal, or difference of two of them.
+    test = SequentialTest(question, float(contest.rules.max_margin) * (2 if names else 1))
+    about = {"question": asdict(question), "deals": deals, "test": TEST_VERSION}
     for first, second in same_players(contest.participants[:2]):
         warnings.warn(
             f"{first} and {second} are the same player: nothing can differ but luck", stacklevel=2
         )
     short = short_names(contest.names)
     label = " {} ".format("or" if names else "against").join(short[n] for n in contest.names[:2])
+    found: list[Block] = []
+    begin, interrupted = time.perf_counter(), False
     with contest.saved(save, resume, "compare", **about), show(label) as progress:
-        return trial.run(progress)
+
+        def advance(done: float) -> None:
+            if not test.states:
+                progress(done, deals, "no look yet")
+                return
+            state, left = test.states[-1], test.expected_left()
+            total = min(deals, max(state.deals + left, done + 1))
+            progress(done, total, f"margin {state.mean:+.3f}, about {left:,.0f} deals left")
+
+        try:
+            for margins in _margins(contest, deals, found, advance):
+                if test.add(margins).is_decided:
+                    break
+        except KeyboardInterrupt:
+            if not test.states:
+                raise
+            interrupted = True
+    state = test.states[-1]
+    margin, ci95 = test.estimate()
+    faults = [0] * len(contest.participants)
+    for pairing, block in zip(itertools.cycle(contest.pairings), found, strict=False):
+        for place, count in zip(pairing, block.faults, strict=True):
+            faults[place] += count
+    spread = max(0.0, state.variance * (state.deals + 1) - test.reach**2 - state.mean**2)
+    return Comparison(
+        agent=contest.names[0],
+        other=contest.names[1],
+        opponents=tuple(contest.names[2:]),
+        rules=contest.rules.name,
+        verdict=state.verdict,
+        **asdict(question),
+        deals=state.deals,
+        max_deals=deals,
+        fixed_deals=question.fixed_deals(state.variance),
+        margin=margin,
+        ci95=ci95,
+        mean=state.mean,
+        sd=(spread / (state.deals - 1)) ** 0.5,
+        llr=state.llr,
+        bounds=question.bounds,
+        looks=tuple([(s.deals, s.mean, s.llr) for s in test.states]),
+        seconds=time.perf_counter() - begin,
+        interrupted=interrupted,
+        faults=tuple(faults),
+        examples=tuple(_first_of_each([example for block in found for example in block.examples])),
+        **contest.how(deals=state.deals),
+    )
 
 
 def _pairings(opponents: Sequence[str]) -> Callable[[Rules], list[Pairing]]:
@@ -235,113 +284,30 @@ def same_players(participants: Sequence[Participant]) -> Iterator[tuple[str, str
         known.setdefault(key, participant.name)
 
 
-class _Trial:
-    """The sequential test of a contest's first two agents, against each other or the rest."""
+def _margins(
+    contest: Contest, deals: int, found: list[Block], advance: Callable[[float], None]
+) -> Iterator[Floats]:
+    """The margins of the first two agents, look by look; each block played joins `found`."""
+    pairings = contest.pairings
+    signs = [1.0 if pairing[0] == 0 else -1.0 for pairing in pairings]
+    share = (1 if len(contest.participants) == 2 else 2) / len(pairings)
+    tasks = [Task(pairing, part.start, len(part)) for part in _parts(deals) for pairing in pairings]
+    ends = set(looks(deals))
+    parts: list[Floats] = []
 
-    def __init__(self, contest: Contest, question: Question, max_deals: int) -> None:
-        """Nothing is played yet.
+    def report(task: Task, done: float) -> None:
+        advance(task.first + (pairings.index(task.pairing) * task.deals + done) / len(pairings))
 
-        Raises:
-            HeartsError: a hypothesis is a mean that no margins can have.
-        """
-        self.contest = contest
-        self.question = question
-        self.max_deals = max_deals
-        self.is_direct = len(contest.participants) == 2
-        # The largest possible margin of a deal, or difference of two of them.
-        self.reach = float(contest.rules.max_margin) * (1 if self.is_direct else 2)
-        self.test = SequentialTest(question, self.reach)
-        self.found: list[Block] = []
-
-    def run(self, progress: Callable[..., None]) -> Comparison:
-        """Play until it is decided, all deals are played, or Ctrl-C is pressed.
-
-        Raises:
-            KeyboardInterrupt: there was no look yet.
-        """
-        begin = time.perf_counter()
-        interrupted = False
-
-        def advance(done: float) -> None:
-            if not self.test.states:
-                progress(done, self.max_deals, "no look yet")
-                return
-            state, left = self.test.states[-1], self.test.expected_left()
-            total = min(self.max_deals, max(state.deals + left, done + 1))
-            progress(done, total, f"margin {state.mean:+.3f}, about {left:,.0f} deals left")
-
-        try:
-            for margins in self._margins(advance):
-                if self.test.add(margins).is_decided:
-                    break
-        except KeyboardInterrupt:
-            if not self.test.states:
-                raise
-            interrupted = True
-        return self._result(time.perf_counter() - begin, interrupted=interrupted)
-
-    def _margins(self, advance: Callable[[float], None]) -> Iterator[Floats]:
-        """The agent's margins over the other, look by look."""
-        pairings = self.contest.pairings
-        signs = {pairing: 1.0 if pairing[0] == 0 else -1.0 for pairing in pairings}
-        share = (1 if self.is_direct else 2) / len(pairings)
-        tasks = [
-            Task(pairing, part.start, len(part))
-            for part in _parts(self.max_deals)
-            for pairing in pairings
-        ]
-        ends = set(looks(self.max_deals))
-        parts: list[Floats] = []
-
-        def report(task: Task, done: float) -> None:
-            advance(task.first + (pairings.index(task.pairing) * task.deals + done) / len(pairings))
-
-        with contextlib.closing(self.contest.run(tasks, report)) as blocks:
-            for part in _parts(self.max_deals):
-                total = np.zeros(len(part))
-                for pairing in pairings:
-                    self.found.append(next(blocks))
-                    total += signs[pairing] * self.found[-1].margins
-                advance(part.stop)
-                parts.append(total * share)
-                if part.stop in ends:
-                    yield np.concatenate(parts)
-                    parts = []
-
-    def _result(self, seconds: float, *, interrupted: bool) -> Comparison:
-        contest, question, test = self.contest, self.question, self.test
-        state = test.states[-1]
-        margin, ci95 = test.estimate()
-        faults = [0] * len(contest.participants)
-        for pairing, block in zip(itertools.cycle(contest.pairings), self.found, strict=False):
-            for place, count in zip(pairing, block.faults, strict=True):
-                faults[place] += count
-        examples = [example for block in self.found for example in block.examples]
-        agent, other, *opponents = contest.names
-        spread = max(0.0, state.variance * (state.deals + 1) - self.reach**2 - state.mean**2)
-        return Comparison(
-            agent=agent,
-            other=other,
-            opponents=tuple(opponents),
-            rules=contest.rules.name,
-            verdict=state.verdict,
-            **asdict(question),
-            deals=state.deals,
-            max_deals=self.max_deals,
-            fixed_deals=question.fixed_deals(state.variance),
-            margin=margin,
-            ci95=ci95,
-            mean=state.mean,
-            sd=(spread / (state.deals - 1)) ** 0.5,
-            llr=state.llr,
-            bounds=question.bounds,
-            looks=tuple([(s.deals, s.mean, s.llr) for s in test.states]),
-            seconds=seconds,
-            interrupted=interrupted,
-            faults=tuple(faults),
-            examples=tuple(_first_of_each(examples)),
-            **contest.how(deals=state.deals),
-        )
+    with contextlib.closing(contest.run(tasks, report)) as blocks:
+        for part in _parts(deals):
+            played = [next(blocks) for _ in pairings]
+            found += played
+            advance(part.stop)
+            total = sum(sign * block.margins for sign, block in zip(signs, played, strict=True))
+            parts.append(total * share)
+            if part.stop in ends:
+                yield np.concatenate(parts)
+                parts = []
 
 
 def _parts(max_deals: int) -> Iterator[range]:

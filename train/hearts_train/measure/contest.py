@@ -11,19 +11,20 @@ The unit is a duplicate deal or a pair of whole matches (``hearts_train.measure.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
-import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from hearts_agents.spec import AgentSpec
 from hearts_env import BatchGame, HeartsError, Rules
+from hearts_env.game.match import Scoreboard
 from hearts_env.seeds import secret_seed
 from hearts_env.support.arguments import check_choice, check_number, check_positive, check_seed
 from hearts_env.support.interrupts import held_interrupt
 from hearts_train.executor import check_executor, spread
-from hearts_train.measure.duel import Block, Duel, MatchBlock, MatchDuel, block_size, deals_digest
+from hearts_train.measure.duel import Block, Duel, MatchBlock, block_size, deals_digest
 from hearts_train.measure.participants import AgentLike, Participant, check_same, rules_for
 from hearts_train.store import Kind, Store, saving
 
@@ -124,13 +125,13 @@ class Contest:
         finally:
             for participant in self.participants:
                 participant.close()
-        self.totals = None if unit == "deal" else MatchDuel.starting(self.rules, totals)
+        self.totals = None if unit == "deal" else _starting(self.rules, totals)
         first = [(0, j) for j in range(1, len(agents))]
         self.pairings = list(pairings(self.rules)) if pairings is not None else first
         self._store: Store | None = None
         self._known: dict[tuple[int, ...], Any] = {}
         self._report: Report | None = None
-        self._open: dict[Pairing, Duel | MatchDuel] = {}
+        self._open: dict[Pairing, Duel] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         agents = [participant.to_send() for participant in self.participants]
@@ -187,22 +188,13 @@ class Contest:
         duel = self._open.pop(task.pairing, None)
         if duel is None:
             self._close_players(self.most_open - 1)
-            pair = self.participants[task.pairing[0]], self.participants[task.pairing[1]]
-            if self.totals is None:
-                duel = Duel(*pair, self.rules, self.seed, self.time_limit)
-            else:
-                duel = MatchDuel(*pair, self.rules, self.seed, self.totals, self.time_limit)
+            agent, opponent = (self.participants[place] for place in task.pairing)
+            duel = Duel(agent, opponent, self.rules, self.seed, self.totals, self.time_limit)
         self._open[task.pairing] = duel
         report = self._report
-
-        def progress(done: float) -> None:
-            if report is not None:
-                report(task, done)
-
-        began = time.process_time()
-        block = duel.play(task.first, task.deals, progress)
-        block.took = time.process_time() - began
-        return block
+        if report is None:
+            return duel.play(task.first, task.deals)
+        return duel.play(task.first, task.deals, functools.partial(report, task))
 
     def how(self, places: Sequence[int] | None = None, deals: int = 0) -> dict[str, Any]:
         """How a result was found, as the fields of a ``Result``.
@@ -306,19 +298,8 @@ class Saved(NamedTuple):
     """What the work in a file of results was begun with."""
 
     agents: list[AgentSpec]
-    rules: Rules
-    seed: int
-    unit: str
-    totals: list[int] | None
-    isolate: bool
-    time_limit: float | None
-    about: dict[str, Any]
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Those that ``Contest`` takes, besides agents and rules."""
-        names = ("seed", "unit", "totals", "isolate", "time_limit")
-        return {name: getattr(self, name) for name in names}
+    arguments: dict[str, Any]
+    """The other arguments of the function that does the work."""
 
 
 def read_saved(path: str | os.PathLike[str], work: str | None = None) -> Saved:
@@ -341,23 +322,38 @@ def read_saved(path: str | os.PathLike[str], work: str | None = None) -> Saved:
                 f"resume: {name} is not of this command; use hearts {settings['work']} --resume"
             )
         # Some are made of the others' names: an attacker knows the agent.
-        specs = settings["about"].get("made_from")
-        if specs is None:
-            specs = [agent["spec"] for agent in settings["agents"]]
+        about = dict(settings["about"])
+        specs = about.pop("made_from", [agent["spec"] for agent in settings["agents"]])
         if not all(isinstance(spec, str) for spec in specs):
             raise HeartsError(
                 f"resume: {name} has agents that a program made; resume it in that program"
             )
         agents = [AgentSpec.from_json(spec) for spec in specs]
-        rest = [settings[field] for field in Saved._fields[2:]]
-        rules = Rules.from_dict(settings["rules_in_full"])
+        names = ["seed", "isolate", "time_limit"]
+        names += ["unit", "totals"] if settings["unit"] == "match" else []
+        arguments = {name: settings[name] for name in names} | about
+        arguments["rules"] = Rules.from_dict(settings["rules_in_full"])
     except (KeyError, TypeError, AttributeError):
         raise HeartsError(
             f"resume: the settings in {name} are damaged; begin another file"
         ) from None
     for agent in agents if work is not None else []:
         agent.check_allowed(f"resume: {name}")
-    return Saved(agents, rules, *rest)
+    return Saved(agents, arguments)
+
+
+def _starting(rules: Rules, totals: Sequence[int] | None) -> tuple[int, int]:
+    """The totals at the start of each match.
+
+    Raises:
+        HeartsError: if the rules are not for two players, or the match is over with them.
+    """
+    if rules.players != 2:
+        raise HeartsError(
+            f"players: {rules.name!r} has {rules.players}; duplicate matches are for two players"
+        )
+    board = Scoreboard(rules, totals)
+    return int(board.totals[0]), int(board.totals[1])
 
 
 def num_deals(blocks: Sequence[AnyBlock]) -> int:

@@ -19,10 +19,9 @@ from typing import Any
 import numpy as np
 
 from hearts_agents.guard import NO_ACTION, Fault
-from hearts_env import BatchGame, Game, HeartsError, Match, Rules
+from hearts_env import BatchGame, Game, Match, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView
-from hearts_env.game.match import Scoreboard
 from hearts_env.seeds import derived_seed, secret_seed
 from hearts_env.support.arrays import Floats, Ints
 from hearts_train.measure.participants import Participant, Seat, rounds
@@ -168,172 +167,6 @@ class Block:
         )
 
 
-def block_size(first: int, largest: int, smallest: int = 16) -> int:
-    """How many deals the block has that begins with this deal, where each has twice the last one's.
-
-    The blocks are small at first: there are results early if play is stopped, and a slow agent
-    shows progress.
-    """
-    size, begin = smallest, 0
-    while begin < first and size < largest:
-        begin += size
-        size *= 2
-    return size
-
-
-class Pair:
-    """One agent against another, block by block: fresh players for every seat of every block."""
-
-    _work = ""
-    """What the players' seeds are drawn for."""
-
-    def __init__(
-        self,
-        agent: Participant,
-        opponent: Participant,
-        rules: Rules,
-        seed: int,
-        time_limit: float | None = None,
-    ) -> None:
-        """Nothing is played yet; the agents can play these rules."""
-        self.participants = agent, opponent
-        self.rules = rules
-        self.seed = seed
-        self.time_limit = time_limit
-        self._seats: dict[tuple[int, int], Seat] = {}
-
-    def close(self) -> None:
-        """End the players' processes; more can be played afterwards."""
-        for seat in self._seats.values():
-            seat.close()
-        self._seats.clear()
-
-    def _seat(self, first: int, seating: int, seat: int) -> Seat:
-        """A fresh player; one in a process of its own keeps the process of earlier blocks."""
-        role = int(seat != seating)
-        seed = secret_seed(self.seed, self._work, ROLES[role], first, seating, seat)
-        if (seating, seat) in self._seats:
-            self._seats[seating, seat].renew(seed)
-        else:
-            made = self.participants[role].seat(self.rules, seed, self.time_limit)
-            self._seats[seating, seat] = made
-        return self._seats[seating, seat]
-
-
-class Duel(Pair):
-    """One agent against copies of another on duplicate deals, block by block."""
-
-    _work = "evaluation"
-    _is_warm = False
-
-    def play(
-        self, first: int, deals: int, progress: Callable[[float], None] | None = None
-    ) -> Block:
-        """Play `deals` deals from number `first` on in every seat.
-
-        `progress` is called with the deals done of these, including part of those being played.
-        """
-        n = self.rules.players
-        seeds = np.array([derived_seed(self.seed, first + i) for i in range(deals)], np.int64)
-        scores, points = (np.empty((deals, n, n), np.int64) for _ in range(2))
-        shooters = np.empty((deals, n), np.int64)
-        block = Block(first, deals, scores, points, shooters)
-        batch = BatchGame(self.rules, num_games=deals, observation="flat", autodeal=False)
-        played = []
-        for seating in range(n):
-
-            def report(share: float, before: int = seating) -> None:
-                if progress is not None:
-                    progress(deals * (before + share) / n)
-
-            batch.reset(seeds=seeds)
-            self._play_out(batch, seating, block, report)
-            order = (seating + np.arange(n)) % n
-            scores[:, seating] = batch.scores()[:, order]
-            taken = batch.states[:, k.every_seat(k.POINTS, n)][:, order]
-            revoked = batch.states[:, k.REVOKER] >= 0
-            points[:, seating] = np.where(revoked[:, None], scores[:, seating], taken)
-            shooter = batch.states[:, k.SHOOTER]
-            shooters[:, seating] = np.where(shooter < 0, -1, (shooter - seating) % n)
-            played.append(batch.states.copy())
-        block.scores, block.points = scores.reshape(-1, n), points.reshape(-1, n)
-        block.shooters = shooters.reshape(-1)
-        lost = -block.ahead
-        for row in np.argsort(-lost, kind="stable")[:WORST]:
-            games = [Game.from_state(self.rules, states[row]).to_text() for states in played]
-            deal = WorstDeal(first + int(row), int(seeds[row]), int(lost[row]), tuple(games))
-            block.worst.append(deal)
-        return block
-
-    # -- helpers ----------------------------------------------------------------------------------
-    def _play_out(
-        self, batch: BatchGame, seating: int, block: Block, progress: Callable[[float], None]
-    ) -> None:
-        rules = self.rules
-        roles = [int(seat != seating) for seat in range(rules.players)]
-        players = [self._seat(block.first, seating, seat) for seat in range(rules.players)]
-        expected = rules.players * (rules.hand_size + rules.pass_count) + (rules.moon == "choose")
-        for step, waiting in enumerate(rounds(batch, players)):
-            progress(min(1.0, step / expected))
-            for seat, player, games in waiting:
-                views = batch.views(games=games)
-                begin = time.perf_counter()
-                actions, faults = player.ask(views, games)
-                seconds = time.perf_counter() - begin
-                if self._is_warm or step > 1:  # the first calls may compile
-                    block.seconds[roles[seat]] += seconds
-                    block.decisions[roles[seat]] += len(games)
-                if faults:
-                    self._charge(batch, games, faults, roles[seat], block)
-                    games, actions = games[actions != NO_ACTION], actions[actions != NO_ACTION]
-                batch.play(actions, games=games)
-        for player in players:
-            player.rest()
-        self._is_warm = True
-
-    def _charge(
-        self, batch: BatchGame, games: Ints, faults: list[Fault], role: int, block: Block
-    ) -> None:
-        """End the games of these faults at the expense of whoever committed them."""
-        described = sum(example.role == ROLES[role] for example in block.examples)
-        for fault in faults[: max(0, _MOST_EXAMPLES - described)]:
-            game = int(games[fault.row])
-            view = batch.views(games=np.array([game]))[0]
-            block.examples.append(
-                Example(
-                    agent=self.participants[role].name,
-                    role=ROLES[role],
-                    kind=fault.kind,
-                    text=fault.text,
-                    seed=int(batch.seeds[game]),
-                    seat=view.player,
-                    view=view.to_text(),
-                )
-            )
-        block.faults[role] += len(faults)
-        batch.revoke(games=games[[fault.row for fault in faults]])
-
-
-_DEALT_AT_ONCE = 2048
-"""How many deals are held in memory at once."""
-
-
-def deals_digest(rules: Rules, seed: int, deals: int) -> str:
-    """A digest of the cards of the first `deals` deals of an evaluation, whoever plays them."""
-    hands = np.arange(rules.state_size)[k.every_seat(k.HANDS, rules.players)]
-    fields = [k.DEAL_NUMBER, k.DEALER, k.KITTY, *hands]
-    digest = hashlib.sha256()
-    for first in range(0, deals, _DEALT_AT_ONCE):
-        numbers = range(first, min(first + _DEALT_AT_ONCE, deals))
-        seeds = np.array([derived_seed(seed, number) for number in numbers], np.int64)
-        batch = BatchGame(rules, num_games=len(seeds), autodeal=False)
-        batch.reset(seeds=seeds)
-        cards = np.column_stack([seeds, batch.states[:, fields]])
-        digest.update(np.ascontiguousarray(cards, "<i8").tobytes())
-    return digest.hexdigest()
-
-
-# ---- matches -------------------------------------------------------------------------------------
 @dataclass
 class MatchBlock:
     """The results of some pairs of matches: the agent in seat 0 first in each row, ``(deals, 2)``.
@@ -381,16 +214,32 @@ class MatchBlock:
 MATCH_ARRAYS = ("won", "lengths", "ahead")
 
 
-class MatchDuel(Pair):
-    """One agent against another in whole matches, duplicate: the same deals with the seats swapped.
+def block_size(first: int, largest: int, smallest: int = 16) -> int:
+    """How many deals the block has that begins with this deal, where each has twice the last one's.
 
-    Match i is the one of the i-th seed, with the agent in seat 0 and then in seat 1: as long as it
+    The blocks are small at first: there are results early if play is stopped, and a slow agent
+    shows progress.
+    """
+    size, begin = smallest, 0
+    while begin < first and size < largest:
+        begin += size
+        size *= 2
+    return size
+
+
+def _unseen(_done: float) -> None:
+    """Show no progress."""
+
+
+class Duel:
+    """One agent against copies of another, block by block: on duplicate deals, or in matches.
+
+    Fresh players sit down for every seat of every block. Duplicate matches are of two players:
+    match i is the one of the i-th seed, with the agent in seat 0 and then in seat 1. As long as it
     lasts, the same cards are dealt to the same seats. Both plays together are a *pair of matches*,
     the unit of the interval. Players know the totals (``view.totals``), the number of the deal and
     who dealt.
     """
-
-    _work = "matches"
 
     def __init__(
         self,
@@ -398,49 +247,151 @@ class MatchDuel(Pair):
         opponent: Participant,
         rules: Rules,
         seed: int,
-        totals: tuple[int, int],
+        totals: tuple[int, int] | None = None,
         time_limit: float | None = None,
     ) -> None:
-        """Nothing is played yet; each match begins with these totals."""
-        super().__init__(agent, opponent, rules, seed, time_limit)
+        """Nothing is played yet; the agents can play these rules.
+
+        With `totals`, those at the start of each, they play matches.
+        """
+        self.participants = agent, opponent
+        self.rules = rules
+        self.seed = seed
         self.totals = totals
+        self.time_limit = time_limit
+        self._seats: dict[tuple[int, int], Seat] = {}
+        self._is_warm = False
 
-    @staticmethod
-    def starting(rules: Rules, totals: Sequence[int] | None) -> tuple[int, int]:
-        """The totals at the start of each match.
+    def close(self) -> None:
+        """End the players' processes; more can be played afterwards."""
+        for seat in self._seats.values():
+            seat.close()
+        self._seats.clear()
 
-        Raises:
-            HeartsError: if the rules are not for two players, or the match is over with them.
+    def play(self, first: int, deals: int, progress: Callable[[float], None] = _unseen) -> Any:
+        """Play `deals` deals, or pairs of matches, from number `first` on in every seat.
+
+        `progress` is called with how many of these are done, those being played in part.
         """
-        if rules.players != 2:
-            raise HeartsError(
-                f"players: {rules.name!r} has {rules.players}; duplicate matches are for two "
-                "players"
+        began = time.process_time()
+        block = (self._play_deals if self.totals is None else self._play_matches)(
+            first, deals, progress
+        )
+        block.took = time.process_time() - began
+        return block
+
+    def _seat(self, first: int, seating: int, seat: int) -> Seat:
+        """A fresh player; one in a process of its own keeps the process of earlier blocks."""
+        role = int(seat != seating)
+        work = "evaluation" if self.totals is None else "matches"
+        seed = secret_seed(self.seed, work, ROLES[role], first, seating, seat)
+        if (seating, seat) in self._seats:
+            self._seats[seating, seat].renew(seed)
+        else:
+            made = self.participants[role].seat(self.rules, seed, self.time_limit)
+            self._seats[seating, seat] = made
+        return self._seats[seating, seat]
+
+    # -- deals ------------------------------------------------------------------------------------
+    def _play_deals(self, first: int, deals: int, progress: Callable[[float], None]) -> Block:
+        n = self.rules.players
+        seeds = np.array([derived_seed(self.seed, first + i) for i in range(deals)], np.int64)
+        scores, points = (np.empty((deals, n, n), np.int64) for _ in range(2))
+        shooters = np.empty((deals, n), np.int64)
+        block = Block(first, deals, scores, points, shooters)
+        batch = BatchGame(self.rules, num_games=deals, observation="flat", autodeal=False)
+        played = []
+        for seating in range(n):
+
+            def report(share: float, before: int = seating) -> None:
+                progress(deals * (before + share) / n)
+
+            batch.reset(seeds=seeds)
+            self._play_out(batch, seating, block, report)
+            order = (seating + np.arange(n)) % n
+            scores[:, seating] = batch.scores()[:, order]
+            taken = batch.states[:, k.every_seat(k.POINTS, n)][:, order]
+            revoked = batch.states[:, k.REVOKER] >= 0
+            points[:, seating] = np.where(revoked[:, None], scores[:, seating], taken)
+            shooter = batch.states[:, k.SHOOTER]
+            shooters[:, seating] = np.where(shooter < 0, -1, (shooter - seating) % n)
+            played.append(batch.states.copy())
+        block.scores, block.points = scores.reshape(-1, n), points.reshape(-1, n)
+        block.shooters = shooters.reshape(-1)
+        lost = -block.ahead
+        for row in np.argsort(-lost, kind="stable")[:WORST]:
+            games = [Game.from_state(self.rules, states[row]).to_text() for states in played]
+            deal = WorstDeal(first + int(row), int(seeds[row]), int(lost[row]), tuple(games))
+            block.worst.append(deal)
+        return block
+
+    def _play_out(
+        self, batch: BatchGame, seating: int, block: Block, progress: Callable[[float], None]
+    ) -> None:
+        rules = self.rules
+        roles = [int(seat != seating) for seat in range(rules.players)]
+        players = [self._seat(block.first, seating, seat) for seat in range(rules.players)]
+        expected = rules.players * (rules.hand_size + rules.pass_count) + (rules.moon == "choose")
+        for step, waiting in enumerate(rounds(batch, players)):
+            progress(min(1.0, step / expected))
+            for seat, player, games in waiting:
+                views = batch.views(games=games)
+                begin = time.perf_counter()
+                actions, faults = player.ask(views, games)
+                seconds = time.perf_counter() - begin
+                if self._is_warm or step > 1:  # the first calls may compile
+                    block.seconds[roles[seat]] += seconds
+                    block.decisions[roles[seat]] += len(games)
+                if faults:
+                    self._charge(batch, games, faults, roles[seat], block)
+                    games, actions = games[actions != NO_ACTION], actions[actions != NO_ACTION]
+                batch.play(actions, games=games)
+        for player in players:
+            player.rest()
+        self._is_warm = True
+
+    def _charge(
+        self, batch: BatchGame, games: Ints, faults: list[Fault], role: int, block: Block
+    ) -> None:
+        """End the games of these faults at the expense of whoever committed them."""
+        described = sum(example.role == ROLES[role] for example in block.examples)
+        for fault in faults[: max(0, _MOST_EXAMPLES - described)]:
+            game = int(games[fault.row])
+            view = batch.views(games=np.array([game]))[0]
+            block.examples.append(
+                Example(
+                    agent=self.participants[role].name,
+                    role=ROLES[role],
+                    kind=fault.kind,
+                    text=fault.text,
+                    seed=int(batch.seeds[game]),
+                    seat=view.player,
+                    view=view.to_text(),
+                )
             )
-        board = Scoreboard(rules, totals)
-        return int(board.totals[0]), int(board.totals[1])
+        block.faults[role] += len(faults)
+        batch.revoke(games=games[[fault.row for fault in faults]])
 
-    def play(
-        self, first: int, pairs: int, progress: Callable[[float], None] | None = None
+    # -- matches ----------------------------------------------------------------------------------
+    def _play_matches(
+        self, first: int, pairs: int, progress: Callable[[float], None]
     ) -> MatchBlock:
-        """Play `pairs` pairs of matches from number `first` on.
-
-        `progress` is called with the pairs done of these, as if they ended one after another.
-        """
         shape = (pairs, 2)
         block = MatchBlock(first, pairs, np.zeros(shape), np.zeros(shape), np.zeros(shape))
         for seating in range(2):  # the seat of the agent
             seeds = [derived_seed(self.seed, first + i) for i in range(pairs)]
             matches = [Match(self.rules, seed, totals=self.totals) for seed in seeds]
             players = [self._seat(first, seating, seat) for seat in range(2)]
-
-            def report(over: int, before: int = seating * pairs) -> None:
-                if progress is not None:
-                    progress((before + over) / 2)
-
-            charged = _play_matches(matches, players, report)
-            for role in range(2):
-                block.faults[role] += charged[seating if role == 0 else 1 - seating]
+            for player in players:
+                player.ready()
+            live = matches
+            while live:
+                for seat, player in enumerate(players):
+                    block.faults[int(seat != seating)] += _play_turn(live, seat, player)
+                live = [match for match in live if not match.is_over]
+                progress((seating * pairs + pairs - len(live)) / 2)
+            for player in players:
+                player.rest()
             for row, match in enumerate(matches):
                 leaders, totals = match.board.leaders, match.totals
                 block.won[row, seating] = Fraction(seating in leaders, len(leaders))
@@ -450,28 +401,34 @@ class MatchDuel(Pair):
         return block
 
 
-def _play_matches(
-    matches: Sequence[Match], players: Sequence[Seat], report: Callable[[int], None]
-) -> list[int]:
-    """Play matches to their ends, side by side; returns the faults of each seat."""
-    faults = [0] * len(players)
-    for player in players:
-        player.ready()
-    live = list(matches)
-    while live:
-        for seat, player in enumerate(players):
-            turn = [match for match in live if match.player == seat]
-            if not turn:
-                continue
-            actions, charged = player.ask(BatchView.of([match.game.view(seat) for match in turn]))
-            faults[seat] += len(charged)
-            for match, action in zip(turn, actions.tolist(), strict=True):
-                if action == NO_ACTION:
-                    match.revoke()
-                else:
-                    match.play(action)
-        live = [match for match in live if not match.is_over]
-        report(len(matches) - len(live))
-    for player in players:
-        player.rest()
-    return faults
+def _play_turn(matches: Sequence[Match], seat: int, player: Seat) -> int:
+    """Play a card in each match in which it is this seat's turn; returns the faults."""
+    turn = [match for match in matches if match.player == seat]
+    if not turn:
+        return 0
+    actions, faults = player.ask(BatchView.of([match.game.view(seat) for match in turn]))
+    for match, action in zip(turn, actions.tolist(), strict=True):
+        if action == NO_ACTION:
+            match.revoke()
+        else:
+            match.play(action)
+    return len(faults)
+
+
+_DEALT_AT_ONCE = 2048
+"""How many deals are held in memory at once."""
+
+
+def deals_digest(rules: Rules, seed: int, deals: int) -> str:
+    """A digest of the cards of the first `deals` deals of an evaluation, whoever plays them."""
+    hands = np.arange(rules.state_size)[k.every_seat(k.HANDS, rules.players)]
+    fields = [k.DEAL_NUMBER, k.DEALER, k.KITTY, *hands]
+    digest = hashlib.sha256()
+    for first in range(0, deals, _DEALT_AT_ONCE):
+        numbers = range(first, min(first + _DEALT_AT_ONCE, deals))
+        seeds = np.array([derived_seed(seed, number) for number in numbers], np.int64)
+        batch = BatchGame(rules, num_games=len(seeds), autodeal=False)
+        batch.reset(seeds=seeds)
+        cards = np.column_stack([seeds, batch.states[:, fields]])
+        digest.update(np.ascontiguousarray(cards, "<i8").tobytes())
+    return digest.hexdigest()

@@ -350,6 +350,7 @@ class SequentialTest:
                     f"{reach:g} points a deal; give a smaller number"
                 )
         self.question = question
+        self.reach = reach
         self.states: list[State] = []
         self._levels, self._counts = np.array([-float(reach), float(reach)]), np.full(2, 0.5)
 
