@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
-import json
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -55,12 +54,17 @@ def block_at(first: int) -> int:
     return block_size(first, LARGEST_BLOCK)
 
 
+def starts(deals: int) -> Iterator[int]:
+    """The first deals of the blocks that `deals` deals need."""
+    first = 0
+    while first < deals:
+        yield first
+        first += block_at(first)
+
+
 def boundary(deals: int) -> int:
     """The first end of a block at which at least this many deals are played."""
-    end = 0
-    while end < deals:
-        end += block_at(end)
-    return end
+    return max((first + block_at(first) for first in starts(deals)), default=0)
 
 
 def unit(rules: Rules) -> int:
@@ -109,21 +113,10 @@ class Sums:
     decisions: tuple[int, int] = (0, 0)
     took: float = 0.0
 
-    def result(self) -> dict[str, Any]:
-        """What a replay must find again, of types that JSON knows."""
-        record = {name: value for name, value in vars(self).items() if name not in _CLOCK}
-        plain: dict[str, Any] = json.loads(json.dumps(record))
-        return plain
-
     def to_json(self) -> dict[str, Any]:
         """All of it."""
-        return {
-            "line": "block",
-            **self.result(),
-            "seconds": [round(seconds, 4) for seconds in self.seconds],
-            "decisions": list(self.decisions),
-            "took": round(self.took, 3),
-        }
+        seconds = [round(seconds, 4) for seconds in self.seconds]
+        return {"line": "block", **vars(self), "seconds": seconds, "took": round(self.took, 3)}
 
     @classmethod
     def of(cls, entry: dict[str, Any], players: int) -> Sums:
@@ -161,31 +154,32 @@ class Sums:
         ahead = [block.ahead for block in played]
         margins = ahead[0] if n == 2 else ahead[0] - ahead[1]
 
-        def both(figures: Sequence[Sequence[Any]]) -> tuple[Any, Any]:
+        def both(figures: Sequence[Sequence[Any]]) -> Any:
             """The sums of each of the two agents, who change roles in the second way round."""
-            return (
-                sum(roles[way] for way, roles in enumerate(figures)),
-                sum(roles[1 - way] for way, roles in enumerate(figures)),
+            return tuple(
+                sum(roles[(place + way) % 2] for way, roles in enumerate(figures))
+                for place in range(2)
             )
 
+        moons = [[int((b.shooters == 0).sum()), int((b.shooters > 0).sum())] for b in played]
         return cls(
-            pairing,
-            played[0].first,
-            deals,
-            tuple(margins.reshape(BINS, -1).sum(1).tolist()),
-            int(np.square(margins).sum()),
-            tuple(won),
-            both([[int((b.shooters == 0).sum()), int((b.shooters > 0).sum())] for b in played]),
-            both([block.faults for block in played]),
-            both([block.seconds for block in played]),
-            both([block.decisions for block in played]),
-            sum(block.took for block in played),
+            pairing=pairing,
+            first=played[0].first,
+            deals=deals,
+            margins=tuple(margins.reshape(BINS, -1).sum(1).tolist()),
+            squares=int(np.square(margins).sum()),
+            won=tuple(won),
+            moons=both(moons),
+            faults=both([block.faults for block in played]),
+            seconds=both([block.seconds for block in played]),
+            decisions=both([block.decisions for block in played]),
+            took=sum(block.took for block in played),
         )
 
     def differing(self, again: Sums) -> list[str]:
         """The fields in which it differs from what was found when it was played again."""
-        old, new = self.result(), again.result()
-        return [name for name in old if old[name] != new[name]]
+        names = [one.name for one in fields(self) if one.name not in _CLOCK]
+        return [name for name in names if getattr(self, name) != getattr(again, name)]
 
 
 _CLOCK = ("seconds", "decisions", "took")
@@ -443,9 +437,6 @@ def enter(
     """
     wanted = 0 if seed is None else check_seed(seed)
     named = [agent for agent in agents if agent != BUILT_IN]
-    if not is_league(path):  # an agent that does not exist begins no league
-        for agent in named:
-            Participant(agent, 0, isolate=isolate).close()
     with _made_folder(path), locked(path):
         folder = Folder(path, wanted, {})
         if is_league(path):

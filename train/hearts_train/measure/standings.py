@@ -24,7 +24,6 @@ from hearts_train.measure.folder import (
     GameFile,
     Pairing,
     Sums,
-    block_at,
     unit,
     won_unit,
 )
@@ -82,7 +81,8 @@ class Measured:
         self.deals = np.array([deals for deals, _, _ in single])
         self.margins = np.array([total for _, total, _ in single]) / self.deals / points
         variances = np.array([variance for _, _, variance in single]) / points**2
-        widths = _widths(max(len(blocks) for blocks in found))
+        longest = max(found, key=len)
+        widths = np.repeat([block.deals / BINS for block in longest], BINS)
         bins = [np.ravel([block.margins for block in blocks]) / points for blocks in found]
         self.covariance = _covariance(bins, widths, self.deals, variances)
         roles = range(len(found[0][0].won))
@@ -115,15 +115,6 @@ class Measured:
         """Half of the 95 % interval of each margin."""
         variances: Array = np.maximum(np.diag(self.covariance), 0.0)
         return Z95 * np.sqrt(variances)
-
-
-def _widths(num_blocks: int) -> Array:
-    """How many deals each bin has."""
-    sizes, end = [], 0
-    for _ in range(num_blocks):
-        sizes.append(block_at(end))
-        end += sizes[-1]
-    return np.repeat(np.array(sizes, np.float64) / BINS, BINS)
 
 
 def _covariance(

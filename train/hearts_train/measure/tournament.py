@@ -18,7 +18,7 @@ import functools
 import itertools
 import math
 import os
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,7 +49,7 @@ from hearts_train.measure.display import (
 )
 from hearts_train.measure.duel import Block, deals_digest
 from hearts_train.measure.evaluation import Evaluation, platform_versions, summary
-from hearts_train.measure.folder import Folder, GameFile, Sums, block_at, boundary
+from hearts_train.measure.folder import Folder, GameFile, Sums, block_at, boundary, starts
 from hearts_train.measure.participants import AgentLike, exploited, names_once
 from hearts_train.measure.standings import half_width
 from hearts_train.measure.statistics import mean_and_interval
@@ -399,13 +399,13 @@ class FolderGame:
             folder.check_unchanged(agent, participant)
 
     def play(
-        self, blocks: Sequence[FolderBlock], report: Callable[[folder.Pairing, float], None]
+        self,
+        blocks: Sequence[FolderBlock],
+        report: Callable[[folder.Pairing, float], None] | None = None,
     ) -> Generator[Sums]:
         """Play blocks, and give the sums of each in turn.
 
-        Args:
-            blocks: what is played.
-            report: called with a pairing that plays here, and how many deals of its block are done.
+        `report` is called with a pairing that plays here, and how many deals of its block are done.
         """
         rules = self.contest.rules
         ways = 1 if rules.players == 2 else 2  # one among copies of the other, and the reverse
@@ -416,9 +416,9 @@ class FolderGame:
 
         def advance(task: Task, done: float) -> None:
             i, j = task.pairing
-            report(
-                (self.names[min(i, j)], self.names[max(i, j)]), (task.deals * (i > j) + done) / ways
-            )
+            if report is not None:
+                pairing = self.names[min(i, j)], self.names[max(i, j)]
+                report(pairing, (task.deals * (i > j) + done) / ways)
 
         with contextlib.closing(self.contest.run(tasks, advance)) as stream:
             for pairing, _ in blocks:
@@ -443,25 +443,21 @@ class FolderGame:
 
     def next_blocks(self) -> list[FolderBlock]:
         """What is played next: first a block of each pairing, then those of the fast pairings."""
-        open_ = {}
+        open_: dict[folder.Pairing, list[FolderBlock]] = {}
         for pairing in self.pairings:
-            if missing := list(self._missing(pairing, self.goal.wanted(self.game, pairing)[0])):
-                open_[pairing] = missing
-        known = {pairing: self.cost(pairing) for pairing in open_}
-        if fresh := [pairing for pairing, cost in known.items() if cost is None]:
+            end = self.goal.wanted(self.game, pairing)[0]
+            missing = [first for first in starts(end) if (*pairing, first) not in self.game.blocks]
+            if missing:
+                open_[pairing] = [(pairing, first) for first in missing]
+        costs = {pairing: self.cost(pairing) for pairing in open_}
+        if fresh := [pairing for pairing, cost in costs.items() if cost is None]:
             return [open_[pairing][0] for pairing in fresh]
-        costs = {pairing: cost for pairing, cost in known.items() if cost is not None}
-        fast = _ALIKE * min(costs.values(), default=0.0)
-        ready = [pairing for pairing, cost in costs.items() if cost <= fast]
-        blocks = [block for pairing in ready for block in open_[pairing]]
+        known = {pairing: cost for pairing, cost in costs.items() if cost is not None}
+        fast = _ALIKE * min(known.values(), default=0.0)
+        blocks = [
+            block for pairing, cost in known.items() if cost <= fast for block in open_[pairing]
+        ]
         return sorted(blocks, key=lambda block: block[1])
-
-    def _missing(self, pairing: folder.Pairing, end: int) -> Iterator[FolderBlock]:
-        first = 0
-        while first < end:
-            if (*pairing, first) not in self.game.blocks:
-                yield pairing, first
-            first += block_at(first)
 
     def cost(self, pairing: folder.Pairing) -> float | None:
         """Seconds that a deal of a pairing takes, None if it has not played."""
@@ -475,10 +471,10 @@ class FolderGame:
         Of a block of the pairing `at`, which is being played, this many deals are done.
         """
         done = all_ = 0.0
-        known = [cost for pairing in self.pairings if (cost := self.cost(pairing)) is not None]
-        usual = max(known, default=1.0)
+        costs = {pairing: self.cost(pairing) for pairing in self.pairings}
+        usual = max(filter(None, costs.values()), default=1.0)
         for pairing in self.pairings:
-            cost = self.cost(pairing) or usual
+            cost = costs[pairing] or usual
             played = num_deals(self.game.blocks_of(pairing))
             done += (played + deals * (pairing == at)) * cost
             all_ += max(played, self.goal.wanted(self.game, pairing)[1]) * cost
@@ -579,7 +575,7 @@ def verify_folder(
             if not known:
                 continue
             wanted = [(block.pairing, block.first) for block in known]
-            again = FolderGame(there, game, **settings).play(wanted, lambda *_: None)
+            again = FolderGame(there, game, **settings).play(wanted)
             with contextlib.closing(again):
                 for block, found in zip(known, again, strict=True):
                     if fields := block.differing(found):
