@@ -20,7 +20,6 @@ from hearts_train.cli.options import (
     RulesName,
     Seed,
     Workers,
-    check_plot,
     names_in,
     rules_of,
 )
@@ -49,7 +48,6 @@ def speed(
     """Measure speed on this machine, beside the peers that are installed (extra `bench`)."""
     from bench.speed import draw, left_out, run_bench, tables, to_json
 
-    check_plot(plot)
     with console.progress("bench") as report:
         results = run_bench(quick=quick, with_peers=peers, progress=report)
     for title, columns, rows in tables(results):
@@ -123,7 +121,6 @@ def calibrate(
     from bench.calibration import COLUMNS, draw, rows
     from bench.calibration import calibrate as measure
 
-    check_plot(plot)
     models = names_in(model, "--model")
     with console.progress(f"{agent} against itself") as report:
         results = measure(

@@ -17,7 +17,6 @@ import typer
 from hearts_env import Rules
 from hearts_env.support.files import write_whole
 from hearts_train import console
-from hearts_train.cli.options import check_output
 from hearts_train.cli.page import Html, bars, page, table
 from hearts_train.cli.reports import command_line, stoppable
 from hearts_train.console import Mistake
@@ -101,13 +100,6 @@ def check(
         console.print_json({"holds": not wrong, "blocks": len(blocks), "differing": wrong}, as_json)
     if wrong:
         raise typer.Exit(1)
-
-
-def check_page(page: Path | None) -> None:
-    """Refuse a page that cannot be written, before anything is played."""
-    if page is not None and page.suffix.lower() not in (".html", ".htm"):
-        raise Mistake(f"--html: {page} is not the name of a page; give one that ends in .html")
-    check_output(page, "--html")
 
 
 def show(path: Path, rules: Rules | None, page: Path | None, *, as_json: str | None) -> None:

@@ -27,8 +27,6 @@ from hearts_train.cli.options import (
     Workers,
     app,
     check_apart,
-    check_output,
-    check_plot,
     names_in,
     numbers_in,
     refuse_other,
@@ -78,7 +76,6 @@ def evaluate(
     from hearts_train.measure.evaluation import evaluate as measure
     from hearts_train.measure.evaluation import plot as draw
 
-    check_plot(plot)
     check_apart(save=save or resume, plot=plot, json=as_json)
     everybody: Any
     settings: dict[str, Any]
@@ -252,7 +249,6 @@ def benchmark(
     from hearts_train.cli import benchmark as benching
     from hearts_train.cli import reports
 
-    check_output(page, "--html")
     check_apart(save=save or resume, verify=verify, html=page, json=as_json)
     how: dict[str, Any] = {"workers": workers, "backend": backend}
     differing: list[str] = []

@@ -147,9 +147,24 @@ Save = Annotated[
 Resume = Annotated[
     Path | None, typer.Option("--resume", metavar="FILE", help="Continue from a --save file.")
 ]
+
+
+def _page_target(path: Path | None) -> Path | None:
+    """A page that can be written, told apart from other files by its name."""
+    if path is not None and path.suffix.lower() not in (".html", ".htm"):
+        raise Mistake(f"--html: {path} is not the name of a page; give one that ends in .html")
+    check_output(path, "--html")
+    return path
+
+
 Html = Annotated[
     Path | None,
-    typer.Option("--html", metavar="FILE", help="Write a page that needs no network."),
+    typer.Option(
+        "--html",
+        metavar="FILE",
+        callback=_page_target,
+        help="Write a page that needs no network.",
+    ),
 ]
 GameNumber = Annotated[
     int | None, typer.Option("--game", metavar="N", help="Only the N-th deal of the file.")
@@ -158,9 +173,25 @@ RunFolder = Annotated[
     Path | None,
     typer.Option("--run", metavar="DIR", help="Folder of the training run; default: in runs/."),
 ]
+
+
+def _plot_target(path: Path | None) -> Path | None:
+    """A picture that can be drawn; checked before anything is measured."""
+    if path is not None:
+        from hearts_train.measure.display import check_picture
+
+        check_picture(path)
+    return path
+
+
 Plot = Annotated[
     Path | None,
-    typer.Option("--plot", metavar="FILE", help="Draw a picture: .png, .svg or .pdf."),
+    typer.Option(
+        "--plot",
+        metavar="FILE",
+        callback=_plot_target,
+        help="Draw a picture: .png, .svg or .pdf.",
+    ),
 ]
 Unit = Annotated[
     str, typer.Option("--unit", metavar="deal|match", help="Play single deals, or whole matches.")
@@ -180,14 +211,6 @@ def rules_of(name: str | None, players: int | None = None) -> Rules | None:
     if name is None:
         name = "two_player" if players == 2 else "party"
     return Rules.make(name, players)
-
-
-def check_plot(path: Path | None, option: str = "--plot") -> None:
-    """Refuse a plot that cannot be drawn, before anything is measured."""
-    if path is not None:
-        from hearts_train.measure.display import check_picture
-
-        check_picture(path, option)
 
 
 def check_output(path: Path | None, option: str) -> None:

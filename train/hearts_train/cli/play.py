@@ -24,8 +24,6 @@ from hearts_train.cli.options import (
     app,
     check_apart,
     check_new,
-    check_output,
-    check_plot,
     names_in,
     refuse_other,
     rules_of,
@@ -193,7 +191,6 @@ def analyse(
     """
     from hearts_train.cli.matches import analyse_match, is_match
 
-    check_plot(plot)
     if is_match(unit):
         refuse_other(context, ("number", "page"), "is for deals; omit it")
         check_new(save, "--save")
@@ -214,7 +211,6 @@ def analyse(
     refuse_other(context, _OF_MATCHES, "is for matches; add --unit match, or omit it")
     if file is None:
         raise Mistake("FILE: none given; name hand histories; see 'hearts analyse --help'")
-    check_output(page, "--html")
     check_apart(file=file, html=page, plot=plot, json=as_json)
     _analyse_deals(file, number, page, plot, as_json=as_json)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hearts_train import console
-from hearts_train.cli.options import AllowCode, Json, Plot, RunFolder, app, check_plot
+from hearts_train.cli.options import AllowCode, Json, Plot, RunFolder, app
 from hearts_train.console import Mistake
 
 if TYPE_CHECKING:
@@ -110,7 +110,6 @@ def runs(
         raise Mistake(f"--x: {x!r} is unknown; choose {' or '.join(TIMES)}")
     if plot is None and (y or by):
         raise Mistake("--plot: --y and --by are for curves; add --plot FILE, or omit them")
-    check_plot(plot)
     found = _find(folders)
     if plot is not None:
         _draw(found, x, y or [], by or [], plot)

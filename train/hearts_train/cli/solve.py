@@ -25,7 +25,6 @@ from hearts_train.cli.options import (
     app,
     check_apart,
     check_new,
-    check_plot,
     is_said,
     names_in,
     refuse_other,
@@ -81,7 +80,6 @@ def solve_deck(
     from hearts_train.cli import solving
     from hearts_train.cli.reports import say_written
 
-    check_plot(plot)
     check_new(policy, "--policy")
     check_apart(save=save or resume, policy=policy, plot=plot, json=as_json)
     if policy is not None and policy.suffix != ".safetensors":
@@ -143,7 +141,6 @@ def endgame(
     from hearts_train.measure.analysis import pick
     from hearts_train.measure.display import save_figure
 
-    check_plot(plot)
     agents = {name: make_agent(name, seed=seed) for name in names_in(agent, "--agent")}
     mind = None if model is None else make_agent(model, seed=seed)
     games = pick(read_games(file), number)
@@ -226,7 +223,6 @@ def exploit(
     from hearts_train.measure.exploit import exploit as measure
     from hearts_train.measure.participants import trained_rules
 
-    check_plot(plot)
     if resume is not None:
         (agent, *_), arguments = reports.resumed(context, resume, "exploit")
         arguments["agent"] = agent

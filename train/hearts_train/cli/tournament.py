@@ -24,7 +24,6 @@ from hearts_train.cli.options import (
     Workers,
     app,
     check_apart,
-    check_plot,
     is_said,
     names_in,
     refuse_other,
@@ -142,7 +141,6 @@ def tournament(
     refuse_other(context, ("sample",), "is for --verify; add it, or omit this")
     if deals == 0:
         refuse_other(context, _OF_PLAY, "is for play, and --deals 0 plays nothing; omit it")
-    keeping.check_page(page)
     among = None if only is None else names_in(only, "--only")
     goal = None if deals == 0 else Goal(deals, until, minutes, among)
     if agents:
@@ -175,7 +173,6 @@ def _play_once(
     from hearts_train.measure.tournament import tournament as play
 
     save, resume, plot = files
-    check_plot(plot)
     check_apart(save=save or resume, plot=plot, json=as_json)
     if resume is not None:
         agents, known = reports.resumed(context, resume, "tournament")
