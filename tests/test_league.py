@@ -361,7 +361,7 @@ def test_built_in_players_enter_where_they_can_play(tmp_path):
     [
         (("add", "random"), ["agent", "'random'", "'easy'"]),
         (("add", "nobody"), ["agent", "'nobody'"]),
-        (("add", "pimc", "--rules", "classic"), ["rules", "pimc"]),
+        (("add", "pimc", "--rules", "classic"), ["rules", "classic"]),
         (("add", "pro", "--seed", "7"), ["seed", "0"]),
         (("add", "pro", "--rules", "every", "--players", "3"), ["--players", "--rules"]),
         (("run", "--until", "0"), ["until", "0"]),

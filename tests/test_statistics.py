@@ -459,7 +459,7 @@ def test_the_command_tells_the_answer_and_prints_json(tmp_path):
         (["pro", "easy", "--errors", "0.1,x"], "--errors '0.1,x'"),
         (["pro", "easy", "--deals", "10"], "deals 10"),
         (["pro", "easy", "--opponents", ","], "--opponents"),
-        (["pimc", "easy", "--rules", "classic"], "rules pimc"),
+        (["pimc", "easy", "--rules", "classic"], "rules classic"),
         (["pro", "easy", "--workers", "0"], "workers"),
         (["pro", "--resume", "x"], "agents --resume"),
         (["--resume", "nowhere"], "nowhere"),
