@@ -46,7 +46,7 @@ from hearts_env.rules.rules import FIELDS
 from hearts_env.solve import equilibrium, solved_files
 from hearts_env.solve.tree import Tree
 from hearts_env.support.errors import MAX_MESSAGE
-from hearts_train.cli.replay import read_games
+from hearts_train.cli.replay import read_records
 from hearts_train.learn import log, runs
 from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.config_files import load_config, shipped_configs
@@ -338,8 +338,8 @@ def read_history(data: Data, folder: Path) -> None:
 
 
 def read_history_file(data: Data, folder: Path) -> None:
-    for game in read_games(write(data, folder / "history.txt")):
-        assert Game.from_text(game.to_text()) == game
+    for record in read_records(write(data, folder / "history.txt")):
+        assert Game.from_text(record.game.to_text()) == record.game
 
 
 def rules_samples() -> list[Data]:

@@ -12,7 +12,7 @@ import shutil
 import socket
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,8 @@ _CREATE = """async (what) => {
     }));
     await new Promise((resolve) => { socket.onopen = resolve; });
     let answer = heard('welcome');
-    socket.send(JSON.stringify({type: 'hello', v: 1, token: localStorage['hearts.token']}));
+    const token = JSON.parse(localStorage['hearts.token']);
+    socket.send(JSON.stringify({type: 'hello', v: 1, token}));
     await answer;
     answer = heard('table');
     socket.send(JSON.stringify({type: 'create', ...what}));
@@ -94,6 +95,12 @@ def browser() -> Iterator[Browser]:
     """A browser for the tests of a module."""
     with browsing() as found:
         yield found
+
+
+def signed(value: float, digits: int = 0) -> str:
+    """A figure as the page writes it."""
+    text = f"{abs(value):.{digits}f}"
+    return text if float(text) == 0 else ("+" if value > 0 else "−") + text
 
 
 class Person:
@@ -225,6 +232,27 @@ class Person:
         ]
         assert shown == sorted(game.scores())
         return game
+
+
+@pytest.fixture
+def visit(browser: Browser, address: str) -> Iterator[Callable[..., Person]]:
+    """Opens the server in a new browser; in the end all are closed and checked."""
+    people = []
+
+    def open_page(*size: str, **options: Any) -> Person:
+        people.append(Person(browser, address, *size, **options))
+        return people[-1]
+
+    yield open_page
+    for person in people:
+        person.leave()
+
+
+@pytest.fixture
+def person(visit: Callable[..., Person], request: pytest.FixtureRequest) -> Person:
+    """Somebody at a screen of the test's size."""
+    parameters = request.node.callspec.params if hasattr(request.node, "callspec") else {}
+    return visit(parameters.get("size", "wide"))
 
 
 if __name__ == "__main__":

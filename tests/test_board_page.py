@@ -21,9 +21,10 @@ pytestmark = [
 ]
 
 from tests.deals import played  # noqa: E402
-from tests.page import Person  # noqa: E402
 from tests.page import address as address  # noqa: E402
 from tests.page import browser as browser  # noqa: E402
+from tests.page import person as person  # noqa: E402
+from tests.page import signed  # noqa: E402
 from tests.web import LIMIT  # noqa: E402
 
 NAME = "<b>Ann</b> & 'Bo'"
@@ -63,11 +64,6 @@ def page(browser: sync_api.Browser, file: Path) -> Iterator[sync_api.Page]:
     assert [url for url in asked if url.startswith("file")] == [file.as_uri()]
 
 
-def signed(value: float, digits: int = 0) -> str:
-    text = f"{abs(value):.{digits}f}"
-    return text if float(text) == 0 else ("+" if value > 0 else "−") + text
-
-
 def picks(page: sync_api.Page) -> dict[str, list[str]]:
     """The figures on the legal cards."""
     return {
@@ -83,7 +79,7 @@ def test_every_card_bears_both_of_its_worths(page: sync_api.Page, told: list[dic
         for card, (known, seen) in shown.items():
             assert known.lstrip("✓?") == signed(moment["means"][card], 1)
             assert seen == signed(moment["values"][card])
-        assert page.locator(".pick.played").get_attribute("data-card") == moment["action"]
+        assert page.locator(".pick.played").get_attribute("data-card") == moment["card"]
         page.keyboard.press("ArrowRight")
     scores = told[0]["scores"]
     assert page.locator(".where").inner_text() == "The end"
@@ -115,7 +111,7 @@ def test_it_goes_by_keyboard_slider_list_and_curve(page: sync_api.Page) -> None:
 
 def test_another_card_begins_a_branch(page: sync_api.Page, told: list[dict]) -> None:
     moment = next(m for m in told[0]["moments"] if len(m["values"]) > 2 and m["number"] > 3)
-    card = next(c for c in moment["values"] if c != moment["action"])
+    card = next(c for c in moment["values"] if c != moment["card"])
     for _ in range(moment["number"]):
         page.keyboard.press("ArrowRight")
     page.locator(f".pick[data-card='{card}']").focus()
@@ -154,7 +150,7 @@ def test_hands_can_be_closed_and_worlds_be_chosen(page: sync_api.Page, told: lis
     for card, (known, _) in picks(page).items():
         mean = sum(c * v for c, v in zip(chances, moment["others"]["values"][card], strict=True))
         assert known.lstrip("✓?") == signed(mean / sum(chances), 1)
-    other = told[0]["names"][1 - moment["seat"]]
+    other = told[0]["names"][1 - moment["player"]]
     page.get_by_label(f"{other}’s hand alone").check()
     assert picks(page) == {}
     assert page.get_by_label("a closed card").count() == len(page.locator(".mover li").all())
@@ -236,7 +232,7 @@ def test_a_link_holds_the_deal_and_the_server_measures_branches(
     moment = next(m for m in told[0]["moments"][6:] if len(m["values"]) > 2)
     for _ in range(moment["number"] - 6):
         page.keyboard.press("ArrowRight")
-    card = next(c for c in moment["values"] if c != moment["action"])
+    card = next(c for c in moment["values"] if c != moment["card"])
     page.locator(f".pick[data-card='{card}']").click()
     page.wait_for_selector(".pick")
     record = read_deal(told[0]["deal"])
@@ -257,11 +253,10 @@ window.write = (text) => window.lines.enqueue(new TextEncoder().encode(text));
 """The server's answer about a deal, line by line as the test says."""
 
 
-def test_the_board_shows_how_far_the_server_is(browser: sync_api.Browser, address: str) -> None:
-    person = Person(browser, address)
+def test_the_board_shows_how_far_the_server_is(person) -> None:
     page = person.page
     page.add_init_script(HOLD)
-    page.goto(f"{address}/board")
+    page.goto(f"{person.address}/board")
     page.get_by_role("button", name="Show an example").click()
     bar = page.get_by_role("progressbar")
     for line, shown in (('{"done":0.25}\n{"do', 0.25), ('ne":0.75}\n', 0.75)):
@@ -270,7 +265,6 @@ def test_the_board_shows_how_far_the_server_is(browser: sync_api.Browser, addres
     assert bar.count() == 1
     page.evaluate('window.write(\'{"refused":{"code":"too_long","text":"too heavy"}}\\n\')')
     sync_api.expect(page.locator(".wrong")).to_have_text("too heavy")
-    person.leave()
 
 
 def test_puzzles_are_solved_in_a_browser(browser: sync_api.Browser, address: str) -> None:

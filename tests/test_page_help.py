@@ -15,14 +15,16 @@ pytestmark = [
 ]
 
 from axe_playwright_python.sync_playwright import Axe  # noqa: E402
-from playwright.sync_api import Browser, expect  # noqa: E402
+from playwright.sync_api import expect  # noqa: E402
 
 from hearts_agents import make_agent  # noqa: E402
 from hearts_env import Game  # noqa: E402
 from hearts_train.measure.analysis import BLUNDER, SLIP  # noqa: E402
-from tests.page import SIZES, Person  # noqa: E402
+from tests.page import SIZES, Person, signed  # noqa: E402
 from tests.page import address as address  # noqa: E402
 from tests.page import browser as browser  # noqa: E402
+from tests.page import person as person  # noqa: E402
+from tests.page import visit as visit  # noqa: E402
 
 SEED = next(s for s in range(99) if Game.deal("two_player", s).player == 0)
 """A deal in which the person leads the first card."""
@@ -53,22 +55,22 @@ window.WebSocket = class extends Line {
 """
 
 
-def judged(lost: float) -> list[str]:
-    """The class of a card that loses so many points."""
-    if lost < 1e-6:
-        return ["best"]
-    return ["blunder"] if lost >= BLUNDER else ["slip"] if lost >= SLIP else []
+def judged(mean: float, best: float) -> str:
+    """The class of a card; what reads the same as the best card is best."""
+    if best - mean >= SLIP:
+        return "blunder" if best - mean >= BLUNDER else "slip"
+    return "best" if signed(mean, 1) == signed(best, 1) else "fair"
 
 
-def listening(browser: Browser, address: str, **options) -> Person:
-    person = Person(browser, address, **options)
+def listening(visit, **options) -> Person:
+    person = visit(**options)
     person.page.add_init_script(LISTEN)
     person.sit_down("two_player", ["me", "pimc"], seed=SEED)
     return person
 
 
-def test_cards_bear_their_worth_and_a_blunder_is_asked_about(browser, address) -> None:
-    person = listening(browser, address, settings={"help": "values"})
+def test_cards_bear_their_worth_and_a_blunder_is_asked_about(visit) -> None:
+    person = listening(visit, settings={"help": "values"})
     page, warned = person.page, False
     for _ in range(12):
         legal = person.legal
@@ -85,9 +87,7 @@ def test_cards_bear_their_worth_and_a_blunder_is_asked_about(browser, address) -
                 told = page.locator(f".hand .card[data-card='{view.rules.deck[action]}'] .mark")
                 figure = re.sub("[✓?]", "", told.inner_text()).replace("−", "-")
                 assert float(figure) == pytest.approx(mean, abs=0.051)
-                kind = (told.get_attribute("class") or "").split()[1:]
-                lost = best - mean
-                assert kind == judged(lost)
+                assert told.get_attribute("class") == f"mark {judged(mean, best)}"
             if best - means.min() >= 2:
                 count = len(person.hand)
                 person.press(worst)
@@ -102,11 +102,10 @@ def test_cards_bear_their_worth_and_a_blunder_is_asked_about(browser, address) -
                 break
         person.play()
     assert warned
-    person.leave()
 
 
-def test_odds_of_unseen_cards_are_those_of_the_worlds(browser, address) -> None:
-    person = listening(browser, address, settings={"help": "odds"})
+def test_odds_of_unseen_cards_are_those_of_the_worlds(visit) -> None:
+    person = listening(visit, settings={"help": "odds"})
     page = person.page
     page.get_by_role("button", name="Help").click()
     page.wait_for_selector(".odds tbody tr")
@@ -131,11 +130,9 @@ def test_odds_of_unseen_cards_are_those_of_the_worlds(browser, address) -> None:
     page.get_by_role("radio", name="Off").check()
     expect(page.locator(".odds")).to_have_count(0)
     expect(page.locator(".hand .mark:not(:empty)")).to_have_count(0)
-    person.leave()
 
 
-def test_decks_are_settings_that_last(browser, address) -> None:
-    person = Person(browser, address)
+def test_decks_are_settings_that_last(person) -> None:
     person.sit_down("two_player", ["me", "easy"], seed=SEED)
     page = person.page
     face = page.locator(".hand .card[data-suit='D'] svg").first
@@ -151,14 +148,11 @@ def test_decks_are_settings_that_last(browser, address) -> None:
     person.wait()
     assert face.evaluate(colour) == blue
     assert (face.locator("use").get_attribute("href") or "").startswith("#large-")
-    person.leave()
 
 
-def test_nothing_moves_for_people_who_prefer_that(browser, address) -> None:
+def test_nothing_moves_for_people_who_prefer_that(visit) -> None:
     for reduced, expected in (("reduce", False), ("no-preference", True)):
-        person = Person(
-            browser, address, reduced_motion=reduced, settings={"motion": "auto", "pace": "none"}
-        )
+        person = visit(reduced_motion=reduced, settings={"motion": "auto", "pace": "none"})
         person.page.add_init_script(
             "window.longest = 0; const move = Element.prototype.animate;"
             "Element.prototype.animate = function (frames, how) {"
@@ -171,7 +165,6 @@ def test_nothing_moves_for_people_who_prefer_that(browser, address) -> None:
         longest = person.page.evaluate("window.longest")
         assert (longest > 0) == expected
         assert longest <= 250
-        person.leave()
 
 
 AXE = {
@@ -214,8 +207,7 @@ def show(person: Person, screen: str) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)  # all of it once; on small screens what is laid out anew
-def test_axe_finds_nothing_to_mend(browser, address, size) -> None:
-    person = Person(browser, address, size)
+def test_axe_finds_nothing_to_mend(person, size) -> None:
     for screen in SCREENS if size == "wide" else ("lobby", "table", "exchange", "result", "help"):
         show(person, screen)
         for scheme, options in AXE.items() if size == "wide" else [*AXE.items()][:1]:
@@ -223,4 +215,3 @@ def test_axe_finds_nothing_to_mend(browser, address, size) -> None:
             found = Axe().run(person.page, options=options)
             assert not found.violations_count, (screen, scheme, found.generate_report())
         assert person.page.evaluate("document.documentElement.scrollWidth") <= SIZES[size][0]
-    person.leave()

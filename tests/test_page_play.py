@@ -25,6 +25,8 @@ from hearts_env import Game  # noqa: E402
 from tests.page import SIZES, Person  # noqa: E402
 from tests.page import address as address  # noqa: E402
 from tests.page import browser as browser  # noqa: E402
+from tests.page import person as person  # noqa: E402
+from tests.page import visit as visit  # noqa: E402
 from tests.web import LIMIT  # noqa: E402
 
 MOON = 'micro moon=choose card_points={"AH":1}'
@@ -33,8 +35,7 @@ MOON_SEED = 2
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_a_deal_of_two_players_is_one_press_away(browser, address, size) -> None:
-    person = Person(browser, address, size)
+def test_a_deal_of_two_players_is_one_press_away(person, size) -> None:
     person.lobby()
     person.page.get_by_role("button", name="Play now").click()
     person.wait()
@@ -46,14 +47,10 @@ def test_a_deal_of_two_players_is_one_press_away(browser, address, size) -> None
     person.page.get_by_role("button", name="Next deal").click()
     person.page.wait_for_selector(".hand .card.legal")
     assert len(person.hand) == 13
-    person.leave()
 
 
 @pytest.mark.parametrize("size", ["phone", "watch"])
-def test_an_exchange_names_the_receiver_and_brings_what_the_other_gave(
-    browser, address, size
-) -> None:
-    person = Person(browser, address, size)
+def test_an_exchange_names_the_receiver_and_brings_what_the_other_gave(person, size) -> None:
     person.sit_down("classic", ["easy", "me", "standard", "easy"], match=True)
     page = person.page
     expect(page.locator(".line")).to_have_text("Choose 3 cards for standard (to the left).")
@@ -78,12 +75,10 @@ def test_an_exchange_names_the_receiver_and_brings_what_the_other_gave(
     assert sorted(game.passed(0)) == sorted(new)
     page.get_by_role("button", name="Score sheet").click()
     expect(page.locator("dialog .sheet tbody tr")).to_have_count(1)
-    person.leave()
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_from_the_table_there_is_a_way_to_every_page_and_back(browser, address, size) -> None:
-    person = Person(browser, address, size)
+def test_from_the_table_there_is_a_way_to_every_page_and_back(person, size) -> None:
     person.sit_down("two_player", ["me", "easy"])
     page, table, hand = person.page, person.page.url, person.hand
     for name in ("Board", "Puzzles", "Runs"):
@@ -95,11 +90,10 @@ def test_from_the_table_there_is_a_way_to_every_page_and_back(browser, address, 
         page.goto(table)
         person.wait()
         assert person.hand == hand
-    person.leave()
 
 
-def test_seven_people_fit_on_a_watch(browser, address) -> None:
-    person = Person(browser, address, "watch")
+def test_seven_people_fit_on_a_watch(visit) -> None:
+    person = visit("watch")
     person.sit_down("party players=7", ["easy"] * 3 + ["me"] + ["standard"] * 3, match=True)
     person.hand_over(person.hand[:3])
     assert person.page.locator(".seat").count() == 7
@@ -107,11 +101,9 @@ def test_seven_people_fit_on_a_watch(browser, address) -> None:
     assert names == ["standard 1", "standard 2", "standard 3", "easy 1", "easy 2", "easy 3", "You"]
     person.play_on()
     assert person.result().rules.players == 7
-    person.leave()
 
 
-def test_a_deal_and_a_moon_by_keyboard_alone(browser, address) -> None:
-    person = Person(browser, address)
+def test_a_deal_and_a_moon_by_keyboard_alone(person) -> None:
     person.sit_down(MOON, ["me", "easy"], seed=MOON_SEED)
     keys = person.page.keyboard
     person.page.locator("h1").first.focus()
@@ -128,11 +120,9 @@ def test_a_deal_and_a_moon_by_keyboard_alone(browser, address) -> None:
     assert game.scores() == [0, game.rules.moon_points]
     keys.press("Enter")
     person.page.wait_for_selector(".hand .card")
-    person.leave()
 
 
-def test_arrows_go_from_card_to_card_that_can_be_played(browser, address) -> None:
-    person = Person(browser, address)
+def test_arrows_go_from_card_to_card_that_can_be_played(person) -> None:
     person.sit_down("two_player", ["me", "easy"], seed=7)
     keys, page = person.page.keyboard, person.page
     while not person.page.locator(".hand .card.illegal").count():
@@ -151,11 +141,9 @@ def test_arrows_go_from_card_to_card_that_can_be_played(browser, address) -> Non
     keys.press("Enter")
     person.played(count)
     assert legal[-1] not in person.hand
-    person.leave()
 
 
-def test_a_card_that_cannot_be_played_says_why_and_stays(browser, address) -> None:
-    person = Person(browser, address)
+def test_a_card_that_cannot_be_played_says_why_and_stays(person) -> None:
     person.sit_down("two_player", ["me", "easy"], seed=7)
     while not person.cards(".hand .card.illegal") or not person.cards(".slot .laid"):
         person.play()
@@ -165,11 +153,9 @@ def test_a_card_that_cannot_be_played_says_why_and_stays(browser, address) -> No
     illegal.dispatch_event("click")
     expect(person.page.locator(".line.refused")).to_contain_text("Follow suit: you hold")
     assert person.hand == hand
-    person.leave()
 
 
-def test_a_card_is_dragged_onto_the_table(browser, address) -> None:
-    person = Person(browser, address)
+def test_a_card_is_dragged_onto_the_table(person) -> None:
     person.sit_down("two_player", ["me", "easy"], seed=7)
     mouse = person.page.mouse
     name, count = person.legal[0], len(person.hand)
@@ -185,11 +171,9 @@ def test_a_card_is_dragged_onto_the_table(browser, address) -> None:
     mouse.up()
     person.played(count)
     assert name not in person.hand
-    person.leave()
 
 
-def test_the_live_line_tells_what_happens(browser, address) -> None:
-    person = Person(browser, address)
+def test_the_live_line_tells_what_happens(person) -> None:
     seed = next(s for s in range(50) if Game.deal("two_player", s).player == 1)
     person.sit_down("two_player", ["me", "easy"], seed=seed)
     lead = Game.deal("two_player", seed).legal_actions()
@@ -203,13 +187,10 @@ def test_the_live_line_tells_what_happens(browser, address) -> None:
     if told not in live.inner_text():  # the table was told whole, after the card
         expect(live).to_contain_text("Your turn: ")
     expect(person.page.locator(f".slot .laid[data-card='{card}']")).to_be_visible()
-    person.leave()
 
 
-def test_two_people_play_each_other_and_a_third_looks_on(browser, address) -> None:
-    anna, ben, onlooker = (
-        Person(browser, address, settings={"name": n}) for n in ("Anna", "Ben", "")
-    )
+def test_two_people_play_each_other_and_a_third_looks_on(visit) -> None:
+    anna, ben, onlooker = (visit(settings={"name": n}) for n in ("Anna", "Ben", ""))
     anna.lobby()
     anna.page.get_by_label("Game").select_option("mini")
     anna.page.get_by_label("Against").select_option("a friend")
@@ -238,12 +219,10 @@ def test_two_people_play_each_other_and_a_third_looks_on(browser, address) -> No
     expect(anna.page.locator("#live")).to_contain_text("Waiting for the others")
     ben.page.get_by_role("button", name="Next deal").click()
     anna.page.wait_for_selector(".hand .card")
-    for person in (anna, ben, onlooker):
-        person.leave()
 
 
-def test_a_reload_finds_the_game_and_the_lobby_leads_back_to_it(browser, address) -> None:
-    person = Person(browser, address, "phone")
+def test_a_reload_finds_the_game_and_the_lobby_leads_back_to_it(visit) -> None:
+    person = visit("phone")
     person.sit_down("two_player", ["me", "easy"], seed=7)
     for _ in range(4):
         person.play()
@@ -264,11 +243,9 @@ def test_a_reload_finds_the_game_and_the_lobby_leads_back_to_it(browser, address
     person.page.wait_for_function(
         f"() => document.querySelectorAll('.hand .card').length > {len(hand)}"
     )
-    person.leave()
 
 
-def test_a_table_that_was_left_can_be_closed(browser, address) -> None:
-    person = Person(browser, address)
+def test_a_table_that_was_left_can_be_closed(person) -> None:
     for _ in range(2):
         person.sit_down("mini", ["me", "easy"])
     person.lobby()
@@ -278,7 +255,6 @@ def test_a_table_that_was_left_can_be_closed(browser, address) -> None:
     expect(link).to_have_count(1)
     person.page.reload()
     expect(link).to_have_count(1)
-    person.leave()
 
 
 def test_a_server_killed_in_mid_deal_comes_back_and_so_does_the_page(

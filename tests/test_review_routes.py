@@ -217,7 +217,7 @@ def test_who_wants_to_know_is_told_how_far_it_is(rules, client):
     assert len(set(found)) > 4
     assert found == sorted(found)
     assert 0 <= found[0] <= found[-1] <= 1
-    assert last == {"told": plain.json()}
+    assert last == {"answer": plain.json()}
 
 
 def test_what_is_refused_is_refused_in_lines_too(client):

@@ -12,7 +12,6 @@ import pytest
 
 from hearts_env import Rules
 from hearts_train.web import messages
-from hearts_train.web.app import _games
 from hearts_train.web.hosting import Limits
 from tests.web import Guest, ask, manager, players
 
@@ -77,7 +76,7 @@ async def play_everything(folder: Path) -> list[dict[str, Any]]:
     while "event moon" not in {name_of(message) for message in sent}:
         await play('micro moon="choose"', until="event over")
     guest.send(messages.answer("pong", {}, None))
-    told = {"v": 1, "token": "", "agents": players().to_json(), "rules": _games()}
+    told = {"v": 1, "token": "", "agents": players().to_json(), "rules": messages.presets_json()}
     guest.send(messages.answer("welcome", {**told, "tables": at.tables_json(guest.owner)}, None))
     sent.extend(guest.take())
     other = Guest("b" * 32)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from websockets.sync.client import connect
+from websockets.sync.client import ClientConnection, connect
 
 from hearts_env import Game
 from hearts_env.game.notation import parse_games
@@ -25,6 +25,7 @@ from hearts_train.web.review_routes import LINES
 from tests.refusals import mistake
 from tests.test_cli import ROOT, command, run
 from tests.web import LIMIT
+from tests.web_browser import Browser
 
 
 @contextmanager
@@ -40,38 +41,21 @@ def server(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str],
         process.communicate()
 
 
-class Person:
-    """Somebody at a table, who plays the first legal card."""
+class Line:
+    """A real socket with the methods of Starlette's test client."""
 
-    def __init__(self, stack: ExitStack, address: str, token: str | None = None) -> None:
-        self.socket = stack.enter_context(
-            connect(f"ws://{address}/ws", origin=f"http://{address}", close_timeout=1)
-        )
-        self.send(type="hello", v=1, token=token)
-        self.welcome = self.read()
-        self.token = self.welcome["token"]
-        self.told: dict[str, Any] = {}
+    def __init__(self, socket: ClientConnection) -> None:
+        self.send_text, self._socket = socket.send, socket
 
-    def send(self, **message: Any) -> None:
-        self.socket.send(json.dumps({k: v for k, v in message.items() if v is not None}))
+    def receive_text(self) -> str:
+        return self._socket.recv(timeout=LIMIT)
 
-    def read(self) -> dict[str, Any]:
-        message = json.loads(self.socket.recv(timeout=LIMIT))
-        if message["type"] == "table" or message.get("view"):
-            self.told = {**message, "you": message.get("you", 0)}
-        return message
 
-    def card(self) -> dict[str, Any]:
-        """Wait for one's turn, and play."""
-        while self.told.get("turn") != 0:
-            if self.told["view"]["phase"] == "over":
-                return {}
-            self.read()
-        action = self.told["view"]["legal"][0]
-        message = {"type": "act", "seq": self.told["seq"], "action": action}
-        self.send(**message, table=self.told["table"])
-        self.told["turn"] = None
-        return message
+def connected(stack: ExitStack, address: str, token: str | None = None) -> Browser:
+    """Somebody at a browser."""
+    url, origin = f"ws://{address}/ws", f"http://{address}"
+    socket = stack.enter_context(connect(url, origin=origin, close_timeout=1))
+    return Browser(Line(socket), token)
 
 
 def dealt(told: dict[str, Any]) -> set[str]:
@@ -85,40 +69,26 @@ def test_a_server_that_is_killed_in_mid_deal_resumes_every_table(tmp_path):
     with server(tmp_path) as (process, address), ExitStack() as stack:
         with urllib.request.urlopen(f"http://{address}/t/{'0' * 16}") as page:
             assert page.read() == assets.index()
-        people = [Person(stack, address) for _ in range(3)]
+        people = [connected(stack, address) for _ in range(3)]
         games = [("two_player", ["champion"]), ("classic", ["pro", "easy", "standard"])]
         games.append(("party players=5", ["standard"] * 4))
         for person, (rules, agents) in zip(people, games, strict=True):
-            seats = [{"me": True}, *({"agent": agent} for agent in agents)]
-            person.send(type="create", rules=rules, seats=seats, match=True)
-            while not person.told:
-                person.read()
+            person.create(rules, *agents, match=True)
             for _ in range(5):
-                last = person.card()
-            if rules == "two_player":
-                while person.told["seq"] == last["seq"]:
-                    person.read()
+                person.act()
         os.kill(process.pid, signal.SIGKILL)
-    tables = [(person.token, person.told, last) for person in people]
     with server(tmp_path) as (process, address), ExitStack() as stack:
-        for token, told, _ in tables:
-            person = Person(stack, address, token)
+        for told, token in [(person.state, person.token) for person in people]:
+            person = connected(stack, address, token)
             (mine,) = person.welcome["tables"]
             assert mine["table"] == told["table"]
             assert mine["seq"] >= told["seq"]
-            person.send(type="watch", table=told["table"])
-            while person.read()["type"] != "table":
-                pass
+            person.ask(type="watch", table=told["table"])
             seen = told["view"]["history"]
-            assert person.told["view"]["history"][: len(seen)] == seen
+            assert person.state["view"]["history"][: len(seen)] == seen
             if told["view"]["rules"] == "two_player":
-                assert dealt(person.told) == dealt(told)
-            over: dict[str, Any] = {}
-            while not over:
-                person.card()
-                message = person.read()
-                over = message if message.get("kind") == "over" else {}
-            (game,) = parse_games(over["deal"])
+                assert dealt(person.state) == dealt(told)
+            (game,) = parse_games(person.play_on()["deal"])
             assert [list(play) for play in game.history][: len(seen)] == seen
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=LIMIT)
@@ -135,7 +105,7 @@ def test_ctrl_c_ends_a_server_that_is_at_work(tmp_path):
         game.play(game.legal_actions()[0])
     body = json.dumps({"deal": game.to_text()}).encode()
     with server(tmp_path) as (process, address), ExitStack() as stack:
-        Person(stack, address).send(type="ping")  # and somebody is at a table
+        connected(stack, address).send(type="ping")  # and somebody is at a table
         asked = urllib.request.Request(
             f"http://{address}/api/review", body, {"Accept": LINES}, method="POST"
         )

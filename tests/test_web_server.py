@@ -7,13 +7,11 @@ import hashlib
 import re
 
 import pytest
-from starlette.responses import PlainTextResponse
-from starlette.routing import Route
 
 from hearts_env import Game
 from hearts_env.game.notation import parse_games
 from hearts_train.web import assets, players, table_help
-from tests.web_browser import browsing, serving
+from tests.web_browser import browsing
 from tests.web_browser import client as client
 
 
@@ -123,12 +121,12 @@ def test_help_is_computed_from_the_view(client, monkeypatch):
         asked = {"table": table, "seq": browser.state["seq"]}
         legal = browser.state["view"]["legal"]
         values = browser.ask(type="values", **asked)
-        assert set(values["values"]) == set(legal)
+        worths = {worth["action"]: worth["margin"] for worth in values["worths"]}
+        assert set(worths) == set(legal)
         assert values == browser.ask(type="values", **asked)
         assert len(counted) == 1  # kept for the position
         hint = browser.ask(type="hint", **asked)
-        best = max(values["values"].values())
-        assert values["values"][hint["action"]] == best
+        assert worths[hint["action"]] == max(worths.values())
         assert browser.ask(type="hint", agent="champion", **asked)["agent"] == "champion"
         odds = browser.ask(type="odds", **asked)
         assert odds["worlds"] == values["worlds"]
@@ -150,7 +148,7 @@ def test_of_more_players_values_are_a_sample_and_no_model_is_asked(client):
         values = browser.ask(type="values", **asked)
         assert values["sample"]
         assert values["worlds"] == 200
-        assert set(values["values"]) == set(browser.state["view"]["legal"])
+        assert {w["action"] for w in values["worths"]} == set(browser.state["view"]["legal"])
         assert browser.ask(type="odds", model="standard", **asked)["code"] == "not_fit"
         assert browser.ask(type="hint", agent="pimc", **asked)["code"] == "not_fit"
 
@@ -161,7 +159,7 @@ def test_in_an_exchange_a_hint_names_a_card_and_there_are_no_values(client):
         table = browser.create("classic", "easy", "easy", "easy", seed=seed)["table"]
         asked = {"table": table, "seq": browser.state["seq"]}
         hand = browser.state["view"]["hand"]
-        assert browser.ask(type="values", **asked)["values"] == {}
+        assert browser.ask(type="values", **asked)["worths"] == []
         assert browser.ask(type="hint", **asked)["action"] in hand
         chances = browser.ask(type="odds", **asked)["chances"]
         assert {*chances, *hand} == {*browser.state["rules"]["deck"]}
@@ -225,10 +223,3 @@ def test_the_rules_of_a_game_are_told_in_words(client):
 def test_what_comes_with_a_request_is_limited(client):
     assert client.post("/api/rules", content=b"x" * 600_000).status_code == 413
     assert client.post("/api/rules", content=iter([b"x"])).status_code == 413
-
-
-def test_further_routes_are_served(tmp_path):
-    more = [Route("/api/more", lambda request: PlainTextResponse("more"))]
-    with serving(tmp_path, more=more) as client:
-        assert client.get("/api/more").text == "more"
-        assert client.get("/api/more").headers["x-content-type-options"] == "nosniff"

@@ -1,4 +1,4 @@
-"""Cards and what happens at a table as text for a terminal.
+"""Cards and the events at a table as text for a terminal.
 
 Cards have suit symbols and colours where the terminal can show them, else they are like ``QS``.
 What is announced during a deal comes from the person's view alone; after it all cards are shown.
@@ -14,8 +14,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
-from hearts_env import Game, Match, PlayerView
+from hearts_env import Game, Match, PlayerView, Rules
 from hearts_env.cards import SUITS
+from hearts_env.render.scene import count_text
 
 if TYPE_CHECKING:
     from hearts_train.measure.analysis import Hint, Worth
@@ -64,15 +65,12 @@ class CardText:
         """The text dimmed."""
         return self.style(text, "2")
 
-    def suit(self, suit: str) -> str:
-        """A suit."""
-        return self.style(_SYMBOLS[suit] if self.symbols else suit, _COLORS[suit])
-
     def card(self, card: str) -> str:
-        """A card, like ``Q♠``."""
-        return self.style(
-            card[0] + (_SYMBOLS[card[1]] if self.symbols else card[1]), _COLORS[card[1]]
-        )
+        """A card, like ``Q♠``, or a suit."""
+        return self.style(self._plain(card), _COLORS[card[-1]])
+
+    def _plain(self, card: str) -> str:
+        return card[:-1] + (_SYMBOLS[card[-1]] if self.symbols else card[-1])
 
     def cards(self, cards: Iterable[str]) -> str:
         """Cards in the order given."""
@@ -82,18 +80,19 @@ class CardText:
         """A hand by suits; what is not `playable` is in brackets (or dimmed)."""
         cards = list(cards)
         free = set(cards if playable is None else playable)
-        suits = []
-        for suit in SUITS:
-            held = [card for card in cards if card[1] == suit]
-            if held:
-                suits.append(" ".join(self._held(card, free) for card in held))
-        return "   ".join(suits) or "-"
-
-    def _held(self, card: str, playable: set[str]) -> str:
-        if card in playable:
-            return self.card(card)
-        plain = card[0] + (_SYMBOLS[card[1]] if self.symbols else card[1])
-        return self.dim(plain) if self.color else f"({plain})"
+        suits = [
+            " ".join(
+                self.card(card)
+                if card in free
+                else self.dim(self._plain(card))
+                if self.color
+                else f"({self._plain(card)})"
+                for card in cards
+                if card[1] == suit
+            )
+            for suit in SUITS
+        ]
+        return "   ".join(filter(None, suits)) or "-"
 
 
 def wrap(text: str, width: int) -> str:
@@ -118,8 +117,24 @@ def _broken(line: str, width: int) -> list[str]:
     return parts
 
 
-# ---- what happens at a table ---------------------------------------------------------------------
+# ---- events at a table ---------------------------------------------------------------------------
 CHOICES = {"moon:off": "have the points taken off", "moon:others": "let the others pay"}
+
+
+def does(name: str, verb: str) -> str:
+    """A name with its verb: ``pro plays``, but ``You play``."""
+    if name.partition(" ")[0] != "You":
+        return f"{name} {verb}"
+    return f"{name} {_PLURAL.get(verb, verb.removesuffix('s'))}"
+
+
+_PLURAL = {"passes": "pass", "has": "have"}
+
+
+def points_text(rules: Rules, cards: Iterable[str]) -> str:
+    """The points of cards, like ``+5``; empty if there are none."""
+    points = sum(rules.card_points.get(card, 0) for card in cards)
+    return f"{points:+d}" if points else ""
 
 
 @dataclass
@@ -143,6 +158,10 @@ class Announcer:
     def who(self, seat: int) -> str:
         """The name of a seat, as the first word of a sentence."""
         return "You" if seat == self.seat else self.names[seat]
+
+    def does(self, seat: int, verb: str) -> str:
+        """The name of a seat with its verb."""
+        return does(self.who(seat), verb)
 
     def begin_deal(self, play: Game | Match) -> None:
         """Announce a deal: its number in a match, and its exchange."""
@@ -174,27 +193,30 @@ class Announcer:
                     f"{self.cards.cards(view.received)}.\n"
                 )
             return
-        own = seat == self.seat
         if phase == "moon":
             choice = CHOICES[view.rules.action_name(action)]
-            self.say(f"{self.who(seat)} {'choose' if own else 'chooses'} to {choice}.")
+            self.say(f"{self.does(seat, 'chooses')} to {choice}.")
             return
         name = game.rules.deck[action]
         card = self.cards.card(name)
-        self.say(f"{self.who(seat)} {'play' if own else 'plays'} {card}.")
+        self.say(f"{self.does(seat, 'plays')} {card}.")
         if game.rules.break_on is not None and game.hearts_broken and not before.hearts_broken:
             is_breaker = name[1] == "H" or (name == "QS" and game.rules.queen_breaks_hearts)
             why = f"played {card}" if is_breaker else "could not follow"
             self.say(f"Hearts are broken: {self.who(seat)} {why}.")
         if view.trick:
             return
-        trick, taker = view.tricks[-1], view.trick_takers[-1]
-        verb = "take" if taker == self.seat else "takes"
-        worth = _worth(view, [card for _, card in trick])
-        line = self.cards.bold(f"{self.who(taker)} {verb} trick {len(view.tricks)}{worth}")
+        taker = self.does(view.trick_takers[-1], "takes")
+        points = self._points(view, [card for _, card in view.tricks[-1]])
+        line = self.cards.bold(f"{taker} trick {len(view.tricks)}{points}")
         if game.kitty_taker != before.kitty_taker:
-            line += f", and the kitty {self.cards.cards(view.kitty)}{_worth(view, view.kitty)}"
+            points = self._points(view, view.kitty)
+            line += f", and the kitty {self.cards.cards(view.kitty)}{points}"
         self.say(line + ".\n")
+
+    def _points(self, view: PlayerView, cards: Iterable[str]) -> str:
+        points = points_text(view.rules, cards)
+        return f" ({points})" if points else ""
 
     def position(self, view: PlayerView) -> None:
         """Show the position, from the person's seat."""
@@ -215,12 +237,12 @@ class Announcer:
         if rules.break_on is not None:
             state.append("hearts broken" if view.hearts_broken else "hearts not broken")
         if rules.trump:
-            state.append(f"trump {self.cards.suit(rules.trump)}")
+            state.append(f"trump {self.cards.card(rules.trump)}")
         self.say(self.cards.dim(" | ".join(state)))
         width = max(map(len, self.names))
         unit = "total" if rules.settlement == "points" else "chips"
         for seat in range(rules.players):
-            voids = " ".join(map(self.cards.suit, view.voids[seat]))
+            voids = " ".join(map(self.cards.card, view.voids[seat]))
             total = f"  {unit} {view.totals[seat]:3}" if any(view.totals) else ""
             self.say(
                 f"  {self.who(seat):{width}}  points {view.points[seat]:3}  "
@@ -262,40 +284,24 @@ class Announcer:
         if game.kitty:
             self.say(f"  {'kitty':{width}}        " + self.cards.hand(game.kitty))
         if game.shooter is not None:
-            own = game.shooter == self.seat
-            self.say(f"{self.who(game.shooter)} {'have' if own else 'has'} shot the moon!")
-        best = [seat for seat, score in enumerate(scores) if score == min(scores)]
-        names = _listed([self.who(seat) for seat in best])
-        has = "has" if len(best) == 1 and best[0] != self.seat else "have"
-        self.say(self.cards.bold(f"{names} {has} the lowest score.") + "\n")
+            self.say(f"{self.does(game.shooter, 'has')} shot the moon!")
+        *first, last = [self.who(p) for p, score in enumerate(scores) if score == min(scores)]
+        best = f"{', '.join(first)} and {last} have" if first else does(last, "has")
+        self.say(self.cards.bold(f"{best} the lowest score.") + "\n")
 
     def totals(self, match: Match) -> None:
         """Show the standing of a match after a deal."""
         unit = "chips" if match.in_chips else "points"
         totals = ", ".join(f"{self.who(s)} {total}" for s, total in enumerate(match.totals))
         pool = f"; {match.pool} in the pool" if match.pool else ""
-        deals = "1 deal" if match.num_deals == 1 else f"{match.num_deals} deals"
+        deals = count_text(match.num_deals, "deal")
         self.say(f"Match after {deals}, in {unit}: {totals}{pool}.")
         if match.is_over:
             winner = match.winner
-            if winner is None:
-                self.say(self.cards.bold("The match is shared."))
-            else:
-                verb = "win" if winner == self.seat else "wins"
-                self.say(self.cards.bold(f"{self.who(winner)} {verb} the match."))
+            shared = "The match is a draw."
+            end = shared if winner is None else f"{self.does(winner, 'wins')} the match."
+            self.say(self.cards.bold(end))
         self.say()
-
-
-def _worth(view: PlayerView, cards: Sequence[str]) -> str:
-    """The points of cards, like `` (+5)``; empty if there are none."""
-    points = sum(view.rules.card_points.get(card, 0) for card in cards)
-    return f" ({points:+d})" if points else ""
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Like ``A``, ``A and B`` or ``A, B and C``."""
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 # ---- hints ---------------------------------------------------------------------------------------
@@ -308,8 +314,11 @@ def describe(advice: Hint, view: PlayerView, cards: CardText) -> list[str]:
 
     lines = [f"{advice.agent} would choose {named(advice.action)}."]
     if advice.worths:
-        of = "sampled worlds" if advice.is_sample else "possible worlds, all of them"
-        lines.append(f"Mean margin of the deal over {advice.worlds} {of}:")
+        hands = "sampled ways" if advice.is_sample else "ways, that is all,"
+        lines.append(
+            f"Points by which you win the deal with each card, on average over {advice.worlds} "
+            f"{hands} in which the unseen cards can lie:"
+        )
         first = advice.worths[0]
         parts = [f"{named(first.action)} {_figure(first, is_sample=advice.is_sample)}"]
         for worth in advice.worths[1:]:

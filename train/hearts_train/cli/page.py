@@ -1,4 +1,4 @@
-"""What all pages share: styles for narrow screens and dark mode, cards, the frame.
+"""The parts that all report pages share: styles for narrow screens and dark mode, cards, tables.
 
 Colours are Okabe and Ito's, and each comes with a sign, so that no reader needs the colour. A page
 is one file and needs no network.
@@ -50,7 +50,7 @@ h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; }
 caption { text-align: left; padding: .5rem 0; }
 th, td { padding: .25rem .6rem; text-align: left; border-bottom: 1px solid var(--line); }
-td.n { text-align: right; } tr.first td { border-top: 2px solid var(--ink); }
+td.n { text-align: right; }
 .cards td:nth-child(3) { white-space: nowrap; }
 .scroll { overflow-x: auto; }
 @media (min-width: 701px) { .cards { width: 100%; } .cards td { white-space: nowrap; }
@@ -58,18 +58,13 @@ td.n { text-align: right; } tr.first td { border-top: 2px solid var(--ink); }
 .red { color: var(--red); }
 .chip { display: inline-block; padding: 0 .4rem; margin: .15rem .2rem .15rem 0;
   border-radius: .3rem; background: var(--chip); white-space: nowrap; }
-.played { outline: 2px solid var(--ink); }
-.best { background: var(--best); } .slip { background: var(--slip); }
-.blunder { background: var(--blunder); }
-figure { margin: 1rem 0; overflow-x: auto; background: #fff; border-radius: .3rem; }
-figure svg { display: block; min-width: 36rem; max-width: 100%; height: auto; }
+.slip { background: var(--slip); } .blunder { background: var(--blunder); }
 .bar { display: block; width: 100%; min-width: 10rem; height: 1.2rem; color: var(--ink); }
 @media (max-width: 700px) {
   .cards, .cards tbody, .cards tr, .cards td, .cards caption { display: block; }
   .cards thead { position: absolute; width: 1px; height: 1px; overflow: hidden;
     clip-path: inset(50%); }
   .cards tr { border: 1px solid var(--line); border-radius: .4rem; margin: .6rem 0; }
-  .cards tr.first td { border-top: 0; }
   .cards td, .cards td.n { display: flex; justify-content: space-between; gap: 1rem;
     text-align: right; border-bottom: 0; }
   .cards td:empty { display: none; }

@@ -40,6 +40,7 @@ _OF_MATCHES = ("agent", "rules", "deals", "totals", "seed", "workers", "backend"
     epilog="Example: hearts play --rules 'party players=5' --opponent standard --match",
 )
 def play(
+    context: typer.Context,
     against: Annotated[
         str | None,
         typer.Option(
@@ -71,16 +72,8 @@ def play(
     from hearts_train.session.folders import Keeper
 
     if resume:
-        given = {
-            "--opponent": against is not None,
-            "--rules": rules is not None,
-            "--seed": seed is not None,
-            "--seat": seat != 0,
-            "--match": match,
-            "--save": save is not None,
-        }
-        if extra := [option for option, is_given in given.items() if is_given]:
-            raise Mistake(f"--resume: the table continues as it was; omit {', '.join(extra)}")
+        settings = ("against", "rules", "seed", "seat", "match", "save")
+        refuse_other(context, settings, "with --resume the table continues as it was; omit it")
     with contextlib.ExitStack() as stack:
         if resume:
             table = stack.enter_context(reopened_table())
@@ -130,17 +123,16 @@ def replay(
     from hearts_train.cli.terminal import ask_at_terminal
 
     for path in plots or []:
-        if path.suffix.lower() in (".gif", ".mp4") or path.is_dir():
-            continue
-        if path.suffix or path.exists():
+        is_folder = path.is_dir() or not (path.suffix or path.exists())
+        if not (is_folder or path.suffix.lower() in shown.MOVING):
             raise Mistake(f"--plot: {path} is not a folder, a .gif or an .mp4; name one of these")
     records = shown.read_records(file)
     for path in plots or []:
-        if path.suffix.lower() in (".gif", ".mp4"):
+        if path.suffix.lower() in shown.MOVING:
             frames = shown.write_moving(records, path, width, seconds)
             print(f"{frames} positions in {path}")
         else:
-            print(f"{len(shown.write_pictures(records, path))} pictures in {path}")
+            print(f"{shown.write_pictures(records, path)} pictures in {path}")
     if plots:
         return
     cards = CardText.of(sys.stdout)
@@ -294,13 +286,11 @@ def show_rules(
     options = option_rows(rules)
     widths = [max(len(row[column]) for row in options if len(row[1]) < 30) for column in range(2)]
     for option, value, meaning in options:
-        if len(value) > widths[1]:  # on its own line, so that the meanings stay in a column
-            value, long = "", value
-        else:
-            long = ""
-        print(wrap(f"{option:{widths[0]}}  {value:{widths[1]}}  {meaning}".rstrip()))
-        if long:
-            print(f"  {long}")
+        is_long = len(value) > widths[1]  # on its own line, so that the meanings stay in a column
+        shown = "" if is_long else value
+        print(wrap(f"{option:{widths[0]}}  {shown:{widths[1]}}  {meaning}".rstrip()))
+        if is_long:
+            print(f"  {value}")
 
 
 @app.command(epilog="Example: hearts agents --check 'exec:python3 my_bot.py --fast'")
@@ -452,17 +442,15 @@ def serve(
     played, against the built-in agents, those of --agent, or friends who get a link. Every card is
     saved, so that a server that was stopped resumes every table.
     """
-    from hearts_train.cli.serve import Options, serve_tables
+    from hearts_train.cli.serve import serve_tables
 
     here = Path("runs")
     serve_tables(
-        Options(
-            host=host,
-            port=port,
-            agents=tuple(agent or ()),
-            data=data,
-            runs=tuple(runs or ([here] if here.is_dir() else [])),
-            names=tuple(allow_host or ()),
-            opens=open_page,
-        )
+        host,
+        port,
+        agents=agent or [],
+        data=data,
+        runs=runs or ([here] if here.is_dir() else []),
+        names=allow_host or [],
+        opens=open_page,
     )

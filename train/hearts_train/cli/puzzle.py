@@ -10,7 +10,6 @@ from hearts_env.render.scene import count_text
 from hearts_train.cli.cardtext import CardText
 from hearts_train.cli.terminal import ask_at_terminal
 from hearts_train.console import print_table
-from hearts_train.web.puzzles import level_words
 
 COLUMNS = ["card", "worth", "from", "to", "best in"]
 
@@ -48,8 +47,7 @@ def position(puzzle: dict[str, Any], cards: CardText) -> str:
         if len(step) == 4:
             shown = cards.cards(card for _, card, *_ in trick)
             taker = "you" if step[2] == seat else "your opponent"
-            number = sum(len(s) == 4 for s in steps[: steps.index(step) + 1])
-            lines.append(f"{number:2}. {names[trick[0][0]]}: {shown}, taken by {taker}")
+            lines.append(f"{len(lines):2}. {names[trick[0][0]]}: {shown}, taken by {taker}")
             trick = []
     own, other = puzzle["points"][seat], puzzle["points"][1 - seat]
     lines.append(f"You have {count_text(own, 'point')}, your opponent has {other}.")
@@ -64,7 +62,7 @@ def position(puzzle: dict[str, Any], cards: CardText) -> str:
 def verdict(puzzle: dict[str, Any], card: str, cards: CardText) -> str:
     """The verdict on the answer."""
     best, means = puzzle["best"], puzzle["means"]
-    missed = f"Missed by {', '.join(puzzle['missed'])}: {level_words(puzzle['level'])}."
+    missed = f"Missed by {', '.join(puzzle['missed'])}: {puzzle['level_text']}."
     if card == best:
         return (
             f"Right: {cards.card(best)} is {puzzle['gap']:.1f} points better than any other card. "

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from hearts_env import Game, HeartsError, NotationError
+from hearts_env import HeartsError, NotationError
 from hearts_env.game.notation import Record, parse_records
 from hearts_env.support.arguments import check_range
 from hearts_env.support.errors import needs
 from hearts_env.support.files import read_limited, write_whole
-from hearts_train.cli.cardtext import CardText
+from hearts_train.cli.cardtext import CHOICES, CardText, does, points_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 PROMPT = "Enter next, b back, number of a trick, q quit> "
 _MOST = 64 * 2**20  # bytes: some fifty thousand deals
-_PLURAL = {"passes": "pass", "has": "have"}
 
 
 def read_records(path: Path) -> list[Record]:
@@ -38,21 +37,6 @@ def read_records(path: Path) -> list[Record]:
         raise NotationError(f"{path}: it is not text; give a file of hand histories") from None
     except NotationError as error:
         raise NotationError(f"{path}: {error}") from None
-
-
-def read_games(path: Path) -> list[Game]:
-    """The games of a file, each play checked.
-
-    Raises:
-        NotationError: if it is not text, or not hand histories; the message names the line.
-    """
-    return [record.game for record in read_records(path)]
-
-
-def verb(name: str, does: str) -> str:
-    """A verb as it follows a name: ``leads``, but ``lead`` after ``You``."""
-    plain = _PLURAL.get(does, does.removesuffix("s"))
-    return plain if name.partition(" ")[0] == "You" else does
 
 
 def show(records: Sequence[Record], cards: CardText, ask: Callable[[str], str | None]) -> None:
@@ -127,70 +111,44 @@ def steps(record: Record, cards: CardText) -> Iterator[tuple[int, str]]:
     game, names = record.game, record.names()
     rules, replay = game.rules, game.start()
 
-    def does(seat: int, word: str) -> str:
-        return f"{names[seat]} {verb(names[seat], word)}"
-
     for action in game.actions:
         seat, phase = replay.player, replay.phase
         assert seat is not None
-        trick = replay.trick_number + 1
+        name, number, kitty_taker = names[seat], replay.trick_number + 1, replay.kitty_taker
         if action == -1:
             replay.revoke()
-            yield (
-                trick,
-                f"{does(seat, 'plays')} an illegal card and {verb(names[seat], 'pays')} for all",
-            )
+            yield number, f"{does(name, 'revokes')} and must pay for all"
             continue
-        kitty_taker = replay.kitty_taker
         replay.play(action)
         if phase == "pass":
             passed = replay.passed(seat)
             if len(passed) == rules.pass_count:
-                yield 0, f"{does(seat, 'passes')} {cards.cards(passed)} {replay.direction}"
+                yield 0, f"{does(name, 'passes')} {cards.cards(passed)} {replay.direction}"
         elif phase == "moon":
-            choice = rules.action_name(action).partition(":")[2]
-            yield (
-                len(replay.tricks),
-                f"{does(seat, 'takes')} the points off"
-                if choice == "off"
-                else f"{does(seat, 'lets')} the others pay",
-            )
+            choice = rules.action_name(action)
+            yield len(replay.tricks), f"{does(name, 'chooses')} to {CHOICES[choice]}"
         elif not replay.trick:
-            awards = replay.kitty_taker != kitty_taker
-            text = _trick(replay, names, cards, awards_kitty=awards)
+            trick, taker = replay.tricks[-1], names[replay.trick_takers[-1]]
+            text = f"{_plays(number, trick, names, cards)}   taken by "
+            text += "you" if taker == "You" else taker
+            if points := points_text(rules, (card for _, card in trick)):
+                text += f", {points}"
+            if replay.kitty_taker != kitty_taker:
+                points = points_text(rules, game.kitty)
+                text += f", and the kitty {cards.cards(game.kitty)} {points}".rstrip()
             if replay.shooter is not None:
-                text += f"\n{does(replay.shooter, 'has')} shot the moon"
-            yield trick, text
+                text += f"\n{does(names[replay.shooter], 'has')} shot the moon"
+            yield number, text
     if replay.trick:
-        yield (
-            replay.trick_number + 1,
-            (f"{replay.trick_number + 1:2}. {_plays(replay.trick, names, cards)} ..."),
-        )
+        number = replay.trick_number + 1
+        yield number, f"{_plays(number, replay.trick, names, cards)} ..."
 
 
-def _plays(trick: Sequence[tuple[int, str]], names: Sequence[str], cards: CardText) -> str:
-    leader = names[trick[0][0]]
-    return f"{leader} {verb(leader, 'leads')}: " + " ".join(cards.card(card) for _, card in trick)
-
-
-def _trick(game: Game, names: Sequence[str], cards: CardText, *, awards_kitty: bool) -> str:
-    trick, taker = game.tricks[-1], names[game.trick_takers[-1]]
-    text = f"{len(game.tricks):2}. {_plays(trick, names, cards)}   taken by {_object(taker)}"
-    if worth := _worth(game, [card for _, card in trick]):
-        text += f", {worth}"
-    if awards_kitty:
-        text += f", and the kitty {cards.cards(game.kitty)} {_worth(game, game.kitty)}".rstrip()
-    return text
-
-
-def _object(name: str) -> str:
-    return "you" if name == "You" else name
-
-
-def _worth(game: Game, cards: Sequence[str]) -> str:
-    """The points of cards, like ``+5``; empty if there are none."""
-    points = sum(game.rules.card_points.get(card, 0) for card in cards)
-    return f"{points:+d}" if points else ""
+def _plays(
+    number: int, trick: Sequence[tuple[int, str]], names: Sequence[str], cards: CardText
+) -> str:
+    led = cards.cards(card for _, card in trick)
+    return f"{number:2}. {does(names[trick[0][0]], 'leads')}: {led}"
 
 
 def footer(record: Record) -> str:
@@ -202,18 +160,17 @@ def footer(record: Record) -> str:
     return ("scores: " if game.is_over else "not finished; points so far: ") + scores
 
 
-def write_pictures(records: Sequence[Record], folder: Path) -> list[Path]:
-    """Draw the start and every action of the games, all cards open, as SVG files in a folder."""
+def write_pictures(records: Sequence[Record], folder: Path) -> int:
+    """Draw every position, all cards open, as SVG files in a folder; returns how many."""
     from hearts_env.render import render_svg
 
     folder.mkdir(parents=True, exist_ok=True)
-    paths = []
+    count = 0
     for number, record in enumerate(records, 1):
         for step, picture in enumerate(pictures_of(record)):
-            path = folder / f"game{number:03}-{step:03}.svg"
-            write_whole(path, render_svg(picture).encode())
-            paths.append(path)
-    return paths
+            write_whole(folder / f"game{number:03}-{step:03}.svg", render_svg(picture).encode())
+            count += 1
+    return count
 
 
 def pictures_of(record: Record) -> Iterator[TablePicture]:
@@ -241,27 +198,20 @@ _FPS = 25
 
 
 def write_moving(records: Sequence[Record], path: Path, width: int, seconds: float) -> int:
-    """Draw every position of the games, all cards open; returns how many there are.
+    """Draw every position of the games, all cards open, as an animation; returns how many.
 
     Args:
         records: the games, one behind the other.
-        path: the file; its suffix, ``.gif`` or ``.mp4``, selects the format.
+        path: the file; its suffix, one of `MOVING`, selects the format.
         width: of the picture, in pixels.
         seconds: for which each position is shown; the end of a deal three times as long.
 
     Raises:
-        HeartsError: if the suffix is another, a library is not installed, or a number is out of
-            range.
+        HeartsError: if a library is not installed, or a number is out of range.
         OSError: if the file cannot be written.
     """
-    write = _WRITERS.get(path.suffix.lower())
-    if write is None:
-        known = " or ".join(_WRITERS)
-        raise HeartsError(
-            f"moving picture: {path.name!r} has an unknown suffix; choose {known}", value=path.name
-        )
     check_range("--seconds", seconds, 0.02, 60)
-    data, number = write(_frames(records, width, seconds))
+    data, number = MOVING[path.suffix.lower()](_frames(records, width, seconds))
     write_whole(path, data)
     return number
 
@@ -326,7 +276,5 @@ def _mp4(frames: Iterable[Frame]) -> tuple[bytes, int]:
         return path.read_bytes(), number
 
 
-_WRITERS: dict[str, Callable[[Iterable[Frame]], tuple[bytes, int]]] = {
-    ".gif": _gif,
-    ".mp4": _mp4,
-}
+MOVING: dict[str, Callable[[Iterable[Frame]], tuple[bytes, int]]] = {".gif": _gif, ".mp4": _mp4}
+"""What writes an animation, by the suffix of its file."""

@@ -11,7 +11,7 @@ import socket
 import sys
 import threading
 import webbrowser
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -37,31 +37,26 @@ _WARNING = (
 )
 
 
-@dataclass(frozen=True)
-class Options:
-    """The options of the command line.
-
-    Attributes:
-        host: Address to listen on.
-        port: Port; 0: any.
-        agents: Further agents.
-        data: Folder of the tables; None: in the user's data folder.
-        runs: Folders whose training runs are shown.
-        names: Names of the server for browsers.
-        opens: Whether to open the page in a browser.
-    """
-
-    host: str
-    port: int
-    agents: tuple[str, ...] = ()
-    data: Path | None = None
-    runs: tuple[Path, ...] = ()
-    names: tuple[str, ...] = ()
-    opens: bool = False
-
-
-def serve_tables(options: Options) -> None:
+def serve_tables(
+    host: str,
+    port: int,
+    *,
+    agents: Sequence[str],
+    data: Path | None,
+    runs: Sequence[Path],
+    names: Sequence[str],
+    opens: bool,
+) -> None:
     """Serve until a signal ends it.
+
+    Args:
+        host: address to listen on.
+        port: port; 0: any.
+        agents: further agents.
+        data: folder of the tables; None: in the user's data folder.
+        runs: folders whose training runs are shown.
+        names: names of the server for browsers.
+        opens: whether to open the page in a browser.
 
     Raises:
         Mistake: if the address or the folder cannot be used.
@@ -69,16 +64,16 @@ def serve_tables(options: Options) -> None:
     """
     logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.WARNING)
     _allow_files()
-    for place in options.runs:
+    for place in runs:
         if not place.is_dir():
             raise Mistake(f"--runs: there is no folder {place}; give one with training runs")
-    folder = (options.data or data_folder() / "server").expanduser()
-    with _listening(options) as listener:
-        players, kept = Players(options.agents), _kept(folder)
-        with kept.holding():
+    folder = (data or data_folder() / "server").expanduser()
+    with _listening(host, port) as listener:
+        players, tables = Players(agents), _server_folder(folder)
+        with tables.holding():
             _make_ready(players)
             limits = Limits()
-            app = create_app(kept, players, limits=limits, hosts=options.names, runs=options.runs)
+            app = create_app(tables, players, limits=limits, hosts=names, runs=runs)
             config = uvicorn.Config(
                 app,
                 log_level="warning",
@@ -88,9 +83,7 @@ def serve_tables(options: Options) -> None:
                 ws_per_message_deflate=False,
                 timeout_graceful_shutdown=_GRACE,
             )
-            server = _Server(
-                config, _addresses(listener, options.host), folder, opens=options.opens
-            )
+            server = _Server(config, _addresses(listener, host), folder, opens=opens)
             asyncio.run(server.serve([listener]))
 
 
@@ -142,39 +135,36 @@ def _allow_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _listening(options: Options) -> socket.socket:
+def _listening(host: str, port: int) -> socket.socket:
     """A socket that listens at the address."""
-    if not 0 <= options.port < 65536:
-        raise Mistake(f"--port: {options.port} is out of range; give 1 to 65535, or 0 for any")
+    if not 0 <= port < 65536:
+        raise Mistake(f"--port: {port} is out of range; give 1 to 65535, or 0 for any")
+    elsewhere = f"--host: {host!r} is no address of this machine; give 127.0.0.1, or 0.0.0.0"
     found: Any = None
     try:
         (family, _, _, _, address), *_ = socket.getaddrinfo(
-            options.host, options.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
         found = socket.socket(family, socket.SOCK_STREAM)
         if sys.platform != "win32":  # on Windows it would share the port with another server
             found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind(address)  # accepts connections when the agents are ready
     except (socket.gaierror, UnicodeError):
-        raise Mistake(_no_address(options.host)) from None
+        raise Mistake(elsewhere) from None
     except OSError as error:
         if found is not None:
             found.close()
         if error.errno == errno.EADDRNOTAVAIL:
-            raise Mistake(_no_address(options.host)) from None
+            raise Mistake(elsewhere) from None
         why = error.strerror or str(error)
         raise Mistake(
-            f"--port: {options.host}:{options.port} cannot be used ({why}); end what uses it, or "
-            "give another, as in --port 0"
+            f"--port: {host}:{port} cannot be used ({why}); end what uses it, or give another, as "
+            "in --port 0"
         ) from None
     return found
 
 
-def _no_address(host: str) -> str:
-    return f"--host: {host!r} is not an address of this machine; give 127.0.0.1, or 0.0.0.0 for all"
-
-
-def _kept(folder: Path) -> ServerFolder:
+def _server_folder(folder: Path) -> ServerFolder:
     try:
         return ServerFolder(folder)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name

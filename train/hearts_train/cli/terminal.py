@@ -23,9 +23,10 @@ from hearts_agents.programs.process import CRASHED, ILLEGAL, LAST_WORDS, LATE
 from hearts_env import Game, HeartsError, Match, NotationError, Rules
 from hearts_env.cards import SUITS, parse_card
 from hearts_env.game.notation import Record
+from hearts_env.render.scene import count_text
 from hearts_env.rules.explain import explain
 from hearts_env.seeds import secret_seed
-from hearts_env.support.arguments import check_seed
+from hearts_env.support.arguments import check_number, check_seed
 from hearts_env.support.files import write_whole
 from hearts_env.support.interrupts import Interrupted, held_interrupt
 from hearts_train.cli import replay
@@ -50,7 +51,8 @@ Commands may be shortened to two or more letters: un, hin, his."""
 
 _COMMANDS = ("hint", "undo", "history", "rules", "save", "save!", "quit", "help")
 _WITH_ARGUMENT = ("hint", "save", "save!")
-_MENU = ("analyse", "replay", "save", "save!", "undo", "next", "quit", "help")
+_MENU = ("next", "analyse", "replay", "save", "save!", "undo", "quit")
+_MENU_TEXT = "[a]nalyse [r]eplay [s]ave FILE [u]ndo [n]ext [q]uit"
 _PATIENCE = 10.0  # seconds until a line says that an agent is still thinking
 
 Ask = Callable[[str], "str | None"]
@@ -126,7 +128,7 @@ class Terminal:
         """The first line: what is played."""
         again = ", resumed where you left off" if self.table.seq else ""
         name, seed = self.table.rules.name, self.table.seed
-        return f"{name}, seed {seed}{again}. 'help' lists what you can do."
+        return f"{name}, seed {seed}{again}. Type 'help' for a list of commands."
 
     def farewell(self) -> str:
         """The last line, when the person leaves."""
@@ -152,10 +154,11 @@ class Terminal:
         fault: Fault | None = Fault(0, LATE, "was interrupted")
         with self._patience(name, "Ctrl-C plays a card for it"):
             action, fault = ask_one(self.agents[seat], view, self.table.agent_seed())
-        if fault is not None:
-            action = view.legal_actions()[0]
-            self.announcer.say(f"{name} {_fault_text(fault)}; its first legal card is played.")
-        self._do(action, None if fault is None else fault.kind)
+        if fault is None:
+            self._do(action)
+            return
+        self.announcer.say(f"{name} {_fault_text(fault)}; its first legal card is played.")
+        self._do(view.legal_actions()[0], fault.kind)
 
     @contextlib.contextmanager
     def _patience(self, name: str, way_out: str) -> Iterator[None]:
@@ -185,7 +188,9 @@ class Terminal:
                 table.act(self.seat, table.seq, (table.rules.action_name(action),))
             else:
                 table.act_for_agent(action, fault)
-            self._keep_deals()
+            if self.keeper is not None and table.ended is not None:
+                self.keeper.keep_games(self._text(unfinished=False))
+                self.keeper.write_record(self._text(unfinished=False))
         self.announcer.action(before, self.game, action)
         if self.game.is_over:
             self.announcer.result(self.game)
@@ -195,28 +200,20 @@ class Terminal:
     def _own_turn(self) -> None:
         """Show the position and ask until an action is played or undone."""
         self.announcer.position(self.game.view(self.seat))
+        prompt = {"pass": "Pass", "moon": "Choose"}.get(self.game.phase, "Play")
         while True:
-            prompt = {"pass": "Pass", "moon": "Choose"}.get(self.game.phase, "Play")
             line = self._line(prompt)
-            if not line:
-                legal = self.game.legal_actions()
-                if len(legal) > 1:
-                    self.announcer.say("Name a card, or 'help'.")
-                    continue
-                self._do(legal[0])
-                return
             try:
                 actions = self._read(line)
-                if actions is None:
-                    if self._command(line):
-                        return
-                    continue
+                if actions is None and self._command(line):
+                    return
             except HeartsError as error:
                 self.announcer.say(str(error))
                 continue
-            for action in actions:
-                self._do(action)
-            return
+            if actions is not None:
+                for action in actions:
+                    self._do(action)
+                return
 
     def _line(self, prompt: str) -> str:
         line = self.ask(self.announcer.cards.bold(f"{prompt}> "))
@@ -232,21 +229,24 @@ class Terminal:
         """
         game, view, cards = self.game, self.game.view(self.seat), self.announcer.cards
         names = {game.rules.action_name(action): action for action in view.legal_actions()}
+        if not line:
+            if len(names) > 1:
+                raise NotationError("Name a card, or 'help'.")
+            return list(names.values())
         if game.phase == "moon":
             chosen = {"1": "moon:off", "2": "moon:others", "off": "moon:off"}
             name = chosen.get(line.lower(), f"moon:{line.lower()}")
             return [names[name]] if name in names else None
         words = line.replace(",", " ").split()
         if not words or _command(words[0]) or (len(words) > 1 and game.phase != "pass"):
-            return None
+            return None  # the exchange alone takes several cards
         choices: list[str] = []
         for word in words:
             card = self._card(word, [name for name in names if name not in choices])
             if card is None:
                 return None
             if card not in names or card in choices:
-                is_held = card in view.hand
-                why = "cannot be played now" if is_held else "is not in your hand"
+                why = "cannot be played now" if card in view.hand else "is not in your hand"
                 raise NotationError(f"{cards.card(card)} {why}; choose from {cards.cards(names)}")
             choices.append(card)
         left = game.rules.pass_count - len(view.passed)
@@ -346,17 +346,11 @@ class Terminal:
 
     # -- between deals -----------------------------------------------------------------------------
     def _after_deal(self, game: Game) -> None:
-        """Ask what to do after a deal, until the person chooses the next one or undoes this one.
-
-        Raises:
-            Quit: when the person leaves.
-        """
-        menu = "[a]nalyse [r]eplay [s]ave FILE [u]ndo [n]ext [q]uit"
-        self.announcer.say(menu)
+        """Ask what to do after a deal, until the person chooses the next one or undoes this one."""
+        self.announcer.say(_MENU_TEXT)
         while self.table.ended is game:
-            line = self._line("Next")
-            word, _, argument = line.partition(" ")
-            match _menu_word(word):
+            word, _, argument = self._line("Next").partition(" ")
+            match _abbreviated(word, _MENU):  # Enter alone: next
                 case "next":
                     self._next()
                 case "undo":
@@ -371,11 +365,12 @@ class Terminal:
                 case "analyse":
                     self._analyse(game)
                 case _:
-                    self.announcer.say(menu + "; Enter alone: next")
+                    self.announcer.say(_MENU_TEXT + "; Enter alone: next")
 
     def _next(self) -> None:
         """Continue the match, or begin another deal or match."""
-        earlier = records_of(self.table) if self.table.play.player is None else []
+        is_new = self.table.play.player is None
+        earlier = [record_of(self.table, game) for game in self.table.deals if is_new]
         try:
             self.table.next()
         except Refusal as refusal:
@@ -399,21 +394,9 @@ class Terminal:
     # -- saving ------------------------------------------------------------------------------------
     def _text(self, *, unfinished: bool) -> str:
         """The hand histories of the session."""
-        records = [*self.earlier, *records_of(self.table)]
-        if unfinished and self.table.ended is None:
-            records.append(record_of(self.table, self.game))
+        games = self.table.deals + [self.game] * (unfinished and self.table.ended is None)
+        records = [*self.earlier, *(record_of(self.table, game) for game in games)]
         return "\n".join(record.to_text() for record in records)
-
-    def _keep_deals(self) -> None:
-        """Save the deals when one has ended."""
-        if self.keeper is not None and self.table.ended is not None:
-            self.keeper.keep_games(self._text(unfinished=False))
-            self.keeper.write_record(self._text(unfinished=False))
-
-
-def records_of(table: Table) -> list[Record]:
-    """The finished deals of the present deal or match."""
-    return [record_of(table, game) for game in table.deals]
 
 
 def record_of(table: Table, game: Game) -> Record:
@@ -424,10 +407,8 @@ def record_of(table: Table, game: Game) -> Record:
         tags["Event"] += f", match, deal {game.deal_number + 1}"
     tags |= {f"Player {seat}": table.name_of(seat) for seat in range(game.rules.players)}
     if play.player is None:
-        if isinstance(play, Match):
-            tags["Seed"] = str(play.deal_seed(game.deal_number))
-        else:
-            tags["Seed"] = str(table.play_seed)
+        seed = play.deal_seed(game.deal_number) if isinstance(play, Match) else table.play_seed
+        tags["Seed"] = str(seed)
     return Record(game, tags)
 
 
@@ -440,20 +421,16 @@ def _fault_text(fault: Fault) -> str:
     return f"raised {fault.text}"
 
 
+def _abbreviated(word: str, names: Sequence[str]) -> str | None:
+    """The first of these names that a word abbreviates."""
+    return next((name for name in names if name.startswith(word.lower())), None)
+
+
 def _command(word: str) -> str | None:
-    """The command that a word of two or more letters abbreviates; None if not exactly one."""
-    special = {"?": "help", "q": "quit", "Q": "quit", "save": "save", "sa": "save"}
-    if word in special:
-        return special[word]
-    matches = [name for name in _COMMANDS if len(word) > 1 and name.startswith(word.lower())]
-    return matches[0] if len(matches) == 1 or matches == ["save", "save!"] else None
-
-
-def _menu_word(word: str) -> str | None:
-    """The menu entry that a word abbreviates; Enter alone is the next deal."""
-    if not word:
-        return "next"
-    return next((name for name in _MENU if name.startswith(word.lower())), None)
+    """The command that a word abbreviates; single letters, but for q, are cards."""
+    if word == "?":
+        return "help"
+    return _abbreviated(word, _COMMANDS) if len(word) > 1 or word in ("q", "Q") else None
 
 
 # ---- opening a table -----------------------------------------------------------------------------
@@ -488,10 +465,9 @@ def open_table(
     ]
     rules = rules_for(participants, rules)
     n = rules.players
-    if not 0 <= seat < n:
-        raise HeartsError(f"seat: {seat} is out of range; give 0 to {n - 1}")
+    check_number("seat", seat, 0, n - 1)
     if len(participants) not in (1, n - 1):
-        agents, places = _counted(len(participants), "agent"), _counted(n - 1, "seat")
+        agents, places = count_text(len(participants), "agent"), count_text(n - 1, "seat")
         raise HeartsError(f"opponent: {agents} for {places}; give one for all, or one for each")
     names = [Path(name).name or name for name in against]
     seats = [Seat(agent=name) for name in (names * n)[: n - 1]]
@@ -525,7 +501,7 @@ def reopened_table(ask: Ask = ask_at_terminal) -> Iterator[Terminal]:
 
     def before(table: Table, line: Line) -> None:
         if "next" in line and table.play.player is None:
-            earlier.extend(records_of(table))
+            earlier.extend(record_of(table, game) for game in table.deals)
 
     with latest_table(before) as (keeper, table):
         against: Any = table.note.get("against")
@@ -549,11 +525,7 @@ def _seated(
     ask: Ask,
     earlier: list[Record],
 ) -> Terminal:
-    """A table with its agents, once they have been found to play its rules.
-
-    Raises:
-        HeartsError: if one cannot play them.
-    """
+    """A table with its agents, once they have been found to play its rules."""
     rules = table.rules
     for participant in participants:
         try:
@@ -574,7 +546,3 @@ def _seated(
     }
     announcer = Announcer(seat, names, CardText.of(sys.stdout))
     return Terminal(table, agents, announcer, keeper, ask, earlier)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,7 +1,7 @@
-"""What tables leave on disk: a file each, written before anybody is told; a session's deals.
+"""The files of tables, and of the deals of a session at the terminal.
 
-The operating system has each line of a table's file before anybody hears of it, so that it outlives
-the end of this process, whatever ends it. Of a server's tables a loss of power may take the last
+The operating system has each line of a table's file before anybody sees its effect, so that it
+outlives this process, whatever ends it. Of a server's tables a loss of power may take the last
 seconds. Tokens are not written, only their digests.
 
 In the user's data folder, ``games/`` has a file of hand histories for each session at a terminal,
@@ -78,7 +78,7 @@ class Keeper:
         return cls(data_folder(), name, record)
 
     def keep(self, table: Table) -> None:
-        """Keep a table from now on: one that begins, or one that was read from its file."""
+        """Save a table from now on: a new one, or one that was read from its file."""
         if isinstance(table.journal, Store):
             self._store = table.journal
         self._head = table.head()
@@ -87,7 +87,7 @@ class Keeper:
 
     @property
     def is_kept(self) -> bool:
-        """Whether all that happened at the table has been written."""
+        """Whether all lines of the table have been written."""
         return self._store is not None and not self._waiting
 
     @property
@@ -139,10 +139,10 @@ class Keeper:
 
     @contextlib.contextmanager
     def holding(self) -> Iterator[None]:
-        """Hold the table, so that no other terminal resumes it in the meantime.
+        """Lock the table, so that no other terminal resumes it in the meantime.
 
         Raises:
-            CheckpointError: if another process holds it.
+            CheckpointError: if another process has the lock.
         """
         lock = self.table.with_suffix(".lock")
         with contextlib.ExitStack() as stack:
@@ -152,7 +152,7 @@ class Keeper:
             except HeartsError:
                 raise
             except (OSError, ValueError):
-                pass  # where no lock can be taken, the first card warns that nothing is saved
+                pass  # the first card warns that nothing is saved
             yield
 
 
@@ -160,7 +160,7 @@ class Keeper:
 def latest_table(
     before: Callable[[Table, Line], None] = lambda _table, _line: None,
 ) -> Iterator[tuple[Keeper, Table]]:
-    """The table left last that no other process plays at, held in this block.
+    """The last table that no other process plays at, locked in this block.
 
     Args:
         before: called before each line of the table is followed.
@@ -174,31 +174,27 @@ def latest_table(
         for path in (folder / "tables").glob("*.jsonl"):
             with contextlib.suppress(OSError):
                 paths.append((path.stat().st_mtime_ns, path))
-    in_use: HeartsError | None = None
+    none = "--resume: there is no unfinished deal or match; start one with 'hearts play'"
+    error = HeartsError(none)
     for _, path in sorted(paths, reverse=True):
         keeper = Keeper(folder, path.stem)
         with contextlib.ExitStack() as stack:
             try:
                 stack.enter_context(keeper.holding())
-            except CheckpointError as error:
-                in_use = error
+            except CheckpointError as in_use:
+                error = in_use
                 continue
-            if not path.exists():  # played to its end since it was listed
-                continue
-            table = Table.resume(path, before, is_synced=True)
-            keeper.keep(table)
-            yield keeper, table
-            return
-    if in_use is not None:
-        raise in_use
-    raise HeartsError(
-        "--resume: there is no unfinished deal or match; start one with 'hearts play'"
-    )
+            if path.exists():  # else it was played to its end since it was listed
+                table = Table.resume(path, before, is_synced=True)
+                keeper.keep(table)
+                yield keeper, table
+                return
+    raise error
 
 
 # ---- at a server ---------------------------------------------------------------------------------
 def digest_of(token: str) -> str:
-    """What stands for a token on disk and in memory; the token does not follow from it."""
+    """A token as it is saved: the token does not follow from it."""
     return blake2b(token.encode(), digest_size=16, person=b"hearts seat").hexdigest()
 
 
@@ -206,11 +202,7 @@ class ServerFolder:
     """The folder of a server: ``tables/ID.jsonl``, and ``people/DIGEST`` with their tables."""
 
     def __init__(self, folder: Path) -> None:
-        """The folder, which is made.
-
-        Raises:
-            OSError: if it cannot be made.
-        """
+        """Make the folder, if it is not there."""
         self.folder = folder
         self._tables, self._people = folder / "tables", folder / "people"
         for path in (self._tables, self._people):
@@ -219,16 +211,16 @@ class ServerFolder:
 
     @contextlib.contextmanager
     def holding(self) -> Iterator[None]:
-        """Hold the folder, so that no other server writes to it.
+        """Lock the folder, so that no other server writes to it.
 
         Raises:
-            CheckpointError: if another process holds it.
+            CheckpointError: if another process has the lock.
         """
         with held(self.folder / ".lock", f"data: {str(self.folder)!r}"):
             yield
 
     def path_of(self, table: str) -> Path:
-        """The file of a table, there or not."""
+        """The file of a table, which need not exist."""
         return self._tables / f"{table}.jsonl"
 
     def tables_of(self, owner: str) -> list[str]:

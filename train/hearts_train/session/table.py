@@ -1,8 +1,8 @@
-"""A table: its seats, the deal or match that is played at it, and the log of what happened.
+"""A table: its seats, the deal or match that is played at it, and the log of its events.
 
-It knows nothing of terminals, connections and threads, and changes only by its commands, each of
-which is written to the table's file before it is done. So a table is what its file says, and
-playing the lines of the file again gives the same table, event numbers included.
+It knows nothing of terminals, connections and threads. It changes only by its commands, each of
+which is written to the table's file before it is done. Following the lines of the file again
+therefore gives the same table, event numbers included.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ TABLE_ID = re.compile(r"[0-9a-f]{16}")
 """The name of a server's table."""
 HELP = ("off", "warn", "values", "odds")
 """How much help a table allows, from none to all."""
-_PLAYS = 2**62  # seeds of the deals and matches that follow one of a known seed count from here
+_LATER_PLAYS = 2**62  # added to the number of a deal or match after the first of a given seed
 
 Line = Mapping[str, Any]
 
 
 class Refusal(Exception):
-    """A request that is not done: a code for programs, a sentence for people, and what it was."""
+    """A request that is refused: a code for programs, a sentence for people, the request's id."""
 
     def __init__(self, code: str, text: str, request_id: str | int | None = None) -> None:
         super().__init__(text)
@@ -43,14 +43,12 @@ class Refusal(Exception):
 
 
 class Journal(Protocol):
-    """Where a table's lines are written: a ``Store``, or what writes to one when it can."""
+    """Where a table's lines are written: a ``Store``, or the terminal's ``Keeper`` of one."""
 
     @property
-    def size(self) -> int:
-        """Bytes so far."""
+    def size(self) -> int: ...  # noqa: D102
 
-    def append(self, entry: Line) -> None:
-        """Write a line; it outlives the end of this process."""
+    def append(self, entry: Line) -> None: ...  # noqa: D102
 
 
 @dataclass
@@ -68,9 +66,8 @@ class Seat:
     name: str = ""
 
     def __post_init__(self) -> None:
-        check_is("agent", self.agent, str, "give a name")
-        check_is("owner", self.owner, str, "give a digest")
-        check_is("name", self.name, str, "give a name")
+        for name, value in vars(self).items():
+            check_is(name, value, str, "give a text")
 
     @property
     def kind(self) -> str:
@@ -85,9 +82,9 @@ class Entry:
     Attributes:
         seq: Its number, from 1.
         kind: What happened.
-        facts: What everybody may know of it, as JSON has it.
-        game: The game after it, from which each seat is told what it may see.
-        is_last: Whether no other event of the same action follows, so that somebody may act.
+        facts: What everybody may know of it, of types that JSON knows.
+        game: The game after it, from which each seat gets its view.
+        is_last: Whether it is the last event of its action, so that somebody may act.
     """
 
     seq: int
@@ -99,7 +96,7 @@ class Entry:
 
 @dataclass
 class _Position:
-    """What undo goes back to."""
+    """What undo goes back to: the play, and the lengths of three lists."""
 
     play: Game | Match
     done: int
@@ -111,25 +108,28 @@ class _Position:
 class Table:
     """A table.
 
+    A command that the rules or other people do not allow raises `Refusal`. One that cannot be
+    written to the file raises ``OSError``. In both cases nothing is done. Commands return the new
+    events.
+
     Attributes:
         id: Its name in links.
         rules: What is played.
         is_match: Whether deals are played to the end score.
-        seed: The secret from which the agents' random numbers follow, and the deals.
-        dealt_by: The seed that the creator gave for the deals instead; None: none.
+        seed: The secret seed of the agents and of the deals.
+        dealt_by: The seed that the creator gave for the deals; None: they follow from `seed`.
         seats: Who sits where.
         help: How much help is allowed, one of `HELP`.
-        is_free: Whether cards can be taken back when all have been shown, as suits one person
-            who plays alone.
-        note: What whoever made it keeps beside it, as JSON has it.
-        journal: Its file; None: it is kept nowhere.
-        number: How many deals or matches are finished and put away.
+        is_free: Whether undo is possible after all cards were shown, for one person alone.
+        note: Further settings of whoever made it, of types that JSON knows.
+        journal: Its file; None: it is not saved.
+        number: How many deals or matches came before this one.
         seq: The number of the last event.
-        since: That of the first event after which the position was what it is now.
-        log: The events of the present deal, from the last one that took something back.
+        since: The number of the event that led to the present position.
+        log: The events of the present deal, from the last undo on.
         ended: The deal that has just ended, until the next one is dealt.
         deals: The finished deals of this match, or the one deal.
-        sheet: The score sheet of this match (or of this table, deal by deal).
+        sheet: The score sheet of this match, or of this table's deals.
         is_closed: Whether nobody will play on.
     """
 
@@ -143,18 +143,16 @@ class Table:
     is_free: bool = False
     note: dict[str, Any] = field(default_factory=dict)
     journal: Journal | None = None
-    number: int = 0
-    seq: int = 0
-    since: int = 0
-    log: list[Entry] = field(default_factory=list)
-    ended: Game | None = None
-    deals: list[Game] = field(default_factory=list)
-    sheet: list[dict[str, Any]] = field(default_factory=list)
-    is_closed: bool = False
-    _done: list[tuple[int, int, int, tuple[str, ...]]] = field(default_factory=list)
-    _past: list[_Position] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.number = self.seq = self.since = 0
+        self.log: list[Entry] = []
+        self.ended: Game | None = None
+        self.deals: list[Game] = []
+        self.sheet: list[dict[str, Any]] = []
+        self.is_closed = False
+        self._done: list[tuple[int, int, int, tuple[str, ...]]] = []
+        self._past: list[_Position] = []
         self.play = self._deal()
 
     # -- beginning and resuming --------------------------------------------------------------------
@@ -191,8 +189,7 @@ class Table:
         """The table that a file describes, which can then be continued.
 
         Args:
-            path: the file. A last line that was cut short when the process ended was told to
-                nobody, and does not count.
+            path: the file. A last line that was cut short when the process ended is left out.
             before: called before each line is followed.
             is_synced: as for ``Store.open``.
 
@@ -219,18 +216,13 @@ class Table:
         return table
 
     def _write(self, line: Line) -> None:
-        """Write a line to the file; if it cannot be written, nothing is done.
-
-        Raises:
-            OSError: if it cannot be written; then the file is as it was.
-        """
+        """Write a line to the file; after an error the file is as it was."""
         if self.journal is not None:
             self.journal.append(line)
             if isinstance(self.journal, Store):
                 self.journal.records.clear()  # a long table need not be in memory twice
 
-    def _follow(self, line: Mapping[str, Any]) -> None:
-        """Do what a line of the journal says."""
+    def _follow(self, line: Line) -> None:
         if "do" in line:
             self._act(line["do"], line.get("fault"))
         elif "sit" in line:
@@ -243,9 +235,9 @@ class Table:
         elif "close" in line:
             self.is_closed = True
         else:
-            raise HeartsError("table: a line says nothing that is known; start another table")
+            raise HeartsError("table: a line is of no known kind; start another table")
 
-    # -- what there is -----------------------------------------------------------------------------
+    # -- queries -----------------------------------------------------------------------------------
     @property
     def game(self) -> Game:
         """The deal on the table: the one being played, or the one that has just ended."""
@@ -272,10 +264,6 @@ class Table:
         """The seats that are not agents'."""
         return [p for p, seat in enumerate(self.seats) if not seat.agent]
 
-    def others(self, owner: str) -> list[int]:
-        """The seats that other people have; open ones are nobody's."""
-        return [p for p, seat in enumerate(self.seats) if seat.owner not in ("", owner)]
-
     @property
     def is_unfinished(self) -> bool:
         """Whether something is left to play."""
@@ -285,33 +273,33 @@ class Table:
 
     @property
     def can_undo(self) -> bool:
-        """Whether a person can take something back: not what all cards have been shown after."""
+        """Whether a person can take something back; not after all cards have been shown."""
         is_over = self.is_closed or (self.ended is not None and not self.is_free)
         return bool(self._past) and len(self.persons) == 1 and not is_over
 
     def totals(self) -> list[int | float]:
-        """What each seat has: in the match, or over the deals of this table."""
+        """The total of each seat in the match, or over the deals of this table."""
         if isinstance(self.play, Match):
             return [plain_number(total) for total in self.play.totals]
         seats = range(self.rules.players)
         return [plain_number(sum(deal["net"][p] for deal in self.sheet)) for p in seats]
 
     def agent_seed(self) -> int:
-        """The seed of the decision that is next; the table's secret does not follow from it."""
+        """The seed of the next decision, which does not reveal the table's."""
         place = 1000 * len(self.deals) + len(self.game.actions)
         return secret_seed(self.seed, "act", self.number, place)
 
     @property
     def play_seed(self) -> int:
-        """The seed of this deal or match; if nobody gave one, it tells nothing of the others'."""
+        """The seed of this deal or match; without a given one it does not reveal the others'."""
         if self.dealt_by is None:
             return secret_seed(self.seed, "deal", self.number)
-        return (
-            self.dealt_by if not self.number else derived_seed(self.dealt_by, _PLAYS + self.number)
-        )
+        if not self.number:
+            return self.dealt_by
+        return derived_seed(self.dealt_by, _LATER_PLAYS + self.number)
 
     def after(self, seq: int) -> list[Entry] | None:
-        """The events after `seq`; None: they are not in the log."""
+        """The events after number `seq`; None: they are not in the log."""
         first = self.log[0].seq if self.log else self.seq + 1
         if not first - 1 <= seq <= self.seq:
             return None
@@ -319,85 +307,59 @@ class Table:
 
     # -- commands ----------------------------------------------------------------------------------
     def repeated(self, seat: int, seq: int, names: tuple[str, ...]) -> bool:
-        """Whether a seat has done just this at that number."""
+        """Whether a seat has done exactly this in the position with this number."""
         return any(
             who == seat and since <= seq <= until and what == names
             for who, since, until, what in self._done
         )
 
     def act(self, seat: int, seq: int, names: tuple[str, ...]) -> list[Entry]:
-        """Do what a person chose, having seen the events up to `seq`; returns the new events.
-
-        Raises:
-            Refusal: if it is stale, not this seat's turn, or not legal.
-            OSError: if it cannot be written; then nothing was done.
-        """
+        """Do what a person chose, having seen the events up to `seq`."""
         self.check_turn(seat, seq)
         game, view = self.game, self.game.view(seat)
         legal = {self.rules.action_name(action): action for action in view.legal_actions()}
         left = self.rules.pass_count - len(view.passed) if game.phase == "pass" else 1
         for name in names:
             if name not in legal:
-                what = (
-                    f"{name} cannot be played now"
-                    if name in view.hand
-                    else f"{name!r} is not an action"
-                )
-                raise Refusal("illegal", f"action: {what}; choose from {', '.join(legal)}")
+                why = "cannot be played now" if name in view.hand else "is not an action"
+                raise Refusal("illegal", f"action: {name!r} {why}; choose from {', '.join(legal)}")
         if len(set(names)) < len(names) or len(names) > left:
-            raise Refusal("illegal", f"actions: choose {left} different at most")
+            raise Refusal("illegal", f"actions: give at most {left}, all different")
         actions = [legal[name] for name in names]
         self._write({"do": actions})
         return self._act(actions, None)
 
     def act_for_agent(self, action: int, fault: str | None) -> list[Entry]:
-        """Do what an agent chose, or what is done for it after a fault; returns the new events.
+        """Do what an agent chose, or what replaces it after a fault.
 
         Raises:
             ValueError: if it is not an agent's turn, or the action is not legal.
-            OSError: if it cannot be written; then nothing was done.
         """
         seat = self.turn
         if seat is None or not self.seats[seat].agent or action not in self.game.legal_actions():
-            raise ValueError(f"action {action} at {self.seq} is not an agent's")
+            raise ValueError(f"action {action} at event {self.seq} is not an agent's")
         line: dict[str, Any] = {"do": [action]}
         self._write(line if fault is None else {**line, "fault": fault})
         return self._act([action], fault)
 
     def check_turn(self, seat: int, seq: int) -> None:
-        """Refuse a request about a decision that is not the seat's own present one.
-
-        Raises:
-            Refusal: its code is ``stale`` or ``not_your_turn``.
-        """
+        """Refuse a request about a decision that is not the seat's own present one."""
         self.check_seq(seq)
         if self.turn != seat:
-            why = "the deal is over" if self.ended is not None else f"seat {self.turn} is to act"
-            why = "the table is closed" if self.is_closed else why
+            over = "the table is closed" if self.is_closed else "the deal is over"
+            why = over if self.turn is None else f"seat {self.turn} is to act"
             raise Refusal("not_your_turn", f"it is not your turn: {why}")
 
     def check_seq(self, seq: int) -> None:
-        """Refuse a request that was made from another position than the present one.
-
-        Raises:
-            Refusal: its code is ``stale``.
-        """
+        """Refuse a request that was made from another position than the present one."""
         if not self.since <= seq <= self.seq:
-            raise Refusal(
-                "stale",
-                f"seq: the table is at {self.seq}, not at {seq}; here is what it looks like now",
-            )
+            raise Refusal("stale", f"seq: {seq} is not the present position; see the new one")
 
     def undo(self, seq: int) -> list[Entry]:
-        """Take back everything since the person's last decision; returns the new event.
-
-        Raises:
-            Refusal: if there is nothing to take back, or others would have to agree.
-            OSError: if it cannot be written; then nothing was done.
-        """
+        """Take back everything since the person's last decision, where nobody else plays."""
         self.check_seq(seq)
         if len(self.persons) > 1:
-            raise Refusal("not_allowed", "undo: other people sit here; only agents take cards back")
+            raise Refusal("not_allowed", "undo: other people play here; play on")
         if not self.can_undo:
             raise Refusal("not_allowed", "undo: there is nothing to take back")
         self._check_length("undo")
@@ -405,65 +367,38 @@ class Table:
         return self._undo()
 
     def next(self) -> list[Entry]:
-        """Put the finished deal away and deal the next one; returns the new event.
-
-        Raises:
-            Refusal: if the journal is full.
-            OSError: if it cannot be written; then nothing was done.
-        """
+        """Deal the next deal."""
         self._check_length("next")
         self._write({"next": 1})
         return self._next()
 
     def _check_length(self, what: str) -> None:
-        """Refuse what would make a full journal longer; the deal on the table has room to end.
-
-        Raises:
-            Refusal: if the journal is full.
-        """
+        """Refuse to make a full journal longer; the deal on the table has room to end."""
         if self.journal is not None and self.journal.size > MOST_BYTES // 2:
-            raise Refusal(
-                "not_allowed", f"{what}: this table has no room for more; start another table"
-            )
+            text = f"{what}: this table's file has no room for more; start another table"
+            raise Refusal("not_allowed", text)
 
     def sit(self, seat: int, owner: str, name: str) -> None:
-        """Give an open seat to a person.
-
-        Raises:
-            Refusal: if it is not open.
-            OSError: if it cannot be written; then nothing was done.
-        """
+        """Give an open seat to a person."""
         self._check_open(seat)
         self._write({"sit": seat, "owner": owner, "name": name})
         self.seats[seat] = Seat(owner=owner, name=name)
 
     def _check_open(self, seat: int) -> None:
-        """Refuse a seat that is not open.
-
-        Raises:
-            Refusal: its code is ``seat_taken``.
-        """
         if not 0 <= seat < len(self.seats):
-            raise Refusal(
-                "seat_taken", f"seat: there is no seat {seat}; take 0 to {len(self.seats) - 1}"
-            )
+            text = f"seat: {seat} is out of range; give 0 to {len(self.seats) - 1}"
+            raise Refusal("seat_taken", text)
         if self.seats[seat].kind != "open":
             raise Refusal("seat_taken", f"seat: seat {seat} is taken; choose an open one, or watch")
 
     def close(self) -> None:
-        """Play no more here.
-
-        Raises:
-            OSError: if it cannot be written; then nothing was done.
-        """
+        """End the play at this table."""
         self._write({"close": 1})
         self.is_closed = True
 
     # -- how they are done -------------------------------------------------------------------------
     def _deal(self) -> Game | Match:
-        if self.is_match:
-            return Match(self.rules, self.play_seed)
-        return Game.deal(self.rules, self.play_seed)
+        return (Match if self.is_match else Game.deal)(self.rules, self.play_seed)
 
     def _act(self, actions: Sequence[int], fault: str | None) -> list[Entry]:
         first = len(self.log)
@@ -487,11 +422,11 @@ class Table:
 
     def _do(self, seat: int, action: int) -> None:
         game, before = self.game, self.game.clone()
-        self.play.play(action)  # a match has then begun its next deal, if this one is over
+        self.play.play(action)  # if the deal is over, a match has dealt the next one
         if game.is_over:
             self.ended = game
             self.deals.append(game)
-            self._enter(game)
+            self.sheet.append({"scores": game.scores(), "net": self._net(game)})
         now = game.clone()
         self.since = self.seq + 1
         for kind, facts in _happened(before, now, seat, action):
@@ -502,15 +437,12 @@ class Table:
             assert isinstance(self.play, Match)
             self._note("match", {"winner": self.play.winner, "totals": self.totals()}, now)
 
-    def _enter(self, game: Game) -> None:
-        """Write a finished deal on the score sheet."""
-        net: Sequence[int | float | Fraction] = game.scores()
+    def _net(self, game: Game) -> list[int | float]:
+        """The points or chips of each seat for a finished deal."""
         if isinstance(self.play, Match):
-            net = self.play.last_net
-        elif self.rules.settlement != "points":
-            net = game.chips()
-        scores = {"scores": game.scores(), "net": [plain_number(number) for number in net]}
-        self.sheet.append(scores)
+            return [plain_number(number) for number in self.play.last_net]
+        net = game.scores() if self.rules.settlement == "points" else game.chips()
+        return [plain_number(number) for number in net]
 
     def _undo(self) -> list[Entry]:
         if not self.can_undo:
@@ -520,7 +452,7 @@ class Table:
         del self._done[place.done :]
         del self.deals[place.deals :]
         del self.sheet[place.sheet :]
-        self.log.clear()  # else it grows for ever, a card played and taken back in turn
+        self.log.clear()  # else it would grow for ever
         self.since = self.seq + 1
         return [self._note("undo", {**self.score()}, self.game.clone())]
 
@@ -547,21 +479,16 @@ class Table:
         self.log.append(entry)
         return entry
 
-    # -- what is told ------------------------------------------------------------------------------
+    # -- for messages ------------------------------------------------------------------------------
     def score(self) -> dict[str, Any]:
         """The score sheet."""
-        return {
-            "number": self.game.deal_number
-            if self.is_match
-            else len(self.sheet) - bool(self.ended),
-            "totals": self.totals(),
-            "sheet": [dict(deal) for deal in self.sheet],
-        }
+        number = self.game.deal_number if self.is_match else len(self.sheet) - bool(self.ended)
+        return {"number": number, "totals": self.totals(), "sheet": list(map(dict, self.sheet))}
 
     def result(self) -> dict[str, Any]:
         """How the deal on the table ended, all cards open."""
         game = self.game
-        if not game.is_over:  # it would tell what nobody may know
+        if not game.is_over:  # nobody may see all cards yet
             raise HeartsError("table: the deal is not over; remove the line")
         start = game.start()
         seats = range(self.rules.players)
@@ -578,17 +505,13 @@ class Table:
         }
 
     def name_of(self, seat: int) -> str:
-        """What whoever sits there is called."""
+        """The name of whoever sits there."""
         found = self.seats[seat]
         return found.agent or found.name or f"player {seat}"
 
 
 def _checked(head: Mapping[str, Any]) -> dict[str, Any]:
-    """What `Table` is made from, of the first line of a journal.
-
-    Raises:
-        Exception: of one kind or another, if a field is missing or wrong.
-    """
+    """The arguments of `Table` in a file's settings; any exception if one is missing or wrong."""
     rules = Rules.from_text(head["rules"])
     seats = [Seat(**seat) for seat in head["seats"]]
     if len(seats) != rules.players:
@@ -609,38 +532,31 @@ def _checked(head: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plain_number(number: int | float | Fraction) -> int | float:
-    """Points or chips as JSON has them: whole where they are."""
+    """Points or chips as a number that JSON knows."""
     return int(number) if number == int(number) else float(number)
 
 
 def _happened(before: Game, now: Game, seat: int, action: int) -> list[tuple[str, dict[str, Any]]]:
-    """What an action brought about, as events that everybody may know."""
+    """The events of an action, with what everybody may know of them."""
     rules, name = now.rules, now.rules.action_name(action)
-    if before.phase == "pass":
-        return _passed(before, now, seat)
+    found: list[tuple[str, dict[str, Any]]]
+    if before.phase == "pass":  # only the view of the seat has the card
+        found = [("passed", {"seat": seat, "count": len(before.passed(seat)) + 1})]
+        if now.phase != "pass":
+            found.append(("received", {"direction": now.direction}))
+        return found
     if before.phase == "moon":
         return [("moon", {"seat": seat, "choice": name.partition(":")[2]})]
-    found: list[tuple[str, dict[str, Any]]] = [("play", {"seat": seat, "action": name})]
+    found = [("play", {"seat": seat, "action": name})]
     if now.hearts_broken and not before.hearts_broken:
         found.append(("broken", {"seat": seat}))
     if now.trick_number > before.trick_number:
-        cards = now.history[-rules.players :]
-        points = now.points()
-        taken = [n - b for n, b in zip(now.points(), before.points(), strict=True)]
+        cards, points = now.history[-rules.players :], now.points()
         taker = now.trick_takers[-1]
         facts = {"taker": taker, "cards": [list(play) for play in cards], "points": points}
-        found.append(("trick", {**facts, "worth": taken[taker]}))
+        found.append(("trick", {**facts, "worth": points[taker] - before.points()[taker]}))
     if now.kitty_taker is not None and before.kitty_taker is None:
         found.append(("kitty", {"seat": now.kitty_taker, "cards": list(now.kitty)}))
     if now.shooter is not None and before.shooter is None:
         found.append(("shot", {"seat": now.shooter}))
-    return found
-
-
-def _passed(before: Game, now: Game, seat: int) -> list[tuple[str, dict[str, Any]]]:
-    """An action of the exchange: which card it was, only its seat's view tells."""
-    count = len(before.passed(seat)) + 1
-    found: list[tuple[str, dict[str, Any]]] = [("passed", {"seat": seat, "count": count})]
-    if now.phase != "pass":
-        found.append(("received", {"direction": now.direction}))
     return found

@@ -16,20 +16,18 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request as HttpRequest
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
-from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
+from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from hearts_env.rules.explain import explain
-from hearts_env.rules.presets import PRESETS
 from hearts_env.rules.rules import Rules
 from hearts_env.support.errors import HeartsError
 from hearts_train.session.folders import ServerFolder, digest_of
@@ -46,13 +44,6 @@ log = logging.getLogger("hearts.serve")
 PAGES = ("/", "/t/{table}", "/board", "/puzzles", "/runs")
 """All of them are the same file, which looks at its address."""
 
-MORE: tuple[Callable[[], list[BaseRoute]], ...] = (
-    assets.routes,
-    review_routes.routes,
-    run_routes,
-)
-"""Where further routes come from."""
-
 _SWEEP = 30.0  # seconds between two looks for tables that nobody is at
 
 
@@ -63,7 +54,6 @@ def create_app(
     limits: Limits | None = None,
     hosts: Iterable[str] = (),
     runs: Sequence[Path] = (),
-    more: Iterable[BaseRoute] | None = None,
 ) -> Starlette:
     """The application.
 
@@ -73,7 +63,6 @@ def create_app(
         limits: what may be asked for; None: the usual.
         hosts: names by which browsers may reach the server, beside addresses and ``localhost``.
         runs: folders whose training runs are shown.
-        more: further routes; None: those of `MORE`.
     """
     limits = limits or Limits()
     manager = TableManager(folder, players, limits)
@@ -94,7 +83,9 @@ def create_app(
             Route("/healthz", lobby.health),
             Route("/api/rules", lobby.rules),
             WebSocketRoute("/ws", lobby.socket),
-            *([route for routes in MORE for route in routes()] if more is None else more),
+            *assets.routes(),
+            *review_routes.routes(),
+            *run_routes(),
             Mount("/static", StaticFiles(directory=assets.STATIC)),
         ],
         lifespan=lifespan,
@@ -126,7 +117,7 @@ async def _page(request: HttpRequest) -> Response:
 
 # ---- the socket ----------------------------------------------------------------------------------
 class Connection:
-    """A browser's socket: what it sent is counted, what it is sent waits in a queue."""
+    """A browser's socket, with a queue of messages to it and a count of those from it."""
 
     def __init__(self, socket: WebSocket, limits: Limits) -> None:
         self.owner = ""
@@ -134,7 +125,7 @@ class Connection:
         self.tables: set[LiveTable] = set()
         self._socket = socket
         self._limits = limits
-        self._bucket = Bucket(limits.burst, limits.rate)
+        self.bucket = Bucket(limits.burst, limits.rate)
         self._out: asyncio.Queue[str | None] = asyncio.Queue()
 
     def send(self, text: str) -> None:
@@ -146,7 +137,7 @@ class Connection:
 
     @property
     def num_waiting(self) -> int:
-        """How many messages wait for the browser."""
+        """The number of messages that wait for the browser."""
         return self._out.qsize()
 
     async def pump(self) -> None:
@@ -156,15 +147,6 @@ class Connection:
                 break
             await self._socket.send_text(text)
         await self._socket.close(1013, "too slow; connect again")
-
-    def is_too_fast(self) -> bool:
-        """Count a message; whether there were too many."""
-        return self._bucket.take()
-
-    @property
-    def is_flooding(self) -> bool:
-        """Whether it goes on in spite of being told."""
-        return self._bucket.is_flooded
 
 
 class Lobby:
@@ -185,7 +167,7 @@ class Lobby:
         try:
             rules = Rules.from_text(request.query_params.get("name", "")[: messages.MOST_TEXT])
         except HeartsError as error:
-            return JSONResponse({"code": "unknown_rules", "text": str(error)}, 404)
+            return review_routes.refused(404, "unknown_rules", str(error))
         return JSONResponse({**messages.rules_json(rules), "text": list(explain(rules))})
 
     async def socket(self, socket: WebSocket) -> None:
@@ -219,8 +201,8 @@ class Lobby:
             event = await socket.receive()
             if event["type"] == "websocket.disconnect":
                 return
-            if connection.is_too_fast():
-                if connection.is_flooding:
+            if connection.bucket.take():
+                if connection.bucket.is_flooded:
                     await socket.close(1008, "too many messages")
                     return
                 text = "too many messages at once; wait a second"
@@ -239,16 +221,9 @@ class Lobby:
             request = messages.parse(data)
             request_id = request.id
             await self._do(connection, request)
-        except Refusal as refusal:
+        except Exception as error:
+            refusal = messages.refusal_of(error, "a request")
             connection.send(messages.error(refusal, request_id or refusal.id))
-        except OSError as error:
-            log.error("the tables cannot be written: %s", error)
-            text = "the table cannot be saved now; try again later"
-            connection.send(messages.error(Refusal("internal", text), request_id))
-        except Exception:
-            log.exception("a request failed")
-            text = "the server made a mistake; reload the page"
-            connection.send(messages.error(Refusal("internal", text), request_id))
 
     async def _do(self, connection: Connection, request: Request) -> None:
         if request.type == "hello":
@@ -281,23 +256,10 @@ class Lobby:
             "v": messages.VERSION,
             "token": token,
             "agents": self.manager.players.to_json(),
-            "rules": _games(),
+            "rules": messages.presets_json(),
             "tables": self.manager.tables_json(connection.owner),
         }
         connection.send(answer("welcome", fields, request.id))
-
-
-def _games() -> list[dict[str, Any]]:
-    """The presets, as `welcome` lists them."""
-    return [
-        {
-            "name": name,
-            "title": messages.title_of(name),
-            "players": list(preset.players),
-            "text": preset.summary,
-        }
-        for name, preset in PRESETS.items()
-    ]
 
 
 # ---- who may come in -----------------------------------------------------------------------------
@@ -402,15 +364,14 @@ class SecurityMiddleware:
         if why is not None:
             await PlainTextResponse(why, 403)(scope, receive, send_complete)
         elif _length(headers) > MOST_BODY:
-            await _refused(413, "too_large", "the request is too large")(
-                scope, receive, send_complete
-            )
+            refusal = review_routes.refused(413, "too_large", "the request is too large")
+            await refusal(scope, receive, send_complete)
         elif scope["path"].startswith("/api/") and (bucket := self._bucket(scope)).take():
             seconds = math.ceil(bucket.wait)
             text = f"too many requests at once; wait {seconds} s"
-            refused = _refused(429, "too_fast", text)
-            refused.headers["Retry-After"] = str(seconds)
-            await refused(scope, receive, send_complete)
+            refusal = review_routes.refused(429, "too_fast", text)
+            refusal.headers["Retry-After"] = str(seconds)
+            await refusal(scope, receive, send_complete)
         else:
             await self._app(scope, receive, send_complete)
 
@@ -436,10 +397,6 @@ class SecurityMiddleware:
         if len(self._buckets) > _MOST_ADDRESSES:
             self._buckets.popitem(last=False)
         return bucket
-
-
-def _refused(status: int, code: str, text: str) -> JSONResponse:
-    return JSONResponse({"code": code, "text": text}, status)
 
 
 def _length(headers: Headers) -> int:

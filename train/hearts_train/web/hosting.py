@@ -1,8 +1,9 @@
-"""Who is at which table: a task for each table, which alone changes it, and the hall of all."""
+"""The tables in use: a task for each table, which alone changes it, and the manager of all."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import secrets
 import time
@@ -15,11 +16,14 @@ from hearts_env import HeartsError, Rules
 from hearts_train.session.folders import ServerFolder
 from hearts_train.session.table import HELP, Entry, Refusal, Seat, Table
 from hearts_train.web import messages
-from hearts_train.web.messages import Request, answer
+from hearts_train.web.messages import Request, answer, refusal_of
 from hearts_train.web.players import FAULT_TEXTS, AgentSeat, Players
 from hearts_train.web.table_help import Helper
 
 log = logging.getLogger("hearts.serve")
+
+_LEVELS = {"values": "warn", "hint": "values", "odds": "odds"}
+"""The level of help that a table must allow, by request."""
 
 
 @dataclass(frozen=True)
@@ -86,11 +90,11 @@ class LiveTable:
         self._task = asyncio.create_task(self._run())
 
     def ask(self, browser: Browser, request: Request) -> None:
-        """Have a request done, when its turn comes."""
+        """Put a request in the queue of the table."""
         self._inbox.put_nowait(lambda: self._answer(browser, request))
 
     def forget(self, browser: Browser) -> None:
-        """A connection is gone."""
+        """Note that a connection is closed."""
         self._inbox.put_nowait(lambda: self._detach(browser))
 
     @property
@@ -122,25 +126,22 @@ class LiveTable:
 
     # -- requests ----------------------------------------------------------------------------------
     def _answer(self, browser: Browser, request: Request) -> None:
-        """Do a request, and say so; whatever goes wrong is its own business."""
+        """Do a request and answer it."""
         try:
             done = getattr(self, f"_do_{request.type}")(browser, request)
             if done and request.id is not None:
                 fields = {"table": self.table.id, "seq": self.table.seq}
                 browser.send(answer("done", fields, request.id))
-        except Refusal as refusal:
-            browser.send(messages.error(refusal, request.id, self.table.id))
+        except Exception as error:
+            refusal = self._refuse(browser, request, error)
             if refusal.code == "stale":
                 self._show(browser)
-        except OSError as error:
-            log.error("table %s cannot be written: %s", self.table.id, error)
-            text = "the table cannot be saved now, so nothing was played; try again"
-            browser.send(messages.error(Refusal("internal", text), request.id, self.table.id))
-        except Exception:
-            log.exception("table %s: %s", self.table.id, request.type)
-            text = "the server made a mistake; reload the page"
-            browser.send(messages.error(Refusal("internal", text), request.id, self.table.id))
         self._wake()
+
+    def _refuse(self, browser: Browser, request: Request, error: Exception) -> Refusal:
+        refusal = refusal_of(error, f"table {self.table.id}: {request.type}")
+        browser.send(messages.error(refusal, request.id, self.table.id))
+        return refusal
 
     def _do_watch(self, browser: Browser, request: Request) -> bool:
         self._attach(browser)
@@ -206,66 +207,41 @@ class LiveTable:
     def _do_leave(self, browser: Browser, request: Request) -> bool:
         table = self.table
         if request["close"] and table.seat_of(browser.owner) is not None and not table.is_closed:
-            if not table.others(browser.owner):
+            if all(seat.owner in ("", browser.owner) for seat in table.seats):  # nobody else's
                 table.close()
             self.manager.folder.remove_table(browser.owner, table.id)
         self._detach(browser)
         return True
 
-    def _do_hint(self, browser: Browser, request: Request) -> bool:
-        view = self._helped(browser, request, "values")
-        name = request["agent"]
-        self._help(browser, request, ("hint", name), lambda: self.manager.helper.hint(view, name))
-        return False
-
-    def _do_values(self, browser: Browser, request: Request) -> bool:
-        view = self._helped(browser, request, "warn")
-        self._help(browser, request, ("values",), lambda: self.manager.helper.values(view))
-        return False
-
-    def _do_odds(self, browser: Browser, request: Request) -> bool:
-        view = self._helped(browser, request, "odds", is_own_turn=False)
-        model = request["model"]
-        self._help(browser, request, ("odds", model), lambda: self.manager.helper.odds(view, model))
-        return False
-
     # -- help --------------------------------------------------------------------------------------
-    def _helped(
-        self, browser: Browser, request: Request, level: str, *, is_own_turn: bool = True
-    ) -> Any:
-        """The view of a person who may have this help now."""
+    def _do_help(self, browser: Browser, request: Request) -> bool:
+        """Send what is asked for, computed once for a position and a seat."""
         table, seat = self.table, self._seat(browser)
-        if HELP.index(table.help) < HELP.index(level):
+        if HELP.index(table.help) < HELP.index(_LEVELS[request.type]):
             raise Refusal("not_allowed", f"{request.type}: this table allows no such help")
-        if is_own_turn:
+        table.check_seq(request["seq"])
+        if request.type != "odds":
             table.check_turn(seat, request["seq"])
-        else:
-            table.check_seq(request["seq"])
-        return table.game.view(seat)
-
-    def _help(self, browser: Browser, request: Request, what: tuple[Any, ...], work: Any) -> None:
-        """Send what `work` computes, once for a position and a seat."""
-        seq, seat = self.table.seq, self._seat(browser)
-        key = (seq, seat, *what)
+        seq, name = table.seq, request.fields.get("agent", request.fields.get("model"))
         for old in [key for key in self._helps if key[0] != seq]:
             del self._helps[old]
+        key = (seq, seat, request.type, name)
         if key not in self._helps:
-            self._helps[key] = asyncio.create_task(work())
+            work = getattr(self.manager.helper, request.type)(table.game.view(seat), name)
+            self._helps[key] = asyncio.create_task(work)
         self._begin(self._send_help(browser, request, seq, self._helps[key]))
+        return False
+
+    _do_hint = _do_values = _do_odds = _do_help
 
     async def _send_help(
         self, browser: Browser, request: Request, seq: int, task: asyncio.Task[dict[str, Any]]
     ) -> None:
         try:
-            found = await asyncio.shield(task)
-            fields = {"table": self.table.id, "seq": seq, **found}
+            fields = {"table": self.table.id, "seq": seq, **await asyncio.shield(task)}
             browser.send(answer(request.type, fields, request.id))
-        except Refusal as refusal:
-            browser.send(messages.error(refusal, request.id, self.table.id))
-        except Exception:
-            log.exception("table %s: %s", self.table.id, request.type)
-            text = "the server made a mistake; play on without this help"
-            browser.send(messages.error(Refusal("internal", text), request.id, self.table.id))
+        except Exception as error:
+            self._refuse(browser, request, error)
 
     def _begin(self, work: Any) -> None:
         task = asyncio.create_task(work)
@@ -296,13 +272,13 @@ class LiveTable:
         if seat is None or seat in self.browsers.values():
             return
         self._send_seats()
-        is_waiting = self.ready & set(self.browsers.values())  # somebody for who has just gone
+        is_waiting = self.ready & set(self.browsers.values())  # for the one who has just left
         if is_waiting and self.table.ended is not None and not self.table.is_closed:
             try:
                 self._deal_next()
             except OSError as error:
                 log.error("table %s cannot be written: %s", self.table.id, error)
-            except Refusal:  # the table is full: who asks again is told
+            except Refusal:  # the file is full: whoever asks again gets the message
                 pass
             self._wake()
 
@@ -334,7 +310,7 @@ class LiveTable:
             browser.send(messages.entry_message(entry, self.table.id, seat))
 
     def _send_seats(self, but: Browser | None = None) -> None:
-        """Say who is here; that has no number of its own, since it is not part of the game."""
+        """Say who is here; this event has no number of its own, as it is no part of the game."""
         seats = messages.seats_json(self.table, *self._presence())
         fields = {"table": self.table.id, "seq": self.table.seq, "kind": "seat", "seats": seats}
         text = messages.message("event", fields)
@@ -366,12 +342,12 @@ class LiveTable:
         self._inbox.put_nowait(lambda: self._played(seq, action, text))
 
     def _renew(self, seat: int) -> None:
-        """Give an agent a new chair, and end what the player in the old one has started."""
+        """Give an agent a fresh player, and end what the old one has started."""
         old, self._agent_seats[seat] = self._agent_seats[seat], AgentSeat()
         self.manager.players.listed[self.table.seats[seat].agent].close(old)
 
     def _played(self, seq: int, action: int, fault: str | None) -> None:
-        """Do what an agent has chosen, unless it was taken back meanwhile."""
+        """Do what an agent has chosen, unless its decision was undone meanwhile."""
         if seq != self.table.seq:
             self._thinking = -1 if self._thinking == seq else self._thinking
             return
@@ -408,7 +384,7 @@ class TableManager:
         return len(self._live)
 
     def find(self, table: str) -> LiveTable:
-        """The host of a table, from the disk if it must be.
+        """A table, read from the disk if it is not in memory.
 
         Raises:
             Refusal: if there is no such table, it cannot be read, or too many are in use.
@@ -452,26 +428,19 @@ class TableManager:
             raise Refusal("unknown_rules", str(error)) from None
         wanted = request["seats"]
         if len(wanted) != rules.players:
-            raise Refusal(
-                "not_fit", f"seats: {rules.name} is for {rules.players}; {len(wanted)} are given"
-            )
+            text = f"seats: {rules.name} is for {rules.players}; {len(wanted)} are given"
+            raise Refusal("not_fit", text)
         seats = []
         for kind, name in wanted:
             if kind == "agent":
                 await self.players.fitting(name, rules)
-            own = kind == "me"
-            seats.append(
-                Seat(
-                    agent=name,
-                    owner=browser.owner if own else "",
-                    name=(request["name"] or "You") if own else "",
-                )
-            )
-        alone = sum(not seat.agent for seat in seats) == 1 and any(seat.owner for seat in seats)
-        if request["seed"] is not None and not alone:
-            raise Refusal(
-                "not_allowed", "seed: other people must not be dealt known cards; omit it"
-            )
+            me = Seat(owner=browser.owner, name=request["name"] or "You")
+            seats.append(me if kind == "me" else Seat(agent=name))
+        kinds = [seat.kind for seat in seats]
+        is_alone = "person" in kinds and "open" not in kinds
+        if request["seed"] is not None and not is_alone:
+            text = "seed: other people must not be dealt known cards; omit it"
+            raise Refusal("not_allowed", text)
         self._check_room(browser)
         self._make_room()
         table = Table(
@@ -481,12 +450,12 @@ class TableManager:
             seed=secrets.randbits(63),
             dealt_by=request["seed"],
             seats=seats,
-            help=request["help"] or ("odds" if alone else "off"),
+            help=request["help"] or ("odds" if is_alone else "off"),
         )
         path = self.folder.path_of(table.id)
         table.begin(path)
         try:
-            if any(seat.owner for seat in seats):
+            if "person" in kinds:
                 self.folder.add_table(browser.owner, table.id)
         except OSError:  # nobody would find it again
             path.unlink()
@@ -499,55 +468,30 @@ class TableManager:
         """A person's tables, the latest last, as `welcome` lists them."""
         found = []
         for name in self.folder.tables_of(owner)[-3 * self.limits.own :]:
-            try:
+            with contextlib.suppress(Refusal):
                 table = self.find(name).table
-            except Refusal:
-                continue
-            if table.is_closed:
-                continue
-            seat = table.seat_of(owner)
-            found.append(
-                {
-                    "table": name,
-                    "rules": table.rules.name,
-                    "title": messages.title_of(table.rules.name),
-                    "match": table.is_match,
-                    "you": seat,
-                    "seats": [table.name_of(p) for p in range(table.rules.players)],
-                    "unfinished": table.is_unfinished,
-                    "your_turn": table.turn is not None and table.turn == seat,
-                    "seq": table.seq,
-                }
-            )
+                if not table.is_closed:
+                    found.append(messages.listed_table(table, owner))
         return found
 
     def check_own(self, owner: str) -> None:
-        """Refuse another table to a person who has many that are not finished.
-
-        Raises:
-            Refusal: its code is ``too_many_tables``.
-        """
+        """Refuse another table to a person who has many that are not finished."""
         unfinished = sum(table["unfinished"] for table in self.tables_json(owner))
         if unfinished >= self.limits.own:
-            raise Refusal(
-                "too_many_tables",
-                f"you have {unfinished} tables that are not finished; finish or close one first",
-            )
+            text = f"you have {unfinished} tables that are not finished; finish or close one first"
+            raise Refusal("too_many_tables", text)
 
     def sweep(self) -> None:
-        """Let go the tables at which nobody has been for a while."""
+        """Unload the tables at which nobody has been for a while."""
         before = time.monotonic() - self.limits.idle
         for name, live in list(self._live.items()):
             if live.is_idle and live.last_used < before:
-                self._let_go(name)
+                self._live.pop(name).close()
 
     def close(self) -> None:
         """End all tasks."""
-        for name in list(self._live):
-            self._let_go(name)
-
-    def _let_go(self, name: str) -> None:
-        self._live.pop(name).close()
+        while self._live:
+            self._live.popitem()[1].close()
 
     def _make_room(self) -> None:
         if len(self._live) < self.limits.live:
@@ -555,7 +499,7 @@ class TableManager:
         name = next((name for name, live in self._live.items() if live.is_idle), None)
         if name is None:
             raise Refusal("too_many_tables", "all tables are taken; try again in some minutes")
-        self._let_go(name)
+        self._live.pop(name).close()
 
     def _check_room(self, browser: Browser) -> None:
         """Refuse another table to a person, an address or everybody."""

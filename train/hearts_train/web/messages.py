@@ -1,6 +1,6 @@
-"""The messages between the server and a browser: what comes in is checked, what leaves is built.
+"""The messages between the server and a browser: requests are checked, answers are built.
 
-All that a seat is told of the cards comes from ``game.view(seat)``, through `sight` alone; the view
+All that a seat gets of the cards comes from ``game.view(seat)``, through `sight` alone; the view
 is written as programs outside read it (``external_schema.json``). ``docs/serve.md`` shows every
 message.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import json
+import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,8 +21,11 @@ from hearts_agents.programs.view_lines import ViewLines
 from hearts_env import Game, Match, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.rules.explain import explain
+from hearts_env.rules.presets import PRESETS
 from hearts_env.support.errors import quoted
 from hearts_train.session.table import HELP, TABLE_ID, Entry, Refusal, Table
+
+log = logging.getLogger("hearts.serve")
 
 VERSION = 1
 MOST_TEXT = 300
@@ -34,7 +38,7 @@ _HIDDEN = ("hand", "legal", "passed", "received", "player")
 """The keys of a view that are its player's alone; all others, everybody knows."""
 
 
-# ---- what comes in -------------------------------------------------------------------------------
+# ---- requests ------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Request:
     """A message of a browser, its fields checked.
@@ -42,7 +46,7 @@ class Request:
     Attributes:
         type: What it asks for.
         fields: The fields that this type has; those not given have their defaults.
-        id: What the browser calls it, echoed in the answer; None: nothing.
+        id: The browser's id of it, repeated in the answer; None: none.
     """
 
     type: str
@@ -200,24 +204,24 @@ def _checked(kind: str, known: Mapping[str, _Field], plain: Mapping[str, Any]) -
 
 
 def id_of(plain: Any) -> str | int | None:
-    """What a message calls itself; None where that cannot be echoed."""
+    """The id of a request; None where it has none that can be repeated."""
     given = plain.get("id") if type(plain) is dict else None
     is_short = type(given) is str and len(given) <= 64
     return given if is_short or (type(given) is int and abs(given) < 2**53) else None
 
 
-# ---- what leaves ---------------------------------------------------------------------------------
+# ---- answers and events --------------------------------------------------------------------------
 @functools.lru_cache(maxsize=64)
 def _lines(rules: Rules) -> ViewLines:
     return ViewLines(rules)
 
 
 def sight(game: Game, seat: int | None, *, received: bool = False, turn: bool = True) -> str:
-    """What a seat is told of a game, as fields of a message; None: what everybody may know.
+    """What a seat may know of a game, as fields of a message; None: what everybody may know.
 
-    ``view`` is what programs outside read, null for onlookers, who get ``public``: what of a view
-    everybody knows, and how many cards each seat holds. ``turn`` is whose turn it is, null unless
-    it is to be told; ``cards``, if `received`, what the seat was passed.
+    ``view`` is what programs outside read. It is null for onlookers, who get ``public``: the part
+    of a view that everybody knows, and how many cards each seat holds. ``turn`` is the seat that is
+    to act, null without `turn`; ``cards``, with `received`, are the cards that were passed to it.
     """
     view = game.view(0 if seat is None else seat)
     mover = dump(view.current_player if turn else None)
@@ -236,21 +240,28 @@ def message(kind: str, fields: Mapping[str, Any], more: str = "") -> str:
     return f"{text[:-1]},{more}}}" if more else text
 
 
+def refusal_of(error: Exception, what: str) -> Refusal:
+    """What to answer to a request after an error; one of the server itself goes to the log."""
+    if isinstance(error, Refusal):
+        return error
+    if isinstance(error, OSError):
+        log.error("%s: cannot be written: %s", what, error)
+        return Refusal("internal", "the table cannot be saved now; nothing was done, try again")
+    log.error(what, exc_info=error)
+    return Refusal("internal", "the server made a mistake; reload the page")
+
+
 def error(refusal: Refusal, request_id: str | int | None, table: str | None = None) -> str:
-    """A refusal, as it is told."""
+    """A refusal as a message."""
     fields: dict[str, Any] = {"code": refusal.code, "text": refusal.text}
-    return message("error", {**fields, **_given(table=table, id=request_id)})
+    return answer("error", fields if table is None else {**fields, "table": table}, request_id)
 
 
 def answer(
     kind: str, fields: Mapping[str, Any], request_id: str | int | None, more: str = ""
 ) -> str:
-    """A message that carries the id of the request that it answers, if that has one."""
-    return message(kind, {**fields, **_given(id=request_id)}, more)
-
-
-def _given(**fields: Any) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None}
+    """A message with the id of the request that it answers, if that has one."""
+    return message(kind, fields if request_id is None else {**fields, "id": request_id}, more)
 
 
 @functools.lru_cache(maxsize=64)
@@ -275,7 +286,36 @@ def title_of(name: str) -> str:
     return f"{title} ({rest})" if rest else title
 
 
+def presets_json() -> list[dict[str, Any]]:
+    """The presets, as `welcome` lists them."""
+    return [
+        {
+            "name": name,
+            "title": title_of(name),
+            "players": list(preset.players),
+            "text": preset.summary,
+        }
+        for name, preset in PRESETS.items()
+    ]
+
+
 # ---- a table -------------------------------------------------------------------------------------
+def listed_table(table: Table, owner: str) -> dict[str, Any]:
+    """A table as `welcome` lists it."""
+    seat = table.seat_of(owner)
+    return {
+        "table": table.id,
+        "rules": table.rules.name,
+        "title": title_of(table.rules.name),
+        "match": table.is_match,
+        "you": seat,
+        "seats": [table.name_of(p) for p in range(table.rules.players)],
+        "unfinished": table.is_unfinished,
+        "your_turn": table.turn is not None and table.turn == seat,
+        "seq": table.seq,
+    }
+
+
 def entry_message(entry: Entry, table: str, seat: int | None) -> str:
     """An event of a table as a message to a seat; None: to an onlooker."""
     head = {"table": table, "seq": entry.seq, "kind": entry.kind, **entry.facts}

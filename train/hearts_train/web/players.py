@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import queue
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from concurrent import futures
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -39,7 +40,7 @@ FAULT_TEXTS = {
     CRASHED: "came to an end",
     LATE: "took too long",
 }
-"""What people at the table are told of a fault; the rest could tell of cards."""
+"""The words for a fault at the table; more of them could reveal cards."""
 
 _THREADS = 4
 """Of each agent, as long as none is stuck."""
@@ -49,18 +50,18 @@ _PART = 32  # views between two looks whether the work is still wanted
 _T = TypeVar("_T")
 
 
-@dataclass
-class _Piece:
-    """A piece of work; changed by whoever holds the lock of its workers."""
-
-    is_started: bool = False
-    is_over: bool = False
-    is_left: bool = False
-    """Whether nobody waits for it any more."""
-
-
 class Unwanted(Exception):
     """Nobody waits for this piece of work any more."""
+
+
+class _Work:
+    """A piece of work for a thread."""
+
+    def __init__(self, do: Callable[[], Any]) -> None:
+        self.do = do
+        self.started: futures.Future[None] = futures.Future()
+        self.result: futures.Future[Any] = futures.Future()
+        self.is_unwanted = False
 
 
 _current = threading.local()
@@ -72,13 +73,13 @@ def check_wanted() -> None:
     Raises:
         Unwanted: if nobody waits for it any more.
     """
-    piece: _Piece | None = getattr(_current, "piece", None)
-    if piece is not None and piece.is_left:
+    work: _Work | None = getattr(_current, "work", None)
+    if work is not None and work.is_unwanted:
         raise Unwanted
 
 
 def in_parts(policy: Policy) -> Policy:
-    """A policy that is asked about some views at a time, until nobody waits for the answer."""
+    """A policy that gets some views at a time, and ends when nobody waits for the result."""
 
     def ask(views: BatchView) -> Any:
         parts = []
@@ -100,121 +101,72 @@ class Workers:
     def __init__(self, name: str, size: int = _THREADS) -> None:
         self._name = name
         self._size = size
-        self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._lock = threading.Lock()
-        self._threads = self._waiting = 0  # threads, and pieces of work begun or to be begun
-        self._stuck = 0  # threads with work for which nobody waits; others stand in for them
+        self._waiting: deque[_Work] = deque()
+        self._lock = threading.Condition()
+        self._threads = self._idle = 0
+        self._stuck = 0  # threads with unwanted work; other threads replace them
 
-    async def run(self, work: Callable[[], _T], seconds: float | None = None) -> _T:
-        """What `work` returns; the clock starts when a thread takes it.
+    async def run(self, do: Callable[[], _T], seconds: float | None = None) -> _T:
+        """The result of `do`; the clock starts when a thread takes it.
 
         Raises:
             TimeoutError: if it takes longer; its thread is replaced by another. Also if all
                 threads that there may be are stuck.
         """
-        loop = asyncio.get_running_loop()
-        started: asyncio.Future[None] = loop.create_future()
-        future: asyncio.Future[_T] = loop.create_future()
-        piece = _Piece()
-
-        def begin() -> None:
-            if not started.done():
-                started.set_result(None)
-
-        def finish(result: Any, failure: BaseException | None) -> None:
-            if future.cancelled():
-                return
-            if failure is None:
-                future.set_result(result)
-            else:
-                future.set_exception(failure)
-
-        def do() -> None:
-            if not self._take(piece):
-                return
-            _current.piece = piece
-            result: Any = None
-            failure: BaseException | None = None
-            with contextlib.suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(begin)
-            try:
-                result = work()
-            except BaseException as error:
-                failure = error if isinstance(error, Exception) else RuntimeError(repr(error))
-            self._end(piece)
-            with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(finish, result, failure)
-
-        self._put(do)
+        work = _Work(do)
+        with self._lock:
+            self._waiting.append(work)
+            self._add_thread()
         try:
+            started = asyncio.wrap_future(work.started)
             while not (await asyncio.wait([started], timeout=seconds))[0]:
                 if self._stuck >= _MOST_THREADS:
                     raise TimeoutError
-            return await asyncio.wait_for(future, seconds)
+            result: _T = await asyncio.wait_for(asyncio.wrap_future(work.result), seconds)
+            return result
         finally:
-            future.cancel()
-            self._leave(piece)
+            with self._lock:
+                if not work.result.cancel() and not work.result.done():
+                    work.is_unwanted = True
+                    self._stuck += 1
+                    self._add_thread()
 
-    def begin(self, work: Callable[[], object]) -> None:
-        """Have something done whose end nobody waits for."""
-        piece = _Piece()
-
-        def do() -> None:
-            _current.piece = None
-            self._take(piece)
-            self._leave(piece)
-            with contextlib.suppress(Exception):
-                work()
-            self._end(piece)
-
-        self._put(do)
-
-    def _take(self, piece: _Piece) -> bool:
-        """Begin a piece of work, unless nobody waits for it any more."""
-        with self._lock:
-            piece.is_started = not piece.is_left
-        return piece.is_started
-
-    def _end(self, piece: _Piece) -> None:
-        with self._lock:
-            piece.is_over = True
-            self._stuck -= piece.is_left
-
-    def _leave(self, piece: _Piece) -> None:
-        """Wait for a piece of work no more; if a thread is at it, another takes its place."""
-        with self._lock:
-            piece.is_left = not piece.is_over
-            if piece.is_left and piece.is_started:
-                self._stuck += 1
-                self._staff()
-
-    def _put(self, do: Callable[[], None]) -> None:
-        with self._lock:
-            self._waiting += 1
-            self._work.put(do)
-            self._staff()
-
-    def _staff(self) -> None:
-        """Start a thread if there is work for it; for whoever holds the lock."""
+    def _add_thread(self) -> None:
+        """Wake or start a thread if there is work for it; the caller has the lock."""
+        self._lock.notify()
         most = min(self._size + self._stuck, _MOST_THREADS)
-        if self._threads < min(most, self._waiting):
+        if len(self._waiting) > self._idle and self._threads < most:
             self._threads += 1
             name = f"hearts {self._name}"
             threading.Thread(target=self._serve, name=name, daemon=True).start()
 
     def _serve(self) -> None:
         while True:
-            try:
-                work = self._work.get(timeout=_REST)
-            except queue.Empty:
-                with self._lock:
-                    if self._work.empty():  # else something came just now
-                        self._threads -= 1
-                        return
-                continue
-            work()
             with self._lock:
-                self._waiting -= 1
+                self._idle += 1
+                is_needed = self._lock.wait_for(lambda: self._waiting, _REST)
+                self._idle -= 1
+                if not is_needed:
+                    self._threads -= 1
+                    return
+                work = self._waiting.popleft()
+            if work.result.set_running_or_notify_cancel():
+                self._do(work)
+
+    def _do(self, work: _Work) -> None:
+        _current.work = work
+        work.started.set_result(None)
+        result = failure = None
+        try:
+            result = work.do()
+        except BaseException as error:
+            failure = error if isinstance(error, Exception) else RuntimeError(repr(error))
+        with self._lock:
+            self._stuck -= work.is_unwanted
+            if failure is None:
+                work.result.set_result(result)
+            else:
+                work.result.set_exception(failure)
 
 
 @dataclass
@@ -222,8 +174,8 @@ class AgentSeat:
     """An agent's place at a table: its own player there, once it has been asked."""
 
     player: Agent | None = None
-    is_left: bool = False
-    """Whether nobody will be asked there again; somebody may still be thinking."""
+    is_closed: bool = False
+    """Whether the player will not be asked again; it may still be thinking."""
 
 
 class Listed:
@@ -272,32 +224,32 @@ class Listed:
         return True
 
     def fresh(self) -> Agent:
-        """A player as the agent was when the server began."""
+        """A player in the agent's initial state."""
         return self._participant.fresh(0)
 
     @contextlib.contextmanager
     def borrowed(self) -> Any:
-        """One of its players that nobody else asks in this block; for threads.
+        """One of its players, which nobody else asks in this block; for threads.
 
-        One of ours may have been asked before; one that could remember a seat's cards has not.
+        One of the package's may have been asked before; one that could remember cards has not.
         """
-        if not self.is_ours:
-            player = self.fresh()
+        if self.is_ours:
             try:
-                yield player
-            finally:
-                with contextlib.suppress(Exception):
-                    player.close()
+                player = self._spare.pop()
+            except IndexError:
+                player = self.fresh()
+            yield player
+            self._spare.append(player)
             return
+        player = self.fresh()
         try:
-            player = self._spare.pop()
-        except IndexError:
-            player = self.fresh()
-        yield player
-        self._spare.append(player)
+            yield player
+        finally:
+            with contextlib.suppress(Exception):
+                player.close()
 
     def answer(self, place: AgentSeat, view: PlayerView, seed: int) -> tuple[int, Fault | None]:
-        """What the player in a chair chooses. Takes its time: for its threads."""
+        """The choice of the player in a place. Takes its time: for its threads."""
         if self.is_ours:  # remembers nothing, so any one will do
             with self.borrowed() as one:
                 return ask_one(one, view, seed)
@@ -306,14 +258,19 @@ class Listed:
         try:
             return ask_one(place.player, view, seed)
         finally:
-            if place.is_left:  # since it was asked, so that it may have started something again
+            if place.is_closed:  # in the meantime, so it may have started something again
                 self.close(place)
 
     def close(self, place: AgentSeat) -> None:
-        """End what the player in a chair has started; it is not asked there again."""
-        place.is_left = True
+        """End what the player in a place has started; it is not asked there again."""
+        place.is_closed = True
         if place.player is not None:
-            self.workers.begin(place.player.close)
+            threading.Thread(target=_close, args=(place.player,), daemon=True).start()
+
+
+def _close(player: Agent) -> None:
+    with contextlib.suppress(Exception):
+        player.close()
 
 
 class Players:
@@ -351,7 +308,7 @@ class Players:
         return agent
 
     def recall(self, name: str) -> None:
-        """Put an agent on the list again that was there before the server was last started."""
+        """Put an agent on the list that was there before the server was restarted."""
         with contextlib.suppress(Exception):  # a run that cannot be read concerns its own tables
             spec = self.elsewhere(name)
             if spec is not None:
@@ -411,14 +368,7 @@ class Players:
     async def decide(
         self, agent: Listed, place: AgentSeat, view: PlayerView, seed: int
     ) -> tuple[int, Fault | None]:
-        """What `agent` in its chair chooses; its first legal action with a fault.
-
-        Args:
-            agent: who is asked.
-            place: where it sits.
-            view: what it is asked about.
-            seed: of its random numbers.
-        """
+        """The choice of `agent`, or its first legal action and the fault."""
         try:
             action, fault = await agent.workers.run(
                 lambda: agent.answer(place, view, seed), self.patience
@@ -433,7 +383,7 @@ class Players:
         """Let every agent choose its first cards, so that nobody waits for the compilation.
 
         Args:
-            report: is called with how many agents are ready, and who is next.
+            report: called with the number of agents that are ready, and the next one.
         """
         for done, agent in enumerate(self.listed.values()):
             report(done, agent.name)

@@ -15,7 +15,6 @@ import json
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from hearts_agents.search import Pimc
 from hearts_env import Game
@@ -23,6 +22,7 @@ from hearts_env.support.arguments import check_number
 from hearts_train.web.review import Json, play_step
 
 RULES = "two_player"
+_LEVELS = ("standard and pro miss it", "all baselines miss it", "the champion misses it")
 FILE = Path(__file__).parent / "data" / "puzzles.jsonl"
 
 
@@ -65,12 +65,12 @@ def cards_in(text: str) -> list[str]:
 
 def read_puzzles(text: str) -> list[Puzzle]:
     """The puzzles of a file, a line each."""
-    return [_of(json.loads(line)) for line in text.splitlines()]
-
-
-def _of(fields: dict[str, Any]) -> Puzzle:
-    listed = {name: tuple(fields[name]) for name in ("hands", "missed", "players")}
-    return Puzzle(**{**fields, **listed})
+    found = []
+    for line in text.splitlines():
+        fields = json.loads(line)
+        fields |= {name: tuple(fields[name]) for name in ("hands", "missed", "players")}
+        found.append(Puzzle(**fields))
+    return found
 
 
 @cache
@@ -120,6 +120,7 @@ def puzzle_json(number: int) -> Json:
         "number": number,
         "of": len(puzzles()),
         "level": one.level,
+        "level_text": _LEVELS[one.level - 1],
         "missed": list(one.missed),
         "players": list(one.players),
         "seat": seat,
@@ -136,13 +137,3 @@ def puzzle_json(number: int) -> Json:
         "card_points": {card: points for card, points in game.rules.card_points.items() if points},
         "deal": one.game().to_text(),
     }
-
-
-def level_words(level: int) -> str:
-    """How hard a level is, in words."""
-    words = (
-        "standard and pro miss it",
-        "all baselines miss it",
-        "the champion misses it",
-    )
-    return words[level - 1]

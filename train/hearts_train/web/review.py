@@ -1,22 +1,22 @@
 """A deal as the analysis board shows it: a document with every figure, of types that JSON knows.
 
-Its figures are those of ``hearts_train.measure.analysis``. What comes on top:
+Its figures are those of ``hearts_train.measure.analysis``, with these additions:
 
-- **Luck**: what the cards were worth before the first was played. ``dealt`` is the double-dummy
-  margin of each seat, all cards seen; ``hand`` the mean of that over all hands the others could
-  have held, so the worth of one's own hand alone.
-- **Kept**: of all that a player's choices could win or lose, by what it could know, the share that
-  it kept. A choice puts the gap between its best and its worst card at stake.
+- **Luck**: the worth of the cards before the first was played. ``dealt`` is the double-dummy margin
+  of each seat, all cards seen; ``hand`` is its mean over all hands that the others could have held,
+  so the worth of one's own hand alone.
+- **Well chosen**: the share of the points at stake in a player's choices that it did not lose, by
+  what it could know. The gap between the best and the worst card is at stake.
 - **Champion**: the same deal played again with the package's strongest quick player in one's seat.
-  In the other seats sit the players named in the deal, where the package has them by that name, and
-  the champion in the place of people. Seeds are fixed: the same deal gives the same answer. With
-  more than two players it is only done for one person: ``You``, or the first who is none of ours.
+  The other seats have the players named in the deal, if the package has them by that name, and the
+  champion instead of people. Seeds are fixed: the same deal gives the same result. With more than
+  two players it is done for one person only: ``You``, or the first that is not of the package.
 
 Games of two without an exchange are measured exactly. All others, and decks too large for a board,
 are estimated; then there is no double-dummy value, no luck and no line of best play.
 
-A *step* is an action as a list: the seat, the action's name and, where it completes a trick, who
-takes that and the points of all seats from then on.
+A *step* is an action as a list: the seat, the action's name and, where it completes a trick, its
+taker and the points of all seats after it.
 """
 
 from __future__ import annotations
@@ -41,15 +41,7 @@ from hearts_env.solve.equilibrium import solve
 from hearts_env.solve.side import backward_mean
 from hearts_env.support.arrays import Floats
 from hearts_env.support.progress import Progress
-from hearts_train.measure.analysis import (
-    BLUNDER,
-    SLIP,
-    Analysis,
-    Measurer,
-    Moment,
-    analyse,
-    summary,
-)
+from hearts_train.measure.analysis import Analysis, Measurer, Moment, analyse, summary
 from hearts_train.web.players import in_parts
 
 Json = dict[str, Any]
@@ -61,10 +53,10 @@ MOST_CARDS = 14
 MOST_WORK = 50_000
 """Hands of the other player at the beginning, times the cards of a deal, likewise."""
 EPSILON = 0.1
-"""The model of a player is taken to play a random card so often, in odds, beliefs and endgames; so
+"""The probability that the model of a player plays a random card, in odds, beliefs and endgames;
 `python -m bench calibrate` measures it."""
 ENDGAME_TRICKS = 4
-"""In how many last tricks the equilibrium is computed."""
+"""The number of last tricks in which the equilibrium is computed."""
 _TARGET = 0.01  # points to which an endgame is solved
 _MAX_MEMORY = 0.5  # gigabytes for one endgame
 REVOKE = "revoke"
@@ -102,7 +94,7 @@ def review(
 
     Args:
         record: the deal, finished or not.
-        found: what ``analyse`` has found of it; None: that is done here.
+        found: its ``analyse``; None: that is done here.
         worlds: measure what the players could know too; estimates always do.
         progress: called with the work done and all of it, in actions.
     """
@@ -119,7 +111,7 @@ def review(
         if progress is not None:
             progress(number, len(actions))
         if number in measured:
-            moments.append(_played(measured[number], replay, tools, worlds=worlds))
+            moments.append(_moment(measured[number], replay, tools, worlds=worlds))
         steps.append(play_step(replay, action))
     return {
         **_heading(record),
@@ -135,7 +127,7 @@ def review(
 
 
 def _halves(progress: Progress | None) -> tuple[Progress | None, Progress | None]:
-    """What two passes over the same actions call, one after the other."""
+    """The progress of two passes over the same actions, one after the other."""
     if progress is None:
         return None, None
     return (
@@ -145,7 +137,7 @@ def _halves(progress: Progress | None) -> tuple[Progress | None, Progress | None
 
 
 def position(record: Record, names: Sequence[str]) -> Json:
-    """What comes of a deal played in another way: its steps, and the position after them.
+    """A deal played in another way: its steps, and the position after them.
 
     Args:
         record: the deal.
@@ -165,45 +157,25 @@ def position(record: Record, names: Sequence[str]) -> Json:
 
 
 def _next(game: Game, tools: Tools, *, worlds: bool) -> Json | None:
-    """The position that a game stands in, as a moment without a card; None outside the play."""
+    """The present position of a game as a moment without a card; None outside the play."""
     if game.phase != "play":
         return None
     found = tools.measurer.measure(game, game.legal_actions()[0], worlds=worlds)
-    return _position(found, game, tools, worlds=worlds)
+    told = _moment(found, game, tools, worlds=worlds)
+    return {name: value for name, value in told.items() if name not in _OF_THE_CARD}
 
 
-def _played(found: Moment, game: Game, tools: Tools, *, worlds: bool) -> Json:
-    """A card that was played, and what else could be known of the position before it."""
-    solved = {"lost": found.lost, "after": found.after} if found.values else {}
-    return {
-        **_position(found, game, tools, worlds=worlds),
-        "action": found.card,
-        **solved,
-        "expected_loss": found.expected_loss,
-        "better": found.better,
-        "mark": found.mark,
-    }
+_OF_THE_CARD = ("card", "after", "lost", "expected_loss", "better", "mark")
+"""Fields of a moment about the card that was played."""
 
 
-def _position(found: Moment, game: Game, tools: Tools, *, worlds: bool) -> Json:
-    """What is known of a position, where it is solved with best play after each card.
+def _moment(found: Moment, game: Game, tools: Tools, *, worlds: bool) -> Json:
+    """A card and the position before it; if that is solved, with best play after each card.
 
     With `worlds` also the other hands and the endgame.
     """
-    review: Json = {
-        "number": found.number,
-        "trick": found.trick,
-        "seat": found.player,
-        "values": found.values,
-        "means": found.means,
-        "half": found.half,
-        "close": found.close,
-        "worlds": found.worlds,
-        "sample": found.sample,
-        "lines": None,
-        "others": None,
-        "endgame": None,
-    }
+    review: Json = {**found.to_json(), "mark": found.mark}
+    review |= dict.fromkeys(("lines", "others", "endgame"))
     if tools.measurer.table is not None:
         review["lines"] = lines_of(game, tools.measurer.table)
         if worlds:
@@ -232,14 +204,13 @@ def _heading(record: Record) -> Json:
         "kitty": list(game.kitty),
         "dealer": game.dealer,
         "exchange": _exchange(game),
-        "marks": {"slip": SLIP, "blunder": BLUNDER},
         "totals": list(game.totals),
         "scores": game.scores() if game.is_over else None,
     }
 
 
 def _exchange(game: Game) -> Json | None:
-    """How many steps the exchange of a deal has, and the hands after it; None: it has none."""
+    """The number of steps of the exchange, and the hands after it; None: there was none."""
     count = game.rules.players * game.rules.pass_count
     if game.direction == "hold":
         return None
@@ -250,38 +221,34 @@ def _exchange(game: Game) -> Json | None:
 
 
 def _luck(start: Game, before: int) -> Json:
-    """What the cards are worth to each seat before the first is played."""
-    return {"dealt": [before, -before], "hand": [_worth_of_hand(start, seat) for seat in range(2)]}
-
-
-def _worth_of_hand(start: Game, seat: int) -> float:
-    """The mean double-dummy margin of a seat over all hands that the other could have."""
-    games = []
-    for world in start.view(seat).worlds():
-        *hands, kitty = world
-        games.append(Game(start.rules, hands, kitty, dealer=start.dealer))
-    values = solve_batch(games)
-    movers = np.array([game.player for game in games])
-    return float(np.where(movers == seat, values, -values).mean())
+    """The worth of the cards to each seat before the first is played."""
+    means = []
+    for seat in range(2):
+        games = [
+            Game(start.rules, hands, kitty, dealer=start.dealer)
+            for *hands, kitty in start.view(seat).worlds()
+        ]
+        values = solve_batch(games)
+        movers = np.array([game.player for game in games])
+        means.append(float(np.where(movers == seat, values, -values).mean()))
+    return {"dealt": [before, -before], "hand": means}
 
 
 def _players(record: Record, found: Analysis) -> list[Json]:
-    """What each player gave away and kept, and how the champion would have done."""
+    """What each player gave away, how well it chose, and what the champion would have made."""
     replaying = _replaying(record)
     return [
         {
-            "name": name,
-            **({"lost": found.lost(seat)} if found.is_exact else {}),
-            "expected_loss": found.expected_loss(seat),
-            "kept": kept(found.moments, seat),
+            **player,
+            "well_chosen": well_chosen(found.moments, seat),
             "champion": replayed(record, seat) if seat in replaying else None,
         }
-        for seat, name in enumerate(record.names())
+        for seat, player in enumerate(found.to_json()["players"])
     ]
 
 
 def _replaying(record: Record) -> list[int]:
-    """The seats for which the champion plays the deal again; it takes seconds with many players."""
+    """The seats for which the champion plays the deal again: few, as that may take seconds."""
     names = record.names()
     if not record.game.is_over:
         return []
@@ -293,10 +260,10 @@ def _replaying(record: Record) -> list[int]:
     return people[:1]
 
 
-def kept(moments: Sequence[Moment], seat: int) -> float | None:
-    """The share of what was at stake in a player's choices that it kept; None: nothing was.
+def well_chosen(moments: Sequence[Moment], seat: int) -> float | None:
+    """The share of the points at stake in a player's choices that it did not lose; None: none were.
 
-    At stake is the gap between the best and the worst legal card, by what the player could know.
+    The gap between the best and the worst legal card is at stake, by what the player could know.
     """
     own = [m for m in moments if m.player == seat and m.means]
     stake = sum(max(m.means.values()) - min(m.means.values()) for m in own)
@@ -359,7 +326,7 @@ def _model_of(rules: Rules) -> str:
 
 
 def play_step(game: Game, action: int) -> Step:
-    """Play an action, -1 for a revoke, and tell it as a step."""
+    """Play an action, -1 for a revoke, and return it as a step."""
     seat = game.player
     if action < 0:
         game.revoke()
@@ -371,26 +338,22 @@ def play_step(game: Game, action: int) -> Step:
     return [seat, name, game.trick_takers[-1], game.points()]
 
 
-def best_line(game: Game, first: int, table: TranspositionTable) -> list[Step]:
-    """A card and best play by both after it, all cards seen, to the end of the tricks."""
-    replay = game.clone()
-    steps = [play_step(replay, first)]
-    while replay.phase == "play":
-        steps.append(play_step(replay, solve_double_dummy(replay, table=table).best[0]))
-    return steps
-
-
 def lines_of(game: Game, table: TranspositionTable) -> dict[str, list[Step]]:
-    """Best play by both after each legal card of a position."""
-    name = game.rules.action_name
-    return {name(action): best_line(game, action, table) for action in game.legal_actions()}
+    """Each legal card and best play by both after it, all cards seen, to the end of the tricks."""
+    lines = {}
+    for action in game.legal_actions():
+        replay = game.clone()
+        steps = lines[game.rules.action_name(action)] = [play_step(replay, action)]
+        while replay.phase == "play":
+            steps.append(play_step(replay, solve_double_dummy(replay, table=table).best[0]))
+    return lines
 
 
 def others_of(game: Game, view: PlayerView, tools: Tools) -> Json:
-    """The hands that the other player could have: how likely, and what each card is worth then.
+    """The hands that the other player could have: their chances, and the worth of each card then.
 
     A hand is given by the cards of ``unseen`` that are in it or, where these are fewer, by those
-    that are not (``by`` says which). ``actual`` is the number of the one that it was.
+    that are not (``by`` says which). ``actual`` is the number of the real one.
     """
     rules, seat = view.rules, view.player
     hands, _, margins = tools.measurer.pimc.examined(view)
@@ -415,7 +378,7 @@ def others_of(game: Game, view: PlayerView, tools: Tools) -> Json:
 def endgame_of(view: PlayerView, model: Agent) -> Json | None:
     """The equilibrium of the last tricks for the player to act; None where it is not cheap.
 
-    How likely each hand of either player is follows from the cards it has played, if the model had
+    The chances of the hands of either player follow from the cards it has played, if the model had
     played them.
     """
     left = view.rules.hand_size - view.trick_number
@@ -435,11 +398,12 @@ def endgame_of(view: PlayerView, model: Agent) -> Json | None:
     chances = found.chances[view.player]
     worths = _worths(tree, view.player, found.chances)
     names = [view.rules.action_name(action) for action in view.legal_actions()]
+    pairs = list(zip(names, places, strict=True))
     return {
-        "chances": {
-            name: round(float(chances[i]), 4) for name, i in zip(names, places, strict=True)
+        "chances": {name: round(float(chances[i]), 4) for name, i in pairs},
+        "worths": {
+            name: None if np.isnan(worths[i]) else round(float(worths[i]), 3) for name, i in pairs
         },
-        "worths": {name: _rounded(worths[i]) for name, i in zip(names, places, strict=True)},
         "exploitability": round(found.exploitability, 4),
         "hands": len(tree.deals),
         "model": model.name,
@@ -457,10 +421,6 @@ def _worths(tree: Endgame, player: int, chances: tuple[Floats, Floats]) -> Float
         return np.where(reach > 0, values / reach, np.nan)
 
 
-def _rounded(worth: float) -> float | None:
-    return None if np.isnan(worth) else round(float(worth), 3)
-
-
 def actions_of(game: Game, names: Iterable[str]) -> list[int]:
     """Actions by their names, as steps have them; -1 for a revoke.
 
@@ -472,9 +432,8 @@ def actions_of(game: Game, names: Iterable[str]) -> list[int]:
     numbers[REVOKE] = -1
     unknown = [name for name in names if name not in numbers]
     if unknown:
-        raise HeartsError(
-            f"actions: {unknown[0]!r} is not an action of {rules.name}; give names of cards"
-        )
+        text = f"actions: {unknown[0]!r} is not an action of {rules.name}; give names of cards"
+        raise HeartsError(text)
     return [numbers[name] for name in names]
 
 

@@ -1,8 +1,8 @@
-"""What the analysis board and the puzzles ask of a server: deals reviewed, positions measured.
+"""The routes of the analysis board and the puzzles: deals reviewed, positions measured.
 
-A `ReviewQueue` reviews the deals in threads of its own, so that tables do not wait. Nobody can
-block it for others: it works on one deal of an address at a time, gives up after a while or when
-the browser has left, and asks new ones to come back later when many wait.
+A `ReviewQueue` reviews deals in threads of its own, so that tables do not wait. Nobody can block it
+for others: it reviews one deal of an address at a time, gives up after a while or when the browser
+has left, and refuses new deals while many wait.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_TEXT = 20_000
 """Characters of a deal; the longest of seven players with all tags have some thousand."""
 MOST_ACTIONS = 120
 LINES = "application/x-ndjson"
-"""Who accepts this is told how far the work is, in lines of JSON; the last has the answer."""
+"""Whoever accepts this gets the progress in lines of JSON; the last one has the answer."""
 
 _STATUS = {"bad_deal": 422, "internal": 500}  # all others: 503
 
@@ -78,33 +78,26 @@ async def ask_puzzles(request: Request) -> Response:
     try:
         puzzle = puzzles.puzzle_json(int(number) if number.isascii() and number.isdigit() else 0)
     except HeartsError as error:
-        return _refused(404, "unknown_puzzle", str(error))
+        return refused(404, "unknown_puzzle", str(error))
     return JSONResponse(puzzle)
 
 
 def _deal_of(given: Json) -> str:
-    """The text of a request.
-
-    Raises:
-        HeartsError: if there is none, or too much of it.
-    """
     text = given.get("deal")
     if not isinstance(text, str) or not text.strip():
         raise HeartsError("deal: none given; give the text of one deal")
     if len(text) > MOST_TEXT:
-        raise HeartsError(
-            f"deal: {len(text):,} characters are too many; give at most {MOST_TEXT:,}"
-        )
+        raise HeartsError(f"deal: {len(text):,} characters given; give at most {MOST_TEXT:,}")
     return text
 
 
 class ReviewQueue:
-    """Looks at deals for browsers.
+    """Reviews deals for browsers.
 
     Attributes:
         patience: Seconds that a deal may take.
-        most_each: How many deals of one address may wait or be looked at.
-        most: How many of all addresses.
+        most_each: Deals of one address that may wait or be under way.
+        most: Deals of all addresses.
     """
 
     def __init__(self, patience: float = 60.0, most_each: int = 3, most: int = 24) -> None:
@@ -117,7 +110,7 @@ class ReviewQueue:
 
     @property
     def num_waiting(self) -> int:
-        """How many deals wait or are looked at."""
+        """The number of deals that wait or are under way."""
         return self._waiting.total()
 
     def check_room(self, address: str) -> None:
@@ -127,13 +120,10 @@ class ReviewQueue:
             Refusal: if many wait already.
         """
         if self._waiting[address] >= self.most_each or self.num_waiting >= self.most:
-            raise Refusal("too_fast", "many deals are being looked at; try again in a minute")
+            raise Refusal("too_fast", "too many deals wait for a review; try again in a minute")
 
     def begin(self, address: str, work: Work, given: Json, report: Progress) -> asyncio.Task[bytes]:
-        """Have a deal looked at; cancel the task when nobody waits for it any more.
-
-        The task's result is the answer as JSON; it raises `Refusal`.
-        """
+        """Begin a review; the result of its task is the answer as JSON, or a `Refusal`."""
         task = asyncio.create_task(self._look(address, work, given, report))
         self._tasks.add(task)
         task.add_done_callback(self._end)
@@ -142,10 +132,10 @@ class ReviewQueue:
     def _end(self, task: asyncio.Task[bytes]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # perhaps nobody is left who would ask for it
+            task.exception()  # so that asyncio does not report it, if nobody asks any more
 
     def stop(self) -> None:
-        """Give up everything; whoever waits is told."""
+        """Give up all reviews; whoever waits gets a refusal."""
         for task in self._tasks:
             task.cancel()
 
@@ -170,7 +160,7 @@ class ReviewQueue:
         except HeartsError as error:
             raise Refusal("bad_deal", str(error)) from None
         except Exception:
-            log.exception("a deal could not be looked at")
+            log.exception("a deal could not be reviewed")
             text = "the server made a mistake with this deal"
             raise Refusal("internal", text) from None
         finally:
@@ -180,13 +170,13 @@ class ReviewQueue:
 
 
 async def _answer(request: Request, work: Work) -> Response:
-    """What `work` makes of the request, or in one sentence why not."""
+    """The result of `work` on the request, or one sentence that says why not."""
     try:
         given = json.loads(await request.body())
     except (ValueError, RecursionError):
         given = None
     if not isinstance(given, dict):
-        return _refused(400, "bad_message", "body: it is not a JSON object")
+        return refused(400, "bad_message", "body: it is not a JSON object; send one")
     reviews: ReviewQueue = request.app.state.reviews
     address = request.client.host if request.client else ""
     try:
@@ -198,7 +188,7 @@ async def _answer(request: Request, work: Work) -> Response:
         await _wait(task, request)
         return Response(_result(task), media_type="application/json")
     except Refusal as refusal:
-        return _refused(_STATUS.get(refusal.code, 503), refusal.code, refusal.text)
+        return refused(_STATUS.get(refusal.code, 503), refusal.code, refusal.text)
 
 
 async def _wait(task: asyncio.Task[bytes], request: Request) -> None:
@@ -218,7 +208,7 @@ async def _left(request: Request) -> None:
 
 
 async def _lines(begin: Callable[[Progress], asyncio.Task[bytes]]) -> AsyncIterator[bytes]:
-    """How far the work is, line by line; the last line has the answer, or the refusal."""
+    """The progress, line by line; the last line has the answer, or the refusal."""
     shares: asyncio.Queue[float | None] = asyncio.Queue()
     loop = asyncio.get_running_loop()
 
@@ -231,7 +221,7 @@ async def _lines(begin: Callable[[Progress], asyncio.Task[bytes]]) -> AsyncItera
         while (share := await shares.get()) is not None:
             yield b'{"done":%.3f}\n' % share
         try:
-            yield b'{"told":' + _result(task) + b"}\n"
+            yield b'{"answer":' + _result(task) + b"}\n"
         except Refusal as refusal:
             refused = {"refused": {"code": refusal.code, "text": refusal.text}}
             yield json.dumps(refused).encode() + b"\n"
@@ -240,15 +230,12 @@ async def _lines(begin: Callable[[Progress], asyncio.Task[bytes]]) -> AsyncItera
 
 
 def _result(task: asyncio.Task[bytes]) -> bytes:
-    """The answer of a task that has ended.
-
-    Raises:
-        Refusal: what it raised, or that it was cancelled.
-    """
+    """The answer of a task that has ended; raises its refusal, or that it was cancelled."""
     if task.cancelled():
         raise Refusal("ending", "the server is being stopped; try again later")
     return task.result()
 
 
-def _refused(status: int, code: str, text: str) -> Response:
+def refused(status: int, code: str, text: str) -> Response:
+    """A refusal as an answer."""
     return JSONResponse({"code": code, "text": text}, status)

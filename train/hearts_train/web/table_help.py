@@ -1,7 +1,7 @@
-"""Help at the table: a hint, the worth of each card, the odds of each card not seen.
+"""Help at the table: a hint, the worth of each card, the odds of each unseen card.
 
-Each is computed from a player's view and nothing else, so that it tells what the player could have
-worked out alone. It takes its time: for threads.
+Each is computed from a player's view and nothing else, so that it says no more than the player
+could have worked out alone. It takes its time: for threads.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from hearts_agents.user_code import blamed
 from hearts_env import Game, HeartsError, PlayerView
-from hearts_env.solve.beliefs import belief, check_two_players, has_exact_worlds
+from hearts_env.solve.beliefs import belief, has_exact_worlds
 from hearts_env.views.worlds import Worlds
 from hearts_train.measure.analysis import Hint, hint, values
 from hearts_train.session.table import Refusal
@@ -20,7 +20,7 @@ from hearts_train.web.players import Listed, Players, Workers, in_parts
 from hearts_train.web.review import EPSILON
 
 EXACT, SAMPLED = "pimc", "pro"
-"""Who weighs the worlds: of two players all of them, with all cards seen; else a sample."""
+"""The players that weigh all worlds of two players, solved with all cards seen; or a sample."""
 
 MOST_WORLDS = 5_000
 """All worlds are weighed up to this number; the two-player game has at most 105."""
@@ -47,12 +47,12 @@ class Helper:
         agent = await self.players.fitting(name, view.rules)
         return await self._run(agent.workers, lambda: hint_of(agent, view))
 
-    async def values(self, view: PlayerView) -> dict[str, Any]:
+    async def values(self, view: PlayerView, _name: None = None) -> dict[str, Any]:
         """What each legal card is worth."""
         return await self._run(self._workers, lambda: values_of(self._weigher(view), view))
 
     async def odds(self, view: PlayerView, model: str | None) -> dict[str, Any]:
-        """How likely each seat is to hold each card not seen; by a model of the other player.
+        """The chance of each seat to hold each unseen card; by a model of the other player.
 
         Raises:
             Refusal: if the model is not on the list, or the rules allow none.
@@ -60,12 +60,9 @@ class Helper:
         if model is None:
             return await self._run(self._workers, lambda: odds_of(view))
         agent = await self.players.fitting(model, view.rules)
-        try:
-            check_two_players(view.rules)
-        except HeartsError:
-            raise Refusal(
-                "not_fit", "model: odds by a model are for two players without an exchange; omit it"
-            ) from None
+        if not has_exact_worlds(view.rules):
+            text = "model: odds by a model are for two players without an exchange; omit it"
+            raise Refusal("not_fit", text)
         return await self._run(agent.workers, lambda: odds_by(agent, view))
 
     async def _run(self, workers: Workers, work: Any) -> dict[str, Any]:
@@ -95,7 +92,7 @@ class Helper:
 
 
 def hint_of(agent: Listed, view: PlayerView) -> dict[str, Any]:
-    """A hint as a message has it.
+    """A hint as fields of a message.
 
     Raises:
         HeartsError: if the agent raises, or does not choose a legal action.
@@ -107,26 +104,21 @@ def hint_of(agent: Listed, view: PlayerView) -> dict[str, Any]:
     return {
         "agent": agent.name,
         "action": name(found.action),
-        "worths": _worths(found, view),
         "chances": chances,
-        "worlds": found.worlds,
-        "sample": found.is_sample,
+        **_worths(found, view),
     }
 
 
 def values_of(agent: Listed, view: PlayerView) -> dict[str, Any]:
     """The mean margin of each legal card over the worlds; none outside the play of the cards."""
     if view.phase != "play":
-        return {"values": {}, "worths": [], "worlds": 0, "sample": False}
+        return {"worths": [], "worlds": 0, "sample": False}
     with agent.borrowed() as player:
-        found = values(player, view)
-    worths = _worths(found, view)
-    means = {worth["action"]: worth["margin"] for worth in worths}
-    return {"values": means, "worths": worths, "worlds": found.worlds, "sample": found.is_sample}
+        return _worths(values(player, view), view)
 
 
-def _worths(found: Hint, view: PlayerView) -> list[dict[str, Any]]:
-    return [
+def _worths(found: Hint, view: PlayerView) -> dict[str, Any]:
+    worths = [
         {
             "action": view.rules.action_name(worth.action),
             "margin": round(worth.margin, _DIGITS),
@@ -135,16 +127,17 @@ def _worths(found: Hint, view: PlayerView) -> list[dict[str, Any]]:
         }
         for worth in found.worths
     ]
+    return {"worths": worths, "worlds": found.worlds, "sample": found.is_sample}
 
 
 def odds_of(view: PlayerView) -> dict[str, Any]:
-    """The probability of each unseen card to be with each seat, all worlds alike; exact."""
+    """The probability of each seat to hold each unseen card, all worlds alike; exact."""
     worlds = Worlds(view)
     return {"worlds": worlds.count, "model": None, "chances": _chances(view, worlds.chances())}
 
 
 def odds_by(agent: Listed, view: PlayerView) -> dict[str, Any]:
-    """The same, worlds weighed by how `agent` would have played in each.
+    """The same, with worlds weighed by how `agent` would have played in each.
 
     Raises:
         HeartsError: if there are more worlds than are weighed, or the agent raises or gives no

@@ -1,9 +1,8 @@
 // Cards as pictures and as words. A card is its rank and suit, as everywhere in the project: "TH".
 
-import {el} from "hearts/dom.js";
+import {draw, el} from "hearts/dom.js";
 import {onChange, setting} from "hearts/settings.js";
 
-const SVG = "http://www.w3.org/2000/svg";
 /** @type {Record<string, string>} */
 const RANKS = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven", 8: "eight",
   9: "nine", T: "ten", J: "jack", Q: "queen", K: "king", A: "ace"};
@@ -49,31 +48,20 @@ export function suitSign(suit) {
 }
 
 /** "10" for T. @param {string} card */
-export function rankText(card) {
+function rankText(card) {
   return card[0] === "T" ? "10" : card[0];
 }
 
 /**
- * The picture of a card; it has no name of its own, whoever holds it has.
+ * The picture of a card, without a name for screen readers.
  * @param {string} card "" is a closed one
- * @returns {SVGSVGElement}
+ * @returns {SVGElement}
  */
 export function picture(card) {
-  const svg = document.createElementNS(SVG, "svg");
-  svg.setAttribute("class", "face");
-  svg.setAttribute("viewBox", "0 0 100 142");
-  svg.setAttribute("aria-hidden", "true");
-  svg.dataset.card = card;
+  const svg = draw("svg", {class: "face", viewBox: "0 0 100 142", "aria-hidden": "true",
+    "data-card": card}, draw("use", {href: place(card)}));
   if (card) svg.dataset.suit = card[1];
-  const use = document.createElementNS(SVG, "use");
-  use.setAttribute("href", place(card));
-  svg.append(use);
   return svg;
-}
-
-/** A closed card. */
-export function back() {
-  return picture("");
 }
 
 /** @param {string} card */

@@ -2,7 +2,7 @@
 
 import {cardName, cardText} from "hearts/cards.js";
 import {button, say} from "hearts/dom.js";
-import {pointsText} from "hearts/state.js";
+import {counted} from "hearts/figures.js";
 
 /** @typedef {import("hearts/state.js").Table} Table */
 
@@ -39,7 +39,7 @@ export function showExchange(room, cards) {
 export function showMoon(room) {
   room.line.textContent = "You have shot the moon: choose.";
   if (room.actions.children.length === 2) return;
-  const points = pointsText(room.table.rules.fields.moon_points);
+  const points = counted(room.table.rules.fields.moon_points, "point");
   const [off, others] = [[`Take ${points} off mine`, "moon:off"],
     [`Give the others ${points} each`, "moon:others"]].map(([label, action]) =>
     button(label, () => room.act({action}), {class: "main"}));

@@ -1,10 +1,9 @@
 // The curve of a deal: the margin after every card, to look at, to press and to walk along.
 
 import {cardText} from "hearts/cards.js";
-import {el} from "hearts/dom.js";
-import {signed} from "hearts/figures.js";
+import {draw, el} from "hearts/dom.js";
+import {ruled, signed} from "hearts/figures.js";
 
-const SVG = "http://www.w3.org/2000/svg";
 const HEIGHT = 190;
 const EDGE = {left: 40, right: 14, top: 22, bottom: 24};
 
@@ -17,21 +16,13 @@ const EDGE = {left: 40, right: 14, top: 22, bottom: 24};
  * @property {boolean} steps whether it goes from value to value in steps
  */
 
-/** @param {string} tag @param {Record<string, any>} given @param {...(Node|string)} children */
-function draw(tag, given, ...children) {
-  const node = document.createElementNS(SVG, tag);
-  for (const [key, value] of Object.entries(given)) node.setAttribute(key, String(value));
-  node.append(...children);
-  return node;
-}
-
 /**
  * The curve with a slider below it.
  * @param {Curve} curve
  * @param {(at: number) => void} go
- * @param {(at: number) => string} tell what stands at a place, in words
+ * @param {(at: number) => string} describe a place in words
  */
-export function curveOf(curve, go, tell) {
+export function curveOf(curve, go, describe) {
   const box = el("div", {class: "curve-box"});
   const slider = el("input", {type: "range", min: 0, max: curve.values.length - 1, step: 1,
     value: 0, class: "curve-slider", "aria-label": "Card of the deal",
@@ -53,7 +44,7 @@ export function curveOf(curve, go, tell) {
     show(place, aside) {
       [at, branch] = [place, aside];
       slider.value = String(place);
-      slider.setAttribute("aria-valuetext", tell(place));
+      slider.setAttribute("aria-valuetext", describe(place));
       redraw();
     },
   };
@@ -76,7 +67,7 @@ function picture(curve, width, at, branch, go) {
     + ((high + pad - value) / (high - low + 2 * pad)) * (HEIGHT - EDGE.top - EDGE.bottom);
   const svg = draw("svg", {viewBox: `0 0 ${width} ${HEIGHT}`, "aria-hidden": "true",
     class: "curve-picture"});
-  for (const value of ruled(low, high)) {
+  for (const value of ruled(low, high, 1)) {
     svg.append(draw("path", {d: `M${EDGE.left} ${y(value)}H${width - EDGE.right}`,
       class: value === 0 ? "zero" : "rule"}),
     draw("text", {x: EDGE.left - 6, y: y(value) + 4, "text-anchor": "end"}, signed(value)));
@@ -137,14 +128,4 @@ function slipSigns(slip, curve, x, y) {
   const text = draw("text", {x: middle, y: slip.seat === 0 ? height + 18 : height - 9,
     "text-anchor": "middle", class: "slip-text"}, `${cardText(slip.card)} ${slip.mark}`.trim());
   return [sign, text];
-}
-
-/** Round values from low to high, 0 among them. @param {number} low @param {number} high */
-function ruled(low, high) {
-  const step = [1, 2, 5, 10, 20, 50, 100].find((size) => (high - low) / size <= 4) || 200;
-  const found = [];
-  for (let value = Math.ceil(low / step) * step; value <= high; value += step) {
-    found.push(value || 0);
-  }
-  return found;
 }

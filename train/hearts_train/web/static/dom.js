@@ -24,6 +24,18 @@ export function el(tag, props = {}, ...children) {
 }
 
 /**
+ * An element of a picture.
+ * @param {string} tag @param {Record<string, any>} given @param {...(Node|string)} children
+ * @returns {any}
+ */
+export function draw(tag, given, ...children) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [key, value] of Object.entries(given)) node.setAttribute(key, String(value));
+  node.append(...children);
+  return node;
+}
+
+/**
  * A button of the page.
  * @param {string} label
  * @param {() => void} press
@@ -95,6 +107,45 @@ export function ask({title, body = [], buttons, wide = false, must = false}) {
     });
     dialog.showModal();
   });
+}
+
+/** A page with one sentence and a way to the lobby. @param {string} title @param {string} [text] */
+export function lost(title, text) {
+  return el("section", {class: "lobby"}, el("h1", {text: title}), text && el("p", {text}),
+    el("p", {}, el("a", {class: "button main", href: "/", text: "To the lobby"})));
+}
+
+/** Copies a text, or shows it where the browser does not allow that. @param {string} text */
+export async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    notice("Copied.");
+    say("Copied.");
+  } catch {
+    const box = el("textarea", {class: "copy", "aria-label": "Text to copy", rows: 4});
+    box.value = text;
+    const closed = ask({title: "Copy this text", body: [box], buttons: [["", "Close"]]});
+    box.select();
+    await closed;
+  }
+}
+
+/** A value that this browser saved; null without one. @param {string} key @returns {any} */
+export function load(key) {
+  try {
+    return JSON.parse(localStorage.getItem(key) || "null");
+  } catch {
+    return null; // damaged, or storage is forbidden here
+  }
+}
+
+/** Saves a value in this browser, if it allows that. @param {string} key @param {any} value */
+export function save(key, value) {
+  try {
+    localStorage.setItem(key, JSON.stringify(value));
+  } catch {
+    // It lasts as long as this page is open.
+  }
 }
 
 let telling = 0;

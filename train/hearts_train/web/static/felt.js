@@ -1,9 +1,9 @@
 // The table itself: who sits where, what they have taken, and the trick in the middle.
 
-import {back, card as cardPicture, cardText, suitName, suitSign} from "hearts/cards.js";
+import {card as cardPicture, cardText, picture, suitName, suitSign} from "hearts/cards.js";
 import {el} from "hearts/dom.js";
 import {moves} from "hearts/settings.js";
-import {pointsText} from "hearts/state.js";
+import {counted} from "hearts/figures.js";
 
 const BROKEN = "Hearts are broken";
 const FRESH = 4000; // milliseconds for which news stand out
@@ -99,7 +99,7 @@ export class Felt {
       }
       const left = phase === "over" || index === table.you ? 0 : cardsLeft[index] ?? 0;
       if (backs.childElementCount !== left) {
-        backs.replaceChildren(...Array.from({length: left}, () => back()));
+        backs.replaceChildren(...Array.from({length: left}, () => picture("")));
       }
     });
     this.describe(table);
@@ -107,8 +107,8 @@ export class Felt {
 
   /** @param {Table} table @param {number} seat @param {number} points @param {number} tricks */
   figures(table, seat, points = 0, tricks = 0) {
-    const parts = [el("span", {class: "points", text: pointsText(points)}),
-      el("span", {class: "tricks", text: `${tricks} ${tricks === 1 ? "trick" : "tricks"}`})];
+    const parts = [el("span", {class: "points", text: counted(points, "point")}),
+      el("span", {class: "tricks", text: counted(tricks, "trick")})];
     if (table.match && table.totals) {
       parts.push(el("span", {class: "total", text: `total ${table.totals[seat]}`}));
     }

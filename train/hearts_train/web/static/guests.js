@@ -1,6 +1,6 @@
-// Free seats and onlookers: the link for friends, and sitting down.
+// Free seats and onlookers: the link for friends, and taking a seat.
 
-import {ask, button, el, notice} from "hearts/dom.js";
+import {ask, button, copy, el} from "hearts/dom.js";
 import {choose, setting} from "hearts/settings.js";
 
 /**
@@ -14,27 +14,16 @@ export function invitation(room) {
   if (table.closed) return [el("p", {class: "banner", text: "This table is closed."})];
   if (table.you === null) {
     return [el("p", {class: "banner", text: free
-      ? "You are looking on. There is a free seat: press “Sit here”."
-      : "You are looking on: nobody's cards are shown."})];
+      ? "You are watching. There is a free seat: press “Sit here”."
+      : "You are watching; all hands are hidden."})];
   }
   if (!free) return [];
   const address = `${location.origin}/t/${table.id}`;
   const field = el("input", {type: "text", readonly: true, value: address,
     "aria-label": "Link for friends", on: {focus: () => field.select()}});
   return [el("div", {class: "banner"},
-    el("span", {text: "Send this link to whoever is to sit down:"}),
-    field, button("Copy", () => copy(address, field)))];
-}
-
-/** @param {string} text @param {HTMLInputElement} field */
-async function copy(text, field) {
-  try {
-    await navigator.clipboard.writeText(text);
-    notice("Copied.");
-  } catch {
-    field.focus(); // the browser allows no more: it is selected, to be copied by hand
-    field.select();
-  }
+    el("span", {text: "Send this link to a friend, who can then take the free seat:"}),
+    field, button("Copy", () => copy(address)))];
 }
 
 /**
@@ -56,7 +45,7 @@ async function nameOf() {
   const field = el("input", {type: "text", maxlength: "24", autocomplete: "nickname",
     autofocus: true});
   await ask({title: "Sit down", body: [el("label", {class: "field"},
-    el("span", {text: "What shall the others call you?"}), field)],
+    el("span", {text: "Your name, for the other players"}), field)],
   buttons: [["sit", "Sit down"]]});
   choose("name", field.value.trim());
   return field.value.trim();

@@ -1,15 +1,14 @@
-// Help at the table: nothing, a warning before a blunder, the worth of each card, the odds of what
-// nobody has shown. All figures come from the server, which knows no more than one's own seat does.
+// Help at the table: none, a warning before a blunder, the worth of each card, the odds of unseen
+// cards. The server computes all figures from what one's own seat can know.
 
 import {cardName, cardText, chip, suitName, suitSign} from "hearts/cards.js";
 import {ask, button, choices, el, picker} from "hearts/dom.js";
 import {choose, setting} from "hearts/settings.js";
 import {signed} from "hearts/figures.js";
+import {judged} from "hearts/line.js";
 
-export const LEVELS = ["off", "warn", "values", "odds"];
+const LEVELS = ["off", "warn", "values", "odds"];
 const WARN = 2; // points that a card must be worse by, for a warning
-const SLIP = 1; // from here on "?", and from there "??", as in the analysis of deals
-const BLUNDER = 5;
 
 /** The help of one table. */
 export class Drawer {
@@ -37,7 +36,7 @@ export class Drawer {
     });
   }
 
-  /** The level that holds: what the person wants, and the table allows. */
+  /** The level that the person wants, as far as the table allows it. */
   get level() {
     const allowed = LEVELS.indexOf(this.room.table?.help ?? "odds");
     return Math.min(LEVELS.indexOf(setting("help")), allowed);
@@ -94,7 +93,7 @@ export class Drawer {
       parts.push(this.matrix());
     }
     if (!canAsk && table.you !== null && !table.over) {
-      parts.unshift(el("p", {class: "small", text: "The worth of cards comes on your turn."}));
+      parts.unshift(el("p", {class: "small", text: "On your turn you see here what each card is worth."}));
     }
     this.body.replaceChildren(...parts);
   }
@@ -130,7 +129,8 @@ export class Drawer {
   /** The values of the present decision, by card; null if they are not there. */
   get current() {
     const {seq, answer} = this.values;
-    return answer && !answer.error && seq === this.room.table?.seq ? answer.values : null;
+    return answer && !answer.error && seq === this.room.table?.seq ? Object.fromEntries(
+      answer.worths.map((/** @type {any} */ {action, margin}) => [action, margin])) : null;
   }
 
   fetchOdds() {
@@ -143,15 +143,14 @@ export class Drawer {
     });
   }
 
-  /** What the cards of the hand bear. @returns {Record<string, any>} */
+  /** The figures on the cards of the hand. @returns {Record<string, any>} */
   marks() {
     const values = this.current;
     if (!values || !this.has("values")) return {};
-    const best = Math.max(...Object.values(values));
     return Object.fromEntries(Object.entries(values).map(([card, value]) => {
-      const [kind, sign] = judged(best - value);
+      const {kind, sign, words} = judged(values, card);
       return [card, {kind, text: `${sign}${signed(value, 1)}`,
-        name: `worth ${signed(value, 1)}${kind ? `, ${kind}` : ""}`}];
+        name: `worth ${signed(value, 1)}, ${words}`}];
     }));
   }
 
@@ -187,13 +186,13 @@ export class Drawer {
     const {answer, seq} = this.values;
     if (seq !== this.room.table.seq) return el("p", {class: "small", text: "Weighing …"});
     if (answer.error) return el("p", {class: "small", text: answer.error});
-    const best = Math.max(...Object.values(/** @type {Record<string, number>} */ (answer.values)));
-    const rows = Object.entries(answer.values).sort((a, b) => b[1] - a[1]).map(([card, value]) => {
-      const [kind, sign] = judged(best - value);
+    const values = /** @type {Record<string, number>} */ (this.current);
+    const rows = Object.entries(values).map(([card, value]) => {
+      const {kind, sign, words} = judged(values, card);
       return el("tr", {class: kind}, el("th", {scope: "row"}, chip(card)),
         el("td", {class: "n", text: signed(value, 1)}),
         el("td", {}, sign && el("span", {role: "img", class: "sign", text: sign,
-          "aria-label": kind})));
+          "aria-label": words})));
     });
     return el("section", {},
       el("h3", {text: "Worth of each card"}),
@@ -245,9 +244,9 @@ export class Drawer {
 const MEANINGS = {
   off: "You are on your own.",
   warn: `Asks before you play a card that is ${WARN} points worse than your best one, or more.`,
-  values: "Every card that you may play bears what it is worth, on average over the hands that "
-    + "fit what you have seen.",
-  odds: "The values, and who may hold each unseen card.",
+  values: "Shows on every card that you may play by how many points you win with it, on average "
+    + "over all hands that fit what you have seen.",
+  odds: "The same, and who may hold each unseen card.",
 };
 
 /** What an average is over. @param {any} answer */
@@ -264,17 +263,6 @@ function fitting(room) {
     .map((/** @type {any} */ agent) => agent.name);
 }
 
-/**
- * How good a card is, by what it loses: a class and a sign.
- * @param {number} lost
- * @returns {[string, string]}
- */
-function judged(lost) {
-  if (lost < 1e-9) return ["best", "✓"];
-  if (lost >= BLUNDER) return ["blunder", "??"];
-  return lost >= SLIP ? ["slip", "?"] : ["", ""];
-}
-
 /** A hint as parts of a sentence. @param {any} answer @returns {Array<Node|string>} */
 function advised({agent, action, worths = [], chances = {}}) {
   const named = (/** @type {string} */ name) => (name.includes(":") ? MOON[name] : chip(name));
@@ -286,7 +274,7 @@ function advised({agent, action, worths = [], chances = {}}) {
   }
   if (worths.length) {
     worths.slice(0, 5).forEach((/** @type {any} */ worth, /** @type {number} */ index) =>
-      parts.push(index ? ", " : " It reckons: ", named(worth.action), ` ${signed(worth.margin, 1)}${
+      parts.push(index ? ", " : " Its estimates: ", named(worth.action), ` ${signed(worth.margin, 1)}${
         worth.half ? ` ± ${worth.half.toFixed(1)}` : ""}`));
   }
   return parts;

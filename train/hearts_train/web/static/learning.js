@@ -1,9 +1,8 @@
-// Learning curves as pictures: lines with bands, told apart by colour, dashes and marks.
+// Learning curves as pictures: lines with bands, with colour, dashes and marks.
 
-import {el} from "hearts/dom.js";
-import {signed} from "hearts/figures.js";
+import {draw, el} from "hearts/dom.js";
+import {ruled, signed} from "hearts/figures.js";
 
-const SVG = "http://www.w3.org/2000/svg";
 const [WIDTH, HEIGHT] = [460, 300];
 const EDGE = {left: 52, right: 12, top: 14, bottom: 42};
 const STYLES = 8;
@@ -17,14 +16,6 @@ const MARKS = [
  * @typedef {{label: string, runs: number, x: number[], mean: number[], low: number[],
  *   high: number[]}} Curve
  */
-
-/** @param {string} tag @param {Record<string, any>} given @param {...(Node|string)} children */
-function draw(tag, given, ...children) {
-  const node = document.createElementNS(SVG, tag);
-  for (const [key, value] of Object.entries(given)) node.setAttribute(key, String(value));
-  node.append(...children);
-  return node;
-}
 
 /**
  * What each colour stands for.
@@ -44,7 +35,7 @@ export function legend(labels, groups) {
 
 /**
  * A panel: one quantity against decisions or minutes.
- * @param {{quantity: string, label: string, curves: Curve[]}} told
+ * @param {{quantity: string, label: string, curves: Curve[]}} drawn
  * @param {string} xLabel
  * @param {string[]} labels of all curves, for their colours
  */
@@ -76,12 +67,12 @@ function picture(curves, xLabel, label, labels, isLog, said) {
   for (const value of isLog ? decades(low, high) : ruled(low, high)) {
     svg.append(draw("path", {d: `M${EDGE.left} ${y(value)}H${WIDTH - EDGE.right}`,
       class: value === 0 ? "zero" : "rule"}),
-    draw("text", {x: EDGE.left - 6, y: y(value) + 4, "text-anchor": "end"}, told(value, isLog)));
+    draw("text", {x: EDGE.left - 6, y: y(value) + 4, "text-anchor": "end"}, labelled(value, isLog)));
   }
   for (const value of ruled(0, last)) {
     svg.append(draw("path", {d: `M${x(value)} ${HEIGHT - EDGE.bottom}v5`, class: "tick"}),
       draw("text", {x: x(value), y: HEIGHT - EDGE.bottom + 18, "text-anchor": "middle"},
-        told(value, true)));
+        labelled(value, true)));
   }
   svg.append(draw("path", {d: `M${EDGE.left} ${HEIGHT - EDGE.bottom}H${WIDTH - EDGE.right}`,
     class: "tick"}), draw("text", {x: (EDGE.left + WIDTH - EDGE.right) / 2, y: HEIGHT - 6,
@@ -108,16 +99,6 @@ function line(curve, style, x, y) {
         transform: `translate(${x(value).toFixed(1)} ${y(curve.mean[i]).toFixed(1)})`})])));
 }
 
-/** Round values between two, some five of them. @param {number} low @param {number} high */
-function ruled(low, high) {
-  const rough = (high - low) / 5 || 1;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough) || power;
-  const found = [];
-  for (let n = Math.ceil(low / step); n * step <= high + 1e-12; n += 1) found.push(n * step);
-  return found;
-}
-
 /** Round values of a logarithmic scale. @param {number} low @param {number} high of logarithms */
 function decades(low, high) {
   const found = [];
@@ -131,7 +112,7 @@ function decades(low, high) {
 }
 
 /** @param {number} value @param {boolean} isPlain */
-function told(value, isPlain) {
+function labelled(value, isPlain) {
   const text = Number(value.toPrecision(6));
   return isPlain ? String(text) : signed(text, Math.abs(text % 1) > 1e-9 ? Math.max(1,
     (String(text).split(".")[1] || "").length) : 0);

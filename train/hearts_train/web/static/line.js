@@ -110,18 +110,21 @@ export function odds(others, chances) {
   ]);
 }
 
+/** The points from which a worse card is a slip, or a blunder; as in measure/analysis.py. */
+export const SLIP = 1;
+export const BLUNDER = 5;
+
 /**
- * How a card compares with the best of its moment: what reads the same is judged the same.
+ * How a card compares with the best one; figures that read the same are judged the same.
  * @param {Record<string, number>} worths @param {string} card
- * @param {{slip: number, blunder: number}} marks points from which a card is one
  * @param {string[]} [close] cards that a sample has not shown to be worse
  * @returns {{kind: "best"|"fair"|"slip"|"blunder", sign: string, words: string}}
  */
-export function judged(worths, card, marks, close = []) {
+export function judged(worths, card, close = []) {
   const best = Math.max(...Object.values(worths));
   const loss = close.includes(card) ? 0 : best - worths[card];
-  if (loss >= marks.blunder) return {kind: "blunder", sign: "??", words: "a blunder"};
-  if (loss >= marks.slip) return {kind: "slip", sign: "?", words: "a slip"};
+  if (loss >= BLUNDER) return {kind: "blunder", sign: "??", words: "a blunder"};
+  if (loss >= SLIP) return {kind: "slip", sign: "?", words: "a slip"};
   if (worths[card].toFixed(1) === best.toFixed(1)) return {kind: "best", sign: "✓", words: "best"};
   return {kind: "fair", sign: "", words: "less than a point worse"};
 }

@@ -1,4 +1,4 @@
-// The lobby: one press to play; below, every game of the rule book, agents and friends.
+// The lobby: one press to play; below it every game, agents and friends.
 
 import {card} from "hearts/cards.js";
 import {button, choices, el, notice, picker} from "hearts/dom.js";
@@ -12,7 +12,7 @@ const FRIEND = "a friend";
 const STRENGTHS = /** @type {Record<string, string>} */ ({
   champion: "the strongest: a network trained for this game",
   pimc: "very strong: solves every deal that is still possible",
-  pro: "strong: plays every card to the end in thought",
+  pro: "strong: tries every card in simulated deals",
   standard: "for beginners: ducks, and throws its highest card",
   easy: "plays any card",
 });
@@ -51,7 +51,7 @@ function hero(context, welcome) {
 function tables(context, welcome) {
   const mine = (welcome.tables || []).filter((/** @type {any} */ table) => table.unfinished);
   if (!mine.length) return null;
-  const section = el("section", {class: "mine"}, el("h2", {text: "Go on"}),
+  const section = el("section", {class: "mine"}, el("h2", {text: "Continue"}),
     el("ul", {}, ...mine.reverse().map((/** @type {any} */ table) => {
       const item = el("li", {}, el("a", {class: "button", href: `/t/${table.table}`},
         describe(table)), button("✕", close, {"aria-label": `Close: ${describe(table)}`,
@@ -175,19 +175,19 @@ class Form {
       }
       const id = `about-${index}`;
       const about = el("p", {class: "small about", id});
-      const tell = () => {
+      const explain = () => {
         this.drawHelp();
         about.textContent = this.others[index] === FRIEND
           ? "A free seat: you get a link to send."
           : STRENGTHS[this.others[index]]
             || fitting.find(({name}) => name === this.others[index])?.title || "";
       };
-      tell();
+      explain();
       const field = picker(this.players > 2 ? `Seat ${index + 2}` : "Against",
         [...names.map((name) => /** @type {[string, string]} */ ([name, name])),
           [FRIEND, FRIEND]], this.others[index], (value) => {
           this.others[index] = value;
-          tell();
+          explain();
         });
       field.querySelector("select")?.setAttribute("aria-describedby", id);
       return el("div", {}, field, about);

@@ -1,7 +1,7 @@
 // The page: what is at the top of it, and which part is shown at which address.
 
 import {loadCards} from "hearts/cards.js";
-import {ask, choices, el, say} from "hearts/dom.js";
+import {ask, choices, el, lost, say} from "hearts/dom.js";
 import {apply, choose, setting} from "hearts/settings.js";
 import {Connection} from "hearts/socket.js";
 
@@ -54,8 +54,7 @@ async function route() {
   const root = el("div", {class: "root"});
   const load = PARTS[/** @type {keyof typeof PARTS} */ (name)];
   if (!load) {
-    main.replaceChildren(el("section", {class: "lobby"}, el("h1", {text: "Nothing is here"}),
-      el("p", {}, el("a", {class: "button main", href: "/", text: "To the lobby"}))));
+    main.replaceChildren(lost("There is no such page"));
     return;
   }
   main.replaceChildren(root);
@@ -69,10 +68,9 @@ async function route() {
   } catch (error) {
     if (visit !== visits) return;
     console.error(error);
-    root.replaceChildren(el("section", {class: "lobby"},
-      el("h1", {text: "This page could not be shown"}),
-      el("p", {text: `${/** @type {Error} */ (error).message}. Reload it; if that does not help, `
-        + "the server may be of another version."})));
+    root.replaceChildren(lost("This page could not be shown",
+      `${/** @type {Error} */ (error).message}. Reload it; if that does not help, the server may be `
+      + "of another version."));
   }
 }
 

@@ -1,40 +1,21 @@
 // Puzzles: one card is clearly best, over all that could be in the other hand. Which?
 
 import {cardText, chip, loadCards} from "hearts/cards.js";
-import {button, choices, el, loadStyle, say} from "hearts/dom.js";
+import {button, choices, el, load, loadStyle, save, say} from "hearts/dom.js";
 import {percent, signed} from "hearts/figures.js";
 import {tableAfter, toFragment} from "hearts/line.js";
 import {tableOf} from "hearts/seats.js";
 import {asked} from "hearts/server.js";
 
 const KEY = "hearts.puzzles";
-const LEVELS = ["", "standard and pro miss it", "all baselines miss it",
-  "the champion misses it"];
-const MARKS = {slip: 1, blunder: 5};
 
 /**
- * What this browser knows of the puzzles that were tried.
- * @typedef {{solved: number[], failed: number[], streak: number, best: number, level: string}} Kept
+ * The puzzles that were tried in this browser.
+ * @typedef {{solved: number[], failed: number[], streak: number, best: number, level: string}} Progress
  */
 
-/** @returns {Kept} */
-function kept() {
-  const none = {solved: [], failed: [], streak: 0, best: 0, level: "all"};
-  try {
-    return {...none, ...JSON.parse(localStorage.getItem(KEY) || "{}")};
-  } catch {
-    return none;
-  }
-}
-
-/** @param {Kept} state */
-function keep(state) {
-  try {
-    localStorage.setItem(KEY, JSON.stringify(state));
-  } catch {
-    // It holds for this page only.
-  }
-}
+/** @type {Progress} */
+const NONE = {solved: [], failed: [], streak: 0, best: 0, level: "all"};
 
 /**
  * @param {HTMLElement} root
@@ -61,7 +42,8 @@ class Page {
   /** @param {HTMLElement} root @param {any[]} puzzles */
   constructor(root, puzzles) {
     this.puzzles = puzzles;
-    this.state = kept();
+    /** @type {Progress} */
+    this.state = {...NONE, ...load(KEY)};
     this.number = 0;
     /** @type {string|null} */
     this.chosen = null;
@@ -70,7 +52,7 @@ class Page {
     const levels = choices("Level", "puzzle-level", [["all", "all"], ["1", "★"], ["2", "★★"],
       ["3", "★★★"]], this.state.level, (level) => {
       this.state.level = level;
-      keep(this.state);
+      save(KEY, this.state);
       this.open(this.following());
     });
     root.replaceChildren(el("div", {class: "board-page review"},
@@ -106,14 +88,14 @@ class Page {
 
   show() {
     const {puzzle, chosen, state} = this;
-    const {level, missed, seat} = puzzle;
+    const {level, level_text: words, missed, seat} = puzzle;
     this.score.textContent = `Streak ${state.streak}, best ${state.best}; solved `
       + `${state.solved.length} of ${this.puzzles.length}`;
     const stars = "★★★".slice(0, level) + "☆☆☆".slice(level);
     this.body.replaceChildren(
       el("h2", {}, `Puzzle ${puzzle.number} `, el("span", {class: "stars", role: "img",
         "aria-label": `level ${level} of 3`, text: stars})),
-      el("p", {text: chosen ? `Missed by ${missed.join(", ")}: ${LEVELS[level]}.`
+      el("p", {text: chosen ? `Missed by ${missed.join(", ")}: ${words}.`
         : "You are to play. Which card is best, on average over all hands that your opponent "
           + "could hold?"}),
       el("div", {class: "desk"}, el("div", {class: "board"}, tableOf(this.scene()),
@@ -131,7 +113,7 @@ class Page {
     const names = ["Opponent", "Opponent"];
     names[seat] = "You";
     // The cards that were played are in no hand now; of the other hand only the number is known.
-    const deal = {names, hands: [[], []], kitty: [], exchange: null, marks: MARKS};
+    const deal = {names, hands: [[], []], kitty: [], exchange: null};
     const table = tableAfter(deal, puzzle.steps, puzzle.steps.length);
     table.hands[seat] = puzzle.hand;
     table.hands[1 - seat] = Array(puzzle.others).fill("");
@@ -155,7 +137,7 @@ class Page {
       state.solved.push(number);
     }
     state.best = Math.max(state.best, state.streak);
-    keep(state);
+    save(KEY, state);
     this.show();
     say(right ? "Right." : `Not the best: it was ${cardText(puzzle.best)}.`);
   }

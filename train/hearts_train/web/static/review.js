@@ -2,7 +2,7 @@
 
 import {cardName, cardText, chip, loadCards} from "hearts/cards.js";
 import {curveOf} from "hearts/curve.js";
-import {button, choices, el, notice, say, loadStyle} from "hearts/dom.js";
+import {button, choices, copy, el, loadStyle, notice, say} from "hearts/dom.js";
 import {capital, does, object, possessive, signed} from "hearts/figures.js";
 import {meansOver, moverAt, tableAfter, worldChances, worldHands} from "hearts/line.js";
 import {tableOf} from "hearts/seats.js";
@@ -15,7 +15,7 @@ let boards = 0;
 
 /**
  * @typedef {Object} Context
- * @property {any} document the deal, as the server or the offline file tells it
+ * @property {any} document the deal, of the server or of the offline file
  * @property {((deal: string, actions: string[]) => Promise<any>)|null} [position] asks for a
  *   position of a branch; null where there is no server
  * @property {((deal: any, at: number, seat: number) => string)|null} [link] an address of the
@@ -109,13 +109,13 @@ class Review {
       if (deal.exact) values.push(moment ? moment.after * sign : values[at]);
       else values.push(null);
       if (!moment) continue;
-      if (!deal.exact && moment.seat === bottom) {
+      if (!deal.exact && moment.player === bottom) {
         values[at] = Math.max(...Object.values(/** @type {Record<string, number>} */ (moment.means)));
       }
-      const isSlip = deal.exact ? moment.lost > 0 : moment.mark && moment.seat === bottom;
+      const isSlip = deal.exact ? moment.lost > 0 : moment.mark && moment.player === bottom;
       if (isSlip) {
-        slips.push({at: deal.exact ? at + 1 : at, card: moment.action, mark: moment.mark,
-          seat: moment.seat === bottom ? 0 : 1});
+        slips.push({at: deal.exact ? at + 1 : at, card: moment.card, mark: moment.mark,
+          seat: moment.player === bottom ? 0 : 1});
       }
       if (tricks.length < moment.trick) tricks.push(at);
     }
@@ -131,7 +131,7 @@ class Review {
       : `${whose} margin at the cards of that hand, by what could be known (sampled), and the result`;
     return curveOf({values, slips, tricks, steps: deal.exact,
       label: capital(label)},
-    (at) => this.go(at, {leaving: true}), (at) => this.told(at));
+    (at) => this.go(at, {leaving: true}), (at) => this.placeInWords(at));
   }
 
   controls() {
@@ -186,7 +186,7 @@ class Review {
     this.at = Math.max(0, Math.min(this.steps.length, at));
     this.picked = {...this.picked, world: null};
     this.show();
-    if (!quietly) say(this.told(this.at));
+    if (!quietly) say(this.placeInWords(this.at));
     if (this.branch && this.context.position) this.ask();
   }
 
@@ -201,7 +201,7 @@ class Review {
   }
 
   /** What is to be said of the place. @param {number} at */
-  told(at) {
+  placeInWords(at) {
     const {deal, steps} = this;
     const before = at ? `${this.does(steps[at - 1])}. ` : "";
     const mover = this.moverAt(at);
@@ -221,19 +221,19 @@ class Review {
     const mover = moverAt(this.steps, at);
     if (mover !== null) return mover;
     const moment = this.momentAt(at);
-    return moment ? moment.seat : null;
+    return moment ? moment.player : null;
   }
 
   /** @param {number} at */
   momentAt(at) {
     if (!this.branch || at <= this.branch.at) return this.moments.get(at) || null;
-    const told = this.branch.known.get(at);
-    return told ? told.moment : null;
+    const found = this.branch.known.get(at);
+    return found ? found.moment : null;
   }
 
   ending() {
-    const told = this.branch && this.branch.known.get(this.at);
-    const scores = this.branch ? told && told.scores : this.deal.scores;
+    const found = this.branch && this.branch.known.get(this.at);
+    const scores = this.branch ? found && found.scores : this.deal.scores;
     if (!scores) return this.branch ? "The end of this line" : "The deal is not finished";
     return this.deal.names.map((/** @type {string} */ name, /** @type {number} */ seat) =>
       `${name} ${scores[seat]}`).join(", ");
@@ -281,10 +281,10 @@ class Review {
 
   /** @param {any} moment */
   showPanels(moment) {
-    const kept = new Set([...this.panels.querySelectorAll("details[open]")].map((d) => d.id));
+    const opened = new Set([...this.panels.querySelectorAll("details[open]")].map((d) => d.id));
     const parts = [];
     if (moment && moment.others && this.maySee(moment)) {
-      parts.push(["worlds", `What ${object(this.deal.names[moment.seat])} could not see`,
+      parts.push(["worlds", `What ${object(this.deal.names[moment.player])} could not see`,
         worldsOf(this.deal, moment, this.picked, (picked) => this.pick(picked), this.key)]);
     }
     if (moment && moment.endgame && this.maySee(moment)) {
@@ -292,13 +292,13 @@ class Review {
     }
     this.panels.replaceChildren(...parts.map(([name, title, body]) =>
       el("details", {id: `${name}-${this.key}`, class: "panel",
-        open: kept.has(`${name}-${this.key}`)},
+        open: opened.has(`${name}-${this.key}`)},
       el("summary", {}, el("h3", {text: title})), body)));
   }
 
   /** Whether the hand of who is to act is shown. @param {any} moment */
   maySee(moment) {
-    return this.seen === "all" || Number(this.seen) === moment.seat;
+    return this.seen === "all" || Number(this.seen) === moment.player;
   }
 
   /** @param {import("hearts/worlds.js").Picked} picked */
@@ -319,7 +319,7 @@ class Review {
   /** The other hand of the world that is chosen. @param {any} moment */
   instead(moment) {
     if (!moment || !moment.others || this.picked.world === null) return {};
-    return {[1 - moment.seat]: worldHands(moment.others)[this.picked.world]};
+    return {[1 - moment.player]: worldHands(moment.others)[this.picked.world]};
   }
 
   /** @param {any} moment @returns {import("hearts/seats.js").Worths|null} */
@@ -345,13 +345,13 @@ class Review {
       return;
     }
     const moment = this.momentAt(at);
-    const name = deal.names[moment.seat];
+    const name = deal.names[moment.player];
     const asked = `What if ${does(name, "plays")} ${cardText(card)}? `;
     if (moment.lines) {
       const value = moment.values[card];
       this.enter(at, [...this.steps.slice(0, at), ...moment.lines[card]],
         `${asked}Then best play by both, all cards seen: ${signed(value)} for ${object(name)}.`,
-        value * (moment.seat === 0 ? 1 : -1));
+        value * (moment.player === 0 ? 1 : -1));
       return;
     }
     if (!this.context.position) {
@@ -360,10 +360,10 @@ class Review {
       return;
     }
     const actions = [...this.steps.slice(0, at).map((/** @type {any} */ step) => step[1]), card];
-    const told = await this.look(actions);
-    if (!told) return;
-    this.enter(at, told.steps, asked, null);
-    /** @type {any} */ (this.branch).known.set(at + 1, told);
+    const found = await this.look(actions);
+    if (!found) return;
+    this.enter(at, found.steps, asked, null);
+    /** @type {any} */ (this.branch).known.set(at + 1, found);
     this.show();
   }
 
@@ -378,7 +378,7 @@ class Review {
   }
 
   /**
-   * Leaves the deal for another line; the first branch keeps where it began.
+   * Leaves the deal for another line; a branch of a branch begins where the first one did.
    * @param {number} at where it leaves what was shown
    * @param {any[]} steps all steps, from the first on
    * @param {string} note @param {number|null} value
@@ -399,26 +399,8 @@ class Review {
     if (!branch || at <= branch.at || branch.known.has(at) || !context.position) return;
     await new Promise((resolve) => setTimeout(resolve, 150));
     if (this.branch !== branch || this.at !== at || branch.known.has(at)) return;
-    const told = await this.look(this.steps.slice(0, at).map((/** @type {any} */ s) => s[1]));
-    if (told) branch.known.set(at, told);
-    if (told && this.branch === branch && this.at === at) this.show();
-  }
-}
-
-/** @param {string} text */
-async function copy(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-    notice("Copied.");
-    say("Copied.");
-  } catch {
-    const box = el("textarea", {class: "copy", "aria-label": "To copy", rows: 4});
-    box.value = text;
-    const dialog = el("dialog", {}, el("p", {text: "Copy this text:"}), box,
-      button("Close", () => dialog.close()));
-    document.body.append(dialog);
-    dialog.addEventListener("close", () => dialog.remove());
-    dialog.showModal();
-    box.select();
+    const found = await this.look(this.steps.slice(0, at).map((/** @type {any} */ s) => s[1]));
+    if (found) branch.known.set(at, found);
+    if (found && this.branch === branch && this.at === at) this.show();
   }
 }

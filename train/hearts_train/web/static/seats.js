@@ -1,8 +1,8 @@
 // The table at one moment: every hand, the trick, and on each legal card what it is worth.
 
-import {card, cardName, chips, label, picture} from "hearts/cards.js";
+import {card, cardName, chips, picture} from "hearts/cards.js";
 import {el} from "hearts/dom.js";
-import {object, signed} from "hearts/figures.js";
+import {counted, object, signed} from "hearts/figures.js";
 import {judged} from "hearts/line.js";
 
 /**
@@ -49,7 +49,7 @@ function seatOf(scene, seat) {
   const {deal, table, mover} = scene;
   const name = deal.names[seat];
   const isMover = seat === mover;
-  const points = `${table.points[seat]} ${table.points[seat] === 1 ? "point" : "points"}`;
+  const points = counted(table.points[seat], "point");
   const cards = scene.instead[seat] || table.hands[seat];
   const isOpen = scene.isOpen(seat) || Boolean(scene.instead[seat]);
   return el("section", {class: `seat-box${isMover ? " mover" : ""}${seat === scene.bottom ? "" : " beside"}`, "aria-label": name},
@@ -65,14 +65,12 @@ function held(scene, seat, name) {
   const {worths, mover} = scene;
   if (seat === mover && !worths && scene.legal && scene.legal.includes(name)) {
     return el("button", {type: "button", class: "pick unjudged", "aria-label": cardName(name),
-      data: {card: name}, on: {click: () => scene.choose(name)}},
-    el("span", {class: "card small", data: {card: name, suit: name[1]}}, picture(name),
-      label(name)));
+      data: {card: name}, on: {click: () => scene.choose(name)}}, card(name, {class: "small"}));
   }
   if (seat !== mover || !worths || !(name in worths.known)) {
     return card(name, {class: seat === mover && (worths || scene.legal) ? "small out" : "small"});
   }
-  const verdict = judged(worths.known, name, scene.deal.marks, worths.close);
+  const verdict = judged(worths.known, name, worths.close);
   const known = signed(worths.known[name], 1);
   const half = worths.half ? ` ± ${worths.half[name].toFixed(1)}` : "";
   const seen = worths.seen ? signed(worths.seen[name]) : "";
@@ -81,8 +79,7 @@ function held(scene, seat, name) {
     verdict.words, isPlayed && "was played"].filter(Boolean).join(", ");
   return el("button", {type: "button", class: `pick ${verdict.kind}${isPlayed ? " played" : ""}`,
     "aria-label": words, data: {card: name}, on: {click: () => scene.choose(name)}},
-  el("span", {class: "card small", data: {card: name, suit: name[1]}}, picture(name), label(name)),
-  el("span", {class: "worth"},
+  card(name, {class: "small"}), el("span", {class: "worth"},
     el("span", {class: "known"}, verdict.sign && el("i", {text: verdict.sign}), known),
     half && el("span", {class: "seen", text: half.trim()}),
     seen && el("span", {class: "seen", text: seen})));

@@ -14,11 +14,11 @@ export async function asked(path, body) {
  * The same for work that takes a while.
  * @param {string} path
  * @param {any} body asked with, as JSON
- * @param {(share: number) => void} tell hears from time to time how much is done, from 0 to 1
+ * @param {(share: number) => void} report gets the share that is done, from 0 to 1
  * @param {AbortSignal} signal gives it up
  * @returns {Promise<any>}
  */
-export async function awaited(path, body, tell, signal) {
+export async function awaited(path, body, report, signal) {
   const answer = await fetch(path, {...posted(body, "application/x-ndjson"), signal});
   if (!answer.ok || !answer.body) return answered(answer);
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -29,9 +29,9 @@ export async function awaited(path, body, tell, signal) {
     text = lines.pop() || "";
     for (const line of lines) {
       const message = JSON.parse(line);
-      if (message.told) return message.told;
+      if (message.answer) return message.answer;
       if (message.refused) throw new Error(message.refused.text);
-      tell(message.done);
+      report(message.done);
     }
   }
   throw new Error("the server broke off; try again");
@@ -45,7 +45,7 @@ function posted(body, accept = "application/json") {
 
 /** @param {Response} answer */
 async function answered(answer) {
-  const told = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Error(told.text || `the server answered ${answer.status}`);
-  return told;
+  const found = await answer.json().catch(() => ({}));
+  if (!answer.ok) throw new Error(found.text || `the server answered ${answer.status}`);
+  return found;
 }

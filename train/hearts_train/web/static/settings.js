@@ -1,4 +1,6 @@
-// What a person has chosen on this device: kept in the browser, told to the page's style.
+// The settings of a person on this device, saved in the browser and applied to the page's style.
+
+import {load, save} from "hearts/dom.js";
 
 const KEY = "hearts.settings";
 
@@ -14,19 +16,10 @@ const DEFAULTS = {
 };
 
 /** @type {Record<string, string>} */
-let values = {...DEFAULTS, ...read()};
+let values = {...DEFAULTS, ...Object.fromEntries(Object.entries(load(KEY) || {}).filter(
+  ([key, value]) => key in DEFAULTS && typeof value === "string"))};
 /** @type {Set<(key: string) => void>} */
 const listeners = new Set();
-
-function read() {
-  try {
-    const kept = JSON.parse(localStorage.getItem(KEY) || "{}");
-    return Object.fromEntries(Object.entries(kept).filter(
-      ([key, value]) => key in DEFAULTS && typeof value === "string"));
-  } catch {
-    return {}; // nothing kept, or keeping is forbidden here
-  }
-}
 
 /** @param {string} key */
 export function setting(key) {
@@ -34,17 +27,13 @@ export function setting(key) {
 }
 
 /**
- * Changes a setting, keeps it and tells those who wait for changes.
+ * Changes a setting, saves it and calls the listeners.
  * @param {string} key
  * @param {string} value
  */
 export function choose(key, value) {
   values = {...values, [key]: value};
-  try {
-    localStorage.setItem(KEY, JSON.stringify(values));
-  } catch {
-    // It holds for this page only.
-  }
+  save(KEY, values);
   apply();
   for (const listener of [...listeners]) listener(key);
 }
@@ -59,7 +48,7 @@ export function onChange(listener) {
   return () => listeners.delete(listener);
 }
 
-/** Tells the style sheet: `data-deck`, `data-print` and `data-motion` on the root. */
+/** Sets what the style sheet reads: `data-deck`, `data-print` and the like on the root. */
 export function apply() {
   const data = document.documentElement.dataset;
   for (const key of ["deck", "print", "motion", "help"]) data[key] = values[key];

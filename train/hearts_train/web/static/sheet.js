@@ -2,9 +2,8 @@
 
 import {chips} from "hearts/cards.js";
 import {ask, el} from "hearts/dom.js";
-import {signed} from "hearts/figures.js";
+import {counted, plain, signed} from "hearts/figures.js";
 import {toFragment} from "hearts/line.js";
-import {pointsText} from "hearts/state.js";
 
 /** @typedef {import("hearts/state.js").Table} Table */
 
@@ -33,7 +32,7 @@ export function sheet(table) {
 
 /** @param {number} n */
 function number(n) {
-  return Number.isInteger(n) ? String(n).replace("-", "−") : n.toFixed(1).replace("-", "−");
+  return plain(n, Number.isInteger(n) ? 0 : 1);
 }
 
 /** @param {Table} table */
@@ -118,7 +117,7 @@ export function verdict(table) {
   const {you, matchOver} = table;
   if (matchOver) {
     const {winner} = matchOver;
-    return winner === null ? "The match ends level."
+    return winner === null ? "The match is a draw."
       : `${table.does(winner, "win", "wins")} the match.`;
   }
   if (you === null) {
@@ -135,6 +134,6 @@ export function verdict(table) {
   const by = others.length === 1 ? `${table.who(you === 0 ? 1 : 0)} ${number(others[0])}`
     : `the others ${number(mean)} on average`;
   const word = margin > 0 ? "Well played" : margin < 0 ? "Not this time" : "Even";
-  return `${word}: you ${pointsText(scores[you])}, ${by} (${signed(margin,
+  return `${word}: you ${counted(scores[you], "point")}, ${by} (${signed(margin,
     Number.isInteger(margin) ? 0 : 1)}).`;
 }

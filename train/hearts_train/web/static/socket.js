@@ -1,11 +1,14 @@
-// The line to the server: it comes back by itself, and knows who we are by a token.
+// The connection to the server, which is restored by itself; a token says who we are.
+
+import {load, save} from "hearts/dom.js";
 
 const TOKEN = "hearts.token";
 const PING_AFTER = 20_000;
 const LOST_AFTER = 10_000;
 const WAITS = [200, 500, 1000, 2000, 4000];
+const LOST = {code: "lost", text: "The connection to the server is lost; reconnecting."};
 
-/** What a message was refused with. */
+/** The refusal of a request. */
 export class Refusal extends Error {
   /** @param {{code: string, text: string}} error */
   constructor({code, text}) {
@@ -16,7 +19,7 @@ export class Refusal extends Error {
 
 /**
  * Emits `message` (detail: a message of the server) and `status` (detail: "open" or "lost").
- * `welcome` is what the server said when we came in.
+ * `welcome` is the server's first answer.
  */
 export class Connection extends EventTarget {
   /** @param {string} [address] */
@@ -40,7 +43,7 @@ export class Connection extends EventTarget {
     setInterval(() => this.watch(), 5000);
   }
 
-  /** Opens the line, unless it is open; comes back until it is. */
+  /** Connects, and tries again until that succeeds. */
   open() {
     if (this.socket) return;
     clearTimeout(this.retry);
@@ -56,7 +59,7 @@ export class Connection extends EventTarget {
       try {
         message = JSON.parse(event.data);
       } catch {
-        return; // not ours
+        return; // not of this protocol
       }
       this.hear(message);
     });
@@ -68,14 +71,14 @@ export class Connection extends EventTarget {
     if (message.type === "welcome") {
       const known = token();
       if (known && known !== message.token) {
-        this.socket?.close(); // another tab was quicker on the first visit: come back as its owner
+        this.socket?.close(); // another tab got a token first: connect again with that
         return;
       }
       const isNew = this.status !== "open";
       this.welcome = message;
       this.tries = 0;
       this.status = "open";
-      keep(message.token);
+      setToken(message.token);
       if (isNew) this.dispatchEvent(new CustomEvent("status", {detail: "open"}));
     }
     const waiting = message.id === undefined ? undefined : this.waiting.get(message.id);
@@ -85,7 +88,7 @@ export class Connection extends EventTarget {
       else waiting.resolve(message);
     }
     if (message.type === "error" && this.status !== "open" && message.text.startsWith("token")) {
-      keep(""); // not one of this server's making; it gives another
+      setToken(""); // the server gives another
       this.socket?.close();
     }
     this.dispatchEvent(new CustomEvent("message", {detail: message}));
@@ -97,7 +100,7 @@ export class Connection extends EventTarget {
     this.socket = null;
     this.status = "lost";
     for (const {reject} of this.waiting.values()) {
-      reject(new Refusal({code: "lost", text: "The line to the server is lost; it comes back."}));
+      reject(new Refusal(LOST));
     }
     this.waiting.clear();
     this.dispatchEvent(new CustomEvent("status", {detail: "lost"}));
@@ -113,21 +116,21 @@ export class Connection extends EventTarget {
     else this.open();
   }
 
-  /** Asks for a sign of life when nothing was heard, and gives the line up without one. */
+  /** Pings a silent server, and closes the connection if there is no answer. */
   watch() {
     if (!this.socket || this.status !== "open") return;
     const silence = Date.now() - this.heard;
     if (silence > PING_AFTER + LOST_AFTER) {
       const socket = this.socket;
       socket.close();
-      this.lose(socket); // closing a dead line takes the browser a minute
+      this.lose(socket); // closing a dead connection takes the browser a minute
     } else if (silence > PING_AFTER) this.send({type: "ping"});
   }
 
   /**
-   * Sends a message; nothing waits for an answer.
+   * Sends a message, without waiting for an answer.
    * @param {Record<string, any>} message
-   * @returns {boolean} whether it went out
+   * @returns {boolean} whether it was sent
    */
   send(message) {
     if (!this.socket || this.status !== "open") return false;
@@ -147,18 +150,18 @@ export class Connection extends EventTarget {
       this.waiting.set(id, {resolve, reject});
       if (!this.send({...message, id})) {
         this.waiting.delete(id);
-        reject(new Refusal({code: "lost", text: "The line to the server is lost; it comes back."}));
+        reject(new Refusal(LOST));
       }
     });
   }
 
-  /** What the server says now of our tables and of the agents; as `welcome`, but fresh. */
+  /** A new `welcome`, with our tables and the agents as they are now. */
   async greet() {
     await this.ready();
     return this.request({type: "hello", token: token() || undefined});
   }
 
-  /** Opens the line and resolves when the server has said welcome. */
+  /** Connects and resolves when the server has said welcome. */
   async ready() {
     this.open();
     while (this.status !== "open") {
@@ -168,23 +171,14 @@ export class Connection extends EventTarget {
   }
 }
 
+let secret = ""; // where the browser saves nothing
+
 function token() {
-  try {
-    return localStorage.getItem(TOKEN);
-  } catch {
-    return kept;
-  }
+  return load(TOKEN) || secret;
 }
 
-let kept = "";
-
-/** @param {string} secret */
-function keep(secret) {
-  kept = secret;
-  try {
-    if (secret) localStorage.setItem(TOKEN, secret);
-    else localStorage.removeItem(TOKEN);
-  } catch {
-    // The seat is ours as long as this page is open.
-  }
+/** @param {string} given */
+function setToken(given) {
+  secret = given;
+  save(TOKEN, given);
 }

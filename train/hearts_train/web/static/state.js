@@ -1,7 +1,8 @@
-// What the page knows of a table: the server's last `table` message with the events since, and the
-// questions that its parts ask. Nothing here touches the page.
+// A table as the page knows it: the server's last `table` message with the events since. Nothing
+// here touches the page.
 
 import {cardName, suitName, suitSign} from "hearts/cards.js";
+import {counted} from "hearts/figures.js";
 
 /**
  * @typedef {object} Seat
@@ -227,11 +228,11 @@ export function asked(table) {
  * @param {Table} table as it stands after it
  * @param {any} event
  */
-export function told(table, event) {
+export function inWords(table, event) {
   const {kind, seat} = event;
   if (kind === "play") return `${table.does(seat, "play", "plays")} ${cardName(event.action)}.`;
   if (kind === "trick") {
-    const points = event.worth ? `: ${pointsText(event.worth)}` : "";
+    const points = event.worth ? `: ${counted(event.worth, "point")}` : "";
     return `${table.does(event.taker, "take", "takes")} the trick${points}.`;
   }
   if (kind === "broken") {
@@ -258,9 +259,4 @@ export function told(table, event) {
   if (kind === "undo") return "Taken back.";
   if (kind === "fault") return event.text;
   return "";
-}
-
-/** "1 point", "5 points". @param {number} n */
-export function pointsText(n) {
-  return `${n} ${Math.abs(n) === 1 ? "point" : "points"}`.replace("-", "−");
 }

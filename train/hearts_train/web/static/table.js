@@ -1,15 +1,15 @@
-// A table: joins what the server says with the parts of the page, one event after the other.
+// A table: shows the server's events in the parts of the page, one after the other.
 
 import {cardText} from "hearts/cards.js";
 import {showExchange, showMoon} from "hearts/choices.js";
-import {button, el, notice, say} from "hearts/dom.js";
+import {button, el, lost, notice, say} from "hearts/dom.js";
 import {Drawer} from "hearts/helpdrawer.js";
 import {Felt} from "hearts/felt.js";
 import {Hand} from "hearts/hand.js";
 import {invitation, seated} from "hearts/guests.js";
 import {result, showLast, showRules, showSheet} from "hearts/sheet.js";
 import {onChange, pauses} from "hearts/settings.js";
-import {Table, asked, told, whyNot} from "hearts/state.js";
+import {Table, asked, inWords, whyNot} from "hearts/state.js";
 
 /** @typedef {import("hearts/main.js").Context} Context */
 
@@ -43,10 +43,10 @@ class Room {
     this.skip = null;
     this.isSent = false;
     this.isAsking = false;
-    /** What has happened and was not yet said. */
+    /** Events in words that were not said yet. */
     this.words = "";
-    this.toldAt = -1;
-    /** Counts the whole states; what was being shown of an older one is given up. */
+    this.saidAt = -1;
+    /** Counts the whole states; an animation of an older one is given up. */
     this.era = 0;
     /** The number of the newest event that has come. */
     this.newest = 0;
@@ -116,9 +116,7 @@ class Room {
   fail(error) {
     if (error.code === "lost" || error.code === "stale") return; // it mends itself
     if (error.code === "unknown_table") {
-      this.root.replaceChildren(el("section", {class: "lobby"},
-        el("h1", {text: "There is no such table"}), el("p", {text: error.message}),
-        el("p", {}, el("a", {class: "button main", href: "/", text: "To the lobby"}))));
+      this.root.replaceChildren(lost("There is no such table", error.message));
       return;
     }
     notice(error.message, {bad: true});
@@ -140,7 +138,7 @@ class Room {
       this.table.seats = message.seats; // it has no number of its own
       this.refresh();
     } else if (message.type === "event" && this.table) {
-      if (message.seq !== undefined && message.seq <= this.newest) return; // told twice
+      if (message.seq !== undefined && message.seq <= this.newest) return; // known already
       this.queue.push(message);
       if (message.seq !== undefined) this.newest = message.seq;
       if (!this.isShowing) this.show();
@@ -183,7 +181,7 @@ class Room {
       const from = event.seat === table.you ? this.hand.rect(event.action) : null;
       table.see(event);
       if (event.seat === table.you) table.canUndo = table.isAlone;
-      this.words = told(table, event);
+      this.words = inWords(table, event);
       this.felt.update(table);
       this.hand.update(this.held(true));
       const flight = this.felt.play(event.seat, event.action, from);
@@ -195,7 +193,7 @@ class Room {
       return;
     }
     table.see(event);
-    const words = told(table, event);
+    const words = inWords(table, event);
     if (event.kind === "trick") {
       this.felt.mark(event.taker);
       this.say(`${this.words} ${words}`.trim());
@@ -212,7 +210,7 @@ class Room {
       table.over = null;
       table.matchOver = null;
       if (event.kind === "deal") table.canUndo = false;
-      else this.join(); // whether more can be taken back, the whole state tells
+      else this.join(); // the whole state says whether more can be undone
       this.felt.lay(table.facts.trick || []);
     } else if (event.kind === "broken") {
       this.felt.breakHearts(table);
@@ -274,8 +272,8 @@ class Room {
     this.ways();
     this.drawer.update();
     this.context.title(`${table.isMyTurn ? "▶ Your turn · " : ""}${table.rules.title}`);
-    if (!table.over && (this.words || this.toldAt !== table.seq)) this.tellTurn(this.words);
-    this.toldAt = table.seq;
+    if (!table.over && (this.words || this.saidAt !== table.seq)) this.sayTurn(this.words);
+    this.saidAt = table.seq;
     this.words = "";
   }
 
@@ -363,7 +361,7 @@ class Room {
   }
 
   /** What has happened and what is asked now. @param {string} words */
-  tellTurn(words) {
+  sayTurn(words) {
     const table = /** @type {Table} */ (this.table);
     const isChoice = table.isMyTurn && ["pass", "moon"].includes(table.view.phase);
     if (isChoice && !this.isSent) return; // it has its own line

@@ -1,8 +1,9 @@
-// What a deal comes to: its result, who gave away what, and all its cards as a table.
+// The summary of a deal: its result, what each player gave away, and all its cards as a table.
 
 import {chip} from "hearts/cards.js";
 import {button, el} from "hearts/dom.js";
 import {capital, percent, plain, possessive, signed} from "hearts/figures.js";
+import {BLUNDER, SLIP} from "hearts/line.js";
 
 const FIGURES = new Set(["Trick", "Margin", "Given away", "Cards open"]);
 const OTHERS = {"moon:off": "points off", "moon:others": "others pay", revoke: "revoke"};
@@ -63,7 +64,7 @@ function tally(deal, order, enter) {
         + `seat against ${champion.others.join(", ")}: ${champion.points} points.`),
     {class: "watch", "aria-label": `${champion.points} points; show how`}) : "–";
     const cells = [deal.scores && String(deal.scores[seat]), exact && String(player.lost),
-      plain(player.expected_loss, 2), percent(player.kept),
+      plain(player.expected_loss, 2), percent(player.well_chosen),
       exact && signed(deal.luck.hand[seat], 1), hasChampion(deal) && again].filter(Boolean);
     return el("tr", {}, el("th", {scope: "row", text: player.name}), ...cells.map((cell, i) =>
       el("td", {class: "n", data: {label: heads[i + 1]}}, cell)));
@@ -87,31 +88,29 @@ function explained(deal) {
   const champion = hasChampion(deal);
   /** @type {(string|false|null)[][]} */
   const words = [
-    [exact && "Cards open", "points that the player gave away, as one sees it with all cards open."],
-    ["Given away", exact
-      ? "points given away by what the player could know: on average over all hands it could not see."
-      : "points given away by what the player could know: on average over a sample of hands it could not see."],
-    ["Well chosen", "100 %: always the best card that the player could know of; 0 %: always the worst. "
-      + "Each choice counts by the gap between its best and its worst card."],
-    [exact && "Luck", "the margin that the hand as dealt is worth on average over all hands "
-      + "the other could have, both playing best with all cards seen."],
-    [champion && "Champion", champion && `the points of ${champion.agent}, the package’s strongest `
-      + "quick player, in that seat of the same deal. Press the number to see how."],
+    [exact && "Cards open", "Points that the player gave away, seen with all cards open."],
+    ["Given away", "Points that the player gave away by what it could know: on average over "
+      + `${exact ? "all" : "a sample of the"} hands that it could not see.`],
+    ["Well chosen", "100 %: always the best card by what the player could know. 0 %: always the "
+      + "worst. Each choice counts by the gap between its best and its worst card."],
+    [exact && "Luck", "The points by which the hand as dealt wins, on average over all hands that "
+      + "the other player could have, if both play as well as possible with all cards open."],
+    [champion && "Champion", champion && `The points of ${champion.agent}, the strongest quick `
+      + "player of the package, with the same cards. Press the number to see how."],
   ];
   return el("details", {class: "panel"}, el("summary", {}, el("h3", {text: "What the figures mean"})),
     el("dl", {}, ...words.filter(([name]) => name).flatMap(([name, text]) =>
       [el("dt", {text: name}), el("dd", {text})])));
 }
 
-/** What the figures on the cards are. @param {any} deal */
+/** The meaning of the figures on the cards. @param {any} deal */
 export function legend(deal) {
-  const {slip, blunder} = deal.marks;
-  return el("p", {class: "legend"}, el("span", {}, el("b", {text: "On a card"}),
-    " above: the points by which its player would win the deal with it, on average over the hands not seen; ",
-    deal.exact ? "below: the same with all cards open" : "below: how far that estimate may be off"),
+  return el("p", {class: "legend"}, el("span", {}, el("b", {text: "Under a card"}),
+    ": the points by which its player wins the deal with it, on average over all hands that it cannot see; ",
+    deal.exact ? "then the same with all cards open." : "then how far that estimate may be off."),
   el("span", {class: "stamp best", text: "✓ best"}),
-  el("span", {class: "stamp slip", text: `? ${slip} or more worse`}),
-  el("span", {class: "stamp blunder", text: `?? ${blunder} or more`}),
+  el("span", {class: "stamp slip", text: `? ${SLIP} or more worse`}),
+  el("span", {class: "stamp blunder", text: `?? ${BLUNDER} or more`}),
   el("span", {class: "stamp played", text: "played"}));
 }
 
@@ -178,7 +177,7 @@ function cardButton(action, moment, press) {
 function losses(moment, exact) {
   const forced = !moment || Object.keys(moment.means || {}).length === 1
     || Object.keys(moment.values || {}).length === 1;
-  const isBest = forced || moment.better.includes(moment.action)
+  const isBest = forced || moment.better.includes(moment.card)
     || !(exact || moment.expected_loss);
   const better = isBest ? [] : moment.better.slice(0, 2);
   const cells = [el("td", {class: "n",

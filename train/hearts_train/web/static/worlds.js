@@ -18,7 +18,7 @@ import {odds, pairs, worldChances, worldHands} from "hearts/line.js";
  * @param {string} key distinguishes the names of its radio buttons
  */
 export function worldsOf(deal, moment, picked, pick, key) {
-  const {others, seat} = moment;
+  const {others, player: seat} = moment;
   const [name, other] = [deal.names[seat], deal.names[1 - seat]];
   const chances = worldChances(others, picked.weigh);
   const hands = others.cards.length;
@@ -77,7 +77,7 @@ function worldButton(others, chances, world, picked, pick) {
  */
 export function endgameOf(deal, moment) {
   const {chances, worths, hands, model} = moment.endgame;
-  const name = deal.names[moment.seat];
+  const name = deal.names[moment.player];
   const rows = Object.keys(chances).sort((a, b) => chances[b] - chances[a]).map((card) => {
     const bar = el("span", {class: "bar"});
     bar.style.width = `${100 * chances[card]}%`;
