@@ -240,6 +240,7 @@ def test_a_signal_while_positions_are_gathered_ends_the_run_there(tmp_path, monk
         return taught(teacher, number)
 
     monkeypatch.setattr(Teacher, "__call__", interrupted)
+    monkeypatch.setattr("hearts_train.screen.PLAIN_EVERY", -1.0)
     positions = RECIPE["pretraining"] | {"positions": 20_000, "passes": 1}
     config = recipe(threads=1, pretraining=positions, evaluation={"times": 0})
     result = train(config, tmp_path / "run")
@@ -247,7 +248,7 @@ def test_a_signal_while_positions_are_gathered_ends_the_run_there(tmp_path, monk
     assert result.signal_number == signal.SIGINT
     assert not result.is_finished
     assert result.updates == 0
-    assert " left" in capsys.readouterr().err.partition("gathering positions ")[2]
+    assert " left" in capsys.readouterr().err.partition("gathering positions: ")[2]
     assert train(resume=tmp_path / "run").is_finished
 
 

@@ -18,6 +18,7 @@ from torch import nn
 from hearts_agents.models.network import Network
 from hearts_env.support.arguments import check_array
 from hearts_env.support.errors import HeartsError
+from hearts_env.support.tensors import Tensors
 from hearts_train.learn.config import ConfigError, NetworkConfig
 from hearts_train.learn.sparse import SparseLinear
 
@@ -90,6 +91,30 @@ class ActorCritic(nn.Module):
         return self.policy(features).float(), self.value(features).float()[:, 0]
 
 
+class Weights:
+    """All weights of a module, as a run saves them."""
+
+    def __init__(self, module: nn.Module) -> None:
+        self.module = module
+
+    def state(self) -> Tensors:
+        """New arrays, by their names in the module."""
+        found = self.module.state_dict().items()
+        return {name: tensor.cpu().numpy().copy() for name, tensor in found}
+
+    def restore(self, state: Tensors, name: str) -> None:
+        """Restore what ``state`` returned; messages call it `name`.
+
+        Raises:
+            HeartsError: if a weight is missing, or of another shape.
+        """
+        given = {
+            key: torch.from_numpy(check_array(f"{name}/{key}", state.get(key), like).copy())
+            for key, like in self.state().items()
+        }
+        self.module.load_state_dict(given)
+
+
 def perceptron(sizes: Sequence[int], activation: str, *, ends_linear: bool = True) -> nn.Sequential:
     """Linear layers from size to size, an activation after each; after the last if wanted."""
     layers: list[nn.Module] = []
@@ -99,19 +124,6 @@ def perceptron(sizes: Sequence[int], activation: str, *, ends_linear: bool = Tru
         nn.init.zeros_(linear.bias)
         layers += [linear, ACTIVATIONS[activation]()]
     return nn.Sequential(*(layers[:-1] if ends_linear else layers))
-
-
-def load_weights(module: nn.Module, arrays: Mapping[str, NDArray[Any]], name: str) -> None:
-    """Set all weights of a module; messages call the arrays `name`.
-
-    Raises:
-        HeartsError: if one is missing, or of another shape.
-    """
-    given = {}
-    for key, tensor in module.state_dict().items():
-        array = check_array(f"{name}/{key}", arrays.get(key), tensor.cpu().numpy())
-        given[key] = torch.from_numpy(array.copy())
-    module.load_state_dict(given)
 
 
 def policy_tensors(network: ActorCritic) -> dict[str, NDArray[np.float32]]:
@@ -147,13 +159,17 @@ class Replicas:
                 weights.data = self.weights[own].view_as(weights)
                 weights.grad = gradient[own].view_as(weights)
 
-    def restore(self, weights: object, name: str) -> None:
-        """Set the weights, from an array like that of ``weights``; messages call it `name`.
+    def state(self) -> Tensors:
+        """The weights, a new array by name."""
+        return {"weights": self.weights.cpu().numpy().copy()}
+
+    def restore(self, state: Mapping[str, NDArray[Any]], name: str) -> None:
+        """Restore what ``state`` returned; messages call it `name`.
 
         Raises:
-            HeartsError: if it is of another size.
+            HeartsError: if it is missing, or of another size.
         """
-        array = check_array(name, weights, self.weights.cpu().numpy())
+        array = check_array(f"{name}/weights", state.get("weights"), self.weights.cpu().numpy())
         self.weights.copy_(torch.from_numpy(array.copy()))
 
     def add_gradients(self) -> None:
@@ -184,7 +200,7 @@ class Adam:
         self.mean.zero_()
         self.square.zero_()
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> Tensors:
         """The optimizer's state, new arrays by name."""
         moments = {"mean": self.mean, "square": self.square}
         kept = {name: moment.cpu().numpy().copy() for name, moment in moments.items()}

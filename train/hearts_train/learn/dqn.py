@@ -20,11 +20,10 @@ import torch
 
 from hearts_env.seeds import derived_seed
 from hearts_env.support.arrays import Array, Floats, Ints
-from hearts_env.support.tensors import Tensors
-from hearts_train.learn import runs
 from hearts_train.learn.actor_critic import Replicas
 from hearts_train.learn.config import between
-from hearts_train.learn.games import END, SelfPlayGames, part_of
+from hearts_train.learn.games import END, SelfPlayGames
+from hearts_train.learn.learner import Saved
 from hearts_train.learn.monte_carlo import ActionValueLearner
 from hearts_train.learn.ppo_kernel import FIGURES
 from hearts_train.learn.replay import Column, Memory, action_number, check_size, legal, seen
@@ -113,21 +112,9 @@ class DQNLearner(ActionValueLearner):
             self.target.weights.copy_(self.replicas.weights)
 
     # -- state -------------------------------------------------------------------------------------
-    def state(self) -> runs.State:
-        """The whole training state, between two updates."""
-        state = super().state()
-        state.tensors["target/weights"] = self.target.weights.cpu().numpy().copy()
-        return state
-
-    def _games_state(self) -> Tensors:
-        kept = self.memory.state().items()
-        return super()._games_state() | {f"games/memory/{name}": array for name, array in kept}
-
-    def _restore_parts(self, parts: dict[str, Tensors]) -> None:
-        super()._restore_parts(parts)
-        self.target.restore(parts.get("target", {}).get("weights"), "target/weights")
-        if "games" in parts:  # else new games start, and these decisions have no reward
-            self.memory.restore(part_of(parts["games"], "memory/"), "games/memory")
+    def _saved(self) -> dict[str, Saved]:
+        # Where new games start, the decisions in the buffer have no reward.
+        return super()._saved() | {"target": self.target, "games/memory": self.memory}
 
 
 def transitions(games: SelfPlayGames, rows: Ints) -> dict[str, Array]:

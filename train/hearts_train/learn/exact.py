@@ -41,7 +41,7 @@ from hearts_env.support.tensors import Tensors
 from hearts_train.learn import runs
 from hearts_train.learn.actor_critic import ActorCritic, Adam, set_threads
 from hearts_train.learn.config import ConfigError, TrainConfig, between
-from hearts_train.learn.learner import NetworkLearner
+from hearts_train.learn.learner import NetworkLearner, Saved
 
 _AT_ONCE = 16_384
 """Information sets in a forward pass."""
@@ -278,15 +278,8 @@ class ExactLearner(NetworkLearner):
         return self._positions[player].legal
 
     # -- state -------------------------------------------------------------------------------------
-    def state(self) -> runs.State:
-        """The whole training state, between two updates."""
-        state, steps = super().state(), self.descent_optimizer.state()
-        state.tensors.update({f"descent_optimizer/{name}": array for name, array in steps.items()})
-        return state
-
-    def _restore_parts(self, parts: dict[str, Tensors]) -> None:
-        super()._restore_parts(parts)
-        self.descent_optimizer.restore(parts.get("descent_optimizer", {}), "descent_optimizer")
+    def _saved(self) -> dict[str, Saved]:
+        return super()._saved() | {"descent_optimizer": self.descent_optimizer}
 
     # -- the player --------------------------------------------------------------------------------
     def tensors(self) -> Tensors:

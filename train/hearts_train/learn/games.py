@@ -245,8 +245,8 @@ class SelfPlayGames:
         state |= {f"opponents/{name}": array for name, array in self.pool.state().items()}
         return state | {"seed": np.array(self.seed), "order": generator_state(self.order)}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from what ``state`` gave, in games with the same arguments.
+    def restore(self, state: Mapping[str, NDArray[Any]], _name: str) -> None:
+        """Continue from what ``state`` returned, in games with the same arguments.
 
         Raises:
             HeartsError: if arrays are missing, of other shapes, or hold impossible values; the

@@ -15,7 +15,7 @@ import json
 import math
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -37,13 +37,28 @@ from hearts_train.learn.actor_critic import (
     Adam,
     Replicas,
     TorchNetwork,
+    Weights,
     find_device,
     find_precision,
-    load_weights,
     policy_tensors,
 )
 from hearts_train.learn.config import ALGORITHMS, SELF, TrainConfig, between
+from hearts_train.learn.games import part_of
 from hearts_train.learn.log import Counters
+
+
+class Saved(Protocol):
+    """A part of a learner that a run saves."""
+
+    def state(self) -> Tensors:
+        """All that it needs to continue, new arrays by name."""
+
+    def restore(self, state: Tensors, name: str) -> None:
+        """Continue from what ``state`` returned; messages call it `name`.
+
+        Raises:
+            HeartsError: if anything is missing, or does not fit.
+        """
 
 
 class DivergenceError(HeartsError):
@@ -53,8 +68,8 @@ class DivergenceError(HeartsError):
 class Learner:
     """A network that learns, its opponents and snapshots, and its counters.
 
-    An algorithm is a subclass with ``tensors``, ``state``, ``warm_up`` and the methods here that
-    raise NotImplementedError.
+    An algorithm is a subclass with ``tensors``, ``warm_up`` and the methods here that raise
+    NotImplementedError.
     """
 
     algorithm = ""
@@ -99,7 +114,7 @@ class Learner:
         """Restore `state` or start anew, once everything has been made."""
         for some in self.opponents:
             some.take(self.tensors(), 0)
-        if state is None or state.games != self._games_key:
+        if state is None or not self._has_games(state):
             self._begin_games()
         if state is not None:
             self._restore(state)
@@ -145,10 +160,6 @@ class Learner:
         """The policy's weights under their names in a checkpoint."""
         raise NotImplementedError
 
-    def state(self) -> runs.State:
-        """The whole training state, between two updates."""
-        raise NotImplementedError
-
     def warm_up(self) -> None:
         """Compile what a rollout needs before time is measured; changes no state."""
         raise NotImplementedError
@@ -157,11 +168,10 @@ class Learner:
         """Start new games, with other deals after each start."""
         raise NotImplementedError
 
-    def _restore_parts(self, parts: dict[str, Tensors]) -> None:
-        """Restore all of ``state``, by the first word of its names.
+    def _saved(self) -> dict[str, Saved]:
+        """The parts that are saved, by the beginning of their names in the state.
 
-        The games go on if ``games`` is among them. HeartsError or RuntimeError if anything is
-        missing or of another size.
+        They are restored in this order; those under ``games/`` only under the same settings.
         """
         raise NotImplementedError
 
@@ -174,25 +184,36 @@ class Learner:
         raise NotImplementedError
 
     # -- state -------------------------------------------------------------------------------------
+    def state(self) -> runs.State:
+        """The whole training state, between two updates."""
+        parts = self._saved() | {"snapshot": self.opponents[0]}  # those of all are the same
+        tensors = {
+            f"{part}/{name}": array
+            for part, one in parts.items()
+            for name, array in one.state().items()
+        }
+        return runs.State(replace(self.counters), tensors, self._games_key)
+
+    def _has_games(self, state: runs.State) -> bool:
+        """Whether a state has games that can continue."""
+        return state.games == self._games_key
+
     def _restore(self, state: runs.State) -> None:
-        parts: dict[str, Tensors] = {}
-        for name, array in state.tensors.items():
-            part, _, rest = name.partition("/")
-            parts.setdefault(part, {})[rest] = array
-        if state.games != self._games_key:
-            parts.pop("games", None)
-        elif "games" not in parts:
-            parts["games"] = {}  # the restore names what is missing
         try:
-            self._restore_parts(parts)
+            for part, one in self._saved().items():
+                if self._has_games(state) or not part.startswith("games/"):
+                    self._restore_part(part, one, part_of(state.tensors, f"{part}/"))
             for some in self.opponents:
-                some.restore(state.tensors)
+                some.restore(part_of(state.tensors, "snapshot/"), "snapshot")
         except (HeartsError, RuntimeError) as error:
             reason = str(error).splitlines()[0]
             raise CheckpointError(
                 f"resume: the state does not fit the run's {runs.CONFIG_NAME} ({reason}); "
                 "resume another run, or start a new one"
             ) from None
+
+    def _restore_part(self, part: str, one: Saved, state: Tensors) -> None:
+        one.restore(state, part)
 
     # -- learning ----------------------------------------------------------------------------------
     def _set_rates(self) -> None:
@@ -256,8 +277,8 @@ class Learner:
 class NetworkLearner(Learner):
     """A learner of one actor-critic network, in plain torch.
 
-    An algorithm is a subclass with ``warm_up``, ``_learn``, ``_begin_games`` and perhaps
-    ``_games_state``.
+    An algorithm is a subclass with ``warm_up``, ``_learn``, ``_begin_games`` and perhaps more in
+    ``_saved``.
     """
 
     def __init__(self, config: TrainConfig, replicas: int, state: runs.State | None = None) -> None:
@@ -321,28 +342,14 @@ class NetworkLearner(Learner):
     def _parameters(self) -> Iterable[torch.Tensor]:
         return [self.replicas.weights]
 
-    def state(self) -> runs.State:
-        """The whole training state, between two updates."""
-        tensors: Tensors = {
-            f"policy/{name}": tensor.cpu().numpy().copy()
-            for name, tensor in self.network.state_dict().items()
-        }
-        if self.averaged is not None:
-            tensors["average/weights"] = self.averaged.weights.cpu().numpy().copy()
-        tensors |= {f"optimizer/{name}": array for name, array in self.optimizer.state().items()}
-        tensors |= self.opponents[0].tensors()  # those of all parts are the same
-        return runs.State(replace(self.counters), tensors | self._games_state(), self._games_key)
+    def _saved(self) -> dict[str, Saved]:
+        saved: dict[str, Saved] = {"policy": Weights(self.network), "optimizer": self.optimizer}
+        return saved if self.averaged is None else saved | {"average": self.averaged}
 
-    def _games_state(self) -> Tensors:
-        """The games under way, arrays under names that begin with ``games/``; by default none."""
-        return {}
-
-    def _restore_parts(self, parts: dict[str, Tensors]) -> None:
-        load_weights(self.network, parts.get("policy", {}), "policy")
-        self.optimizer.restore(parts.get("optimizer", {}), "optimizer")
-        if self.averaged is not None:  # a run resumed with an average starts it anew
-            known = parts.get("average", {}).get("weights", self.replicas.weights.cpu().numpy())
-            self.averaged.restore(known, "average/weights")
+    def _restore_part(self, part: str, one: Saved, state: Tensors) -> None:
+        if part == "average" and not state:  # a run resumed with an average starts it anew
+            state = self.replicas.state()
+        super()._restore_part(part, one, state)
 
 
 def places_of_totals(encoder: Encoder, rules: Rules) -> list[int]:
@@ -435,25 +442,27 @@ class Opponents:
             self.snapshots[1 + (nth - 1) % settings.keep].network = network
             self.kept = min(settings.keep, nth)
 
-    def tensors(self) -> Tensors:
+    def state(self) -> Tensors:
         """The snapshots' networks, under names for the state's file."""
         return {
-            f"snapshot/{place}/{name}": array
+            f"{place}/{name}": array
             for place, agent in enumerate(self.snapshots[: 1 + self.kept])
             for name, array in agent.network.tensors().items()
         }
 
-    def restore(self, tensors: Mapping[str, NDArray[Any]]) -> None:
-        """Restore the snapshots from ``tensors``.
+    def restore(self, state: Tensors, name: str) -> None:
+        """Restore the snapshots from ``state``; messages call them `name`.
 
         Raises:
             HeartsError: if a network is missing, or of another size.
         """
-        places = {name.split("/")[1] for name in tensors if name.startswith("snapshot/")}
+        places = {key.split("/")[0] for key in state}
         like = self.snapshots[0].network.tensors()
         for number in range(max(1, len(places))):
-            names = {name: f"snapshot/{number}/{name}" for name in like}
-            layers = {n: check_array(names[n], tensors.get(names[n]), like[n]) for n in like}
+            layers = {
+                key: check_array(f"{name}/{number}/{key}", state.get(f"{number}/{key}"), own)
+                for key, own in like.items()
+            }
             if number < len(self.snapshots):
                 network = TorchNetwork(layers, self.config.network.activation)
                 self.snapshots[number].network = network

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,10 +25,10 @@ from hearts_env.seeds import derived_seed
 from hearts_env.support.arguments import check_array
 from hearts_env.support.tensors import Tensors
 from hearts_train.learn import runs
-from hearts_train.learn.actor_critic import ACTIVATIONS, load_weights, perceptron, set_threads
+from hearts_train.learn.actor_critic import ACTIVATIONS, Weights, perceptron, set_threads
 from hearts_train.learn.config import NetworkConfig, TrainConfig
 from hearts_train.learn.export import policy_tensors
-from hearts_train.learn.learner import Learner
+from hearts_train.learn.learner import Learner, Saved
 
 _NEVER = -1e8
 """The logit of an illegal action, as sb3-contrib has it."""
@@ -128,32 +127,50 @@ class MaskableLearner(Learner):
         """The policy's weights under their names in a checkpoint."""
         return dict(policy_tensors(self.model.policy))
 
-    def state(self) -> runs.State:
-        """Weights, moments and snapshots; no games, so that a resumed run begins new ones."""
-        policy = self.model.policy
-        tensors = {f"policy/{n}": a.numpy().copy() for n, a in policy.state_dict().items()}
-        for number, moments in policy.optimizer.state_dict()["state"].items():
-            for name, tensor in moments.items():
-                tensors[f"optimizer/{number}/{name}"] = torch.as_tensor(tensor).numpy().copy()
-        return runs.State(replace(self.counters), tensors | self.opponents[0].tensors())
+    def _saved(self) -> dict[str, Saved]:
+        return {"policy": Weights(self.model.policy), "optimizer": Moments(self.model.policy)}
 
-    def _restore_parts(self, parts: dict[str, Tensors]) -> None:
-        policy, given = self.model.policy, parts.get("optimizer", {})
-        load_weights(policy, parts.get("policy", {}), "policy")
+    def _has_games(self, state: runs.State) -> bool:
+        return False
+
+    def _restore(self, state: runs.State) -> None:
+        super()._restore(state)
+        self.model.num_timesteps = self.counters.decisions
+        self.model._n_updates = self.counters.gradient_epochs
+
+
+class Moments:
+    """The moments of a policy's Adam, by the number of its weights; none before the first step."""
+
+    def __init__(self, policy: MaskableActorCriticPolicy) -> None:
+        self.policy = policy
+
+    def state(self) -> Tensors:
+        """All of them, new arrays."""
+        return {
+            f"{number}/{name}": torch.as_tensor(tensor).numpy().copy()
+            for number, moments in self.policy.optimizer.state_dict()["state"].items()
+            for name, tensor in moments.items()
+        }
+
+    def restore(self, state: Tensors, name: str) -> None:
+        """Restore what ``state`` returned; messages call it `name`.
+
+        Raises:
+            HeartsError: if one is missing, or of another shape.
+        """
         moments: dict[int, dict[str, torch.Tensor]] = {}
-        for number, weights in enumerate(policy.parameters()) if given else ():
+        for number, weights in enumerate(self.policy.parameters()) if state else ():
             like = weights.detach().numpy()
             shapes = {"step": np.zeros((), np.float32), "exp_avg": like, "exp_avg_sq": like}
             moments[number] = {
-                name: torch.from_numpy(
-                    check_array(f"optimizer/{number}/{name}", given.get(f"{number}/{name}"), shape)
+                key: torch.from_numpy(
+                    check_array(f"{name}/{number}/{key}", state.get(f"{number}/{key}"), shape)
                 )
-                for name, shape in shapes.items()
+                for key, shape in shapes.items()
             }
-        groups = policy.optimizer.state_dict()["param_groups"]
-        policy.optimizer.load_state_dict({"state": moments, "param_groups": groups})
-        self.model.num_timesteps = self.counters.decisions
-        self.model._n_updates = self.counters.gradient_epochs
+        groups = self.policy.optimizer.state_dict()["param_groups"]
+        self.policy.optimizer.load_state_dict({"state": moments, "param_groups": groups})
 
 
 # ---- the network ---------------------------------------------------------------------------------

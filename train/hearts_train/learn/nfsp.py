@@ -19,10 +19,10 @@ from hearts_agents.envs.arena_kernel import draw, unit
 from hearts_env.support.arrays import Bools, Floats, Floats32, Ints
 from hearts_env.support.jit import jit
 from hearts_env.support.tensors import Tensors
-from hearts_train.learn import runs
 from hearts_train.learn.actor_critic import Adam, Replicas, policy_tensors
 from hearts_train.learn.config import between
 from hearts_train.learn.dqn import DQNLearner, tensor
+from hearts_train.learn.learner import Saved
 from hearts_train.learn.ppo_kernel import FIGURES
 from hearts_train.learn.replay import Reservoir, action_number, check_size, legal, seen
 
@@ -122,22 +122,12 @@ class NFSPLearner(DQNLearner):
     def _parameters(self) -> Iterable[torch.Tensor]:
         return [*super()._parameters(), self.policies.weights]
 
-    def state(self) -> runs.State:
-        """The whole training state, between two updates."""
-        state = super().state()
-        tensors = state.tensors
-        tensors["average_policy/weights"] = self.policies.weights.cpu().numpy().copy()
-        moments, kept = self.policy_optimizer.state(), self.reservoir.state()
-        tensors |= {f"policy_optimizer/{name}": array for name, array in moments.items()}
-        tensors |= {f"reservoir/{name}": array for name, array in kept.items()}
-        return state
-
-    def _restore_parts(self, parts: dict[str, Tensors]) -> None:
-        super()._restore_parts(parts)
-        given = parts.get("average_policy", {})
-        self.policies.restore(given.get("weights"), "average_policy/weights")
-        self.policy_optimizer.restore(parts.get("policy_optimizer", {}), "policy_optimizer")
-        self.reservoir.restore(parts.get("reservoir", {}), "reservoir")
+    def _saved(self) -> dict[str, Saved]:
+        return super()._saved() | {
+            "average_policy": self.policies,
+            "policy_optimizer": self.policy_optimizer,
+            "reservoir": self.reservoir,
+        }
 
 
 @jit

@@ -54,13 +54,12 @@ from hearts_env.rules.rules import Rules
 from hearts_env.seeds import derived_seed
 from hearts_env.support.arrays import Floats, Floats32, Ints
 from hearts_env.support.errors import HeartsError
-from hearts_env.support.tensors import Tensors
 from hearts_env.support.workers import Workers
 from hearts_train.learn import runs
 from hearts_train.learn.actor_critic import ActorCritic, Replicas, perceptron, set_threads
 from hearts_train.learn.config import AVERAGE, OF_VALUES, ConfigError, TrainConfig
-from hearts_train.learn.games import END, SelfPlayGames, part_of
-from hearts_train.learn.learner import NetworkLearner
+from hearts_train.learn.games import END, SelfPlayGames
+from hearts_train.learn.learner import NetworkLearner, Saved
 from hearts_train.learn.ppo_kernel import FIGURES, Clip, objective
 from hearts_train.learn.pretraining import Pretraining
 
@@ -136,7 +135,7 @@ class PPOLearner(NetworkLearner):
                 games.drop_learnt()
                 if has_ended:
                     break
-            games.restore(before)
+            games.restore(before, "games")
 
     def _try_gradient(self, thread: int, rows: Ints) -> None:
         """Compute a thread's gradient of a few decisions that can be learnt from, for nothing."""
@@ -360,18 +359,9 @@ class PPOLearner(NetworkLearner):
         return (centred.square().sum(1) / count[:, 0]).sum(), of_values
 
     # -- state -------------------------------------------------------------------------------------
-    def _games_state(self) -> Tensors:
-        return {
-            f"games/{thread}/{name}": array
-            for thread, games in enumerate(self.games)
-            for name, array in games.state().items()
-        }
-
-    def _restore_parts(self, parts: dict[str, Tensors]) -> None:
-        super()._restore_parts(parts)
-        if "games" in parts:
-            for thread, games in enumerate(self.games):
-                games.restore(part_of(parts["games"], f"{thread}/"))
+    def _saved(self) -> dict[str, Saved]:
+        games = {f"games/{thread}": games for thread, games in enumerate(self.games)}
+        return super()._saved() | games
 
 
 # ---- the magnet ----------------------------------------------------------------------------------

@@ -276,12 +276,12 @@ class Trainer:
             metrics.write("evaluation", counters.decisions, row | when)
             display.evaluated(name, result)
         if config.exploitability:
-            row = when | {"preferred": exploit(agent, self.learner.tree).exploitability}
+            found = {"preferred": exploit(agent, self.learner.tree).exploitability}
             if self.learner.is_mixed:
                 agent.greedy = False
-                row["drawn"] = exploit(agent, self.learner.tree).exploitability
-            metrics.write("exploitability", counters.decisions, row)
-            display.exploited(row)
+                found["drawn"] = exploit(agent, self.learner.tree).exploitability
+            metrics.write("exploitability", counters.decisions, when | found)
+            display.exploited(found)
         counters.evaluations += 1
         counters.evaluated_decisions = counters.decisions
         counters.evaluated_seconds = counters.seconds - counters.pretraining_seconds
