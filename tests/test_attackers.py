@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import functools
 import json
 import pickle
@@ -27,7 +26,6 @@ from hearts_env.solve.best_response import best_response, exploit
 from hearts_env.solve.response import ALL, Responses, _thinned, whole_game
 from hearts_env.solve.tree import Tree
 from hearts_train.cli.app import app
-from hearts_train.cli.reports import show_attack as show
 from hearts_train.measure.contest import _BLOCKS, Contest, Task
 from hearts_train.measure.exploit import Exploiter, is_small, play_of
 from tests.refusals import mistake, refused
@@ -217,16 +215,13 @@ def gains(agent, rules="micro", **options):
     return found, {gain.attacker: gain.margin for gain in found.gains}
 
 
-def test_nothing_is_won_from_the_equilibrium():
-    found, won = gains("equilibrium")
-    assert found.exploitability == pytest.approx(0, abs=1e-9)
-    assert max(won.values()) <= 1e-9
-    assert won["lbr"] == pytest.approx(0, abs=1e-9)
-
-
-@pytest.mark.parametrize("name", ["easy", "standard", "pro", "pimc"])
+@pytest.mark.parametrize("name", ["easy", "standard", "pro", "pimc", "equilibrium"])
 def test_no_attacker_wins_more_than_a_best_response_and_each_improves(name, micro):
     found, won = gains(name, tricks=2)
+    if name == "equilibrium":
+        assert found.exploitability == pytest.approx(0, abs=1e-9)
+        assert abs(won["lbr"]) <= 1e-9 >= max(won.values())
+        return
     assert found.exploitability == pytest.approx(
         exploit(make_agent(name, seed=0), micro).exploitability
     )
@@ -277,17 +272,6 @@ def test_hidden_cards_dealt_anew_change_no_choice(method):
     assert differ > 2
 
 
-def test_one_by_one_and_after_pickle_and_a_copy_the_choices_are_the_same():
-    attacker = Attacker("easy", "lbr_endings", tricks=1, most_worlds=5)
-    batch = BatchGame("mini", 8, seed=3, autodeal=False)
-    for _ in range(5):
-        views = batch.views()
-        actions = attacker.act_batch(views)
-        again = pickle.loads(pickle.dumps(attacker))
-        assert [again.act(view) for view in views] == actions.tolist()
-        batch.play(actions)
-
-
 class Asked(Agent):
     """Plays as ``easy`` and counts the views about which it is asked."""
 
@@ -299,45 +283,34 @@ class Asked(Agent):
         return make_agent("easy").action_probs(views)
 
 
-def test_a_copy_in_mid_game_plays_on_alike_and_asks_its_own_model():
-    attacker = Attacker(Asked(), "lbr")
+def test_copies_in_mid_game_and_single_views_are_answered_alike():
+    """A copy asks a model of its own."""
+    attacker = Attacker(Asked(), "lbr_endings", tricks=1, most_worlds=5)
     batch = BatchGame("mini", 8, seed=3, autodeal=False)
     for _ in range(4):
         batch.play(attacker.act_batch(batch.views()))
-    copied, asked = copy.deepcopy(attacker), attacker.model.number
-    assert copied.model is not attacker.model
-    found = []
+    twins = copy.deepcopy(attacker), pickle.loads(pickle.dumps(attacker))
+    asked = attacker.model.number
     for _ in range(3):
         views = batch.views()
-        found.append(copied.act_batch(views))
-        batch.play(found[-1])
-        if len(found) == 1:
-            first = views
-    assert copied.model.number > asked
-    assert attacker.model.number == asked
-    assert np.array_equal(attacker.act_batch(first), found[0])
+        found = [twin.act_batch(views).tolist() for twin in twins]
+        assert found[0] == found[1] == [twins[1].act(view) for view in views]
+        batch.play(np.array(found[0]))
+    assert attacker.model.number == asked < twins[0].model.number
+    assert attacker.act_batch(views).tolist() == found[0]
 
 
 def test_an_agent_that_tells_no_chances_is_found_out():
-    class Draws(Agent):
-        name = "draws"
-
-        def __init__(self):
-            self.rng = np.random.default_rng(0)
-
-        def act_batch(self, views):
-            return np.array([self.rng.choice(view.legal_actions()) for view in views])
-
     rules = Rules.preset("two_player")
-    assert play_of(Draws(), rules) == (False, True)
+    assert play_of(Drawing(), rules) == (False, True)
     assert play_of(make_agent("easy", seed=0), rules) == (True, False)
     assert play_of(make_agent("standard", seed=0), rules) == (False, False)
-    exploiter = Exploiter(Draws(), ["belief"])
+    exploiter = Exploiter(Drawing(), ["belief"])
     assert exploiter.is_one_draw
     assert exploiter.noise > 0
     assert Exploiter("standard", ["belief"]).noise == 0
     # Of a small deck one draw is attacked: the same for all, and for the best response.
-    found, won = gains(Draws())
+    found, won = gains(Drawing())
     assert found.is_one_draw
     assert 0 < won["belief"] <= max(won.values()) <= found.exploitability + 1e-9
 
@@ -373,6 +346,8 @@ def test_who_can_be_attacked_and_by_whom():
 
 class Drawing(Agent):
     """Draws its cards, and tells no chances."""
+
+    name = "draws"
 
     def __init__(self):
         self.reseed(0)
@@ -472,14 +447,6 @@ def test_a_search_for_a_time_is_not_attacked():
             Exploiter(name, ["belief"])
 
 
-def test_a_stopped_attack_says_so(capsys):
-    found = Exploiter("standard", ["belief"], tricks=2).over_deals(4)
-    show(found, to_stderr=False)
-    assert "stopped early" not in capsys.readouterr().out
-    show(dataclasses.replace(found, interrupted=True), to_stderr=False)
-    assert "4 duplicate deals" in " ".join(capsys.readouterr().out.split())
-
-
 @pytest.mark.slow
 def test_an_attack_over_deals_is_kept_and_gone_on_with(tmp_path):
     kept = tmp_path / "kept.jsonl"
@@ -531,17 +498,12 @@ def test_a_class_of_ones_own_is_attacked_whatever_methods_it_has(tmp_path):
         assert ("action_probs" in done.stderr) == (name == "Drawing")  # said to draw
     assert found["Plain"]["gains"][0]["margin"] == found["Batched"]["gains"][0]["margin"] > 0
     assert [found[name]["is_one_draw"] for name in found] == [False, False, True]
-
-
-@pytest.mark.parametrize("given", ["Plain", "Batched"])
-def test_what_asks_an_agent_for_its_policy_takes_any_class(tmp_path, given):
-    code = tmp_path / "mine.py"
-    code.write_text(OWN_CLASSES)
-    model = make_agent(f"{code}:{given}")
     views = BatchGame("micro", 4, seed=1).views()
-    assert (model.action_probs(views).max(1) == 1).all()
-    assert make_agent("pimc_belief", model=model).act_batch(views).shape == (4,)
-    assert Attacker(model, "belief").act_batch(views).shape == (4,)
+    for name in ("Plain", "Batched"):  # whoever asks an agent for its policy takes it
+        model = make_agent(f"{code}:{name}")
+        assert (model.action_probs(views).max(1) == 1).all()
+        assert make_agent("pimc_belief", model=model).act_batch(views).shape == (4,)
+        assert Attacker(model, "belief").act_batch(views).shape == (4,)
 
 
 @pytest.mark.slow

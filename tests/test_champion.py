@@ -28,6 +28,8 @@ from hearts_train.measure.evaluation import evaluate
 from tests.refusals import refused
 from tests.slow import few
 
+MINI = Rules.preset("mini")
+
 
 @pytest.mark.parametrize(
     ("game", "kind"), [*((g, "") for g in SHIPPED), *((g, k) for k in OTHERS for g in OTHERS[k])]
@@ -37,9 +39,12 @@ def test_weights_come_with_their_card_and_are_small(game, kind):
     assert path.stat().st_size < (200_000 if kind == "small" else 2_000_000)
     _, meta = read_checkpoint(path)
     assert meta.rules.is_same_deal(Rules.preset(game))
-    card = path.with_suffix(".md").read_text(encoding="utf-8")
+    card, made = path.with_suffix(".md").read_text(encoding="utf-8"), format_card(meta, [])
+    assert card.startswith(made[: made.index("## Evaluation")])
     assert str(meta.training["seed"]) in card
     assert "hearts train" in card
+    for text in (path.read_bytes()[:20_000], card.encode()):
+        assert not re.search(rb"/(work|home|tmp|root|Users)/", text)
     if kind == "taught":
         return
     agent = make_agent(f"champion?{kind}=true" if kind else "champion")
@@ -126,22 +131,14 @@ def test_the_model_of_pimc_takes_its_cards():
 
 
 # ---- search --------------------------------------------------------------------------------------
-@pytest.mark.parametrize("search", ["", "50", "50ms", "0.5s", "all", 7])
-def test_budgets(search):
-    if search == "":
-        with refused(HeartsError, "search", "50ms", value=""):
-            Budget(search)
-        return
+@pytest.mark.parametrize(
+    ("search", "seconds", "worlds"),
+    [("50", 0, 50), (7, 0, 7), ("50ms", 0.05, 0), ("0.5s", 0.5, 0), ("all", 0, 0)],
+)
+def test_budgets(search, seconds, worlds):
     budget = Budget(search)
-    seconds = {"50ms": 0.05, "0.5s": 0.5}.get(search, np.inf)
-    assert budget.seconds == pytest.approx(seconds)
-    assert budget.worlds == {"50": 50, 7: 7}.get(search, budget.worlds)
-
-
-@pytest.mark.parametrize("search", ["0", "0ms", "-5", "5m", "many", "1.5", "9" * 30])
-def test_budgets_that_are_none(search):
-    with refused(HeartsError, "search"):
-        make_agent("champion", search=search)
+    assert budget.seconds == pytest.approx(seconds or np.inf)
+    assert budget.worlds == worlds if worlds else budget.worlds > 10**6
 
 
 def policy(rules="mini", seed=0):
@@ -208,41 +205,28 @@ def scores_by_hand(agent, view, tau, epsilon, worth=margin_of, models=()):
     return values / total / tau + np.log(np.maximum(chances, 1e-9))
 
 
-def test_the_card_is_the_one_that_counting_world_by_world_finds():
+@pytest.mark.parametrize(("models", "match"), [(0, False), (2, False), (0, True)])
+def test_the_card_is_the_one_that_counting_world_by_world_finds(models, match):
     agent, different = policy(), 0
-    searching = SearchAgent(agent, tau=0.7, epsilon=0.1)
+    options = {"models": [policy(seed=3 + i) for i in range(models)], "match": match}
+    searching = SearchAgent(agent, tau=0.3, epsilon=0.05, **options)
+    plain = SearchAgent(agent, tau=0.3, epsilon=0.05) if models or match else agent
     for seed in range(25):
-        game = Game.deal("mini", seed)
+        totals = [[95, 70], [60, 96], [98, 98]][seed % 3] if match else [0, 0]
+        game = Game.deal("mini", seed, totals=totals)
         for _ in range(seed % 4):
             game.play(game.legal_actions()[-1])
         view = game.view(game.player)
         if len(view.legal_actions()) > 1:
-            scores = scores_by_hand(agent, view, 0.7, 0.1)
-            chosen = view.legal_actions().index(searching.act(view))
-            assert scores[chosen] == pytest.approx(scores.max())
-            different += searching.act(view) != agent.act(view)
-    assert different > 1
-
-
-@pytest.mark.slow
-def test_other_ways_to_play_are_as_likely_as_the_cards_make_them():
-    agent, models = policy(), [policy(seed=3), policy(seed=4)]
-    searching = SearchAgent(agent, models=models, tau=0.3, epsilon=0.05)
-    alone, different = SearchAgent(agent, tau=0.3, epsilon=0.05), 0
-    for seed in range(25):
-        game = Game.deal("mini", seed)
-        for _ in range(seed % 6):
-            game.play(game.legal_actions()[0])
-        view = game.view(game.player)
-        if len(view.legal_actions()) > 1:
-            scores = scores_by_hand(agent, view, 0.3, 0.05, models=models)
-            chosen = view.legal_actions().index(searching.act(view))
-            assert scores[chosen] == pytest.approx(scores.max())
-            different += searching.act(view) != alone.act(view)
+            worth = chance_of if match else margin_of
+            scores = scores_by_hand(agent, view, 0.3, 0.05, worth, options["models"])
             weighed = searching.weighed(BatchView.of([view]))
             found = (weighed.values / 0.3 + weighed.logs)[0, view.legal_actions()]
-            np.testing.assert_allclose(found, scores)
+            np.testing.assert_allclose(found, scores, atol=1e-9)
             assert sum(fan.weights.sum() for fan in weighed.fans) == pytest.approx(1.0)
+            chosen = view.legal_actions().index(searching.act(view))
+            assert scores[chosen] == pytest.approx(scores.max())
+            different += searching.act(view) != plain.act(view)
     assert different
 
 
@@ -263,16 +247,6 @@ def test_each_way_to_play_has_its_turns_and_counts_as_much_as_it_is_likely():
     weights = np.array([[0.5, 1.0], [1.0, 0.0]])
     means = _means(fans, sums, weights)
     np.testing.assert_allclose(means, [[0.75 * 4 + 0.25 * 8, -np.inf], [9.0, 5.0]])
-
-
-@few("model", ["pimc", "pro", "equilibrium"], ["pimc", "pro"])
-def test_any_agent_that_tells_its_chances_is_a_model(model):
-    agent = SearchAgent(policy(), "all", models=[make_agent(model, seed=1)])
-    views = BatchGame("mini", 4, seed=3).views()
-    together = agent.act_batch(views).tolist()
-    for twin in (copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
-        assert twin.act_batch(views).tolist() == together
-    assert model in agent.name
 
 
 @pytest.mark.parametrize(
@@ -313,13 +287,29 @@ def test_a_short_time_is_nearly_kept(clock, monkeypatch):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
+        *(
+            (lambda search=search: make_agent("champion", search=search), "search")
+            for search in ("", "0", "0ms", "-5", "5m", "many", "1.5", "9" * 30)
+        ),
         (lambda: make_agent("champion", greedy="no"), "greedy no"),
+        (lambda: make_agent("champion", small="no"), "small no"),
+        (lambda: make_agent("champion?match=true"), "match search=50ms&match=true"),
         (lambda: load_agent(weights_of("mini"), greedy=None), "greedy"),
         (lambda: load_agent(5), "checkpoint 5"),
         (lambda: SearchAgent("champion"), "policy champion load_agent"),
         (lambda: SearchAgent(make_agent("champion")), "policy load_agent"),
         (lambda: SearchAgent(policy(), tau="a"), "tau a"),
         (lambda: SearchAgent(policy(), tau=0.0), "tau 0.0"),
+        (lambda: SearchAgent(policy(), epsilon=2.0), "epsilon 2.0"),
+        *(
+            (lambda models=models: SearchAgent(policy(), models=models), "models")
+            for models in ({}, ["pimc"], 3)
+        ),
+        (
+            lambda: SearchAgent(policy(), models=[policy("two_player")]).check_rules(MINI),
+            "rules",
+        ),
+        (lambda: SearchAgent(policy()).check_rules(Rules.preset("classic")), "rules"),
         (lambda: EndgameAgent("champion"), "policy champion load_agent"),
         (lambda: EndgameAgent(policy(), early="pimc"), "early pimc make_agent"),
     ],
@@ -327,14 +317,6 @@ def test_a_short_time_is_nearly_kept(clock, monkeypatch):
 def test_arguments_of_another_kind_are_refused(make, words):
     with refused(HeartsError, *words.split()):
         make()
-
-
-def test_models_that_cannot_be_asked_are_refused():
-    for models in (policy(), ["pimc"], 3):
-        with refused(HeartsError, "models"):
-            SearchAgent(policy(), models=models)
-    with refused(HeartsError, "rules"):
-        SearchAgent(policy(), models=[policy("two_player")]).check_rules(Rules.preset("mini"))
 
 
 def test_where_no_way_to_play_is_possible_all_are_alike():
@@ -353,52 +335,25 @@ def test_a_champion_that_searches_takes_others_for_players_like_pimc_too():
 
 
 @pytest.mark.slow
-def test_for_the_match_the_chance_to_win_it_counts():
-    agent, different = policy(), 0
-    searching, plain = (
-        SearchAgent(agent, tau=0.3, epsilon=0.1, match=match) for match in (True, False)
-    )
-    for seed in range(25):
-        game = Game.deal("mini", seed, totals=[[95, 70], [60, 96], [98, 98]][seed % 3])
-        for _ in range(seed % 4):
-            game.play(game.legal_actions()[-1])
-        view = game.view(game.player)
-        if len(view.legal_actions()) > 1:
-            scores = scores_by_hand(agent, view, 0.3, 0.1, chance_of)
-            chosen = view.legal_actions().index(searching.act(view))
-            assert scores[chosen] == pytest.approx(scores.max())
-            different += searching.act(view) != plain.act(view)
-    assert different > 1
-
-
-def test_a_size_that_is_none_is_refused():
-    with refused(HeartsError, "small", value="no"):
-        make_agent("champion", small="no")
-
-
-def test_a_champion_that_plays_for_the_match_has_to_search():
-    with refused(HeartsError, "match", "search=50ms&match=true"):
-        make_agent("champion?match=true")
-    player = make_agent("champion?search=4&match=true", seed=1)
-    view = Game.deal("two_player", 3, totals=[95, 60]).view(0)
-    assert player.act(view) in view.legal_actions() or not view.legal_actions()
-
-
-@pytest.mark.slow
 def test_a_search_is_better_than_its_policy():
     weak = policy()
     better = SearchAgent(weak, tau=0.2)
     assert evaluate(better, weak, "mini", 200, seed=1).margin > 0.5
 
 
-def test_the_result_does_not_depend_on_what_was_asked_before_or_beside():
-    agent = SearchAgent(policy("two_player"), 16)
-    batch = BatchGame("two_player", 12, seed=3)
+@few("model", ["", "pimc", "pro", "equilibrium"], ["", "pimc"])
+def test_the_result_does_not_depend_on_what_was_asked_before_or_beside(model):
+    """Any agent that tells its chances is a model."""
+    rules = "mini" if model == "equilibrium" else "two_player"
+    models = [make_agent(model, seed=1)] if model else []
+    agent = SearchAgent(policy(rules), 16, models=models)
+    assert model in agent.name
+    batch = BatchGame(rules, 12, seed=3)
     for _ in range(9):
         batch.play(batch.random_actions())
     views = batch.views()
     together = agent.act_batch(views).tolist()
-    fresh = [SearchAgent(policy("two_player"), 16).act(view) for view in views]
+    fresh = [SearchAgent(policy(rules), 16, models=models).act(view) for view in views]
     assert together == fresh
     for twin in (copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
         assert twin.act_batch(views).tolist() == together
@@ -419,15 +374,6 @@ def test_parts_of_the_worlds_add_up_to_all_of_them(monkeypatch):
     assert chosen[0] == chosen[1]
 
 
-def test_only_games_of_two_are_searched():
-    with refused(HeartsError, "rules"):
-        SearchAgent(policy(), "all").check_rules(Rules.preset("classic"))
-    with refused(HeartsError, "tau", value=0.0):
-        SearchAgent(policy(), tau=0.0)
-    with refused(HeartsError, "epsilon", value=2.0):
-        SearchAgent(policy(), epsilon=2.0)
-
-
 # ---- where people meet it ------------------------------------------------------------------------
 
 
@@ -435,22 +381,3 @@ def test_people_meet_it_by_default_where_it_plays():
     assert [strongest(Rules.preset(name)) for name in SHIPPED] == ["champion"] * len(SHIPPED)
     assert strongest(Rules.make("party players=5")) == "pro"
     assert strongest(Rules.make("two_player moon_points=10")) == "pro"
-
-
-def test_cards_in_the_package_name_no_folder():
-    for game in SHIPPED:
-        header = weights_of(game).read_bytes()[:20_000]
-        card = weights_of(game).with_suffix(".md").read_bytes()
-        for text in (header, card):
-            assert not re.search(rb"/(work|home|tmp|root|Users)/", text)
-
-
-@pytest.mark.parametrize(
-    ("game", "kind"), [*((g, "") for g in SHIPPED), *((g, k) for k in OTHERS for g in OTHERS[k])]
-)
-def test_cards_say_what_the_files_say(game, kind):
-    path = weights_of(game, kind)
-    _, meta = read_checkpoint(path)
-    text = format_card(meta, [])
-    head = text[: text.index("## Evaluation")]
-    assert path.with_suffix(".md").read_text(encoding="utf-8").startswith(head)
