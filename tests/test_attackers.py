@@ -119,11 +119,9 @@ def following(agent, game):
 
 def plain_worlds(agent, game, player):
     """Every deal that `player` cannot tell from the real one, weighed by the agent's play."""
-    rules, view = game.rules, game.view(player)
+    view = game.view(player)
     for world in view.worlds():
-        hands = [set(world[seat]) | set(game.played(seat)) for seat in range(2)]
-        kitty = world[-1] if game.kitty_taker is None else game.kitty
-        replay, weight = Game(rules, hands, kitty, deal_number=0, dealer=game.dealer), 1.0
+        replay, weight = Game.from_view(view, world).start(), 1.0
         for action in game.actions:
             if replay.player != player:
                 chances = agent.action_probs(BatchView.of([replay.view(replay.player)]))

@@ -12,16 +12,7 @@ from hearts_env.cards import mask_of
 from hearts_env.encoders import make_encoder
 from hearts_env.solve.beliefs import belief, check_policy
 from tests.refusals import refused
-
-
-def random_game(rules: Rules, seed: int, plays: int) -> Game:
-    rng = np.random.default_rng(seed)
-    game = Game.deal(rules, seed)
-    for _ in range(plays):
-        if game.phase != "play":
-            break
-        game.play(int(rng.choice(game.legal_actions())))
-    return game
+from tests.strategies import played_on
 
 
 def random_policy(rules: Rules) -> NetworkAgent:
@@ -43,13 +34,7 @@ def plain_posterior(view, agent, epsilon):
     rules, other = view.rules, 1 - view.player
     weights = []
     for world in view.worlds():
-        hands = [
-            [*world[p], *(card for seat, card in view.history if seat == p)]
-            for p in range(rules.players)
-        ]
-        game = Game(
-            rules, hands=hands, kitty=world[-1], deal_number=view.deal_number, dealer=view.dealer
-        )
+        game = Game.from_view(view, world).start()
         weight = 1.0
         for seat, card in view.history:
             if seat == other:
@@ -67,7 +52,7 @@ def test_the_posterior_is_bayes_rule(name: str) -> None:
     rules = Rules.preset(name)
     agent = random_policy(rules)
     for seed in range(6):
-        game = random_game(rules, seed, 2 + seed)
+        game = played_on(rules, seed, 2 + seed)
         for player in range(2):
             view = game.view(player)
             found = belief(view, agent.action_probs, epsilon=0.1)
@@ -97,14 +82,14 @@ def test_a_player_who_never_errs_is_seen_through() -> None:
 
 
 def test_without_a_policy_all_worlds_weigh_the_same() -> None:
-    view = random_game(Rules.preset("two_player"), 3, 5).view(0)
+    view = played_on("two_player", 3, 5).view(0)
     found = belief(view)
     assert len(found.hands) == view.num_worlds
     assert np.allclose(found.weights, 1 / view.num_worlds)
 
 
 def test_play_that_nothing_explains_leaves_all_worlds_alike() -> None:
-    view = random_game(Rules.preset("two_player"), 5, 20).view(0)
+    view = played_on("two_player", 5, 20).view(0)
 
     def contrary(views: BatchView) -> np.ndarray:
         legal = views.legal_table
@@ -135,7 +120,7 @@ def test_policies_that_are_none(chances: list[list[float]], words: str) -> None:
 
 
 def test_what_is_no_belief_is_refused() -> None:
-    game = random_game(Rules.preset("mini"), 1, 4)
+    game = played_on("mini", 1, 4)
     view = game.view(0)
     wrong = [
         (lambda: belief(game), "view"),

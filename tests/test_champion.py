@@ -153,16 +153,6 @@ def policy(rules="mini", seed=0):
     return NetworkAgent(Network(tensors), rules)
 
 
-def game_of(view, world):
-    """The game in which the other player has what `world` gives it."""
-    hands = [[*world[s], *(card for seat, card in view.history if seat == s)] for s in range(2)]
-    begin = {"dealer": view.dealer, "deal_number": view.deal_number, "totals": view.totals}
-    game = Game(view.rules, hands, world[2], **begin)
-    for _, card in view.history:
-        game.play(card)
-    return game
-
-
 def margin_of(view, scores):
     """By how much the player of a view is ahead."""
     return scores[1 - view.player] - scores[view.player]
@@ -195,7 +185,7 @@ def scores_by_hand(agent, view, tau, epsilon, worth=margin_of, models=()):
         for world, weight in zip(view.worlds(), np.exp(found.log_likelihoods), strict=True):
             total += weight
             for place, action in enumerate(legal):
-                game = game_of(view, world)
+                game = Game.from_view(view, world)
                 game.play(action)
                 while not game.is_over:
                     mover = agent if game.player == view.player else model

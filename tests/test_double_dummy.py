@@ -172,13 +172,9 @@ def test_worlds_and_single_solves_agree():
         assert worlds == list(view.worlds())
         assert values.shape == (len(worlds), len(view.legal_actions()))
         for world, row in zip(worlds, values, strict=True):
-            start = [list(world[p]) + list(game.played(p)) for p in (0, 1)]
-            single = Game(game.rules, start, world[2])
-            for action in game.actions:
-                single.play(action)
-            assert list(
-                solve(single, table=TranspositionTable(game.rules, endgames=2)).values.values()
-            ) == (row.tolist())
+            table = TranspositionTable(game.rules, endgames=2)
+            single = solve(Game.from_view(view, world), table=table)
+            assert list(single.values.values()) == row.tolist()
             if seed:
                 break
         some, again = solve_worlds(view, worlds[3:5])

@@ -16,15 +16,8 @@ from hearts_env.solve.equilibrium import solve
 from hearts_env.solve.linear import solve_linear
 from hearts_env.solve.tree import Tree
 from hearts_train.cli.app import app
+from tests.deals import played
 from tests.refusals import mistake, refused
-
-
-def played(name: str, seed: int, cards: int, agent: str = "easy") -> Game:
-    player = make_agent(agent, seed=seed)
-    game = Game.deal(name, seed)
-    for _ in range(cards):
-        game.play(player.act(game.view(game.player)))
-    return game
 
 
 def leading_first(name: str) -> Game:
@@ -53,7 +46,7 @@ def test_the_deals_are_those_that_both_think_possible(name: str) -> None:
     """What a player can rule out for itself: the pairs with its own hand are its worlds."""
     late = {"micro": 2, "mini": 5, "two_player": 19}[name]
     for seed in range(12):
-        game = played(name, seed, late + seed % 3)
+        game = played(name, seed, "easy", "easy", cards=late + seed % 3)
         end = Endgame(game)
         for player in range(2):
             with_own = end.deals[end.deals[:, player] == mask(game, player)][:, 1 - player]
@@ -69,7 +62,7 @@ def test_ranges_are_bayes_rule(name: str) -> None:
     pimc = make_agent("standard", seed=0)
     late = 5 if name == "mini" else 19
     for seed in range(5):
-        game = played(name, seed, late, "standard")
+        game = played(name, seed, "standard", "standard", cards=late)
         end = Endgame(game, (pimc.action_probs, pimc.action_probs), epsilon=0.2)
         view = game.view(0)
         found = belief(view, pimc.action_probs, epsilon=0.2)
@@ -86,7 +79,7 @@ def test_ranges_are_bayes_rule(name: str) -> None:
 def test_the_linear_program_and_regrets_agree() -> None:
     standard = make_agent("standard", seed=0)
     for seed in range(6):
-        game = played("mini", seed, 3, "standard")
+        game = played("mini", seed, "standard", "standard", cards=3)
         end = Endgame(game, (standard.action_probs, None), epsilon=0.1)
         exact = solve_linear(end)
         assert exact.exploitability < 1e-7
@@ -103,7 +96,7 @@ def test_the_linear_program_and_regrets_agree() -> None:
 
 
 def test_the_end_can_begin_within_a_trick() -> None:
-    game = played("mini", 3, 5)
+    game = played("mini", 3, "easy", "easy", cards=5)
     assert len(game.trick) == 1
     end = Endgame(game)
     assert solve(end, target=1e-4).exploitability < 1e-4
@@ -112,20 +105,14 @@ def test_the_end_can_begin_within_a_trick() -> None:
 
 
 def test_what_is_hidden_changes_nothing() -> None:
-    game = played("two_player", 6, 18)
-    world = list(game.view(0).worlds())[-1]
-    hands = [
-        [*cards, *(card for seat, card in game.history if seat == p)]
-        for p, cards in enumerate(world[:2])
-    ]
-    other = Game("two_player", hands, world[-1], deal_number=game.deal_number, dealer=game.dealer)
-    for _, card in game.history:
-        other.play(card)
+    game = played("two_player", 6, "easy", "easy", cards=18)
+    other = Game.from_view(game.view(0), list(game.view(0).worlds())[-1])
+    assert other != game
     assert np.array_equal(Endgame(game).deals, Endgame(other).deals)
 
 
 def test_mistakes_are_named(tmp_path) -> None:
-    game = played("mini", 1, 4)
+    game = played("mini", 1, "easy", "easy", cards=4)
 
     def wrong(views: BatchView) -> np.ndarray:
         return np.full((len(views), views.rules.num_actions), 0.1)
@@ -133,7 +120,7 @@ def test_mistakes_are_named(tmp_path) -> None:
     for position, options, words in [
         (Game.deal("no_pass", 1), {}, "rules"),
         (Game.deal("two_player", 1), {}, "position"),
-        (played("micro", 1, 6), {}, "position"),
+        (played("micro", 1, "easy", "easy", cards=6), {}, "position"),
         (game, {"epsilon": 2.0}, "epsilon"),
         (game, {"policies": (None,)}, "policies"),
         (game, {"policies": (wrong, None)}, "policy"),
@@ -148,7 +135,7 @@ def test_mistakes_are_named(tmp_path) -> None:
 
 def test_the_command(tmp_path) -> None:
     file = tmp_path / "deal.txt"
-    file.write_text(played("two_player", 2, 26, "pro").to_text(), encoding="utf-8")
+    file.write_text(played("two_player", 2, "pro", "pro").to_text(), encoding="utf-8")
     plot = tmp_path / "e.png"
     arguments = ["endgame", str(file), "--tricks", "3", "--agent", "pro,pimc", "--plot", str(plot)]
     result = CliRunner().invoke(app, arguments)
@@ -168,7 +155,7 @@ def test_the_command(tmp_path) -> None:
 
 def test_play_that_the_model_would_not_choose_is_told_in_options(tmp_path) -> None:
     file = tmp_path / "deal.txt"
-    file.write_text(played("mini", 0, 10).to_text(), encoding="utf-8")
+    file.write_text(played("mini", 0, "easy", "easy", cards=10).to_text(), encoding="utf-8")
     arguments = ["endgame", str(file), "--tricks", "2", "--agent", "easy", "--model", "standard"]
     result = CliRunner().invoke(app, [*arguments, "--epsilon", "0"])
     assert result.exit_code == 2

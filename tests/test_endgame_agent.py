@@ -17,6 +17,7 @@ from hearts_env import BatchGame, BatchView, Game, HeartsError, Rules
 from hearts_env.solve.best_response import action_probs_in, best_response, exploit
 from hearts_env.solve.endgame import Endgame, SafeSolver
 from hearts_env.solve.equilibrium import solve
+from tests.deals import played
 from tests.refusals import refused
 from tests.test_champion import policy
 
@@ -28,10 +29,7 @@ def hand_values(tree: Endgame, player: int, chances: np.ndarray) -> np.ndarray:
 
 def late(seed: int, tricks: int = 1) -> Game:
     """A deal of mini after its first tricks."""
-    player, game = make_agent("easy", seed=seed), Game.deal("mini", seed)
-    while game.trick_number < tricks:
-        game.play(player.act(game.view(game.player)))
-    return game
+    return played("mini", seed, "easy", "easy", cards=2 * tricks)
 
 
 @pytest.mark.slow
@@ -127,7 +125,7 @@ def test_copies_draw_the_same_and_remember_nothing() -> None:
 
 
 def test_whole_deals_follow_from_the_seed() -> None:
-    def played(seed: int, search: str = "") -> list[tuple[int, str]]:
+    def cards_of(seed: int, search: str = "") -> list[tuple[int, str]]:
         player, cards = make_agent(f"champion?endgame_tricks=3{search}", seed=seed), []
         for number in range(5):
             game = Game.deal("mini", number)
@@ -136,8 +134,8 @@ def test_whole_deals_follow_from_the_seed() -> None:
             cards += game.history
         return cards
 
-    assert played(1) == played(1) != played(2)
-    assert played(1, "&search=4&match=true") != played(1)
+    assert cards_of(1) == cards_of(1) != cards_of(2)
+    assert cards_of(1, "&search=4&match=true") != cards_of(1)
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.batch.views import BatchView
-from hearts_env.solve import tree
+from hearts_env.solve import regret, tree
 from hearts_env.solve.best_response import exploit, exploitability
 from hearts_env.solve.equilibrium import SHIPPED, Solver, load, solve
 from hearts_env.solve.linear import solve_linear
@@ -173,6 +173,31 @@ def test_openspiel_finds_both_unexploitable(micro, linear):
     found = solve(micro, target=1e-10, iterations=20_000)
     for solved in (linear, found):
         assert openspiel_exploitability(micro, solved.chances) < 1e-9
+
+
+def test_negative_regrets_are_halved_by_dcfr_and_positive_ones_discounted():
+    """One information set of two actions, which earn 6 and 2, chosen 1/4 and 3/4 of the time."""
+
+    def turn(kind, keep, ahead):
+        regrets, chances = np.array([0.0, 9.0, -8.0]), np.array([1, 0.25, 0.75])
+        plan, average = np.ones(3), np.zeros(3)
+        side = (
+            *(np.array([0], np.int32), np.array([1, 3], np.int32)),
+            *(np.array([0, 0, 1, 2]), np.zeros(2, np.int32), np.array([6, 2], np.int32)),
+        )
+        memory = np.zeros(3), chances, regrets, plan, average
+        regret.take_turn(
+            0, 1, side, np.ones(1), 1.0, memory, (kind, float(keep), float(ahead), 2.0)
+        )
+        return list(regrets[1:]), list(chances[1:]), list(average[1:])
+
+    # The mean is 3: regrets of 3 and -1. Kept are 2/3 of what is positive.
+    kinds = regret.KINDS
+    assert turn(kinds["dcfr"], 2 / 3, 1) == ([6 + 3, -4 - 1], [1, 0], [2, 0])
+    assert turn(kinds["cfr+"], 1, 1) == ([12, 0], [1, 0], [2, 0])
+    # The same regret once more foretells the next: 12 + 3, and max(0 - 1, 0).
+    assert turn(kinds["pcfr+"], 1, 1) == ([12, 0], [1, 0], [2, 0])
+    assert turn(kinds["pdcfr+"], 2 / 3, 1 / 3) == ([9, 0], [1, 0], [2, 0])
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

@@ -10,34 +10,26 @@ from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env.solve import solve_double_dummy
 from hearts_env.solve.beliefs import belief
 from tests.refusals import refused
+from tests.strategies import played_on
 
 TWO = ["two_player", "mini", "micro"]
 
 
 def some_views(name: str, number: int, late: int = 0):
     """Views of the player to act, at random times of random play, some cards from the start."""
-    rng = np.random.default_rng(3)
-    rules = Rules.preset(name)
+    rng, rules = np.random.default_rng(3), Rules.preset(name)
     for seed in range(number):
-        game = Game.deal(rules, seed)
-        for _ in range(int(rng.integers(late, 2 * rules.hand_size - 1))):
-            game.play(int(rng.choice(game.legal_actions())))
+        game = played_on(rules, seed, int(rng.integers(late, 2 * rules.hand_size - 1)))
         yield game, game.view(game.player)
 
 
 def plain_margins(view, weights=None):
     """The mean over all worlds of every card's double-dummy value, game by game."""
-    rules, totals = view.rules, np.zeros(len(view.legal_actions()))
     worlds = list(view.worlds())
     weights = np.ones(len(worlds)) if weights is None else weights
+    totals = np.zeros(len(view.legal_actions()))
     for world, weight in zip(worlds, weights, strict=True):
-        hands = [[*world[p], *(card for seat, card in view.history if seat == p)] for p in range(2)]
-        game = Game(
-            rules, hands=hands, kitty=world[-1], deal_number=view.deal_number, dealer=view.dealer
-        )
-        for _, card in view.history:
-            game.play(card)
-        values = solve_double_dummy(game).values
+        values = solve_double_dummy(Game.from_view(view, world)).values
         totals += weight * np.array([values[action] for action in view.legal_actions()])
     return totals / weights.sum()
 
@@ -78,7 +70,6 @@ def test_many_at_once_are_the_same_as_one_by_one() -> None:
 
 
 def test_fewer_worlds_are_drawn_from_the_seed() -> None:
-    view = Game.deal("two_player", 4).view(Game.deal("two_player", 4).player)
     game = Game.deal("two_player", 4)
     for _ in range(8):
         game.play(game.legal_actions()[-1])
