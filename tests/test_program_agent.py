@@ -18,13 +18,14 @@ import pytest
 from typer.testing import CliRunner
 
 from hearts_agents import make_agent, register_agent
-from hearts_agents.guard import Fault, ask
+from hearts_agents.guard import ask
 from hearts_agents.programs import process, program_agent
 from hearts_agents.programs.check import check_program
 from hearts_agents.programs.process import LineProcess, ProgramError
 from hearts_agents.programs.program_agent import ExternalAgent, program_files
 from hearts_agents.programs.view_lines import ViewLines
 from hearts_agents.spec import AgentSpec
+from hearts_agents.user_code import Fault
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.rules.presets import PRESETS

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from hearts_agents.programs import process
-from hearts_agents.programs.process import close_pipes, kill_child, python_environment, start_child
+from hearts_agents.programs.process import kill_child, python_environment, start_child
 from tests.waiting import is_running, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no sessions")
@@ -81,7 +81,6 @@ def test_a_child_is_ended_with_what_it_started_and_is_not_known_any_more():
     other = int(child.stdout.readline())
     assert child.pid in process._guard._known
     kill_child(child)
-    close_pipes(child)
     assert child.returncode == -signal.SIGKILL
     assert child.pid not in process._guard._known
     wait_until(lambda: not is_running(other))
@@ -94,5 +93,4 @@ def test_children_are_started_without_a_guard_too(monkeypatch):
     for _ in range(2):
         child = start_child(["cat"])
         kill_child(child)
-        close_pipes(child)
     assert child.returncode == -signal.SIGKILL

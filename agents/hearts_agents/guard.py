@@ -9,8 +9,7 @@ as the action's number.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,37 +18,17 @@ from numpy.typing import NDArray
 from hearts_agents.base import Agent, AgentAdapter
 from hearts_agents.models.network import NetworkAgent
 from hearts_agents.models.solved import SolvedAgent
-from hearts_agents.programs.process import CRASHED, ILLEGAL, LATE, Failure
 from hearts_agents.programs.program_agent import ExternalAgent
 from hearts_agents.registry import OWN, find_factory
-from hearts_agents.user_code import describe
+from hearts_agents.user_code import ILLEGAL, RAISED, TAMPERED, Fault, describe
 from hearts_env import IllegalActionError, PlayerView
 from hearts_env.batch.views import BatchView
 from hearts_env.support.arrays import Ints
 from hearts_env.support.interrupts import signals_apart
 
-RAISED, TAMPERED = "raised", "tampered"
-KINDS = (RAISED, ILLEGAL, TAMPERED, CRASHED, LATE)
-
 NO_ACTION = -1
 _MOST_TEXT = 500
 _OURS = frozenset([*map(find_factory, OWN), NetworkAgent, SolvedAgent])
-
-
-@dataclass(frozen=True)
-class Fault:
-    """What an agent did wrong in one row of the views that it was asked about.
-
-    Attributes:
-        row: The row.
-        kind: One of `KINDS`.
-        text: What happened, in one line.
-    """
-
-    row: int
-    kind: str
-    text: str
-
 
 Answer = tuple[NDArray[np.int64], list[Fault]]
 """One action a row, `NO_ACTION` where there is a fault; and the faults, one a row at most."""
@@ -72,9 +51,8 @@ def ask(agent: Agent, views: BatchView, games: Ints | None = None) -> Answer:
     if is_ours(agent):  # tested not to touch its views
         return check(agent.act_batch(views), views)
     if type(agent) is ExternalAgent:  # the program has copies of them
-        return check_rest(
-            *agent.answers(views, None if games is None else games.tolist()), views=views
-        )
+        given, faults = agent.answers(views, None if games is None else games.tolist())
+        return check(given, views, faults)
     with signals_apart() as check_signals:
         answer = _ask_outside(agent, views, check_signals)
         check_signals()
@@ -125,31 +103,26 @@ def _ask_outside(agent: Agent, views: BatchView, check_signals: Callable[[], Non
     changed = _changed(parts[1], before.vectors).any(axis=1) | _changed(parts[2], before.players)
     now = views.rules, views.vectors, views.players
     changed |= any(is_now is not was for is_now, was in zip(now, parts, strict=True))
-    actions, faults = check(given, before)
-    return _with_changed(actions, faults, changed)
+    return _with_changed(*check(given, before), changed)
 
 
 def _ask_each(
     act: Callable[[Any], Any], views: BatchView, check_signals: Callable[[], None]
 ) -> Answer:
     """Ask about one view after another, so that a fault affects its own view only."""
-    actions, faults = np.full(len(views), NO_ACTION), []
-    masks = views.legal_masks.tolist()
+    given: list[Any] = [None] * len(views)
+    faults: list[Fault] = []
     changed = np.zeros(len(views), np.bool_)
     for row in range(len(views)):
         view = views[row]  # a copy
         vector = view.vector
         try:
-            given = act(view)
+            given[row] = act(view)
         except BaseException as error:
             check_signals()
             faults.append(Fault(row, RAISED, describe(error)))
-            continue
-        finally:
-            changed[row] = view.vector is not vector or _changed(vector, views.vectors[row]).any()
-        actions[row], fault = _chosen(views, row, given, masks[row])
-        faults += fault
-    return _with_changed(actions, faults, changed)
+        changed[row] = view.vector is not vector or _changed(vector, views.vectors[row]).any()
+    return _with_changed(*check(given, views, faults), changed)
 
 
 def _only(given: Any) -> Any:
@@ -171,65 +144,59 @@ def _with_changed(actions: Ints, faults: list[Fault], changed: NDArray[np.bool_]
     actions[changed] = NO_ACTION
     text = "changed the view that it was given"
     rows = {*np.flatnonzero(changed).tolist()} - {fault.row for fault in faults}
-    return actions, _sorted([*faults, *(Fault(row, TAMPERED, text) for row in rows)])
+    return actions, sorted([*faults, *(Fault(row, TAMPERED, text) for row in rows)])
 
 
 # ---- checking ------------------------------------------------------------------------------------
-def check(given: Any, views: BatchView) -> Answer:
-    """The actions that an agent gave for many views at once, and what is wrong with them."""
+def check(given: Any, views: BatchView, faults: Sequence[Fault] = ()) -> Answer:
+    """The actions that an agent gave for many views at once, and what is wrong with them.
+
+    Args:
+        given: its answer; what it gave where it has failed does not count.
+        views: what it was asked about.
+        faults: the rows in which it has failed already.
+    """
     size = len(views)
+    actions = np.full(size, NO_ACTION)
+    if faults:
+        rest = np.setdiff1d(np.arange(size), [fault.row for fault in faults])
+        actions[rest], more = check([given[row] for row in rest.tolist()], views.subset(rest))
+        known = [fault._replace(text=fault.text[:_MOST_TEXT]) for fault in faults]
+        return actions, sorted(known + [f._replace(row=int(rest[f.row])) for f in more])
     if isinstance(given, np.ndarray) and given.shape == (size,) and given.dtype.kind in "iu":
-        actions = given.astype(np.int64)
-        inside = (actions >= 0) & (actions < views.rules.num_actions)
-        if (inside & (views.legal_masks >> np.where(inside, actions, 0) & 1 == 1)).all():
-            return actions, []
-        given = actions.tolist()
+        numbers = given.astype(np.int64)
+        inside = (numbers >= 0) & (numbers < views.rules.num_actions)
+        if (inside & (views.legal_masks >> np.where(inside, numbers, 0) & 1 == 1)).all():
+            return numbers, []
+        given = numbers.tolist()
     try:
         listed = list(given)
     except TypeError:
         listed = []
-    actions, faults = np.full(size, NO_ACTION), []
     if isinstance(given, str) or len(listed) != size:
         text = f"gave {_shown(given)} for {size} views; give one action for each"
         return actions, [Fault(row, ILLEGAL, text) for row in range(size)]
-    masks = views.legal_masks.tolist()
-    for row, value in enumerate(listed):
-        actions[row], fault = _chosen(views, row, value, masks[row])
-        faults += fault
-    return actions, faults
+    found = []
+    for row, (value, mask) in enumerate(zip(listed, views.legal_masks.tolist(), strict=True)):
+        actions[row], wrong = _chosen(views, row, value, mask)
+        if wrong:
+            found.append(Fault(row, ILLEGAL, wrong[:_MOST_TEXT]))
+    return actions, found
 
 
-def check_rest(given: Any, failures: list[Failure], *, views: BatchView) -> Answer:
-    """The same for an agent in another process, which failed in some of the rows."""
-    if not failures:
-        return check(given, views)
-    faults = [Fault(row, kind, text[:_MOST_TEXT]) for row, kind, text in failures]
-    actions = np.full(len(views), NO_ACTION)
-    rest = np.setdiff1d(np.arange(len(views)), [fault.row for fault in faults])
-    if len(rest):
-        actions[rest], more = check([given[row] for row in rest.tolist()], views.subset(rest))
-        faults += [Fault(int(rest[fault.row]), fault.kind, fault.text) for fault in more]
-    return actions, _sorted(faults)
-
-
-def _chosen(views: BatchView, row: int, given: Any, mask: int) -> tuple[int, list[Fault]]:
-    """The action that an answer about a row means, if it is legal."""
+def _chosen(views: BatchView, row: int, given: Any, mask: int) -> tuple[int, str]:
+    """The action that an answer about a row means, or what is wrong with it."""
+    rules = views.rules
     try:
-        number = views.rules.action_number(given)
+        number = rules.action_number(given)
     except IllegalActionError as error:
-        return NO_ACTION, [Fault(row, ILLEGAL, str(error)[:_MOST_TEXT])]
+        return NO_ACTION, str(error)
     except BaseException as error:  # whatever an odd object does when it is converted to a number
-        return NO_ACTION, [Fault(row, ILLEGAL, describe(error))]
-    if 0 <= number < views.rules.num_actions and mask >> number & 1:
-        return number, []
-    name = views.rules.action_name
-    legal = ", ".join(f"{one} ({name(one)})" for one in views[row].legal_actions())
-    text = f"action {number} is not legal; legal were {legal}"
-    return NO_ACTION, [Fault(row, ILLEGAL, text)]
-
-
-def _sorted(faults: list[Fault]) -> list[Fault]:
-    return sorted(faults, key=lambda fault: fault.row)
+        return NO_ACTION, describe(error)
+    if 0 <= number < rules.num_actions and mask >> number & 1:
+        return number, ""
+    legal = ", ".join(f"{one} ({rules.action_name(one)})" for one in views[row].legal_actions())
+    return NO_ACTION, f"action {number} is not legal; legal were {legal}"
 
 
 def _shown(given: Any) -> str:

@@ -1,4 +1,4 @@
-"""Code that is not this package's: whether it may run, whose fault an error is, and its import.
+"""Code that is not this package's: whether it may run, what it did wrong, and its import.
 
 ``allow_code`` gives permission to load what can run code. ``blamed`` turns whatever code from
 outside raises into an error of one line. ``find_code`` imports an agent that is a user's code,
@@ -21,7 +21,7 @@ import types
 import typing
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hearts_env import HeartsError
 from hearts_env.support.errors import did_you_mean, quoted
@@ -62,6 +62,22 @@ def check_code_allowed(path: str | Path, why: str, *, allow_code: bool) -> None:
             "you trust whoever made it, add --allow-code, or in Python "
             "make_agent(path, allow_code=True)"
         )
+
+
+RAISED, ILLEGAL, TAMPERED, CRASHED, LATE = KINDS = (
+    *("raised", "illegal", "tampered"),
+    *("crashed", "late"),  # only a process of its own
+)
+
+
+class Fault(NamedTuple):
+    """What an agent did wrong in one row of the views that it was asked about."""
+
+    row: int
+    kind: str
+    """One of `KINDS`."""
+    text: str
+    """What happened, in one line."""
 
 
 _MOST_TEXT = 500

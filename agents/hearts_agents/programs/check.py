@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_agents import make_agent
-from hearts_agents.guard import NO_ACTION, Fault, ask
+from hearts_agents.guard import NO_ACTION, ask
 from hearts_agents.programs.process import REFUSED, ProgramError
 from hearts_agents.programs.program_agent import EXEC, ExternalAgent
+from hearts_agents.user_code import Fault
 from hearts_env import BatchGame, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView

@@ -36,17 +36,15 @@ from typing import IO, Any
 import numpy as np
 
 from hearts_agents.base import Agent, AgentAdapter, check_rules
-from hearts_agents.guard import KINDS, Answer, ask, check_rest, is_ours
+from hearts_agents.guard import Answer, ask, check, is_ours
 from hearts_agents.programs.process import (
-    CRASHED,
-    Failure,
     LineProcess,
     ProgramError,
     line,
     python_environment,
 )
 from hearts_agents.spec import AgentSpec
-from hearts_agents.user_code import blamed, describe
+from hearts_agents.user_code import CRASHED, KINDS, Fault, blamed, describe
 from hearts_env import HeartsError, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.solve.best_response import probs_function
@@ -190,16 +188,16 @@ class Isolated:
         try:
             reply = self._reply_about(views, "act", "actions", 25 * size)
             given = _numbers(reply["actions"], "<i8")
-            by_row = {fault[0]: fault for fault in map(_fault, reply["faults"])}
+            by_row = {fault.row: fault for fault in map(_fault, reply["faults"])}
             faults = [by_row[row] for row in by_row if 0 <= row < size]
         except ProgramError as error:
             self.close()
-            faults = [(row, error.kind, str(error)) for row in range(size)]
+            faults = [Fault(row, error.kind, str(error)) for row in range(size)]
         except (HeartsError, KeyError, TypeError, ValueError, OverflowError) as error:
             self.close()
             text = f"its process gave something that is not an answer ({describe(error)})"
-            faults = [(row, CRASHED, text) for row in range(size)]
-        return check_rest(given, faults, views=views)
+            faults = [Fault(row, CRASHED, text) for row in range(size)]
+        return check(given, views, faults)
 
     def action_probs(self, views: BatchView) -> Floats:
         """The agent's probabilities of all actions, ``(len(views), num_actions) float64``.
@@ -305,11 +303,11 @@ def _plain(value: Any, text: str) -> Any:
     return value if is_plain or (isinstance(value, float) and math.isfinite(value)) else text
 
 
-def _fault(item: Any) -> Failure:
+def _fault(item: Any) -> Fault:
     row, kind, text = item
     if row.__class__ is not int or kind not in KINDS:
         raise ValueError(f"{item!r} is no fault")
-    return row, kind, str(text)
+    return Fault(row, kind, str(text))
 
 
 def _text(numbers: Array, dtype: str) -> str:
@@ -372,7 +370,7 @@ class _Served:
     def act(self, message: dict[str, Any]) -> bytes:
         actions, found = ask(self._player, self._views(message))
         faults = [
-            [fault.row, fault.kind, fault.text if place < _MOST_TEXTS else ""]
+            fault if place < _MOST_TEXTS else fault._replace(text="")
             for place, fault in enumerate(found)
         ]
         return line("actions", actions=_text(actions, "<i8"), faults=faults)

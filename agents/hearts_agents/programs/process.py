@@ -22,6 +22,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
+from hearts_agents.user_code import CRASHED, ILLEGAL, LATE
 from hearts_env import HeartsError
 from hearts_env.support import clock
 from hearts_env.support.errors import quoted
@@ -29,15 +30,10 @@ from hearts_env.support.errors import quoted
 if sys.platform != "win32":
     import fcntl
 
-CRASHED, LATE, ILLEGAL = "crashed", "late", "illegal"
-"""What a program can do wrong; ``hearts_agents.guard`` counts by these words."""
 REFUSED = "refused"
-"""What it may do when it is told the rules."""
+"""What a program may do that is no fault, when it is told the rules."""
 LAST_WORDS = "; its last words: "
 """What stands in a message before what the program wrote to its standard error."""
-
-Failure = tuple[int, str, str]
-"""A row of views that were asked about, `kind` of a ``ProgramError``, and what happened."""
 
 _MOST_KEPT = 4096  # bytes of what it wrote to its standard error
 _MOST_WORDS = 300  # characters of that in a message
@@ -90,7 +86,10 @@ def python_environment() -> dict[str, str]:
 
 
 def kill_child(process: subprocess.Popen[bytes]) -> None:
-    """End a child now, with all that it has started, and wait for it; not twice at once."""
+    """End a child now, with all that it has started, wait for it, and close its pipes.
+
+    Not twice at once, and when nobody reads or writes any more.
+    """
     if sys.platform == "win32":
         process.kill()
     else:
@@ -98,10 +97,6 @@ def kill_child(process: subprocess.Popen[bytes]) -> None:
             os.killpg(process.pid, signal.SIGKILL)
     _guard.note("-", process.pid)
     process.wait()
-
-
-def close_pipes(process: subprocess.Popen[bytes]) -> None:
-    """Close the pipes to a child that was ended, when nobody reads or writes any more."""
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None:
             with contextlib.suppress(OSError):  # what was written last cannot be sent
@@ -407,4 +402,3 @@ class LineProcess:
 def _kill(process: subprocess.Popen[bytes], owner: int) -> None:
     if os.getpid() == owner:  # else a forked copy of this process has ended
         kill_child(process)
-        close_pipes(process)

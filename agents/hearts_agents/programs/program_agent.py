@@ -20,15 +20,14 @@ import numpy as np
 
 from hearts_agents.base import Actions, Agent
 from hearts_agents.programs.process import (
-    ILLEGAL,
     REFUSED,
-    Failure,
     LineProcess,
     ProgramError,
     dump,
     line,
 )
 from hearts_agents.programs.view_lines import ViewLines
+from hearts_agents.user_code import ILLEGAL, Fault
 from hearts_env import HeartsError, PlayerView, Rules, __version__
 from hearts_env.batch.views import BatchView
 from hearts_env.support.arguments import check_any_seed, check_number
@@ -121,10 +120,9 @@ class ExternalAgent(Agent):
         Raises:
             ProgramError: if it fails.
         """
-        given, failures = self.answers(views)
-        if failures:
-            _, kind, text = failures[0]
-            raise ProgramError(f"agent: {self.name!r}: {text}", kind)
+        given, faults = self.answers(views)
+        if faults:
+            raise ProgramError(f"agent: {self.name!r}: {faults[0].text}", faults[0].kind)
         plain = all(a.__class__ is int and -1 <= a < views.rules.num_actions for a in given)
         return np.array(given, np.int64) if plain else given  # type: ignore[return-value]
 
@@ -161,8 +159,8 @@ class ExternalAgent(Agent):
 
     def answers(
         self, views: BatchView, games: Sequence[int] | None = None
-    ) -> tuple[list[Any], list[Failure]]:
-        """What the program answers, None where it fails; and its failures, one for each such row.
+    ) -> tuple[list[Any], list[Fault]]:
+        """What the program answers, None where it fails; and its faults, one for each such row.
 
         While it thinks about one message the next are made and sent. A failure costs the views of
         the message that was due. The others are asked about after a new start.
@@ -172,39 +170,39 @@ class ExternalAgent(Agent):
             games: of those that ``begin`` has told, that of each view; None: it is not told.
         """
         given: list[Any] = []
-        failures: list[Failure] = []
-        as_policy: deque[int] = deque()  # the end of each message that is not answered
+        faults: list[Fault] = []
+        unanswered: deque[int] = deque()  # the end of each message that is not answered
         sent = 0
         while len(given) < len(views):
             first = len(given)
             try:
                 process = self._started(views.rules)
                 are_many = self.takes_many and self.batch > 1
-                while sent < len(views) and len(as_policy) <= (_AHEAD if are_many else _ALONE):
+                while sent < len(views) and len(unanswered) <= (_AHEAD if are_many else _ALONE):
                     end = min(sent + (self.batch if are_many else _ALONE), len(views))
-                    as_policy.extend([end] if are_many else range(sent + 1, end + 1))
+                    unanswered.extend([end] if are_many else range(sent + 1, end + 1))
                     part = views.subset(np.arange(sent, end))
                     named = None if games is None else games[sent:end]
                     self._send(process, part, named, are_many=are_many)
                     sent = end
-                given += self._answer(process, as_policy[0] - first)
-                as_policy.popleft()
+                given += self._answer(process, unanswered[0] - first)
+                unanswered.popleft()
                 self._failures = 0
             except ProgramError as error:
                 self._process = None  # it has been ended
                 self._failures += 1
                 size = self.batch if self.takes_many else 1
-                last = as_policy[0] if as_policy else min(first + size, len(views))
+                last = unanswered[0] if unanswered else min(first + size, len(views))
                 last = len(views) if self._is_given_up else last
                 kind = ILLEGAL if error.kind == REFUSED else error.kind
-                failures += [(row, kind, str(error)) for row in range(first, last)]
+                faults += [Fault(row, kind, str(error)) for row in range(first, last)]
                 given += [None] * (last - first)
-                as_policy.clear()
+                unanswered.clear()
                 sent = last
             except BaseException:
                 self._process = None
                 raise
-        return given, failures
+        return given, faults
 
     def start(self, rules: Rules) -> None:
         """Start the program, unless it runs and knows these rules.

@@ -18,8 +18,9 @@ from typing import Any
 
 from hearts_agents import Agent, make_agent
 from hearts_agents.base import check_rules
-from hearts_agents.guard import TAMPERED, Fault, ask_one
-from hearts_agents.programs.process import CRASHED, ILLEGAL, LAST_WORDS, LATE
+from hearts_agents.guard import ask_one
+from hearts_agents.programs.process import LAST_WORDS
+from hearts_agents.user_code import CRASHED, ILLEGAL, LATE, TAMPERED, Fault
 from hearts_env import Game, HeartsError, Match, NotationError, Rules
 from hearts_env.cards import SUITS, parse_card
 from hearts_env.game.notation import Record

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_agents.guard import NO_ACTION, Fault
+from hearts_agents.guard import NO_ACTION
 from hearts_agents.search import Memory, mean_rows, working_memory
+from hearts_agents.user_code import Fault
 from hearts_env import BatchGame, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView

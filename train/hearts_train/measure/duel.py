@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from hearts_agents.guard import NO_ACTION, Fault
+from hearts_agents.guard import NO_ACTION
+from hearts_agents.user_code import Fault
 from hearts_env import BatchGame, Game, Match, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView

@@ -20,9 +20,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from hearts_agents import Agent
-from hearts_agents.guard import RAISED, TAMPERED, Fault, ask_one
-from hearts_agents.programs.process import CRASHED, ILLEGAL, LATE
+from hearts_agents.guard import ask_one
 from hearts_agents.registry import agent_names, describe_agent
+from hearts_agents.user_code import CRASHED, ILLEGAL, LATE, RAISED, TAMPERED, Fault
 from hearts_env import Game, HeartsError, PlayerView, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.rules.presets import GAMES
