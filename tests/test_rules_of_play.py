@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from hearts_env import Game, Rules
+from hearts_env.rules.values import read_value
 from tests.deals import HEARTS_AND_QUEEN, hand, legal, make_game, play
 from tests.naive import NaiveGame
 
@@ -225,209 +226,209 @@ def test_exchange_the_lowest_club_leads_where_it_lies_afterwards() -> None:
     assert (game.player, game.leader, legal(game)) == (2, 2, "2C")
 
 
-# ---- the first lead -----------------------------------------------------------------------------
+# ---- the rules, one after another ---------------------------------------------------------------
+# A rule in words [the fields by which the deal differs from the default rules], then deals:
+#   hands + kitty > plays > what holds then; "1: 4C QS": seat 1 may play these.
+RULES = """
+The holder of the lowest club in any hand leads it. []
+    6C 3D AH / 4C 8C 2D + 2C KS > > 1: 4C
+Or any club. [first_lead=any_club]
+    6C 3D AH / 4C 8C 2D + 2C KS > > 1: 4C 8C
+Where no hand has a club the next suit stands in, then the next. []
+    AD QS AH / QD AS QH + QC AC > > 1: QD
+    AS 3H / KS 4H + QC QD AC AD > > 1: KS
+    9S 3H / 4S AS + 2C 3C 2D > > 1: 4S
+Under any club too. [first_lead=any_club]
+    QD AD AH / QS AS QH + QC AC > > 0: QD AD
+Eldest hand is the seat after the dealer; hearts are not broken. [first_lead=eldest_hand]
+    2C 3H / 4C 5H / 6C 7H > > 1: 4C
+Whoever deals. [first_lead=eldest_hand dealer=1]
+    2C 3H / 4C 5H / 6C 7H > > 2: 6C
+    2C 3H / 4C 5H > > 0: 2C
+It leads a heart where none need breaking. [first_lead=eldest_hand break_on=None]
+    2C 3H / 4C 5H > > 1: 4C 5H
+The ban of points on trick 1 is on discards. [first_lead=eldest_hand points_on_first_trick=False]
+    2C 3S / QS 5H > > 1: QS
+
+Follow the led suit if able; if not, play any card. []
+    2C 9D 3H / 4C 5C QS > 2C > 1: 4C 5C
+    2C 9D 3H / 4D QS 5H > 2C > 1: 4D QS 5H
+No points on trick 1, but for a hand of nothing else. [points_on_first_trick=False card_points=JACK]
+    2C 5D 8H / 4C 6D 9H / 9D QS 7H > 2C 4C > 2: 9D
+    2C 5D 8H / 4C 6D 9H / TH QS 7H > 2C 4C > 2: QS 7H TH
+    2C 5D 8H / 4C 6D 9H / JD QS 7H > 2C 4C > 2: JD
+    2C 5D 8H / 4C 6D 9H / 3C QS 7H > 2C 4C > 2: 3C
+It is about points, not hearts. [points_on_first_trick=False card_points={"KS":5,"3H":1}]
+    2C 5D / 2H KS > 2C > 1: 2H
+On trick 2 they may be played, and led. [points_on_first_trick=False]
+    2C 3C 4D / 5C 6H 7D > 2C 5C 7D > 0: 4D
+    2C 3D 4D / 5C 6H QS > 2C 5C QS 3D > points 0 13
+
+The highest card of the led suit takes the trick; its taker leads. []
+    2C 3D / AS 5D / 4C AH > 2C AS 4C > leader 2; tricks 0 0 1
+The highest trump does. [trump=H]
+    2C 3D / 2H 5D / 3H AS / AD AC > 2C 2H 3H AC > leader 2; points 0 0 2 0
+Any suit may be trump. [trump=C]
+    3C 4C / KS AS / 2D KD / 2H 5H > 3C KS 2D 2H > leader 0
+Diamonds. [trump=D]
+    3C 4C / KS AS / 2D KD / 2H 5H > 3C KS 2D 2H > leader 2
+Spades. [trump=S]
+    3C 4C / KS AS / 2D KD / 2H 5H > 3C KS 2D 2H > leader 1
+A trump led goes to the highest trump. [trump=H first_lead=eldest_hand dealer=1 break_on=None]
+    2H 3C / 9H 4C > 2H 9H > leader 1
+The ace of hearts, trump, thrown on a club takes it. [trump=H break_on=void]
+    QC QS QH / AD AS AH + AC QD > QC AH > leader 1; points 0 1; broken
+
+Hearts are not led before they are broken. []
+    2C 9D 3H / 4C 5D 6H > 2C 4C > 1: 5D; unbroken
+A heart played breaks them; a void alone does not. []
+    2C 4C 9D / 3H 5D 6H > 2C 3H > broken
+    2C 4C 9D / 3H 5D 6H > 2C 3H 4C 5D > 0: 9D
+    2C 9D 3H / 5D 7D 6H > 2C 5D > unbroken
+A void does, whatever was then played. [break_on=void]
+    2C 9D 3H / 5D 7D 6H > 2C 5D > broken
+And a heart led by a hand of hearts. [break_on=void first_lead=eldest_hand dealer=1]
+    2H 3H / 4H 5H > > unbroken
+    2H 3H / 4H 5H > 2H > broken
+Or they may be led any time. [break_on=None]
+    2C 9D 3H / 4C 5D 6H > 2C 4C > 1: 5D 6H; broken
+In the exchange too they are free. [break_on=None pass_count=1 pass_rotation=left]
+    2C 3H / 4C 5H > > phase pass; broken
+Unbroken from a hand of hearts. [first_lead=eldest_hand dealer=1]
+    2S QS 5H / 7C 8C 9C > > 0: 2S QS
+    QS 4H 5H / 7C 8C 9C > > 0: QS
+    3H 4H 5H / 7C 8C 9C > > 0: 3H 4H 5H
+Of spades and hearts. [first_lead=eldest_hand dealer=1 unbroken_lead=spades_or_hearts]
+    2S QS 5H / 7C 8C 9C > > 0: 2S QS 5H
+    QS 4H 5H / 7C 8C 9C > > 0: QS 4H 5H
+    3H 4H 5H / 7C 8C 9C > > 0: 3H 4H 5H
+    2D QS 5H / 7C 8C 9C > > 0: 2D QS
+    2D 3D 4S / 7C 8C 9C > > 0: 2D 3D 4S
+Of the queen and hearts. [first_lead=eldest_hand dealer=1 unbroken_lead=queen_frees_hearts]
+    2S QS 5H / 7C 8C 9C > > 0: 2S QS
+    QS 4H 5H / 7C 8C 9C > > 0: QS 4H 5H
+    KS 4H 5H / 7C 8C 9C > > 0: KS
+    3H 4H 5H / 7C 8C 9C > > 0: 3H 4H 5H
+Spades left before anybody was void. [trump=H break_on=void unbroken_lead=spades_or_hearts]
+    QC QD QH / AC AS AH + AD QS > QC AC > 1: AS AH; unbroken
+
+The queen of spades breaks no hearts. []
+    2C 9D 3H / QS 5D 6H > 2C QS > unbroken
+But where she does, thrown. [queen_breaks_hearts=True]
+    2C 9D 3H / QS 5D 6H > 2C QS > broken
+Led, or followed with. [queen_breaks_hearts=True first_lead=eldest_hand]
+    2S 4H / QS 3H > QS > broken
+    QS 3H / 2S 4H > 2S QS > broken
+She may be played any time; that is no void and takes no trick. [queen_any_time=True break_on=void]
+    2C 9D 3H / 4C QS 6H > 2C > 1: 4C QS
+    2C 9D 3H / 4C QS 6H > 2C QS > leader 0; points 13 0; unbroken; shown none
+On trick 1 too. [queen_any_time=True points_on_first_trick=False]
+    2C 9D 3H / 4D QS 6H > 2C > 1: 4D QS
+    2C 9D 3H / 4C QS 6H > 2C > 1: 4C QS
+Not as a lead. [queen_any_time=True]
+    2C QS / 3C 4C > > 0: 2C
+As a trump she takes the trick. [queen_any_time=True trump=S]
+    2C 9D 3H / 4C QS 6H > 2C QS > leader 1
+By default she follows suit, but neither trick 1 nor unbroken hearts hold her. [trump=H]
+    QC QD AH / AD QS QH + AC AS > QC > 1: AD QS QH
+    QC AS AH / AC QS QH + AD QD > QC AC > 1: QS; unbroken
+
+A dead kitty counts nothing: seat 0 takes 9D TD alone, seat 1 the hearts and a moon. [break_on=None]
+    2C TD 4H / 3C 9D 5H + 6H QS > 2C 3C 5H 4H > points 0 2
+    2C TD 4H / 3C 9D 5H + 6H QS > 2C 3C 5H 4H 9D TD > points 0 2; no kitty; scores 26 0
+It goes with the first trick. [break_on=None kitty_to=first_trick]
+    2C TD 4H / 3C 9D 5H + 6H QS > 2C 3C > points 0 14
+    2C TD 4H / 3C 9D 5H + 6H QS > 2C 3C 5H 4H 9D TD > points 0 16; scores 26 0
+With the first heart. [break_on=None kitty_to=first_heart]
+    2C TD 4H / 3C 9D 5H + 6H QS > 2C 3C > points 0 0
+    2C TD 4H / 3C 9D 5H + 6H QS > 2C 3C 5H 4H > points 0 16
+With the first penalty card. [break_on=None kitty_to=first_penalty]
+    2C TD 4H / 3C 9D 5H + 6H QS > 2C 3C > points 0 0
+    2C TD 4H / 3C 9D 5H + 6H QS > 2C 3C 5H 4H > points 0 16
+With the last trick, which spoils the moon. [break_on=None kitty_to=last_trick]
+    2C TD 4H / 3C 9D 5H + 6H QS > 2C 3C 5H 4H > points 0 2
+    2C TD 4H / 3C 9D 5H + 6H QS > 2C 3C 5H 4H 9D TD > points 14 2; scores 14 2
+The queen is no heart; a kitty whose heart was never dealt stays dead. [kitty_to=first_heart]
+    2C 3D / QS 4H + 6H > 2C QS > no kitty
+    2C 3D / QS 4H + 6H > 2C QS 3D 4H > kitty 0; scores 0 26
+    2C 3D / 4C QS + 6H 7H > 2C 4C QS 3D > no kitty; points 0 13; shooter 1
+The queen is a penalty card. [kitty_to=first_penalty]
+    2C 3D / QS 4H + 6H > 2C QS > kitty 0; points 14 0
+A bonus card is none. [kitty_to=first_penalty card_points={"3C":-5,"5H":1,"6H":1,"4S":2}]
+    2C 3D 4S / 3C 5H 9D + 6H > 2C 3C 9D 3D > no kitty
+    2C 3D 4S / 3C 5H 9D + 6H > 2C 3C 9D 3D 5H 4S > kitty 1; points 0 -1
+Where all are in the kitty. [kitty_to=first_penalty card_points={"QS":13,"6H":1,"2C":-1}]
+    2C 3D / 4C 5H + QS 6H > 2C 4C 5H 3D > no kitty; points 0 -1; scores 0 -1
+The taker is found by trump. [kitty_to=first_trick trump=H]
+    AC 3D / 2H 4D + QS > AC 2H > kitty 1; points 0 14
+A bonus card in it scores like a taken one. [kitty_to=last_trick card_points=JACK moon=none]
+    2C 4H / 3C 5H + JD > 2C 3C 5H 4H > scores 0 -8
+
+A shooter scores 0, the others 26; bonus points stay with whoever took them. [card_points=JACK]
+    AC AD AH / 2C JD 4H > 2C AC AD JD AH 4H > points -8 0; shooter 0; scores -10 26
+    AC 2D AH / 2C JD 4H > 2C AC 2D JD 4H AH > shooter 0; scores 0 16
+Or the shooter takes 26 off. [moon=self_minus card_points=JACK]
+    AC AD AH / 2C JD 4H > 2C AC AD JD AH 4H > points -8 0; shooter 0; scores -36 0
+Or there is no moon. [moon=none card_points=JACK]
+    AC AD AH / 2C JD 4H > 2C AC AD JD AH 4H > no shooter; scores -8 0
+Also when a point card is dead; before the end it counts nothing. [trump=H moon_points=15]
+    QC QD QH / AC AD AH + QS AS > QC AC AD QD AH > scores 0 0
+    QC QD QH / AC AD AH + QS AS > QC AC AD QD AH QH > points 0 2; shooter 1; scores 15 0
+It needs a penalty card. [card_points=ALL]
+    AC AD / 2C 3D + QS 4H > 2C AC AD 3D > phase over; no shooter; scores 0 0
+One is enough. [card_points={"QS":13}]
+    2C 3D / 4C QS > 2C 4C QS 3D > points 0 13; scores 26 0
+Two players with some are none. [first_lead=eldest_hand dealer=2]
+    2C 4H 9D / AC 3H 8D / 3C 6S 5H > 2C AC 3C 8D 5H 9D 4H 3H 6S > shooter 0; scores 0 26 26
+    2C 2H 9D / AC 3H 8D / 3C 6S 5H > 2C AC 3C 8D 5H 9D 2H 3H 6S > no shooter; scores 1 2 0
+
+Points for no trick are not given with a moon. [no_trick_points=-5]
+    AC 4H 9D / 2C AH TD / 3C 5D 8D > 2C 3C AC 9D TD 5D AH 8D 4H > tricks 1 2 0; scores 26 0 26
+Else they are. [no_trick_points=-5 moon=none]
+    AC 4H 9D / 2C AH TD / 3C 5D 8D > 2C 3C AC 9D TD 5D AH 8D 4H > points 0 2 0; scores 0 2 -5
+Before the end as if the deal stopped now. [no_trick_points=-5]
+    AC 3S / 2C QS > > scores -5 -5
+    AC 3S / 2C QS > 2C AC > scores 0 -5
+"""
+POINTS = {"ALL": HEARTS_AND_QUEEN, "JACK": {**HEARTS_AND_QUEEN, "JD": -10}}
 
 
-def test_lowest_club_is_led_by_its_holder_and_nothing_else() -> None:
-    # 2C is dead: 4C is the lowest club in any hand. Its holder has lower cards than clubs, none.
-    game = make_game("6C 3D AH / 4C 8C 2D", kitty="2C KS")
-    assert (game.player, legal(game)) == (1, "4C")
+def rows() -> list[Any]:
+    """Every deal of `RULES`, named by its rule."""
+    found: list[Any] = []
+    rule, fields = "", {}
+    for line in filter(None, RULES.splitlines()):
+        if line.startswith(" "):
+            found.append(pytest.param(fields, *map(str.strip, line.split(">")), id=rule))
+        else:
+            rule, _, words = line.removesuffix("]").partition(" [")
+            fields = dict(word.split("=", 1) for word in words.split())
+    return found
 
 
-def test_any_club_is_led_by_the_holder_of_the_lowest() -> None:
-    game = make_game("6C 3D AH / 4C 8C 2D", kitty="2C KS", first_lead="any_club")
-    assert (game.player, legal(game)) == (1, "4C 8C")
+def shown(game: Game, fact: str) -> str:
+    """What is true of a game, in the words of a fact about the same thing."""
+    seats = {"leader": game.leader, "kitty": game.kitty_taker, "shooter": game.shooter}
+    lists = {"points": game.points(), "scores": game.scores(), "tricks": game.tricks_taken()}
+    name = fact.removeprefix("no ").split()[0]
+    if name in seats:
+        return f"no {name}" if seats[name] is None else f"{name} {seats[name]}"
+    if name in lists:
+        return " ".join((name, *map(str, lists[name])))
+    if name in ("phase", "shown"):
+        return f"{name} {game.phase if name == 'phase' else game.voids(1) or 'none'}"
+    if name.endswith("broken"):
+        return "broken" if game.hearts_broken else "unbroken"
+    return f"{game.player}: {legal(game)}"
 
 
-def test_the_next_suit_stands_in_where_both_clubs_of_micro_are_dead() -> None:
-    # The kitty has both clubs: QD is the lowest card in a hand and is led, though no club.
-    game = micro("AD QS AH/QD AS QH", kitty="QC AC")
-    assert (game.player, legal(game)) == (1, "QD")
-    # Diamonds may be dead too: then it is the lowest spade.
-    game = make_game("AS 3H / KS 4H", kitty="QC QD AC AD")
-    assert (game.player, legal(game)) == (1, "KS")
-
-
-def test_the_next_suit_stands_in_under_any_club_too() -> None:
-    rules = Rules.preset("micro").replace(first_lead="any_club")
-    game = Game(rules, ["QD AD AH", "QS AS QH"], "QC AC")
-    assert (game.player, legal(game)) == (0, "QD AD")
-
-
-def test_spades_stand_in_where_no_hand_holds_clubs_or_diamonds() -> None:
-    game = make_game("9S 3H / 4S AS", kitty="2C 3C 2D")
-    assert (game.player, legal(game)) == (1, "4S")
-
-
-@pytest.mark.parametrize("dealer", range(3))
-def test_eldest_hand_leads_after_the_dealer(dealer: int) -> None:
-    game = make_game("2C 3H / 4C 5H / 6C 7H", first_lead="eldest_hand", dealer=dealer)
-    eldest = (dealer + 1) % 3
-    assert game.player == eldest
-    # It leads any card that break_on allows; hearts are not broken.
-    assert legal(game) == ["2C", "4C", "6C"][eldest]
-
-
-def test_eldest_hand_may_lead_a_heart_where_hearts_need_no_breaking() -> None:
-    game = make_game("2C 3H / 4C 5H", first_lead="eldest_hand", break_on=None)
-    assert (game.player, legal(game)) == (1, "4C 5H")
-
-
-def test_eldest_hand_may_lead_points_to_a_first_trick_without_points() -> None:
-    # The ban is on discards, "a player void in the led suit"; a lead is no discard.
-    game = make_game("2C 3S / QS 5H", first_lead="eldest_hand", points_on_first_trick=False)
-    assert legal(game) == "QS"
-
-
-# ---- following suit and the first trick ---------------------------------------------------------
-
-
-def test_follow_the_led_suit_if_able() -> None:
-    game = play(make_game("2C 9D 3H / 4C 5C QS"), "2C")
-    assert legal(game) == "4C 5C"
-
-
-def test_a_player_void_in_the_led_suit_plays_any_card() -> None:
-    game = play(make_game("2C 9D 3H / 4D QS 5H"), "2C")
-    assert legal(game) == "4D QS 5H"
-
-
-@pytest.mark.parametrize(
-    ("cards", "allowed"),
-    [
-        ("9D QS 7H", "9D"),
-        ("TH QS 7H", "QS 7H TH"),  # nothing else: all of it
-        ("JD QS 7H", "JD"),  # a bonus card is allowed
-        ("3C QS 7H", "3C"),  # not void
-    ],
-)
-def test_no_points_on_the_first_trick(cards: str, allowed: str) -> None:
-    points = {**HEARTS_AND_QUEEN, "JD": -10}
-    game = make_game(
-        f"2C 5D 8H / 4C 6D 9H / {cards}", points_on_first_trick=False, card_points=points
-    )
-    assert legal(play(game, "2C 4C")) == allowed
-
-
-def test_no_points_on_the_first_trick_is_about_points_and_not_about_hearts() -> None:
-    # Here a spade costs points and the hearts but one do not.
-    game = make_game("2C 5D / 2H KS", points_on_first_trick=False, card_points={"KS": 5, "3H": 1})
-    assert legal(play(game, "2C")) == "2H"
-
-
-def test_points_may_be_played_on_the_second_trick() -> None:
-    game = make_game("2C 3C 4D / 5C 6H 7D", points_on_first_trick=False)
-    play(game, "2C 5C 7D")  # seat 1 took it and leads 7D
-    assert legal(game) == "4D"
-    game = make_game(
-        "2C 3D 4D / 5C 6H QS", points_on_first_trick=False, first_lead="eldest_hand", dealer=1
-    )
-    play(game, "2C 5C")
-    play(game, "QS 3D")  # 5C took the trick, QS is led, nobody can follow
-    assert game.points() == [0, 13]
-
-
-# ---- taking tricks ------------------------------------------------------------------------------
-
-
-def test_the_highest_card_of_the_led_suit_takes_the_trick() -> None:
-    # The aces of other suits take nothing.
-    game = play(make_game("2C 3D / AS 5D / 4C AH"), "2C AS 4C")
-    assert (game.leader, game.taken(2)) == (2, ("2C", "4C", "AS"))
-    assert game.tricks_taken() == [0, 0, 1]
-
-
-def test_the_highest_trump_takes_the_trick() -> None:
-    game = play(make_game("2C 3D / 2H 5D / 3H AS / AD AC", trump="H"), "2C 2H 3H AC")
-    assert (game.leader, game.points()) == (2, [0, 0, 2, 0])
-
-
-def test_any_suit_may_be_trump() -> None:
-    for trump, taker in (("C", 0), ("D", 2), ("S", 1), ("H", 3)):
-        game = make_game("3C 4C / KS AS / 2D KD / 2H 5H", trump=trump)
-        assert play(game, "3C KS 2D 2H").leader == taker
-
-
-def test_a_trump_led_is_taken_by_the_highest_trump() -> None:
-    game = make_game("2H 3C / 9H 4C", trump="H", first_lead="eldest_hand", dealer=1, break_on=None)
-    assert play(game, "2H 9H").leader == 1
-
-
-def test_the_ace_of_trump_hearts_thrown_on_a_trick_takes_it() -> None:
-    # Two-player Hearts: seat 1 is void in clubs, throws its ace of hearts, and has to take it.
-    game = micro("QC QS QH/AD AS AH", kitty="AC QD")
-    play(game, "QC AH")
-    assert (game.leader, game.points(), game.hearts_broken) == (1, [0, 1], True)
-
-
-# ---- breaking hearts ----------------------------------------------------------------------------
-
-
-def test_hearts_may_not_be_led_before_they_are_broken() -> None:
-    game = play(make_game("2C 9D 3H / 4C 5D 6H"), "2C 4C")
-    assert (game.player, game.hearts_broken, legal(game)) == (1, False, "5D")
-
-
-def test_a_heart_played_breaks_hearts() -> None:
-    game = play(make_game("2C 4C 9D / 3H 5D 6H"), "2C 3H")
-    assert game.hearts_broken
-    play(game, "4C 5D")
-    assert (game.player, legal(game)) == (0, "9D")
-
-
-def test_break_on_void_whatever_was_then_played() -> None:
-    for break_on, broken in (("void", True), ("heart", False)):
-        game = make_game("2C 9D 3H / 5D 7D 6H", break_on=break_on)
-        assert play(game, "2C 5D").hearts_broken is broken
-
-
-def test_break_on_void_also_by_a_heart_led() -> None:
-    # Nobody was ever void; the leader has hearts only.
-    game = make_game("2H 3H / 4H 5H", break_on="void", first_lead="eldest_hand", dealer=1)
-    assert not game.hearts_broken
-    assert play(game, "2H").hearts_broken
-
-
-def test_break_on_none_lets_hearts_be_led_any_time() -> None:
-    game = make_game("2C 9D 3H / 4C 5D 6H", break_on=None)
-    assert game.hearts_broken
-    assert legal(play(game, "2C 4C")) == "5D 6H"
-
-
-def test_break_on_none_holds_in_the_exchange_too() -> None:
-    game = make_game("2C 3H / 4C 5H", break_on=None, pass_count=1, pass_rotation=("left",))
-    assert (game.phase, game.hearts_broken) == ("pass", True)
-
-
-@pytest.mark.parametrize(
-    ("cards", "unbroken_lead", "allowed"),
-    [
-        ("2S QS 5H", "only_hearts", "2S QS"),
-        ("2S QS 5H", "spades_or_hearts", "2S QS 5H"),
-        ("2S QS 5H", "queen_frees_hearts", "2S QS"),
-        ("QS 4H 5H", "only_hearts", "QS"),
-        ("QS 4H 5H", "spades_or_hearts", "QS 4H 5H"),
-        ("QS 4H 5H", "queen_frees_hearts", "QS 4H 5H"),
-        ("KS 4H 5H", "queen_frees_hearts", "KS"),
-        ("3H 4H 5H", "only_hearts", "3H 4H 5H"),
-        ("3H 4H 5H", "spades_or_hearts", "3H 4H 5H"),
-        ("3H 4H 5H", "queen_frees_hearts", "3H 4H 5H"),
-        ("2D QS 5H", "spades_or_hearts", "2D QS"),
-        ("2D 3D 4S", "spades_or_hearts", "2D 3D 4S"),
-    ],
-)
-def test_unbroken_lead(cards: str, unbroken_lead: str, allowed: str) -> None:
-    game = make_game(
-        f"{cards} / 7C 8C 9C", first_lead="eldest_hand", dealer=1, unbroken_lead=unbroken_lead
-    )
-    assert legal(game) == allowed
-
-
-def test_spades_or_hearts_in_two_player_hearts_before_anybody_was_void() -> None:
-    # Seat 1 took the club; AS and AH are left: no club, no diamond, so the heart may be led.
-    game = micro("QC QD QH/AC AS AH", kitty="AD QS")
-    play(game, "QC AC")
-    assert (game.player, game.hearts_broken, legal(game)) == (1, False, "AS AH")
+@pytest.mark.parametrize(("fields", "deal", "plays", "facts"), rows())
+def test_rule(fields: dict[str, str], deal: str, plays: str, facts: str) -> None:
+    changes = {name: POINTS.get(value) or read_value(name, value) for name, value in fields.items()}
+    hands, _, kitty = deal.partition("+")
+    game = play(make_game(hands, kitty, **changes), plays)
+    for fact in facts.split("; "):
+        assert shown(game, fact) == fact
 
 
 def differing_deals(deals: int, seed: int) -> dict[str, int]:
@@ -460,162 +461,9 @@ def test_only_spades_left_read_literally_is_only_hearts_in_practice() -> None:
     assert 5 < found["spades_or_hearts"] < 40  # about a tenth
 
 
-def test_queen_breaks_hearts() -> None:
-    for breaks in (True, False):
-        game = make_game("2C 9D 3H / QS 5D 6H", queen_breaks_hearts=breaks)
-        assert play(game, "2C QS").hearts_broken is breaks
-
-
-def test_queen_breaks_hearts_when_led_and_when_followed_with_too() -> None:
-    changes: dict[str, Any] = {"queen_breaks_hearts": True, "first_lead": "eldest_hand"}
-    game = make_game("QS 3H / 2S 4H", dealer=1, **changes)
-    assert play(game, "QS").hearts_broken
-    game = make_game("QS 3H / 2S 4H", dealer=0, **changes)
-    assert play(game, "2S QS").hearts_broken
-
-
-def test_queen_any_time() -> None:
-    game = play(make_game("2C 9D 3H / 4C QS 6H", queen_any_time=True), "2C")
-    assert legal(game) == "4C QS"
-    play(game, "QS")  # off the led suit: it does not take the trick
-    assert (game.leader, game.points()) == (0, [13, 0])
-
-
-def test_queen_any_time_goes_before_the_ban_on_the_first_trick() -> None:
-    changes: dict[str, Any] = {"queen_any_time": True, "points_on_first_trick": False}
-    assert legal(play(make_game("2C 9D 3H / 4D QS 6H", **changes), "2C")) == "4D QS"
-    assert legal(play(make_game("2C 9D 3H / 4C QS 6H", **changes), "2C")) == "4C QS"
-
-
-def test_queen_any_time_does_not_widen_leads() -> None:
-    assert legal(make_game("2C QS / 3C 4C", queen_any_time=True)) == "2C"
-
-
-def test_queen_any_time_is_no_void_and_breaks_nothing() -> None:
-    game = make_game("2C 9D 3H / 4C QS 6H", queen_any_time=True, break_on="void")
-    play(game, "2C QS")
-    assert (game.hearts_broken, game.voids(1)) == (False, "")
-
-
-def test_queen_any_time_takes_the_trick_where_spades_are_trump() -> None:
-    game = make_game("2C 9D 3H / 4C QS 6H", queen_any_time=True, trump="S")
-    assert play(game, "2C QS").leader == 1
-
-
-def test_the_queen_by_default_follows_suit_but_neither_trick_1_nor_unbroken_hearts_hold_it() -> (
-    None
-):
-    # The rule book's reading of "at any time": on trick 1, and led while hearts are unbroken.
-    game = micro("QC QD AH/AD QS QH", kitty="AC AS")
-    assert legal(play(game, "QC")) == "AD QS QH"
-    game = micro("QC AS AH/AC QS QH", kitty="AD QD")
-    play(game, "QC AC")
-    assert (game.hearts_broken, legal(game)) == (False, "QS QH")
-
-
-# ---- kitty --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("kitty_to", "after_each_trick", "scores"),
-    [
-        # Tricks: 2C 3C to seat 1; 5H 4H (2 points) to seat 1; 9D TD to seat 0. Kitty: 14 points.
-        ("nobody", [[0, 0], [0, 2], [0, 2]], [26, 0]),  # all that anybody took: a moon
-        ("first_trick", [[0, 14], [0, 16], [0, 16]], [26, 0]),
-        ("first_heart", [[0, 0], [0, 16], [0, 16]], [26, 0]),
-        ("first_penalty", [[0, 0], [0, 16], [0, 16]], [26, 0]),
-        ("last_trick", [[0, 0], [0, 2], [14, 2]], [14, 2]),  # the kitty spoils the moon
-    ],
-)
-def test_kitty_to(kitty_to: str, after_each_trick: list[list[int]], scores: list[int]) -> None:
-    game = make_game("2C TD 4H / 3C 9D 5H", kitty="6H QS", kitty_to=kitty_to, break_on=None)
-    seen = [play(game, trick).points() for trick in ("2C 3C", "5H 4H", "9D TD")]
-    assert (seen, game.scores()) == (after_each_trick, scores)
-
-
-def test_kitty_to_first_heart_the_queen_of_spades_does_not_count() -> None:
-    game = make_game("2C 3D / QS 4H", kitty="6H", kitty_to="first_heart")
-    assert play(game, "2C QS").kitty_taker is None
-    play(game, "3D 4H")
-    assert (game.kitty_taker, game.scores()) == (0, [0, 26])  # QS, 4H and 6H: everything
-
-
-def test_kitty_to_first_heart_stays_dead_where_no_heart_is_dealt() -> None:
-    game = make_game("2C 3D / 4C QS", kitty="6H 7H", kitty_to="first_heart")
-    play(game, "2C 4C QS 3D")
-    # Seat 1 took the queen, which is all that anybody took.
-    assert (game.kitty_taker, game.points(), game.shooter) == (None, [0, 13], 1)
-
-
-def test_kitty_to_first_penalty_goes_with_any_penalty_card_but_no_bonus_card() -> None:
-    game = make_game("2C 3D / QS 4H", kitty="6H", kitty_to="first_penalty")
-    assert (play(game, "2C QS").kitty_taker, game.points()) == (0, [14, 0])
-    game = make_game(
-        "2C 3D 4S / 3C 5H 9D",
-        kitty="6H",
-        kitty_to="first_penalty",
-        card_points={"3C": -5, "5H": 1, "6H": 1, "4S": 2},
-    )
-    assert play(game, "2C 3C").kitty_taker is None  # a bonus card
-    assert play(game, "9D 3D").kitty_taker is None
-    assert (play(game, "5H 4S").kitty_taker, game.points()) == (1, [0, -1])
-
-
-def test_kitty_to_first_penalty_stays_dead_where_no_penalty_card_is_dealt() -> None:
-    points = {"QS": 13, "6H": 1, "2C": -1}
-    game = make_game("2C 3D / 4C 5H", kitty="QS 6H", kitty_to="first_penalty", card_points=points)
-    play(game, "2C 4C 5H 3D")
-    assert (game.kitty_taker, game.points(), game.scores()) == (None, [0, -1], [0, -1])
-
-
-def test_kitty_to_first_trick_goes_to_its_taker_as_trump_decides() -> None:
-    game = make_game("AC 3D / 2H 4D", kitty="QS", kitty_to="first_trick", trump="H")
-    play(game, "AC 2H")
-    assert (game.kitty_taker, game.taken(1), game.points()) == (1, ("AC", "QS", "2H"), [0, 14])
-
-
-def test_a_bonus_card_in_the_kitty_scores_like_a_taken_card() -> None:
-    points = {**HEARTS_AND_QUEEN, "JD": -10}
-    game = make_game(
-        "2C 4H / 3C 5H", kitty="JD", kitty_to="last_trick", card_points=points, moon="none"
-    )
-    assert play(game, "2C 3C 5H 4H").scores() == [0, 2 - 10]
-
-
 # ---- the moon -----------------------------------------------------------------------------------
-
-# Seat 0 takes both hearts and the bonus of JD, seat 1 no trick.
 MOON = "AC AD AH / 2C JD 4H"
 MOON_PLAYS = "2C AC AD JD AH 4H"
-WITH_JACK = {**HEARTS_AND_QUEEN, "JD": -10}
-
-
-@pytest.mark.parametrize(
-    ("moon", "scores"),
-    [
-        ("others_plus", [0 - 10, 26]),  # the bonus stays with its taker, on top
-        ("self_minus", [-26 - 10, 0]),
-        ("none", [2 - 10, 0]),
-    ],
-)
-def test_moon_and_bonus(moon: str, scores: list[int]) -> None:
-    game = play(make_game(MOON, moon=moon, card_points=WITH_JACK), MOON_PLAYS)
-    assert game.scores() == scores
-    assert game.points() == [2 - 10, 0]
-    assert game.shooter == (None if moon == "none" else 0)
-
-
-def test_a_bonus_card_taken_by_another_neither_spoils_the_moon_nor_is_lost() -> None:
-    # Seat 1 takes JD, and so pays 26 - 10; bonus cards are no penalty cards.
-    game = make_game("AC 2D AH / 2C JD 4H", card_points=WITH_JACK)
-    play(game, "2C AC 2D JD 4H AH")
-    assert (game.shooter, game.scores()) == (0, [0, 26 - 10])
-
-
-def test_moon_also_when_a_point_card_is_dead() -> None:
-    # QS is dead. Seat 1 takes QH and AH, all that anybody took: 15, though it took only 2.
-    game = play(micro("QC QD QH/AC AD AH", kitty="QS AS"), "QC AC AD QD AH QH")
-    assert (game.points(), game.shooter, game.scores()) == ([0, 2], 1, [15, 0])
 
 
 def test_moon_of_two_player_hearts_is_20() -> None:
@@ -637,37 +485,9 @@ def test_moon_of_two_player_hearts_is_20() -> None:
     assert (game.points(), game.shooter, game.scores()) == ([0, 20], 1, [20, 0])
 
 
-def test_the_moon_needs_a_penalty_card() -> None:
-    game = make_game("AC AD / 2C 3D", kitty="QS 4H", card_points=HEARTS_AND_QUEEN)
-    play(game, "2C AC AD 3D")
-    assert (game.phase, game.shooter, game.scores()) == ("over", None, [0, 0])
-
-
-def test_the_moon_is_shot_by_a_single_card_where_it_is_the_only_penalty() -> None:
-    game = play(make_game("2C 3D / 4C QS", card_points={"QS": 13}), "2C 4C QS 3D")
-    assert (game.points(), game.scores()) == ([0, 13], [26, 0])
-
-
-def test_no_moon_while_two_players_have_penalty_cards() -> None:
-    # Seat 2 throws 5H on the diamond that seat 0 takes; then hearts are led.
-    # The heart of seat 0 is the highest: it takes 5H, and 4H with 3H, all there is.
-    game = make_game("2C 4H 9D / AC 3H 8D / 3C 6S 5H", first_lead="eldest_hand", dealer=2)
-    play(game, "2C AC 3C 8D 5H 9D 4H 3H 6S")
-    assert (game.points(), game.shooter, game.scores()) == ([3, 0, 0], 0, [0, 26, 26])
-    # Here that of seat 1 is: it takes two hearts and spoils the moon.
-    game = make_game("2C 2H 9D / AC 3H 8D / 3C 6S 5H", first_lead="eldest_hand", dealer=2)
-    play(game, "2C AC 3C 8D 5H 9D 2H 3H 6S")
-    assert (game.points(), game.shooter, game.scores()) == ([1, 2, 0], None, [1, 2, 0])
-
-
-def test_before_the_end_scores_are_without_moon() -> None:
-    game = play(micro("QC QD QH/AC AD AH", kitty="QS AS"), "QC AC AD QD AH")
-    assert game.scores() == [0, 0]
-
-
 @pytest.mark.parametrize(("choice", "scores"), [(0, [-36, 0]), (1, [-10, 26])])
 def test_moon_choice(choice: int, scores: list[int]) -> None:
-    game = play(make_game(MOON, moon="choose", card_points=WITH_JACK), MOON_PLAYS)
+    game = play(make_game(MOON, moon="choose", card_points=POINTS["JACK"]), MOON_PLAYS)
     # Six cards: the extra actions are 6 (off oneself) and 7 (to everybody else).
     assert game.rules.num_actions == 8
     assert (game.phase, game.player, game.legal_actions()) == ("moon", 0, [6, 7])
@@ -687,25 +507,7 @@ def test_moon_choice_only_after_a_moon() -> None:
     assert (Rules.preset("micro").num_actions, rules.num_actions) == (8, 10)
 
 
-# ---- no tricks, revokes -------------------------------------------------------------------------
-
-
-def test_no_trick_points() -> None:
-    # Seat 2 takes no trick; seat 0 one heart, seat 1 the other: no moon.
-    game = make_game("AC 4H 9D / 2C AH TD / 3C 5D 8D", no_trick_points=-5)
-    play(game, "2C 3C AC 9D TD 5D AH 8D 4H")
-    assert (game.tricks_taken(), game.points()) == ([1, 2, 0], [0, 2, 0])
-    # It is a moon: nobody gets anything for no trick.
-    assert game.scores() == [26, 0, 26]
-    game = make_game("AC 4H 9D / 2C AH TD / 3C 5D 8D", no_trick_points=-5, moon="none")
-    play(game, "2C 3C AC 9D TD 5D AH 8D 4H")
-    assert game.scores() == [0, 2, -5]
-
-
-def test_no_trick_points_before_the_end_as_if_the_deal_stopped_now() -> None:
-    game = make_game("AC 3S / 2C QS", no_trick_points=-5)
-    assert game.scores() == [-5, -5]
-    assert play(game, "2C AC").scores() == [0, -5]
+# ---- revokes -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -739,7 +541,7 @@ def test_revoke_in_the_exchange_and_at_a_moon_choice() -> None:
     game = Game.deal("classic", seed=1, deal_number=0)
     game.revoke()
     assert game.scores() == [26, 0, 0, 0]
-    game = play(make_game(MOON, moon="choose", card_points=WITH_JACK), MOON_PLAYS)
+    game = play(make_game(MOON, moon="choose", card_points=POINTS["JACK"]), MOON_PLAYS)
     game.revoke()
     assert (game.scores(), game.shooter) == ([2, 0], None)  # a revoked deal has no moon
 
