@@ -132,14 +132,11 @@ def test_comments_blanks_and_left_out_fields() -> None:
         # the header
         ('[Rules "micro"]\n', "", ['[Rules "two_player"]']),
         ('"micro"', '"macro"', ["'macro'", "'micro'"]),
-        ('"micro"', '"micro trumps=C"', ["'trumps'", "'trump'"]),
-        ('"micro"', '"micro moon=never"', ["moon", "'never'"]),
         ('"micro"', "micro", ["line 1", '[Name "value"]']),
         ("[Deal ", "[Deel ", ["line 2", "Deal"]),
         ('[Deal "0"]', '[Deal "x"]', ["[Deal]", "'x'"]),
         ('[Deal "0"]', '[Deal "0 1"]', ["[Deal]", "'0 1'"]),
         ('[Deal "0"]', '[Deal "-1"]', ["deal_number", "-1"]),
-        ('[Dealer "0"]', '[Dealer "2"]', ["dealer", "2", "1"]),
         ('[Dealer "0"]', '[Dealer "0"]\n[Dealer "1"]', ["line 4", "[Dealer]"]),
         ('[Dealer "0"]', '[Totals "1 2 3"]', ["totals", "2"]),
         ('[Dealer "0"]', '[Totals "a b"]', ["[Totals]", "'a b'"]),
@@ -147,13 +144,8 @@ def test_comments_blanks_and_left_out_fields() -> None:
         ("[Hand 1", "[Hand 0", ["line 5", "[Hand 0]"]),
         ("[Kitty", '[Hand 2 "QD AS"]\n[Kitty', ["[Hand 2]", "1"]),
         ("AC AD AH", "AC AD", ["hands[1]", "2", "3"]),
-        ("AC AD AH", "AC AD 2H", ["hands[1]", "2H"]),
-        ("AC AD AH", "AC AD QC", ["hands[1]", "QC", "hands[0]"]),
-        ("AC AD AH", "AC AD A?", ["hands[1]", "'A?'", "(2..9"]),
-        ('"QD AS"', '"QD"', ["kitty", "1", "2"]),
         # the play
         ("1. 0: QC AC", "1. 0: QC QD", ["line 9", "QD", "AC"]),
-        ("1. 0: QC AC", "1. 0: QS AC", ["line 9", "QS", "QC"]),
         ("1. 0: QC AC", "1. 1: AC QC", ["line 9", "player 0"]),
         ("1. 0: QC AC", "1. 0: QC 9C", ["line 9", "'9C'"]),
         ("1. 0: QC AC", "1. 0: QC A", ["line 9", "'A'", "(2..9"]),
@@ -171,22 +163,7 @@ def test_comments_blanks_and_left_out_fields() -> None:
         ("3. 0: QS AH\n", "3. 0: QS AH\n4. 1: QD\n", ["line 12"]),
         ("3. 0: QS AH\n", "3. 0: QS AH\nrevoke 1\n", ["line 12"]),
         ('[Scores "1 14"]', '[Scores "14 1"]', ["[Scores]", "14 1", "1 14"]),
-    ],
-)
-def test_a_fault_in_a_history_is_named_by_its_line(old: str, new: str, words: list[str]) -> None:
-    assert MICRO.count(old) == 1
-    with pytest.raises(NotationError) as caught:
-        Game.from_text(MICRO.replace(old, new))
-    message = str(caught.value)
-    for word in words:
-        assert word in message, message
-    assert "\n" not in message
-    assert isinstance(caught.value, HeartsError)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
+        # an exchange
         ("pass 0: 2C\n", "pass 1: 5H\n", ["line 7", "player 0"]),
         ("pass 0: 2C\n", "pass 0: 4C\n", ["line 7", "4C"]),
         ("pass 0: 2C\n", "pass 0: 2C 3H\n", ["line 7", "player 1"]),
@@ -194,12 +171,16 @@ def test_a_fault_in_a_history_is_named_by_its_line(old: str, new: str, words: li
         ("1. 1: 2C", "1. 0: 2C", ["line 10", "player 1"]),
     ],
 )
-def test_a_fault_in_an_exchange_is_named_by_its_line(old: str, new: str, words: list[str]) -> None:
-    assert EXCHANGE.count(old) == 1
+def test_a_fault_in_a_history_is_named_by_its_line(old: str, new: str, words: list[str]) -> None:
+    text = MICRO if old in MICRO else EXCHANGE
+    assert text.count(old) == 1
     with pytest.raises(NotationError) as caught:
-        Game.from_text(EXCHANGE.replace(old, new))
+        Game.from_text(text.replace(old, new))
+    message = str(caught.value)
     for word in words:
-        assert word in str(caught.value)
+        assert word in message, message
+    assert "\n" not in message
+    assert isinstance(caught.value, HeartsError)
 
 
 def test_the_number_of_games_is_checked() -> None:

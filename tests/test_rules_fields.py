@@ -19,7 +19,7 @@ from hearts_env import Game, HeartsError, Rules, RulesError, kernel
 from hearts_env.cards import ALL_CARDS
 from hearts_env.rules.explain import meaning_of
 from hearts_env.rules.presets import GAMES, PRESETS
-from hearts_env.rules.rules import CHOICES, FIELD_DOCS, FIELDS, RANGES
+from hearts_env.rules.rules import CHOICES, FIELD_DOCS, FIELDS, FLAGS, RANGES
 from tests.lockstep import single_changes
 from tests.slow import drawn
 from tests.strategies import rule_sets
@@ -29,28 +29,17 @@ CLASSIC = Rules()
 
 # ---- bad values ----------------------------------------------------------------------------------
 
-# (preset, changes, what the message must say beside the field's name: the value, and the fix); of
+# (preset, changes, what the message must have beside the field's name: the value, and the fix); of
 # other types are the odd values of test_arguments.py
 BAD: list[tuple[str, dict[str, Any], list[str]]] = [
-    ("classic", {"players": 1}, ["1", "2 to 7"]),
-    ("classic", {"players": 8}, ["8", "2 to 7"]),
     ("classic", {"players": True}, ["True", "2 to 7"]),
     ("classic", {"removed": ["2X"]}, ["'2X'", "QS"]),
     ("classic", {"removed": ["2C", "2C"], "hand_size": 12}, ["2C", "once"]),
-    ("classic", {"hand_size": 0}, ["0", "1 to 26"]),
-    ("classic", {"hand_size": 27}, ["27", "1 to 26"]),
     ("classic", {"hand_size": 14}, ["14", "52", "at most 13"]),  # a deck too small for the hands
-    ("classic", {"trump": "X"}, ["'X'", "C, D, S, H"]),
     ("classic", {"trump": "None"}, ["'None'", "None without quotes"]),
     ("classic", {"first_lead": "lowest_clubs"}, ["'lowest_clubs'", "mean 'lowest_club'"]),
     # A deck without clubs.
     ("classic", {"removed": CLUBS, "hand_size": 9}, ["'lowest_club'", "eldest_hand"]),
-    ("classic", {"break_on": "hearts"}, ["'hearts'", "mean 'heart'"]),
-    ("classic", {"break_on": False}, ["False", "void"]),
-    ("classic", {"unbroken_lead": "spades"}, ["'spades'", "spades_or_hearts"]),
-    ("classic", {"points_on_first_trick": "no"}, ["'no'", "True or False"]),
-    ("classic", {"queen_any_time": 1}, ["1", "True or False"]),
-    ("classic", {"queen_breaks_hearts": None}, ["None", "True or False"]),
     ("classic", {"card_points": {"QX": 1}}, ["'QX'", "rank (2..9"]),  # points for what is no card
     ("classic", {"card_points": {"QS": 1.5}}, ["QS", "1.5", "whole number"]),
     ("classic", {"card_points": {"QS": 10**7}}, ["QS", str(10**7), str(10**6)]),
@@ -60,29 +49,28 @@ BAD: list[tuple[str, dict[str, Any], list[str]]] = [
     ("classic", {"card_points": {"QS": 13, "qs": 5}}, ["QS", "twice", "once"]),
     # The only card worth points is not in the deck.
     ("party", {"card_points": {"2D": 1}, "removed": ["2D"], "hand_size": 12}, ["no card"]),
-    ("classic", {"moon": "other_plus"}, ["'other_plus'", "mean 'others_plus'"]),
-    ("classic", {"moon_points": -26}, ["-26", "0 to 1,000,000"]),  # of the wrong sign
-    ("classic", {"no_trick_points": 5}, ["5", "-1,000,000 to 0"]),  # of the wrong sign
-    ("classic", {"kitty_to": "last"}, ["'last'", "last_trick"]),
     ("classic", {"kitty_to": "last_trick"}, ["'last_trick'", "'nobody'"]),  # without a kitty
     ("classic", {"pass_count": 14}, ["14", "at most 13"]),  # larger than a hand
-    ("classic", {"pass_count": -1}, ["-1", "0 to 26"]),
     ("classic", {"pass_rotation": ()}, ["()", "left, right, across, hold"]),
     ("classic", {"pass_rotation": ("left", "up")}, ["'up'", "left, right, across, hold"]),
     ("classic", {"pass_rotation": ("left",) * 17}, ["1 to 16"]),
-    ("classic", {"end_score": 0}, ["0", "1 to "]),
-    ("classic", {"end_when": "reach"}, ["'reach'", "mean 'reached'"]),
-    ("classic", {"tie": "shared"}, ["'shared'", "lowest_shared"]),
-    ("classic", {"max_deals": 0}, ["0", "1 to ", "None"]),
-    ("classic", {"settlement": "chips"}, ["'chips'", "howell"]),
-    ("classic", {"stake": 0}, ["0", "1 to "]),
-    ("classic", {"target": -5}, ["-5", "1 to ", "None"]),
     # A settlement that bonus cards make undefined.
     *[
         ("omnibus", {"settlement": method}, [f"'{method}'", "JD", "-10", "'points'"])
         for method in ("simple", "sweepstakes", "howell")
     ],
     ("two_player", {"settlement": "sweepstakes"}, ["'sweepstakes'", "'simple'", "3 players"]),
+    *[
+        ("classic", {name: wrong}, [str(wrong), f"{low:,} to {high:,}"])
+        for name, (low, high) in RANGES.items()
+        for wrong in (low - 1, high + 1)
+    ],
+    *[
+        ("classic", {name: wrong}, [repr(wrong), str(choices[-1])])
+        for name, choices in CHOICES.items()
+        for wrong in ("nonsense", False)
+    ],
+    *[("classic", {name: wrong}, [repr(wrong), "False"]) for name in FLAGS for wrong in ("no", 1)],
 ]
 
 
@@ -100,10 +88,6 @@ def test_a_bad_value_is_refused_by_field_value_and_mend(
     assert "\n" not in message
     assert isinstance(caught.value, HeartsError)
     assert isinstance(caught.value, ValueError)
-
-
-def test_every_field_has_a_bad_value_above() -> None:
-    assert {name for _, changes, _ in BAD for name in changes} == set(FIELDS)
 
 
 @pytest.mark.parametrize(
@@ -174,9 +158,9 @@ def test_a_refused_change_leaves_the_rules_as_they_were() -> None:
 
 def test_every_field_is_documented_with_its_values_and_default() -> None:
     assert tuple(FIELD_DOCS) == FIELDS
-    told = pydoc.render_doc(Rules, renderer=pydoc.plaintext)
+    shown = pydoc.render_doc(Rules, renderer=pydoc.plaintext)
     for name, text in FIELD_DOCS.items():
-        assert text.splitlines()[0] in told
+        assert text.splitlines()[0] in shown
         assert meaning_of(name)
         words = set(re.findall(r"[\w,-]*\w", text))
         default = getattr(Rules(), name)

@@ -351,56 +351,6 @@ def test_two_player_hearts_has_at_most_105_worlds(seed: int) -> None:
             assert 1 <= len(list(view.worlds())) == view.num_worlds <= 105
 
 
-@pytest.mark.parametrize(
-    ("unbroken_lead", "held", "is_allowed"),
-    [
-        # Four cards are unseen, of which the leader holds two. A heart led before hearts are
-        # broken leaves a hand of hearts alone ...
-        ("only_hearts", "2S 3S", False),
-        ("only_hearts", "5H 6H", True),
-        # ... or of hearts and spades ...
-        ("spades_or_hearts", "2S 3S", True),
-        ("spades_or_hearts", "2D 3S", False),
-        # ... or of hearts and the queen of spades.
-        ("queen_frees_hearts", "QS 5H", True),
-        ("queen_frees_hearts", "2S QS", False),
-    ],
-)
-def test_a_heart_led_unbroken_shows_what_the_leader_lacks(
-    unbroken_lead: str, held: str, is_allowed: bool
-) -> None:
-    game = make_game(
-        f"4H {held} / 3C 3D 4S",
-        kitty="2C KD",
-        first_lead="eldest_hand",
-        unbroken_lead=unbroken_lead,
-    )
-    game = Game(game.rules, [game.hand(0), game.hand(1)], dealer=1)
-    if not is_allowed:
-        with pytest.raises(HeartsError):
-            game.play("4H")
-        return
-    game.play("4H")
-    # The dead 2C and KD cannot be the leader's, whatever else it may hold.
-    assert list(game.view(1).worlds()) == [(tuple(held.split()), ("3C", "3D", "4S"), ("2C", "KD"))]
-
-
-def test_a_void_shows_the_whole_suit_gone() -> None:
-    game = make_game("2C 3D 4D / 5D 6D 7H", kitty="3C 4C")
-    # Seat 1 has no club; seat 0 does not know before: 2 of 3C 4C 5D 6D 7H are dead.
-    assert game.view(0).num_worlds == 10
-    play(game, "2C 5D")
-    # Of 3C 4C 6D 7H the clubs are dead.
-    assert list(game.view(0).worlds()) == [(("3D", "4D"), ("6D", "7H"), ("3C", "4C"))]
-
-
-def test_a_point_card_on_a_first_trick_without_points_shows_the_whole_hand() -> None:
-    game = make_game("2C 3D 4D / QS 6H 7H", kitty="3C 5D 8H", points_on_first_trick=False)
-    play(game, "2C 6H")
-    # Seat 1 holds two more cards worth points: of QS 7H 8H one is dead.
-    assert game.view(0).num_worlds == 3
-
-
 def test_a_queen_that_did_not_break_hearts_was_played_by_one_who_could_follow() -> None:
     changes: dict[str, Any] = {"queen_any_time": True, "break_on": "void"}
     game = make_game("2C 3D 4D / 3C QS 5D", kitty="4C 6D", **changes)
@@ -418,37 +368,6 @@ def test_a_queen_that_did_not_break_hearts_was_played_by_one_who_could_follow() 
     assert play(game, "2C QS").view(0).num_worlds == 6
     game = make_game("2C 3D 4D / 3C QS 5D", kitty="4C 6D", queen_any_time=True, break_on="heart")
     assert play(game, "2C QS").view(0).num_worlds == 6
-
-
-def test_any_club_led_shows_only_that_its_leader_has_the_lowest() -> None:
-    game = make_game("2C 5C 4D / 4C 6D 7H", kitty="3C 3D", first_lead="any_club")
-    # Seat 1, before the lead, with 4C: the leader has 2C (then 2 more of 3C 5C 3D 4D: 6), or,
-    # 2C being dead, 3C (then 2 more of 5C 3D 4D: 3).
-    assert game.view(1).num_worlds == 9
-    game.play("5C")
-    # 5C was led: with 2C, one more of 3C 3D 4D; without, 3C and one of 3D 4D.
-    assert game.view(1).num_worlds == 3 + 2
-
-
-def test_passed_cards_are_known_until_they_are_played() -> None:
-    game = make_game("2C 3C 4C / 5D 6D 7D / 8S 9S TS", pass_count=1, pass_rotation=("left",))
-    play(game, "3C 5D TS")
-    # Seat 0 gave 3C to seat 1: two more of 6D 7D 5D 8S 9S for it.
-    assert game.view(0).num_worlds == 10
-    assert all("3C" in world[1] for world in game.view(0).worlds())
-    # It is seat 0 that leads (2C); seat 1 follows with the card passed.
-    play(game, "2C 3C")
-    assert game.view(0).num_worlds == 10
-    assert not any("3C" in world[1] for world in game.view(0).worlds())
-
-
-def test_an_awarded_kitty_is_seen_by_all() -> None:
-    game = make_game("2C TD 4H / 3C 9D 5H", kitty="6H QS", kitty_to="first_trick")
-    assert game.view(0).kitty == ()
-    assert game.view(0).num_worlds == 10
-    play(game, "2C 3C")
-    assert game.view(0).kitty == ("QS", "6H")
-    assert list(game.view(0).worlds()) == [(("TD", "4H"), ("9D", "5H"), ())]
 
 
 def test_more_than_a_million_worlds_are_refused_with_their_number() -> None:
