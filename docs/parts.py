@@ -28,7 +28,7 @@ from hearts_agents.attackers import METHODS
 from hearts_env import Rules, hearts_v0, kernel
 from hearts_env.cards import DIRECTIONS, MAX_ROTATION, RANKS, CardPoints
 from hearts_env.encoders import ENCODERS, HistoryEncoder
-from hearts_env.rules.explain import match_rules, meaning_of
+from hearts_env.rules.explain import match_sentences, meaning_of
 from hearts_env.rules.presets import PRESETS
 from hearts_env.rules.rules import CHOICES, FIELDS, RANGES
 from hearts_env.rules.values import MAX_POINTS
@@ -161,7 +161,7 @@ def players(*names: str) -> str:
 def match(*names: str) -> str:
     """How a match of some presets ends, in one paragraph that holds for all of them."""
     texts = {
-        " ".join(rule.sentence for rule in match_rules(Rules.preset(name, number)))
+        " ".join(match_sentences(Rules.preset(name, number)))
         for name in names
         for number in PRESETS[name].players
     }

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from hearts_env import Game, HeartsError, IllegalActionError, Match, Rules, settle
 from hearts_env.game.match import Scoreboard
-from hearts_env.rules.explain import match_rules
-from hearts_env.rules.presets import GAMES
+from hearts_env.rules.explain import match_sentences
 from tests.lockstep import naive_of
 from tests.naive import NaiveGame, NaiveMatch, naive_settle
 from tests.refusals import refused
@@ -229,46 +228,49 @@ def board_after(text: str, *deals: list[int]) -> Scoreboard:
     return board
 
 
-def test_a_play_off_goes_on_until_the_lowest_total_is_not_shared() -> None:
-    text = "party players=3 tie=all_past_limit"
-    # All reach more than 100 in one deal; then the lowest is shared; then it is not.
-    board = board_after(text, [101, 103, 103], [4, 2, 2])
-    assert (board.totals, board.is_over) == ([105, 105, 105], False)
-    board = board_after(text, [101, 103, 103], [4, 2, 2], [0, 1, 9])
-    assert (board.totals, board.is_over, board.winner) == ([105, 106, 114], True, 0)
-    # Bonus cards may bring all below the limit again: that is still the play-off.
-    board = board_after(text, [101, 102, 103], [-10, -10, -10])
-    assert (board.totals, board.is_over, board.winner) == ([91, 92, 93], True, 0)
+PLAY_OFF = "party players=3 tie=all_past_limit"
+SWEEPSTAKES = "hoyle players=3 settlement=sweepstakes stake=20"
 
 
-def test_the_games_for_two_play_on_if_both_pass_the_limit_at_the_same_time() -> None:
-    for name in ("two_player", "mini", "micro"):
-        assert Rules.preset(name).tie == "all_past_limit"
-        assert not board_after(name, [99, 98], [2, 5]).is_over
-    assert Rules.preset("classic").tie == "lowest_shared"
+@pytest.mark.parametrize(
+    ("text", "deals", "totals", "winner"),
+    [
+        ("two_player", [[90, 20], [9, 10]], [99, 30], None),
+        ("two_player", [[90, 20], [10, 10]], [100, 30], 1),
+        ("two_player end_when=exceeded", [[90, 20], [10, 10]], [100, 30], None),
+        ("two_player end_when=exceeded", [[90, 20], [11, 10]], [101, 30], 1),
+        # A shared lowest total plays on.
+        ("party players=3", [[101, 50, 50]], [101, 50, 50], None),
+        ("party players=3", [[101, 50, 50], [0, 1, 2]], [101, 51, 52], 1),
+        # All pass the limit in one deal; where one has passed it before, it ends.
+        ("mini tie=lowest_shared", [[90, 80], [10, 21]], [100, 101], 0),
+        *[(name, [[99, 98], [2, 5]], [101, 103], None) for name in ("two_player", "mini", "micro")],
+        ("mini", [[90, 80], [10, 21], [1, 1]], [101, 102], 0),
+        ("mini", [[100, 100], [1, 2]], [101, 102], 0),
+        # All are above 100 after one deal; then the lowest is shared; then it is not.
+        (PLAY_OFF, [[101, 103, 103], [4, 2, 2]], [105, 105, 105], None),
+        (PLAY_OFF, [[101, 103, 103], [4, 2, 2], [0, 1, 9]], [105, 106, 114], 0),
+        # Bonus cards may bring all below the limit again: that is still the play-off.
+        (PLAY_OFF, [[101, 102, 103], [-10, -10, -10]], [91, 92, 93], 0),
+        # 13 to the pool; then nobody has none, and seat 0 is at -4, but first place is shared.
+        (SWEEPSTAKES, [[13, 0, 0], [11, 1, 1]], [-4, 19, 19], None),
+        # It is no longer: 14 against 12, and the pool of 39 is divided, 13 for each.
+        (SWEEPSTAKES, [[13, 0, 0], [11, 1, 1], [1, 5, 7]], [8, 27, 25], 1),
+        # 6 1/2 won, then 19 1/2.
+        ("hoyle players=3 target=13", [[0, 0, 13]], [106 + HALF, 106 + HALF, 87], None),
+        ("hoyle players=3 target=13", [[0, 0, 13], [0, 8, 5]], [119 + HALF, 98 + HALF, 82], 0),
+    ],
+)
+def test_when_a_match_is_won(
+    text: str, deals: list[list[int]], totals: list[Any], winner: int | None
+) -> None:
+    board = board_after(text, *deals)
+    assert (board.totals, board.is_over, board.winner) == (totals, winner is not None, winner)
 
 
-# ---- as it is explained -------------------------------------------------------------------------
-ENDS = [
-    *(f"{name} players={n}" for name, n in GAMES),
-    "party tie=all_past_limit",
-    "two_player tie=lowest_shared end_when=exceeded",
-    "hoyle settlement=sweepstakes players=3",
-    "black_lady settlement=howell players=5",
-]
-
-
-@pytest.mark.parametrize("text", ENDS)
-def test_a_match_ends_as_the_examples_of_its_sentences_do(text: str) -> None:
-    rules = Rules.from_text(text)
-    examples = [example for rule in match_rules(rules) for example in rule.examples]
-    assert {example.winner is None for example in examples} == {True, False}
-    for example in examples:
-        board = Scoreboard(rules, example.before)
-        for deal in example.deals:
-            assert not board.is_over
-            board.add(deal, deal)
-        assert (board.is_over, board.winner) == (example.winner is not None, example.winner)
+def test_max_deals_ends_a_match_with_its_ties() -> None:
+    board = board_after("party players=3 max_deals=2", [5, 6, 7], [5, 4, 7])
+    assert (board.totals, board.is_over, board.winner) == ([10, 10, 14], True, None)
 
 
 @pytest.mark.parametrize("text", ["party", "two_player", "hoyle"])
@@ -282,7 +284,7 @@ def test_the_explanation_of_the_end_follows_every_field_that_decides_it(text: st
     for name, values in fields.items():
         for value in values:
             other = rules.replace(**{name: value})
-            texts[other] = " ".join(rule.sentence for rule in match_rules(other))
+            texts[other] = " ".join(match_sentences(other))
             assert not isinstance(value, int) or str(value) in texts[other]
     assert len(set(texts.values())) == len(texts)
 
@@ -310,32 +312,6 @@ def test_last_net_is_what_a_deal_added_to_the_totals() -> None:
     # Nobody has none: the pool of 26 is left at the end, and everybody's share is 26 / 3.
     share = Fraction(26, 3)
     assert board_after(text, [13, 0, 0], [1, 5, 7]).last_net == [share - 1, share - 5, share - 7]
-
-
-def test_max_deals_ends_a_match_with_its_ties() -> None:
-    board = board_after("party players=3 max_deals=2", [5, 6, 7], [5, 4, 7])
-    assert (board.totals, board.is_over, board.winner) == ([10, 10, 14], True, None)
-
-
-def test_chips_until_somebody_has_lost_all() -> None:
-    text = "hoyle players=3 settlement=sweepstakes stake=20"
-    # 13 to the pool; then nobody has none, and seat 0 is at -4, but first place is shared.
-    board = board_after(text, [13, 0, 0], [11, 1, 1])
-    assert (board.totals, board.is_over) == (chips(-4, 19, 19), False)
-    assert board.pool == 26
-    # It is no longer: 14 against 12, and the pool of 39 is divided, 13 for each.
-    board = board_after(text, [13, 0, 0], [11, 1, 1], [1, 5, 7])
-    assert board.totals == chips(8, 27, 25)
-    assert board.pool == 0
-    assert (board.is_over, board.winner) == (True, 1)
-
-
-def test_chips_until_somebody_has_won_the_target() -> None:
-    text = "hoyle players=3 target=13"
-    board = board_after(text, [0, 0, 13])  # 6 1/2 won
-    assert (board.totals[0], board.is_over) == (106 + HALF, False)
-    board = board_after(text, [0, 0, 13], [0, 8, 5])  # 19 1/2 won
-    assert (board.totals[0], board.is_over, board.winner) == (119 + HALF, True, 0)
 
 
 def test_the_rotation_and_the_dealer_move_with_each_deal() -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import operator
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from hearts_env.cards import SUIT_NAMES, SUITS
 from hearts_env.rules.rules import FIELD_DOCS, FIELDS, FLAGS, Rules
@@ -34,7 +32,7 @@ def _shown(value: object) -> str:
 def explain(rules: Rules) -> list[str]:
     """The rules as sentences, in the order of play."""
     deal = [*_deal(rules), *_exchange(rules), *_play(rules), *_scoring(rules), *_settlement(rules)]
-    return [*deal, *(rule.sentence for rule in match_rules(rules))]
+    return [*deal, *match_sentences(rules)]
 
 
 def _said(rules: Rules, field: str) -> str:
@@ -50,10 +48,6 @@ def _count(number: int) -> str:
 
 def _cards(number: int) -> str:
     return f"{_count(number)} card{'s' if number != 1 else ''}"
-
-
-def _deals(number: int) -> str:
-    return f"{_count(number)} deal{'s' if number != 1 else ''}"
 
 
 def _points(number: int) -> str:
@@ -155,85 +149,37 @@ def _settlement(rules: Rules) -> Iterator[str]:
         yield f"Chips are paid for cards alone: {' and '.join(unpaid)} {verb} only in the scores."
 
 
-# ---- the end of a match --------------------------------------------------------------------------
-class Example(NamedTuple):
-    """Deals of a match, and whether they decide it."""
-
-    before: tuple[int, ...]
-    """The totals before the first of these deals, one a seat."""
-    deals: tuple[tuple[int, ...], ...]
-    """What each seat scores in each deal; where the rules settle in chips, its points."""
-    winner: int | None
-    """The seat that has won after the last of them; None: another deal is played."""
-
-
-class MatchRule(NamedTuple):
-    """A sentence about the end of a match, with examples that hold if the sentence is true."""
-
-    sentence: str
-    examples: tuple[Example, ...] = ()
-
-
-def match_rules(rules: Rules) -> list[MatchRule]:
-    """How a match ends, sentence by sentence; the examples leave ``max_deals`` aside."""
-    found = list(_end_by_points(rules) if rules.settlement == "points" else _end_by_chips(rules))
+def match_sentences(rules: Rules) -> Iterator[str]:
+    """How a match ends."""
+    yield from _end_by_points(rules) if rules.settlement == "points" else _end_by_chips(rules)
     if rules.max_deals:
-        deals = _deals(rules.max_deals)
-        found.append(
-            MatchRule(f"After {deals} it ends in any case, even with a shared first place.")
-        )
-    return found
+        deals = f"{_count(rules.max_deals)} deal{'s' if rules.max_deals != 1 else ''}"
+        yield f"After {deals} it ends in any case, even with a shared first place."
 
 
-def _end_by_points(rules: Rules) -> Iterator[MatchRule]:
-    n, score, is_reached = rules.players, rules.end_score, rules.end_when == "reached"
-    limit = score if is_reached else score + 1
-    # Seat 0 is near the limit, the others are far from it, the last seat farthest.
-    near, all_near = (limit - 5, *(limit - 20 - seat for seat in range(1, n))), (limit - 5,) * n
-    rest = (0,) * (n - 1)
-    yield MatchRule(
+def _end_by_points(rules: Rules) -> Iterator[str]:
+    score, is_reached = rules.end_score, rules.end_when == "reached"
+    past_it = f"to {score} or more" if is_reached else f"above {score}"
+    yield (
         f"Deals are played until a total has reached {score}."
         if is_reached
-        else f"Deals are played until a total is above {score}; at exactly {score} play continues.",
-        (Example(near, ((4, *rest),), None), Example(near, ((5, *rest),), n - 1)),
+        else f"Deals are played until a total is above {score}; at exactly {score} play continues."
     )
-    past = tuple(6 + 7 * seat for seat in range(n))
-    plays_on = rules.tie == "all_past_limit"
-    shared = [Example(all_near, ((5,) * n,), None)]
-    if n > 2:
-        shared.append(Example((limit - 5, *(limit - 20,) * (n - 1)), ((5, *rest),), None))
-    if not plays_on:
-        shared.append(Example(all_near, (past,), 0))
-    yield MatchRule(
-        "The lowest total wins; if it is shared, another deal is played.", tuple(shared)
-    )
-    if plays_on:
-        after = map(operator.add, all_near, past)
-        past_it = f"to {score} or more" if is_reached else f"above {score}"
-        shown = [" and ".join(map(str, totals)) for totals in (all_near, after)]
-        yield MatchRule(
+    yield "The lowest total wins; if it is shared, another deal is played."
+    if rules.tie == "all_past_limit":
+        limit = score if is_reached else score + 1
+        seats = range(rules.players)
+        before = " and ".join(str(limit - 5) for _ in seats)
+        after = " and ".join(str(limit + 1 + 7 * seat) for seat in seats)
+        yield (
             f"If one deal takes every total {past_it}, another deal is played too, even if one "
-            f"total is lower: a match that goes from {shown[0]} to {shown[1]} is not over. It ends "
-            "after the next deal that leaves a lowest total which is not shared.",
-            (
-                Example(all_near, (past,), None),
-                Example(all_near, (past, (1, *rest)), 0),
-                Example(all_near, (past, (7, *rest)), None),
-            ),
+            f"total is lower: a match that goes from {before} to {after} is not over. It ends "
+            "after the next deal that leaves a lowest total which is not shared."
         )
 
 
-def _end_by_chips(rules: Rules) -> Iterator[MatchRule]:
-    n, stake = rules.players, rules.stake
-    start, loses = (stake,) * n, (stake, *(0,) * (n - 1))
-    ahead = (stake, *(stake - 1,) * (n - 2), stake + n - 2)  # the last seat
-    yield MatchRule(f"Everybody starts with {stake} chips.")
+def _end_by_chips(rules: Rules) -> Iterator[str]:
+    yield f"Everybody starts with {rules.stake} chips."
     target = f", or somebody has won {rules.target}" if rules.target else ""
-    yield MatchRule(
-        f"The match ends when somebody has lost all chips{target}.",
-        (Example(ahead, ((1, *(0,) * (n - 1)),), None), Example(ahead, (loses,), n - 1)),
-    )
-    yield MatchRule(
-        "Most chips win; if the first place is shared, another deal is played.",
-        (Example(start, (loses,), None),) if n > 2 else (),
-    )
+    yield f"The match ends when somebody has lost all chips{target}."
+    yield "Most chips win; if the first place is shared, another deal is played."

@@ -25,9 +25,6 @@ from hearts_env.support.errors import (
 
 MAX_SEED = 2**63 - 1
 
-RENAMED = {"mask": "action_mask", "texts": "text_infos"}
-"""Arguments that have another name now, by the old one."""
-
 
 def unexpected_keyword(function: str, name: str, known: Sequence[str]) -> TypeError:
     """The error for an unknown keyword `name` of `function`: Python's own words, then the hint.
@@ -35,8 +32,7 @@ def unexpected_keyword(function: str, name: str, known: Sequence[str]) -> TypeEr
     Libraries look for these words in the message. TorchRL's ``GymEnv`` tries ``frameskip``, and
     continues without it where they are there.
     """
-    new = RENAMED.get(name, "")
-    hint = f"it is called {new!r} now" if new in known else did_you_mean(name, known)
+    hint = did_you_mean(name, known)
     return TypeError(f"{function}() got an unexpected keyword argument {name!r}; {hint}")
 
 
