@@ -104,11 +104,7 @@ def chips_of(rules: Rules | str, points: Sequence[Number]) -> list[Fraction]:
 
 
 def check_in_chips(rules: Rules, field: str = "chips") -> None:
-    """Refuse rules that settle in points.
-
-    Raises:
-        HeartsError: if they do; `field` begins the message.
-    """
+    """Refuse rules that settle in points."""
     if rules.settlement == "points":
         raise HeartsError(
             f"{field}: {rules.name!r} settles in points; take rules with a settlement in chips, "

@@ -504,11 +504,7 @@ class Game(Position):
 
 
 def play_transcript(transcript: Transcript) -> Game:
-    """The game that a transcript states, each play checked.
-
-    Raises:
-        NotationError: the line, what is wrong with it, and what would be right.
-    """
+    """The game that a transcript states, each play checked."""
     try:
         game = Game(
             transcript.rules,

@@ -101,11 +101,7 @@ class Transcript:
 
 # ---- writing ------------------------------------------------------------------------------------
 def format_transcript(transcript: Transcript) -> str:
-    """The text of a transcript; ``parse`` reads it back.
-
-    Raises:
-        NotationError: if `tags` is not a mapping, or a name in it is not allowed for a tag.
-    """
+    """The text of a transcript; ``parse`` reads it back."""
     rules, tags = transcript.rules, transcript.tags
     check_is("tags", tags, Mapping, 'give {"Date": "2026-11-21"} or the like', NotationError)
     name = rules.name.replace('"', "'")
@@ -171,11 +167,7 @@ def _entry_line(entry: Entry) -> str:
 
 # ---- reading ------------------------------------------------------------------------------------
 def parse(text: str) -> list[Transcript]:
-    """All deals of a text, in order.
-
-    Raises:
-        NotationError: the line, what is wrong with it, and what would be right.
-    """
+    """All deals of a text, in order."""
     if not isinstance(text, str):
         raise NotationError(f"history: {type(text).__name__} is not text; give a hand history")
     transcripts: list[Transcript] = []

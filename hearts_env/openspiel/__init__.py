@@ -105,11 +105,7 @@ def action_probs(game: Any, policy: Any) -> Policy:
 
 
 def _checked(game: Any) -> Any:
-    """A game of ours.
-
-    Raises:
-        HeartsError: if it is another.
-    """
+    """A game of ours."""
     check_is("game", game, _game_module().HeartsGame, "give hearts_env.openspiel.load(rules)")
     return game
 

@@ -48,11 +48,7 @@ def rules_word(rules: Rules) -> str:
 
 
 def rules_of(word: str, players: int | None = None) -> Rules:
-    """The rules of a parameter: ``Rules.from_text``, where ``field:value`` is allowed too.
-
-    Raises:
-        RulesError: they cannot be played, or their text does not name rules.
-    """
+    """The rules of a parameter: ``Rules.from_text``, where ``field:value`` is allowed too."""
     words = [w if "=" in w else w.replace(":", "=", 1) for w in word.replace(";", ",").split()]
     return Rules.from_text(" ".join(words) if words else word, players)
 
@@ -70,11 +66,7 @@ class Setup:
     """
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
-        """Check the parameters.
-
-        Raises:
-            HeartsError: if one is unknown or cannot be used; the message names it and the fix.
-        """
+        """Check the parameters."""
         for name in parameters:
             if name not in PARAMETERS:
                 raise HeartsError(
@@ -134,11 +126,7 @@ class Setup:
         return (*masks, (1 << len(self.rules.deck)) - 1 & ~sum(masks))
 
     def chance_actions(self, game: Game) -> list[int]:
-        """The chance actions that lead to the deal of `game`.
-
-        Raises:
-            HeartsError: if it was played under other rules, or ended by an illegal action.
-        """
+        """The chance actions that lead to the deal of `game`."""
         if not self.rules.is_same_deal(game.rules):
             raise HeartsError(
                 f"rules: the game is of {game.rules.name!r}, that of OpenSpiel of "

@@ -24,11 +24,7 @@ def one_of(value: object, choices: tuple[Any, ...]) -> str:
 
 
 def read_value(name: str, text: str) -> Any:
-    """The value of the field `name` as ``Rules.from_text`` takes it.
-
-    Raises:
-        RulesError: if it cannot be read, or a key is there twice.
-    """
+    """The value of the field `name` as ``Rules.from_text`` takes it."""
 
     def entries(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         keys = [key for key, _ in pairs]
@@ -54,11 +50,7 @@ def read_value(name: str, text: str) -> Any:
 
 
 def as_cards(name: str, cards: object) -> tuple[str, ...]:
-    """Cards by name, in deck order, from a list or from text with spaces.
-
-    Raises:
-        RulesError: if it is not that, or a card is named twice.
-    """
+    """Cards by name, in deck order, from a list or from text with spaces."""
     if isinstance(cards, str):
         cards = cards.split()
     try:
@@ -76,11 +68,7 @@ def as_cards(name: str, cards: object) -> tuple[str, ...]:
 
 
 def as_points(points: object) -> CardPoints:
-    """The points of cards from a mapping.
-
-    Raises:
-        RulesError: if it is not one of cards to whole numbers, or a card is named twice.
-    """
+    """The points of cards from a mapping."""
     if not isinstance(points, Mapping):
         raise RulesError(
             f'card_points: {quoted(points)} is no mapping of cards to points; write {{"QS": 13}}',
@@ -98,11 +86,7 @@ def as_points(points: object) -> CardPoints:
 
 
 def as_rotation(rotation: object) -> tuple[str, ...]:
-    """The directions of passing, one after another, from one word or a list.
-
-    Raises:
-        RulesError: if there are too many or none, or one is unknown.
-    """
+    """The directions of passing, one after another, from one word or a list."""
     words = (rotation,) if isinstance(rotation, str) else rotation
     fix = f"give 1 to {MAX_ROTATION} of {', '.join(DIRECTIONS)}"
     if not isinstance(words, list | tuple) or not 1 <= len(words) <= MAX_ROTATION:

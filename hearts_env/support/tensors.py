@@ -32,9 +32,6 @@ def write_tensors(path: Path, tensors: Mapping[str, NDArray[Any]], header: dict[
     """Write a file of tensors, whole or not at all; equal ones give equal bytes.
 
     Nothing is in memory twice.
-
-    Raises:
-        OSError: if it cannot be written.
     """
     arrays = {name: np.asarray(array, order="C") for name, array in tensors.items()}
     keys: dict[str, Any] = {"__metadata__": header | {DIGEST: digest_of(arrays, header)}}

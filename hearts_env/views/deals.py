@@ -85,11 +85,7 @@ def table_of(rules: Rules, deal_number: int, dealer: int) -> tuple[int, int]:
 def deal_masks(
     rules: Rules, hands: Sequence[Iterable[str]], kitty: Iterable[str] | None
 ) -> list[int]:
-    """The card masks of all hands and of the kitty, checked.
-
-    Raises:
-        DealError: if a card is missing, dealt twice or not in the deck.
-    """
+    """The card masks of all hands and of the kitty, checked."""
     given = list_piles(hands)
     if len(given) != rules.players:
         raise DealError(
@@ -116,12 +112,7 @@ def list_piles(piles: Sequence[Iterable[str]]) -> list[Iterable[str]]:
 
 
 def pile_masks(rules: Rules, piles: Mapping[str, Iterable[str] | None]) -> list[int]:
-    """The card masks of several piles of one deck, by their names; None: whatever is left.
-
-    Raises:
-        DealError: if a card is not in the deck or lies in two places; a message begins with the
-            name of the pile.
-    """
+    """The card masks of several piles of one deck, by their names; None: whatever is left."""
     owner: dict[str, str] = {}
     masks = []
     for name, cards in piles.items():

@@ -97,11 +97,7 @@ def picture_of(
 
 
 def _seen(game: Position, seat: int) -> Position:
-    """What a seat may know of `game`, and nothing else.
-
-    Raises:
-        HeartsError: if there is no such seat.
-    """
+    """What a seat may know of `game`, and nothing else."""
     seen = Position()
     seen.rules, seen.vector = game.rules, np.empty(len(game.vector), np.int64)
     seat = check_player(seat, game.rules.players)

@@ -263,10 +263,6 @@ def state_in_world(view: Seen, world: Sequence[Iterable[str]], rng: random.Rando
     What others passed in an exchange is drawn from `rng`, uniformly from what can have been. Each
     card by itself is checked, but not what binds several cards: whether the play can have come
     about is left to ``Game.from_state``.
-
-    Raises:
-        DealError: if a card of `world` cannot lie where it is said to, or there are too few or too
-            many of them.
     """
     hands = _check_world(view, world)
     r, n, me = view.rules.vector, view.rules.players, view.player
