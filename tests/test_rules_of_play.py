@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from hearts_env import Game, Rules
+from hearts_env.rules.presets import PRESETS
 from hearts_env.rules.values import read_value
 from tests.deals import HEARTS_AND_QUEEN, hand, legal, make_game, play
 from tests.naive import NaiveGame
@@ -30,106 +31,76 @@ def test_action_i_is_the_ith_card_of_the_deck() -> None:
     assert (len(classic), classic[0], classic[12:14], classic[51]) == (52, "2C", ("AC", "2D"), "AH")
 
 
-# ---- deal ---------------------------------------------------------------------------------------
+# ---- the presets --------------------------------------------------------------------------------
+# The table "The games" of the rule book: players: deck, hand, kitty; what differs from the default.
+TWO = "trump=H break_on=void unbroken_lead=spades_or_hearts tie=all_past_limit"
+PASS = "points_on_first_trick=False pass_count=3"
+OLD = "first_lead=eldest_hand break_on=None moon=none settlement=simple"
+OLD_SIZES = "2: 52 13 26, 3: 52 13 13, 4: 52 13 0, 5: 50 10 0, 6: 48 8 0"
+EVEN_SIZES = "3: 51 17 0, 4: 52 13 0, 5: 50 10 0, 6: 48 8 0, 7: 49 7 0"
+TABLE = {
+    "two_player": ("2: 28 13 2", f"{TWO} moon_points=20"),
+    "mini_6": ("2: 13 6 1", f"{TWO} moon_points=17"),
+    "mini": ("2: 12 5 2", f"{TWO} moon_points=16"),
+    "micro": ("2: 8 3 2", f"{TWO} moon_points=15"),
+    "classic": ("4: 52 13 0", PASS),
+    "no_pass": ("4: 52 13 0", "moon=choose"),
+    "party": (EVEN_SIZES, f"{PASS} end_when=exceeded"),
+    "kitty": (
+        "3: 52 17 1, 4: 52 12 4, 5: 52 10 2, 6: 52 8 4, 7: 52 7 3",
+        f"{PASS} end_when=exceeded kitty_to=first_trick",
+    ),
+    "omnibus": (EVEN_SIZES, f"{PASS} end_score=50 card_points=JACK"),
+    "hoyle": (OLD_SIZES, f"{OLD} card_points=HEARTS"),
+    "black_jack": (OLD_SIZES, f"{OLD} card_points=BLACK_JACK"),
+    "black_lady": (OLD_SIZES, f"{OLD} card_points=BLACK_LADY"),
+}
+LOW_CARDS = {5: {"2D", "2C"}, 6: {"2D", "3D", "3C", "4C"}}
+RANKS = {"two_player": "2468TQA", "mini": "TQA", "micro": "QA"}
+HEARTS = {card: 1 for card in HEARTS_AND_QUEEN if card != "QS"}
+POINTS = {
+    "ALL": HEARTS_AND_QUEEN,
+    "JACK": {**HEARTS_AND_QUEEN, "JD": -10},
+    "HEARTS": HEARTS,
+    "BLACK_JACK": {**HEARTS, "JS": 10},
+    "BLACK_LADY": {**HEARTS, "QS": 10},
+}
 
 
-@pytest.mark.parametrize(
-    ("name", "players", "deck", "hand_size", "kitty"),
-    [  # the table "The games" of the rule book
-        ("two_player", 2, 28, 13, 2),
-        ("mini", 2, 12, 5, 2),
-        ("micro", 2, 8, 3, 2),
-        ("classic", 4, 52, 13, 0),
-        ("no_pass", 4, 52, 13, 0),
-        *[
-            (name, players, players * each, each, 0)
-            for name in ("party", "omnibus")
-            for players, each in ((3, 17), (4, 13), (5, 10), (6, 8), (7, 7))
-        ],
-        ("kitty", 3, 52, 17, 1),
-        ("kitty", 4, 52, 12, 4),
-        ("kitty", 5, 52, 10, 2),
-        ("kitty", 6, 52, 8, 4),
-        ("kitty", 7, 52, 7, 3),
-        *[
-            (name, players, deck, each, kitty)
-            for name in ("hoyle", "black_jack", "black_lady")
-            for players, deck, each, kitty in (
-                (2, 52, 13, 26),
-                (3, 52, 13, 13),
-                (4, 52, 13, 0),
-                (5, 50, 10, 0),
-                (6, 48, 8, 0),
-            )
-        ],
-    ],
-)
-def test_every_preset_deals_as_the_table_says(
-    name: str, players: int, deck: int, hand_size: int, kitty: int
-) -> None:
-    rules = Rules.preset(name, players)
-    game = Game.deal(rules, seed=1)
-    assert len(rules.deck) == deck
-    assert [len(game.hand(p)) for p in range(players)] == [hand_size] * players
-    assert len(game.kitty) == rules.kitty_size == kitty
-    everything = [card for p in range(players) for card in game.hand(p)] + list(game.kitty)
-    assert sorted(everything) == sorted(rules.deck)
+def values(words: str) -> dict[str, Any]:
+    """Fields of rules from ``field=value`` words."""
+    pairs = (word.split("=", 1) for word in words.split())
+    return {name: POINTS.get(value) or read_value(name, value) for name, value in pairs}
 
 
-@pytest.mark.parametrize(
-    ("players", "removed"),
-    [
-        (3, {"2D"}),
-        (4, set()),
-        (5, {"2D", "2C"}),
-        (6, {"2D", "3D", "3C", "4C"}),
-        (7, {"2D", "3D", "3C"}),
-    ],
-)
-def test_even_deals_remove_low_cards(players: int, removed: set[str]) -> None:
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_is_as_the_table_says(name: str) -> None:
+    sizes, words = TABLE[name]
+    found = []
+    for players in PRESETS[name].players:
+        game = Game.deal(Rules.preset(name, players), seed=1)
+        rules, hands = game.rules, [game.hand(seat) for seat in range(players)]
+        found.append(f"{players}: {len(rules.deck)} {len(hands[-1])} {len(game.kitty)}")
+        assert sorted(c for cards in (*hands, game.kitty) for c in cards) == sorted(rules.deck)
+        assert len({len(hand) for hand in hands}) == 1
+        expected = values(words)
+        if rules.pass_count:
+            ways = ("left", "right", "across", "hold") if players == 4 else ("left", "right")
+            expected["pass_rotation"] = ways
+        same = {field: getattr(rules, field) for field in ("players", "removed", "hand_size")}
+        assert rules == Rules().replace(**same, **expected)
+    assert ", ".join(found) == sizes
+
+
+def test_even_deals_remove_low_cards() -> None:
     for name in ("party", "omnibus"):
-        assert set(Rules.preset(name, players).removed) == removed
-    if players in (5, 6):
+        for players, removed in {3: {"2D"}, 7: {"2D", "3D", "3C"}, **LOW_CARDS}.items():
+            assert set(Rules.preset(name, players).removed) == removed
+    for players, removed in LOW_CARDS.items():
         assert set(Rules.preset("hoyle", players).removed) == removed
-
-
-def test_the_other_columns_of_the_table() -> None:
-    preset = Rules.preset
-    for name, moon_points in (("two_player", 20), ("mini", 16), ("micro", 15)):
-        rules = preset(name)
-        assert (rules.trump, rules.first_lead, rules.break_on) == ("H", "lowest_club", "void")
-        assert (rules.unbroken_lead, rules.points_on_first_trick) == ("spades_or_hearts", True)
-        assert (rules.moon, rules.moon_points) == ("others_plus", moon_points)
-        assert (rules.pass_count, rules.kitty_to, rules.end_score) == (0, "nobody", 100)
-        assert rules.card_points == HEARTS_AND_QUEEN
-    for name in ("classic", "no_pass", "party", "kitty", "omnibus"):
-        rules = preset(name, 4)
-        assert (rules.trump, rules.first_lead) == (None, "lowest_club")
-        assert (rules.break_on, rules.unbroken_lead) == ("heart", "only_hearts")
-        assert rules.moon_points == 26
-        assert rules.points_on_first_trick == (name == "no_pass")
-        assert rules.moon == ("choose" if name == "no_pass" else "others_plus")
-        assert rules.pass_count == (0 if name == "no_pass" else 3)
-        assert rules.settlement == "points"
-    four_ways = ("left", "right", "across", "hold")
-    for name in ("party", "kitty", "omnibus"):
-        for players in range(3, 8):
-            rotation = preset(name, players).pass_rotation
-            assert rotation == (four_ways if players == 4 else ("left", "right"))
-        rules = preset(name, 5)
-        expected = (50, "reached") if name == "omnibus" else (100, "exceeded")
-        assert (rules.end_score, rules.end_when) == expected
-    assert preset("classic").pass_rotation == four_ways
-    assert (preset("classic").end_score, preset("classic").end_when) == (100, "reached")
-    assert preset("kitty", 5).kitty_to == "first_trick"
-    assert preset("omnibus").card_points == {**HEARTS_AND_QUEEN, "JD": -10}
-    hearts = {card: 1 for card in HEARTS_AND_QUEEN if card != "QS"}
-    for name, extra in (("hoyle", {}), ("black_jack", {"JS": 10}), ("black_lady", {"QS": 10})):
-        rules = preset(name)
-        assert rules.card_points == {**hearts, **extra}
-        assert (rules.first_lead, rules.break_on, rules.moon) == ("eldest_hand", None, "none")
-        assert (rules.pass_count, rules.points_on_first_trick) == (0, True)
-        assert (rules.settlement, rules.stake) == ("simple", 100)
+    for name, ranks in RANKS.items():
+        assert {card[0] for card in Rules.preset(name).deck} == set(ranks)
+    assert set(Rules.preset("mini_6").deck) - set(Rules.preset("mini").deck) == {"8H"}
 
 
 # ---- exchange -----------------------------------------------------------------------------------
@@ -390,19 +361,18 @@ Before the end as if the deal stopped now. [no_trick_points=-5]
     AC 3S / 2C QS > > scores -5 -5
     AC 3S / 2C QS > 2C AC > scores 0 -5
 """
-POINTS = {"ALL": HEARTS_AND_QUEEN, "JACK": {**HEARTS_AND_QUEEN, "JD": -10}}
 
 
 def rows() -> list[Any]:
     """Every deal of `RULES`, named by its rule."""
     found: list[Any] = []
-    rule, fields = "", {}
+    rule, fields = "", values("")
     for line in filter(None, RULES.splitlines()):
         if line.startswith(" "):
             found.append(pytest.param(fields, *map(str.strip, line.split(">")), id=rule))
         else:
             rule, _, words = line.removesuffix("]").partition(" [")
-            fields = dict(word.split("=", 1) for word in words.split())
+            fields = values(words)
     return found
 
 
@@ -423,10 +393,9 @@ def shown(game: Game, fact: str) -> str:
 
 
 @pytest.mark.parametrize(("fields", "deal", "plays", "facts"), rows())
-def test_rule(fields: dict[str, str], deal: str, plays: str, facts: str) -> None:
-    changes = {name: POINTS.get(value) or read_value(name, value) for name, value in fields.items()}
+def test_rule(fields: dict[str, Any], deal: str, plays: str, facts: str) -> None:
     hands, _, kitty = deal.partition("+")
-    game = play(make_game(hands, kitty, **changes), plays)
+    game = play(make_game(hands, kitty, **fields), plays)
     for fact in facts.split("; "):
         assert shown(game, fact) == fact
 
