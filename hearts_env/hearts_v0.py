@@ -306,7 +306,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             HeartsError: if nobody is left in the episode, or there was no reset.
         """
         if self._game is None or not self.agents:
-            raise HeartsError("last: nobody is to act; call reset() to begin an episode")
+            raise HeartsError("last: no agent is to act; call reset() to start an episode")
         agent = self.agent_selection
         observation = self._ready if observe else None
         if observation is not None:
@@ -504,7 +504,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
     def _step_dead(self, agent: str, action: int | None) -> None:
         """The last step of an agent whose episode is over."""
         if not self.agents:
-            raise IllegalActionError("action: the episode is over; call reset() to begin another")
+            raise IllegalActionError("action: the episode is over; call reset() to start another")
         if action is not None:
             raise IllegalActionError(
                 f"action: {quoted(action)}, but the episode is over for {agent}; give None",

@@ -312,7 +312,9 @@ def restore_generator(rng: np.random.Generator, state: RandomState) -> None:
     numbers = [int(number) for number in np.ravel(state)]
     fits = len(numbers) == 6 and numbers[2] % 2 == 1
     if not fits or numbers[4] > 1 or numbers[5] >= 2**32:
-        raise HeartsError("random: these numbers are no state of PCG64; give those that were saved")
+        raise HeartsError(
+            "random: these numbers are not a state of PCG64; give those that were saved"
+        )
     rng.bit_generator.state = {
         "bit_generator": "PCG64",
         "state": {"state": numbers[0] | numbers[1] << 64, "inc": numbers[2] | numbers[3] << 64},

@@ -93,7 +93,7 @@ class EndgameAgent(StochasticAgent):
         self.tricks = check_tricks("tricks", tricks)
         self.epsilon = check_chance("epsilon", epsilon)
         if not self.epsilon:  # or no hand might explain what another player has done
-            raise HeartsError("epsilon: 0 leaves hands without a chance; give more, like 0.01")
+            raise HeartsError("epsilon: 0 gives hands the probability 0; give more, like 0.01")
         self.guessed = check_chance("guessed", guessed)
         self.name = f"{self.early.name} with the last {self.tricks} tricks solved"
         self._drawn = policy.with_greedy(False)

@@ -420,7 +420,7 @@ class BatchGame(_OnDevice):
             ordered = np.sort(rows)
             twice = ordered[1:][ordered[1:] == ordered[:-1]]
             if len(twice):
-                raise HeartsError(f"games: {twice[0]} comes twice; name each game once")
+                raise HeartsError(f"games: {twice[0]} is listed twice; name each game once")
         return rows
 
     def _check_seats(self, players: Array, size: int) -> k.Vector:

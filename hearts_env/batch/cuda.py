@@ -160,9 +160,9 @@ class CudaBatch:
         self.encoder = _check_encoder(observation)
         self.space = self.encoder.space(self.rules)
         if arguments.check_number("num_threads", num_threads, 1, 1024) > 1:
-            raise HeartsError(f'num_threads: {num_threads} is for device="cpu" alone; leave it out')
+            raise HeartsError(f'num_threads: {num_threads} is for device="cpu" alone; omit it')
         if freeze is not None and not arguments.check_flag("freeze", freeze):
-            raise HeartsError('freeze: False is for device="cpu" alone; leave it out')
+            raise HeartsError('freeze: False is for device="cpu" alone; omit it')
         _check_device()
         self._step, self._observe, self._deal = frozen_kernels(self.rules)
         self._tables = _empty_tables(self.rules, n)

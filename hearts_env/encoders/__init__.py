@@ -59,9 +59,7 @@ def register_encoder(name: str, encoder: Encoder) -> None:
             value=name,
         )
     if name in _OWN:
-        raise HeartsError(
-            f"observation: {name!r} cannot name an encoder of yours; choose another", value=name
-        )
+        raise HeartsError(f"observation: {name!r} is a reserved name; choose another", value=name)
     ENCODERS[name] = encoder
 
 

@@ -29,7 +29,7 @@ def begin(rules: Rules, seed: int, options: object, *, is_match: bool) -> tuple[
         return None, game
     if number not in (None, 0):
         raise DealError(
-            f"deal_number: {number!r}, but a match begins with 0; leave it out", value=number
+            f"deal_number: {number!r}, but a match begins with 0; omit it", value=number
         )
     if dealer is None and isinstance(known, Game):
         dealer = known.dealer % rules.players  # of other rules it is refused below

@@ -539,7 +539,7 @@ def _play_entry(game: Game, entry: Entry) -> None:
     number, phase = game.trick_number + 1, "play" if is_trick else entry.kind
     for place, card in enumerate(entry.cards or ("",)):  # a revoke has no cards
         if game.is_over:
-            raise NotationError(f"{text}: it follows the end of the deal; leave it out")
+            raise NotationError(f"{text}: it follows the end of the deal; omit it")
         is_turn = entry.seat == game.player or (is_trick and place > 0)
         if phase not in (game.phase, "revoke") or not is_turn:
             raise NotationError(

@@ -283,7 +283,7 @@ class Rules:
         number = whole(only(action))
         if number is None:
             raise IllegalActionError(
-                f"action: {quoted(action)} ({type(action).__name__}) is no action; "
+                f"action: {quoted(action)} ({type(action).__name__}) is not an action; "
                 "give a whole number or a card's name",
                 value=action,
             )
@@ -506,7 +506,7 @@ class Rules:
             _refuse_unknown([name])
             if name in changes:
                 raise RulesError(
-                    f"{name}: {quoted(word)} gives it a second time; give it once", value=word
+                    f"{name}: {quoted(word)} sets it a second time; set it once", value=word
                 )
             changes[name] = read_value(name, value)
         stated = changes.pop("players", None)

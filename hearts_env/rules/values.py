@@ -71,7 +71,7 @@ def as_points(points: object) -> CardPoints:
     """The points of cards from a mapping."""
     if not isinstance(points, Mapping):
         raise RulesError(
-            f'card_points: {quoted(points)} is no mapping of cards to points; write {{"QS": 13}}',
+            f'card_points: {quoted(points)} does not map cards to points; write {{"QS": 13}}',
             value=points,
         )
     by_card: dict[str, int] = {}

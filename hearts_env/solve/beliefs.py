@@ -52,23 +52,25 @@ def check_policy(chances: Array, legal: Bools) -> Floats:
     if weights.shape != legal.shape:
         raise HeartsError(f"policy: shape {weights.shape}; needed is {legal.shape}")
     if not np.isfinite(weights).all():
-        raise HeartsError("policy: some chances are not finite; correct it")
+        raise HeartsError("policy: some probabilities are not finite; correct them")
     if (weights < 0).any():
-        raise HeartsError("policy: some chances are negative; give chances from 0 to 1")
+        raise HeartsError("policy: some probabilities are negative; give 0 to 1")
     if weights[~legal].any():
         row, action = np.argwhere((weights > 0) & ~legal)[0]
         raise HeartsError(
-            f"policy: action {action} in view {row} is illegal, yet has a chance; give it 0"
+            f"policy: action {action} in view {row} is illegal; give it probability 0"
         )
     total = weights.sum(1, keepdims=True)
     if (total == 0).any():
         row = int(np.flatnonzero(total[:, 0] == 0)[0])
-        raise HeartsError(f"policy: no legal action of view {row} has a chance; give one to some")
+        raise HeartsError(
+            f"policy: all legal actions of view {row} have the probability 0; give more"
+        )
     if np.abs(total - 1.0).max(initial=0.0) > 1e-6:
         row = int(np.abs(total[:, 0] - 1.0).argmax())
         raise HeartsError(
-            f"policy: the chances of view {row} sum to {total[row, 0]:g}; "
-            "give chances that sum to 1"
+            f"policy: the probabilities of view {row} sum to {total[row, 0]:g}; "
+            "give probabilities that sum to 1"
         )
     result: Floats = weights / total
     return result

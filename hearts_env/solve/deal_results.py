@@ -149,7 +149,7 @@ class DealResults:
         )
         if table is None or not len(table):
             raise HeartsError(
-                "results: some rows are no results; "
+                "results: some rows are not results; "
                 f"give lists of {width} whole numbers, the scores of "
                 f"{rules.players} players, who dealt, and how often"
             )

@@ -328,7 +328,7 @@ class Solver:
         saved = read_solved(path, check_memory(max_memory))
         if saved.kind != "state":
             raise CheckpointError(
-                f"{path}: holds a policy alone, with which solving cannot go on; "
+                f"{path}: holds a policy alone, from which solving cannot continue; "
                 "give the file that --save has written"
             )
         return cls._restored(saved, num_threads)

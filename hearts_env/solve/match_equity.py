@@ -332,8 +332,8 @@ class MatchEquity:
         while on.max() > TOLERANCE and self.sweeps != rules.max_deals:
             if self.sweeps >= min(_MOST_SWEEPS, _MOST_STEPS // cells):
                 raise HeartsError(
-                    f"results: after {self.sweeps:,} deals a match still goes on with chance "
-                    f"{on.max():.2g}; it hardly ever ends with such deals"
+                    f"results: after {self.sweeps:,} deals a match continues with probability "
+                    f"{on.max():.2g}; such matches hardly ever end"
                 )
             length = length + on
             value, on = won + chain.mean(value), chain.mean(on)

@@ -92,20 +92,20 @@ class Side:
         array = np.ascontiguousarray(chances, np.float64)
         if array.shape != (self.num_sequences,):
             raise HeartsError(
-                f"{name}: has shape {array.shape}; give one chance for each of "
+                f"{name}: has shape {array.shape}; give one probability for each of "
                 f"{self.num_sequences} sequences"
             )
         if not np.isfinite(array).all() or (array < 0).any():
             place = int(np.flatnonzero(~np.isfinite(array) | (array < 0))[0])
             raise HeartsError(
-                f"{name}: the chance of sequence {place} is {array[place]}; give one from 0 to 1"
+                f"{name}: the probability of sequence {place} is {array[place]}; give 0 to 1"
             )
         sums = np.add.reduceat(array, self.first[:-1]) if self.num_infosets else np.ones(1)
         worst = int(np.abs(sums - 1).argmax())
         if abs(sums[worst] - 1) > 1e-6:
             raise HeartsError(
-                f"{name}: the chances of information set {worst} add up to {sums[worst]:.6g}; "
-                "give chances that sum to 1"
+                f"{name}: the probabilities of information set {worst} sum to {sums[worst]:.6g}; "
+                "give probabilities that sum to 1"
             )
         return array
 

@@ -134,7 +134,7 @@ def pile_masks(rules: Rules, piles: Mapping[str, Iterable[str] | None]) -> list[
             except NotationError as error:
                 raise DealError(f"{name}: {error}") from None
             if card not in rules.index:
-                raise DealError(f"{name}: {card} is not in the deck of these rules; leave it out")
+                raise DealError(f"{name}: {card} is not in the deck of these rules; omit it")
             if card in owner:
                 raise DealError(
                     f"{name}: {card} is dealt twice, also in {owner[card]}; deal it once"

@@ -374,7 +374,7 @@ class _Ray:
         except self._ray.exceptions.RayError as error:
             return _Outcome(
                 error=HeartsError(
-                    f"backend: Ray gave up a task ({describe(error)}); look at its cluster with "
+                    f"backend: Ray lost a task ({describe(error)}); check its cluster with "
                     "ray status, and play again"
                 )
             )

@@ -150,12 +150,12 @@ class Store:
             raise CheckpointError(
                 f"{where}: {name} was written by version {quoted(package)} of hearts-env, this is "
                 f"{quoted(__version__)}, which may play differently; use the version that wrote "
-                "it, or begin another file"
+                "it, or start another file"
             )
         settings = header.get("settings")
         if not isinstance(settings, dict) or not isinstance(package, str):
             raise CheckpointError(
-                f"{where}: the settings in {name} are damaged; begin another file"
+                f"{where}: the settings in {name} are damaged; start another file"
             )
         store = cls(path, kind, package, settings, is_synced=is_synced)
         store._end, store._lines = end, len(lines)
@@ -299,14 +299,14 @@ def _check_settings(path: str, there: dict[str, Any], settings: dict[str, Any]) 
                         raise HeartsError(
                             f"resume: agents: {new['name']!r} has the {what} {_short(new[what])}, "
                             f"in {name} it is {_short(before.get(what))}; give the same agent, or "
-                            "begin another file"
+                            "start another file"
                         )
         if isinstance(old, dict) and isinstance(value, dict) and old.keys() == value.keys():
             _check_settings(path, old, value)
         elif old != value:
             raise HeartsError(
                 f"resume: {field} of {name} is {_short(old)}, here it is {_short(value)}; give "
-                "the same, or begin another file"
+                "the same, or start another file"
             )
 
 

@@ -117,7 +117,7 @@ def _check_cache() -> None:
     for package in (hearts_env, hearts_agents):
         if cache_folder(Path(package.__file__ or "").resolve().parent) is None:
             raise HeartsError(
-                "NUMBA_CACHE_DIR: no folder can be written in which compiled code could be kept; "
+                "NUMBA_CACHE_DIR: no folder for compiled code can be written; "
                 "set it to one that can"
             )
 

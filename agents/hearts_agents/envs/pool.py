@@ -61,7 +61,7 @@ class OpponentPool:
                 given = [opponents] if single else list(opponents)
             except TypeError:
                 raise HeartsError(
-                    f"opponent: {quoted(opponents)} is no agent; "
+                    f"opponent: {quoted(opponents)} is not an agent; "
                     "give a name, an agent, or a list of them",
                     value=opponents,
                 ) from None

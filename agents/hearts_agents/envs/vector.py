@@ -179,7 +179,7 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
         if not mask.any():
             raise HeartsError("options: reset_mask is False everywhere; set it where to reset")
         if not self._is_reset and not mask.all():
-            raise HeartsError("options: reset_mask at the first reset; leave it out")
+            raise HeartsError("options: reset_mask at the first reset; omit it")
         return np.flatnonzero(mask)
 
     def step(self, actions: Array) -> tuple[Observation, Array, Array, Array, dict[str, Any]]:

@@ -357,7 +357,7 @@ class Sb3Agent(ModelAgent):
             )
         if not self.greedy and self._output != "get_distribution":
             raise HeartsError(
-                f"greedy: {quoted(name)} gives values of actions and no chances; omit it",
+                f"greedy: {quoted(name)} gives values of actions, not probabilities; omit it",
                 value=name,
             )
         self.dtype = np.dtype(sees.dtype)

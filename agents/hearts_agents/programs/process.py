@@ -244,7 +244,7 @@ class LineProcess:
             if not self._due:
                 self._receive()
                 if self._read:
-                    raise self.failed("wrote a line that nobody asked for")
+                    raise self.failed("wrote an unexpected line")
             self._due += answers
             self._unsent += lines
             self._push()

@@ -260,7 +260,7 @@ class ExternalAgent(Agent):
             shown = "".join(c if c.isprintable() else "?" for c in reason)[:300]
             raise ProgramError(f"refuses {rules.name}: {shown}", REFUSED)
         if ready.get("type") != "ready":
-            raise process.failed(f"answered hello with {_kind(ready)}; ready or refuse was due")
+            raise process.failed(f"answered hello with {_kind(ready)}; expected ready or refuse")
         if ready.get("protocol") != PROTOCOL:
             raise process.failed(
                 f"speaks protocol {quoted(ready.get('protocol'))}; this is protocol {PROTOCOL}"
@@ -295,9 +295,9 @@ class ExternalAgent(Agent):
         given = [answer.get("action")] if is_one else answer.get("actions")
         due = "action" if is_one else "actions"
         if answer.get("type") != due:
-            raise process.failed(f"answered with {_kind(answer)}; {due} was due")
+            raise process.failed(f"answered with {_kind(answer)}; expected {due}")
         if due not in answer or not isinstance(given, list):
-            raise process.failed(f"answered with {quoted(given)} where {due} should stand")
+            raise process.failed(f"answered with {quoted(given)}; expected {due}")
         if len(given) != size:
             raise process.failed(f"gave {len(given)} actions for {size} views")
         numbers = self._lines.numbers

@@ -248,7 +248,7 @@ def names_in(text: str, option: str) -> list[str]:
     """The names in a comma-separated list."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
-        raise Mistake(f"{option}: {text!r} names nothing; give a name, or several with commas")
+        raise Mistake(f"{option}: {text!r} is empty; give a name, or several with commas")
     return names
 
 
@@ -284,4 +284,4 @@ def refuse_said(context: typer.Context, names: Sequence[str], option: str, kept:
     """Refuse options whose values a resumed file fixes."""
     for name in names:
         if is_said(context, name):
-            raise Mistake(f"{_written(context, name)}: with {option} it is as {kept} says; omit it")
+            raise Mistake(f"{_written(context, name)}: {option} takes it from {kept}; omit it")

@@ -121,7 +121,7 @@ class DatasetOptions:
         try:
             return cls(**given | {"rules": Rules.from_dict(given.pop("rules_in_full"))})
         except (KeyError, TypeError, AttributeError):
-            raise HeartsError("dataset: its settings are damaged; begin another one") from None
+            raise HeartsError("dataset: its settings are damaged; start another one") from None
 
     def command(self) -> list[str]:
         """The words of the command that makes this dataset, without its folder."""

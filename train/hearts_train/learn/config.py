@@ -462,7 +462,7 @@ class TrainConfig(_Section):
             if given.get(setting):
                 key, _, value = setting.partition("=")
                 what = f"{value!r} is not" if value else "not"
-                raise ValueError(f"{key}: {what} for {name}; leave it out, or take algorithm: ppo")
+                raise ValueError(f"{key}: {what} for {name}; omit it, or take algorithm: ppo")
         if name == "maskable_ppo" and self.rollout % self.ppo.batch_size == 1:
             raise ValueError(
                 f"ppo.batch_size: {self.ppo.batch_size} leaves a last minibatch of one decision; "

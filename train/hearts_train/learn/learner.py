@@ -254,7 +254,7 @@ class Learner:
         if not all(bool(torch.isfinite(weights).all()) for weights in self._parameters()):
             raise DivergenceError(
                 f"update {counters.updates + 1}: training diverged, the weights are no longer "
-                f"finite; what was saved before stands: resume with a smaller {by}"
+                f"finite; the last save is intact: resume with a smaller {by}"
             )
         counters.updates += 1
         if counters.updates % self.config.self_play.every == 0:

@@ -372,7 +372,7 @@ def _saving(run_dir: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise CheckpointError(
-            f"run: {_file_fault(error)}; see to it, then continue with --resume {run_dir}"
+            f"run: {_file_fault(error)}; correct this, then continue with --resume {run_dir}"
         ) from error
 
 

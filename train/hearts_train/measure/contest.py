@@ -335,7 +335,7 @@ def read_saved(path: str | os.PathLike[str], work: str | None = None) -> Saved:
         arguments["rules"] = Rules.from_dict(settings["rules_in_full"])
     except (KeyError, TypeError, AttributeError):
         raise HeartsError(
-            f"resume: the settings in {name} are damaged; begin another file"
+            f"resume: the settings in {name} are damaged; start another file"
         ) from None
     for agent in agents if work is not None else []:
         agent.check_allowed(f"resume: {name}")
@@ -375,9 +375,7 @@ def _check_time_limit(time_limit: Any, *, isolate: bool) -> float | None:
     if time_limit is None:
         return None
     if not isolate:
-        raise HeartsError(
-            "time_limit: only a process of its own can be stopped; set isolate (--isolate) too"
-        )
+        raise HeartsError("time_limit: needs isolate; set isolate (--isolate) too")
     limit = check_positive("time_limit", time_limit, ", in seconds, or None")
     if limit > LONGEST_ANSWER:
         raise HeartsError(

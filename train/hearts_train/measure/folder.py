@@ -444,7 +444,7 @@ def enter(
         if seed is not None and folder.seed != wanted:
             raise HeartsError(
                 f"seed: the league in {str(path)!r} has the seed {folder.seed}, got {wanted}; omit "
-                "it, or begin another league"
+                "it, or start another league"
             )
         if games is None:
             games = [game.rules for game in folder.games.values()] or [Rules.make("two_player")]

@@ -328,7 +328,7 @@ def bradley_terry(
     for row, (one, other) in enumerate(pairings):
         design[row, one], design[row, other] = 1.0, -1.0
     if np.linalg.matrix_rank(design) < players - 1:
-        raise HeartsError("pairings: they do not connect all players; play more of them")
+        raise HeartsError("pairings: not all players are connected by them; play more")
     even = 1 / (1 + copies)
     share = (1 - _PRIOR) * won + _PRIOR * even
     centre = np.full((players, players), 1 / players)  # holds the mean at 0

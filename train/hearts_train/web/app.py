@@ -229,7 +229,7 @@ class Lobby:
         if request.type == "hello":
             self._greet(connection, request)
         elif not connection.owner:
-            raise Refusal("bad_message", "type: say hello first")
+            raise Refusal("bad_message", "type: send hello first")
         elif request.type == "ping":
             connection.send(answer("pong", {}, request.id))
         elif request.type == "create":
@@ -250,7 +250,7 @@ class Lobby:
             )
         token = request["token"] or secrets.token_hex(16)
         if connection.owner not in ("", digest_of(token)):
-            raise Refusal("bad_message", "type: hello was said with another token; connect again")
+            raise Refusal("bad_message", "type: hello had another token; connect again")
         connection.owner = digest_of(token)
         fields = {
             "v": messages.VERSION,

@@ -505,10 +505,12 @@ class TableManager:
         """Refuse another table to a person, an address or everybody."""
         self.check_own(browser.owner)
         if self.folder.num_tables >= self.limits.stored:
-            raise Refusal("too_many_tables", "the server's disk has no room for more tables")
+            raise Refusal("too_many_tables", "the server's disk is full")
         now, times = time.monotonic(), self._created.setdefault(browser.address, deque())
         while times and times[0] < now - 3600:
             times.popleft()
         if len(times) >= self.limits.created:
-            raise Refusal("too_many_tables", "many tables were made from here; wait some minutes")
+            raise Refusal(
+                "too_many_tables", "too many new tables from this address; wait some minutes"
+            )
         times.append(now)

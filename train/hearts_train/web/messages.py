@@ -93,7 +93,7 @@ def _table(name: str, value: Any) -> str:
 
 def _token(name: str, value: Any) -> str:
     if type(value) is not str or not TOKEN.fullmatch(value):
-        raise _bad(f"{name}: it is 32 digits 0-9a-f; leave it out to get a new one")
+        raise _bad(f"{name}: it is 32 digits 0-9a-f; omit it to get a new one")
     return value
 
 
@@ -130,7 +130,9 @@ def _seats(name: str, value: Any) -> tuple[tuple[str, str], ...]:
     if sum(kind == "me" for kind, _ in found) > 1:
         raise _bad(f'{name}: you can sit in one seat; give "me" once')
     if all(kind == "agent" for kind, _ in found):
-        raise _bad(f'{name}: nobody would play; give one seat {{"me": true}} or {{"open": true}}')
+        raise _bad(
+            f'{name}: no person would play; give one seat {{"me": true}} or {{"open": true}}'
+        )
     return tuple(found)
 
 

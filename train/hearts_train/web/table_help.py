@@ -146,7 +146,7 @@ def odds_by(agent: Listed, view: PlayerView) -> dict[str, Any]:
     if view.num_worlds > MOST_WORLDS:
         raise HeartsError(
             f"model: {view.num_worlds:,} worlds are possible, more than the {MOST_WORLDS:,} that "
-            "can be weighed by a model; leave it out, or ask again later in the deal"
+            "can be weighed by a model; omit it, or ask again later in the deal"
         )
     blames = blamed(f"model: {agent.name} gives no odds", "take another model")
     with agent.borrowed() as player, blames:
