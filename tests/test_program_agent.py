@@ -420,7 +420,7 @@ FAULTS = {
     "long": ("illegal", "line of more"),
     "endless": ("illegal", "line of more"),
     "few": ("illegal", "gave 0 actions for 4 views"),
-    "other": ("illegal", "'ready'; actions"),
+    "other": ("illegal", "'ready'; expected actions"),
 }
 
 
@@ -455,7 +455,7 @@ def test_a_second_line_is_not_taken_for_the_next_answer(bad):
     views = views_of("two_player")
     assert not ask(agent, views)[1]
     _, failures = agent.answers(views)
-    assert "a line that" in failures[0][2]
+    assert "unexpected line" in failures[0][2]
     agent.close()
 
 

@@ -63,9 +63,7 @@ def check_policy(chances: Array, legal: Bools) -> Floats:
     total = weights.sum(1, keepdims=True)
     if (total == 0).any():
         row = int(np.flatnonzero(total[:, 0] == 0)[0])
-        raise HeartsError(
-            f"policy: all legal actions of view {row} have the probability 0; give more"
-        )
+        raise HeartsError(f"policy: no legal action of view {row} has a probability; give some")
     if np.abs(total - 1.0).max(initial=0.0) > 1e-6:
         row = int(np.abs(total[:, 0] - 1.0).argmax())
         raise HeartsError(
