@@ -253,11 +253,11 @@ def test_a_table_ends_while_its_journal_can_be_read_again(turns, tmp_path, monke
             else:
                 follow(table, table.game.legal_actions()[:1])
 
-    with pytest.raises(Refusal, match="full"):
+    with pytest.raises(Refusal, match="room"):
         play_on()
     while table.ended is None:  # the deal on the table is played to its end
         follow(table, table.game.legal_actions()[:1])
-    with pytest.raises(Refusal, match="full"):
+    with pytest.raises(Refusal, match="room"):
         table.next()
     assert Table.resume(table.journal.path).seq == table.seq
 
