@@ -244,7 +244,7 @@ class People(RuleBasedStateMachine):
             return
 
         async def go() -> None:
-            self.manager.find(self.id).forget(window)
+            self.manager.find(self.id).detach(window)
             await settle(self.manager)
 
         self.run(go())

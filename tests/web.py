@@ -77,7 +77,7 @@ async def ask(at: TableManager, guest: Guest, **message: Any) -> list[dict[str, 
         request = parse(json.dumps({"type": "watch", "table": host.table.id}))
     else:
         host = at.find(request["table"])
-    host.ask(guest, request)
+    host.answer(guest, request)
     await settle(at)
     return guest.take()
 

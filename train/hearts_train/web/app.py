@@ -191,7 +191,7 @@ class Lobby:
             if pump is not None:
                 pump.cancel()
             for table in connection.tables:
-                table.forget(connection)
+                table.detach(connection)
             self._open[address] -= 1
             if not self._open[address]:
                 del self._open[address]
@@ -241,7 +241,7 @@ class Lobby:
     def _ask(self, connection: Connection, table: LiveTable, request: Request) -> None:
         if request.type in ("sit", "watch"):
             connection.tables.add(table)
-        table.ask(connection, request)
+        table.answer(connection, request)
 
     def _greet(self, connection: Connection, request: Request) -> None:
         if request["v"] != messages.VERSION:

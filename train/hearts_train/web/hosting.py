@@ -1,4 +1,7 @@
-"""The tables in use: a task for each table, which alone changes it, and the manager of all."""
+"""The tables in use, each with the browsers and agents at it, and the manager of all.
+
+Tables are changed on the event loop alone, by functions that do not wait.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import logging
 import secrets
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,7 +19,7 @@ from hearts_env import HeartsError, Rules
 from hearts_train.session.folders import ServerFolder
 from hearts_train.session.table import HELP, Entry, Refusal, Seat, Table
 from hearts_train.web import messages
-from hearts_train.web.messages import Request, answer, refusal_of
+from hearts_train.web.messages import Request, refusal_of
 from hearts_train.web.players import FAULT_TEXTS, AgentSeat, Players
 from hearts_train.web.table_help import Helper
 
@@ -74,7 +77,7 @@ class Browser(Protocol):
 
 
 class LiveTable:
-    """Runs one table: a single task does all that is done at it, one thing after another."""
+    """A table in use: answers requests about it, and asks its agents."""
 
     def __init__(self, table: Table, manager: TableManager) -> None:
         self.table = table
@@ -82,25 +85,16 @@ class LiveTable:
         self.browsers: dict[Browser, int | None] = {}
         self.ready: set[int] = set()
         self.last_used = time.monotonic()
-        self._inbox: asyncio.Queue[Callable[[], None]] = asyncio.Queue()
         self._thinking = -1  # the event number at which an agent was asked
         self._agent_seats = {p: AgentSeat() for p, seat in enumerate(table.seats) if seat.agent}
         self._helps: dict[tuple[Any, ...], asyncio.Task[dict[str, Any]]] = {}
-        self._others: set[asyncio.Task[None]] = set()
-        self._task = asyncio.create_task(self._run())
-
-    def ask(self, browser: Browser, request: Request) -> None:
-        """Put a request in the queue of the table."""
-        self._inbox.put_nowait(lambda: self._answer(browser, request))
-
-    def forget(self, browser: Browser) -> None:
-        """Note that a connection is closed."""
-        self._inbox.put_nowait(lambda: self._detach(browser))
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._wake()
 
     @property
     def is_busy(self) -> bool:
         """Whether something is under way."""
-        return not self._inbox.empty() or self._thinking >= 0 or bool(self._others)
+        return self._thinking >= 0 or bool(self._tasks)
 
     @property
     def is_idle(self) -> bool:
@@ -109,29 +103,20 @@ class LiveTable:
 
     def close(self) -> None:
         """Leave the memory; the journal has everything that was done."""
-        for task in (self._task, *self._helps.values(), *self._others):
+        for task in (*self._helps.values(), *self._tasks):
             task.cancel()
         for seat in self._agent_seats:
             self._renew(seat)
 
-    async def _run(self) -> None:
-        self._wake()
-        while True:
-            work = await self._inbox.get()
-            self.last_used = time.monotonic()
-            try:
-                work()
-            except Exception:  # a mistake of ours must not end the table
-                log.exception("table %s", self.table.id)
-
     # -- requests ----------------------------------------------------------------------------------
-    def _answer(self, browser: Browser, request: Request) -> None:
+    def answer(self, browser: Browser, request: Request) -> None:
         """Do a request and answer it."""
+        self.last_used = time.monotonic()
         try:
             done = getattr(self, f"_do_{request.type}")(browser, request)
             if done and request.id is not None:
                 fields = {"table": self.table.id, "seq": self.table.seq}
-                browser.send(answer("done", fields, request.id))
+                browser.send(messages.answer("done", fields, request.id))
         except Exception as error:
             refusal = self._refuse(browser, request, error)
             if refusal.code == "stale":
@@ -210,7 +195,7 @@ class LiveTable:
             if all(seat.owner in ("", browser.owner) for seat in table.seats):  # nobody else's
                 table.close()
             self.manager.folder.remove_table(browser.owner, table.id)
-        self._detach(browser)
+        self.detach(browser)
         return True
 
     # -- help --------------------------------------------------------------------------------------
@@ -239,17 +224,17 @@ class LiveTable:
     ) -> None:
         try:
             fields = {"table": self.table.id, "seq": seq, **await asyncio.shield(task)}
-            browser.send(answer(request.type, fields, request.id))
+            browser.send(messages.answer(request.type, fields, request.id))
         except Exception as error:
             self._refuse(browser, request, error)
 
     def _begin(self, work: Any) -> None:
         task = asyncio.create_task(work)
-        self._others.add(task)
+        self._tasks.add(task)
         task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        self._others.discard(task)
+        self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("table %s", self.table.id, exc_info=error)
 
@@ -267,7 +252,9 @@ class LiveTable:
         if is_new:
             self._send_seats(but=browser)
 
-    def _detach(self, browser: Browser) -> None:
+    def detach(self, browser: Browser) -> None:
+        """Forget a browser that has left, or whose connection is closed."""
+        self.last_used = time.monotonic()
         seat = self.browsers.pop(browser, None)
         if seat is None or seat in self.browsers.values():
             return
@@ -339,7 +326,7 @@ class LiveTable:
             text = f"{agent.name} {FAULT_TEXTS[fault.kind]}; its first legal card is played"
             if self._agent_seats[seat] is place:  # whatever state its player is in
                 self._renew(seat)
-        self._inbox.put_nowait(lambda: self._played(seq, action, text))
+        self._played(seq, action, text)
 
     def _renew(self, seat: int) -> None:
         """Give an agent a fresh player, and end what the old one has started."""
@@ -363,7 +350,7 @@ class LiveTable:
 
     async def _later(self, seq: int, action: int, fault: str | None) -> None:
         await asyncio.sleep(2.0)
-        self._inbox.put_nowait(lambda: self._played(seq, action, fault))
+        self._played(seq, action, fault)
 
 
 class TableManager:
