@@ -18,7 +18,7 @@ from hearts_train.cli import terminal as at_terminal
 from hearts_train.cli.cardtext import Announcer, CardText, wrap
 from hearts_train.cli.terminal import Quit, Terminal, open_table, reopened_table
 from hearts_train.measure.analysis import best_hinter, hint
-from hearts_train.session.folders import Keeper, data_folder, latest_table
+from hearts_train.session.folders import SessionFiles, data_folder, latest_table
 from hearts_train.session.table import Seat, Table
 from hearts_train.store import sealed, unsealed
 from tests.deals import make_game
@@ -53,9 +53,7 @@ class Person:
 def sit(person: Person, rules="two_player", against=("standard",), seed=1, seat=0, match=False):
     """A table with this person, whose sitting is kept."""
     rules = Rules.from_text(rules)
-    person.table = open_table(
-        rules, against, seed, seat, is_match=match, keeper=Keeper.begin(), ask=person
-    )
+    person.table = open_table(rules, against, seed, seat, is_match=match, ask=person)
     return person.table
 
 
@@ -107,7 +105,7 @@ def test_play_to_the_end(rules, against, seed, seat, match, capsys):
     out = capsys.readouterr().out
     assert table.game.is_over
     assert bool(re.search(r"wins? the match\.", out)) == match
-    assert str(table.keeper.games) in told
+    assert str(table.files.games) in told
 
 
 # ---- nothing is lost -----------------------------------------------------------------------------
@@ -203,10 +201,10 @@ def test_several_tables_wait_and_one_in_use_is_left_alone():
     play_on(first)
     play_on(second)
     assert left_last().seed == 2
-    with second.keeper.holding():
+    with second.files.locked():
         # The lock is the process's own file handle: another handle of it is refused.
         assert left_last().seed == 1
-        with first.keeper.holding(), refused(HeartsError, "table"):
+        with first.files.locked(), refused(HeartsError, "table"):
             left_last()
     assert left_last().seed == 2
 
@@ -215,11 +213,11 @@ def test_a_table_is_held_from_before_it_is_read(monkeypatch):
     play_on(sit(Person(cards=1), seed=1))
     seen = []
 
-    def seated(table, participants, keeper, *more):
-        with refused(HeartsError, "table"), keeper.holding():
+    def seated(table, participants, files, *more):
+        with refused(HeartsError, "table"), files.locked():
             seen.append("two processes go on with one table")
         seen.append(table.seed)
-        return original(table, participants, keeper, *more)
+        return original(table, participants, files, *more)
 
     original = at_terminal._seated
     monkeypatch.setattr(at_terminal, "_seated", seated)
@@ -267,7 +265,7 @@ def headed(**changes):
 def test_a_damaged_table_is_one_line(damage):
     table = sit(Person(cards=2))
     play_on(table)
-    table.keeper.table.write_bytes(damage(table.keeper.table.read_bytes()))
+    table.files.table.write_bytes(damage(table.files.table.read_bytes()))
     mistake(run("play", "--resume"), "")
 
 
@@ -561,7 +559,8 @@ def _table(game: Game, names=("you", "pro")) -> Terminal:
     seats = [Seat(owner="terminal", name="You"), *[Seat(agent="standard") for _ in agents]]
     table = Table("", game.rules, False, 0, 0, seats, is_free=True)
     table.play = game
-    return Terminal(table, agents, Announcer(0, names, CardText(color=False, symbols=True)))
+    announcer = Announcer(0, names, CardText(color=False, symbols=True))
+    return Terminal(table, agents, announcer, SessionFiles.begin())
 
 
 def test_play_shows_the_award_of_the_kitty(capsys):

@@ -41,7 +41,7 @@ def runs(tmp_path):
 def client(runs, tmp_path):
     store = ServerFolder(tmp_path / "data")
     with (
-        store.holding(),
+        store.locked(),
         TestClient(create_app(store, Players(), runs=[runs]), "http://localhost") as client,
     ):
         yield client

@@ -69,7 +69,6 @@ def play(
     from hearts_agents.champion import strongest
     from hearts_env import Rules
     from hearts_train.cli.terminal import Quit, open_table, reopened_table
-    from hearts_train.session.folders import Keeper
 
     if resume:
         settings = ("against", "rules", "seed", "seat", "match", "save")
@@ -78,16 +77,16 @@ def play(
         if resume:
             table = stack.enter_context(reopened_table())
         else:
-            keeper, game = Keeper.begin(save), rules_of(rules)
+            game = rules_of(rules)
             table = open_table(
                 game,
                 names_in(against or strongest(game or Rules.preset("two_player")), "--opponent"),
                 seed,
                 seat,
                 is_match=match,
-                keeper=keeper,
+                save=save,
             )
-            stack.enter_context(keeper.holding())
+            stack.enter_context(table.files.locked())
         try:
             table.announcer.say(table.greeting() + "\n")
             table.run()

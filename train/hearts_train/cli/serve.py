@@ -70,7 +70,7 @@ def serve_tables(
     folder = (data or data_folder() / "server").expanduser()
     with _listening(host, port) as listener:
         players, tables = Players(agents), _server_folder(folder)
-        with tables.holding():
+        with tables.locked():
             _make_ready(players)
             limits = Limits()
             app = create_app(tables, players, limits=limits, hosts=names, runs=runs)

@@ -34,7 +34,7 @@ from hearts_train.cli import replay
 from hearts_train.cli.cardtext import Announcer, CardText, describe
 from hearts_train.measure.analysis import best_hinter, hint
 from hearts_train.measure.participants import Participant, rules_for
-from hearts_train.session.folders import Keeper, latest_table
+from hearts_train.session.folders import SessionFiles, latest_table
 from hearts_train.session.table import Line, Refusal, Seat, Table
 
 HELP = """\
@@ -84,7 +84,7 @@ class Terminal:
         table: What is played, and who sits where.
         agents: The agent in each other seat.
         announcer: Says what happens.
-        keeper: Saves deals and the table; None: nothing is saved.
+        files: Where deals and the table are saved.
         ask: Asks the person for a line.
         earlier: The deals of the session before the present deal or match.
     """
@@ -92,7 +92,7 @@ class Terminal:
     table: Table
     agents: dict[int, Agent]
     announcer: Announcer
-    keeper: Keeper | None = None
+    files: SessionFiles
     ask: Ask = ask_at_terminal
     earlier: list[Record] = field(default_factory=list)
     _hinters: dict[str, Agent] = field(default_factory=dict)
@@ -113,8 +113,8 @@ class Terminal:
         Raises:
             Quit: when the person leaves, or the input ends.
         """
-        if self.keeper is not None and self.table.journal is None:
-            self.keeper.keep(self.table)
+        if self.table.journal is None:
+            self.files.save_table(self.table)
         if self.table.ended is None:
             self.announcer.begin_deal(self.table.play)
         while True:
@@ -133,17 +133,14 @@ class Terminal:
 
     def farewell(self) -> str:
         """The last line, when the person leaves."""
-        if self.keeper is not None:
-            self.keeper.write_record(self._text(unfinished=True))
+        self.files.save_record(self._text(unfinished=True))
         if self.table.play.player is not None:
-            if self.keeper is None or not self.keeper.is_kept:
-                return "You have left the table."
-            return "You have left the table; 'hearts play --resume' resumes it."
-        if self.keeper is not None:
-            self.keeper.end_table()
-        if self.keeper is None or not self.keeper.games.is_file():
+            way_back = "; 'hearts play --resume' resumes it" if self.files.is_saved else ""
+            return f"You have left the table{way_back}."
+        self.files.remove_table()
+        if not self.files.games.is_file():
             return "Good-bye."
-        return f"Your deals are saved in {self.keeper.games}."
+        return f"Your deals are saved in {self.files.games}."
 
     # -- actions -----------------------------------------------------------------------------------
     def _let_act(self) -> None:
@@ -189,9 +186,9 @@ class Terminal:
                 table.act(self.seat, table.seq, (table.rules.action_name(action),))
             else:
                 table.act_for_agent(action, fault)
-            if self.keeper is not None and table.ended is not None:
-                self.keeper.keep_games(self._text(unfinished=False))
-                self.keeper.write_record(self._text(unfinished=False))
+            if table.ended is not None:
+                self.files.save_games(self._text(unfinished=False))
+                self.files.save_record(self._text(unfinished=False))
         self.announcer.action(before, self.game, action)
         if self.game.is_over:
             self.announcer.result(self.game)
@@ -442,7 +439,7 @@ def open_table(
     seat: int,
     *,
     is_match: bool,
-    keeper: Keeper | None = None,
+    save: Path | None = None,
     ask: Ask = ask_at_terminal,
 ) -> Terminal:
     """Deal, and seat the agents.
@@ -453,13 +450,15 @@ def open_table(
         seed: of the deals and of the agents' random numbers; None: a random one.
         seat: the person's seat.
         is_match: play deals to the end score.
-        keeper: saves deals and the table; None: nothing is saved.
+        save: a file to which the deals are saved too.
         ask: asks the person for a line.
 
     Raises:
         HeartsError: if an agent is unknown or cannot play these rules, there is no such seat, or
-            the number of agents fits neither one nor all other seats.
+            the number of agents fits neither one nor all other seats; or the file to save to
+            exists.
     """
+    files = SessionFiles.begin(save)
     seed = secrets.randbelow(10**9) if seed is None else check_seed(seed)
     participants = [
         Participant(name, secret_seed(seed, "table", i)) for i, name in enumerate(against)
@@ -476,10 +475,10 @@ def open_table(
     note = {
         "against": list(against),
         "date": datetime.date.today().isoformat(),
-        "record": None if keeper is None or keeper.record is None else str(keeper.record),
+        "record": None if files.record is None else str(files.record),
     }
     table = Table(
-        id="" if keeper is None else keeper.table.stem,
+        id=files.table.stem,
         rules=rules,
         is_match=is_match,
         seed=seed,
@@ -488,7 +487,7 @@ def open_table(
         is_free=True,
         note=note,
     )
-    return _seated(table, participants, keeper, ask, [])
+    return _seated(table, participants, files, ask, [])
 
 
 @contextlib.contextmanager
@@ -504,25 +503,25 @@ def reopened_table(ask: Ask = ask_at_terminal) -> Iterator[Terminal]:
         if "next" in line and table.play.player is None:
             earlier.extend(record_of(table, game) for game in table.deals)
 
-    with latest_table(before) as (keeper, table):
+    with latest_table(before) as (files, table):
         against: Any = table.note.get("against")
         date, record = table.note.get("date"), table.note.get("record")
         is_whole = isinstance(against, list) and against and len(table.persons) == 1
         if not is_whole or not all(
             isinstance(word, str) for word in (*against, date, record or "")
         ):
-            raise HeartsError(f"table: {str(keeper.table)!r} is damaged; remove it")
-        keeper.record = None if record is None else Path(record)
+            raise HeartsError(f"table: {str(files.table)!r} is damaged; remove it")
+        files.record = None if record is None else Path(record)
         participants = [
             Participant(name, secret_seed(table.seed, "table", i)) for i, name in enumerate(against)
         ]
-        yield _seated(table, participants, keeper, ask, earlier)
+        yield _seated(table, participants, files, ask, earlier)
 
 
 def _seated(
     table: Table,
     participants: Sequence[Participant],
-    keeper: Keeper | None,
+    files: SessionFiles,
     ask: Ask,
     earlier: list[Record],
 ) -> Terminal:
@@ -546,4 +545,4 @@ def _seated(
         for place, p in enumerate(others)
     }
     announcer = Announcer(seat, names, CardText.of(sys.stdout))
-    return Terminal(table, agents, announcer, keeper, ask, earlier)
+    return Terminal(table, agents, announcer, files, ask, earlier)

@@ -45,7 +45,7 @@ def data_folder() -> Path:
 
 
 # ---- at a terminal -------------------------------------------------------------------------------
-class Keeper:
+class SessionFiles:
     """Writes the files of one session; each that cannot be written is warned of once.
 
     It is the journal of the session's table: lines that could not be written wait for the next.
@@ -62,7 +62,7 @@ class Keeper:
         self._warned: set[Path] = set()
 
     @classmethod
-    def begin(cls, record: Path | None = None) -> Keeper:
+    def begin(cls, record: Path | None = None) -> SessionFiles:
         """The files of a session that begins now.
 
         Raises:
@@ -77,7 +77,7 @@ class Keeper:
         name = f"{datetime.datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
         return cls(data_folder(), name, record)
 
-    def keep(self, table: Table) -> None:
+    def save_table(self, table: Table) -> None:
         """Save a table from now on: a new one, or one that was read from its file."""
         if isinstance(table.journal, Store):
             self._store = table.journal
@@ -86,7 +86,7 @@ class Keeper:
         self._write_lines()
 
     @property
-    def is_kept(self) -> bool:
+    def is_saved(self) -> bool:
         """Whether all lines of the table have been written."""
         return self._store is not None and not self._waiting
 
@@ -109,18 +109,18 @@ class Keeper:
                 self._store.append(self._waiting[0])
                 del self._waiting[0]
 
-    def end_table(self) -> None:
+    def remove_table(self) -> None:
         """Remove the file of a table that is played to its end."""
         with contextlib.suppress(OSError, ValueError):
             self.table.unlink()
 
-    def keep_games(self, text: str) -> None:
+    def save_games(self, text: str) -> None:
         """Write the finished deals of the session."""
         with self._warning(self.games, "the deals of this session are not saved"):
             self.games.parent.mkdir(parents=True, exist_ok=True)
             write_whole(self.games, text.encode())
 
-    def write_record(self, text: str) -> None:
+    def save_record(self, text: str) -> None:
         """Write the record that was asked for, if one was."""
         if self.record is not None:
             with self._warning(self.record, "save the deals with 'save FILE'"):
@@ -138,7 +138,7 @@ class Keeper:
                 note(f"warning: {path} cannot be written ({why}); {consequence}")
 
     @contextlib.contextmanager
-    def holding(self) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         """Lock the table, so that no other terminal resumes it in the meantime.
 
         Raises:
@@ -159,7 +159,7 @@ class Keeper:
 @contextlib.contextmanager
 def latest_table(
     before: Callable[[Table, Line], None] = lambda _table, _line: None,
-) -> Iterator[tuple[Keeper, Table]]:
+) -> Iterator[tuple[SessionFiles, Table]]:
     """The last table that no other process plays at, locked in this block.
 
     Args:
@@ -177,17 +177,17 @@ def latest_table(
     none = "--resume: there is no unfinished deal or match; start one with 'hearts play'"
     error = HeartsError(none)
     for _, path in sorted(paths, reverse=True):
-        keeper = Keeper(folder, path.stem)
+        files = SessionFiles(folder, path.stem)
         with contextlib.ExitStack() as stack:
             try:
-                stack.enter_context(keeper.holding())
+                stack.enter_context(files.locked())
             except CheckpointError as in_use:
                 error = in_use
                 continue
             if path.exists():  # else it was played to its end since it was listed
                 table = Table.resume(path, before, is_synced=True)
-                keeper.keep(table)
-                yield keeper, table
+                files.save_table(table)
+                yield files, table
                 return
     raise error
 
@@ -210,7 +210,7 @@ class ServerFolder:
         self.num_tables = sum(1 for _ in os.scandir(self._tables))
 
     @contextlib.contextmanager
-    def holding(self) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         """Lock the folder, so that no other server writes to it.
 
         Raises:

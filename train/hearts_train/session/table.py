@@ -43,7 +43,7 @@ class Refusal(Exception):
 
 
 class Journal(Protocol):
-    """Where a table's lines are written: a ``Store``, or the terminal's ``Keeper`` of one."""
+    """Where a table's lines are written: a ``Store``, or the terminal's ``SessionFiles`` of one."""
 
     @property
     def size(self) -> int: ...  # noqa: D102
