@@ -24,8 +24,8 @@ from tests.deals import played  # noqa: E402
 from tests.page import address as address  # noqa: E402
 from tests.page import browser as browser  # noqa: E402
 from tests.page import person as person  # noqa: E402
-from tests.page import visit as visit  # noqa: E402
 from tests.page import signed  # noqa: E402
+from tests.page import visit as visit  # noqa: E402
 from tests.web import LIMIT  # noqa: E402
 
 NAME = "<b>Ann</b> & 'Bo'"
