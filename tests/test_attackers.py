@@ -485,6 +485,7 @@ class Drawing:
 """
 
 
+@pytest.mark.filterwarnings("always::UserWarning")
 def test_a_class_of_ones_own_is_attacked_whatever_methods_it_has(tmp_path):
     code = tmp_path / "mine.py"
     code.write_text(OWN_CLASSES)

@@ -33,7 +33,7 @@ from hearts_train.measure.evaluation import (
     evaluations_table,
     platform_versions,
 )
-from hearts_train.measure.exploit import TRAINED, Exploiter, ExploitResult
+from hearts_train.measure.exploit import TRAINED, ExploitResult
 from hearts_train.measure.statistics import HIGH, LOW, MIN_RUNS, Question
 from hearts_train.measure.tournament import Tournament, tournament_tables
 
@@ -321,7 +321,6 @@ def verdict_of(result: Comparison) -> str:
 
 
 # ---- attacks -------------------------------------------------------------------------------------
-_ALL = "all"
 
 
 def attackers_in(text: str | None) -> list[str]:
@@ -330,46 +329,13 @@ def attackers_in(text: str | None) -> list[str]:
         return list(METHODS)
     names = names_in(text, "--attackers")
     known = [*METHODS, TRAINED]
-    if _ALL not in names:
+    if "all" not in names:
         return names
-    return [*known, *(name for name in names if name not in (_ALL, *known))]
+    return [*known, *(name for name in names if name not in ("all", *known))]
 
 
-def arguments_of_attack(
-    agent: str,
-    attackers: list[str],
-    rules: Rules | None,
-    tricks: int | None,
-    seed: int,
-    training: tuple[float, Path | None],
-    *,
-    is_saved: bool,
-) -> dict[str, Any]:
-    """The arguments of ``exploit``, checked, after an attacker was trained if one is needed.
-
-    Raises:
-        HeartsError, Mistake: an agent cannot play, or a value cannot be used.
-    """
-    seconds, run = training
-    if not seconds > 0:
-        raise Mistake(f"--seconds: {seconds:g} is out of range; give a number above 0")
-    others = [name for name in attackers if name != TRAINED] or ["belief"]
-    first = Exploiter(agent, others, rules, tricks=tricks, seed=seed)
-    if first.is_small and is_saved:
-        raise Mistake("--save: on a deck this small all deals count at once; omit it")
-    if first.is_one_draw:
-        console.note(
-            f"{first.name}: draws random numbers and gives no probabilities (action_probs); the "
-            "attackers know one draw of it only"
-        )
-    arguments: dict[str, Any] = {"rules": first.rules, "attackers": attackers, "tricks": tricks}
-    if TRAINED in attackers:
-        arguments["trained"] = _trained(agent, first.rules, seconds, run, seed)
-    return {"agent": agent, "seed": seed, **arguments}
-
-
-def _trained(agent: str, rules: Rules, seconds: float, run: Path | None, seed: int) -> str:
-    """Train an attacker; returns its run's folder."""
+def train_attacker(agent: str, seconds: float, run: Path | None, seed: int, rules: Rules) -> str:
+    """Train an attacker of the agent; returns its run's folder."""
     from hearts_train.learn.training import attacker_config, train  # needs torch
 
     found = train(attacker_config(agent, rules, seconds, seed), run)

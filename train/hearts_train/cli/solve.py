@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -218,7 +219,6 @@ def exploit(
     """
     from hearts_env import Rules
     from hearts_train.cli import reports
-    from hearts_train.measure.contest import check_deals
     from hearts_train.measure.exploit import ExploitResult, is_small
     from hearts_train.measure.exploit import exploit as measure
     from hearts_train.measure.participants import trained_rules
@@ -244,17 +244,11 @@ def exploit(
                 "without --attackers"
             )
         refuse_other(context, _OF_EXACT, "is for exact answers on small decks; omit it")
-        check_deals(deals)
-        arguments = reports.arguments_of_attack(
-            agents[0],
-            reports.attackers_in(attackers),
-            games[0],
-            tricks,
-            seed,
-            (seconds, run),
-            is_saved=save is not None,
-        )
-        arguments["deals"] = deals
+        if not seconds > 0:
+            raise Mistake(f"--seconds: {seconds:g} is out of range; give a number above 0")
+        arguments = {"agent": agents[0], "rules": games[0], "deals": deals, "tricks": tricks}
+        arguments |= {"attackers": reports.attackers_in(attackers), "seed": seed}
+        arguments["train"] = partial(reports.train_attacker, agents[0], seconds, run, seed)
     result = measure(
         **arguments,
         save=save,
