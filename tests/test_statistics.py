@@ -29,7 +29,6 @@ from hearts_train.measure.statistics import (
     State,
     aggregate,
     difference,
-    estimate,
     improvement,
     log_likelihood,
     looks,
@@ -266,7 +265,7 @@ def test_the_interval_after_an_early_stop_is_wider_and_the_estimate_nearer_the_m
         before = end
     state = test.states[-1]
     assert state.verdict == "high"
-    middle, (low, high) = estimate(test.question, test.states)
+    middle, (low, high) = test.estimate()
     assert 0.5 < middle < state.mean
     assert low < middle < high
     assert high - low > 2 * 1.96 * math.sqrt(state.variance / state.deals) * 0.98

@@ -8,6 +8,7 @@ they run, or which of them was killed: a task whose process ended is done again 
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.util
 import itertools
 import multiprocessing
@@ -20,7 +21,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from hearts_agents.user_code import describe
 from hearts_env import HeartsError
@@ -70,14 +71,8 @@ def spread(
     """
     workers, backend = check_executor(workers, backend)
     if backend == "local" and workers in (None, 1) and not apart:
-        return _here(work, tasks)
+        return (work(task) for task in tasks)
     return _in_order(work, iter(tasks), workers, backend)
-
-
-def _here(work: Callable[[Task], Result], tasks: Iterable[Task]) -> Generator[Result]:
-    """The results of all tasks, done in this process."""
-    for task in tasks:
-        yield work(task)
 
 
 def check_executor(workers: object, backend: object) -> Executor:
@@ -93,23 +88,6 @@ def check_executor(workers: object, backend: object) -> Executor:
     if workers is None:
         return None, chosen
     return check_number("workers", workers, 1, MAX_WORKERS), chosen
-
-
-class _Places(Protocol):
-    """Where tasks are done."""
-
-    @property
-    def size(self) -> int:
-        """How many are done at once."""
-
-    def begin(self, number: int, task: Any) -> None:
-        """Have a task done."""
-
-    def finished(self) -> list[tuple[int, _Outcome]]:
-        """Wait for some; their numbers and outcomes."""
-
-    def close(self) -> None:
-        """End what is under way."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +122,9 @@ def _in_order(
     work: Callable[[Any], Any], tasks: Iterator[Any], workers: int | None, backend: str
 ) -> Generator[Any]:
     """The results of all tasks, those that come early kept until their turn."""
-    places: _Places = _Ray(work, workers) if backend == "ray" else _Processes(work, workers or 1)
+    places: _Ray | _Processes = (
+        _Ray(work, workers) if backend == "ray" else _Processes(work, workers or 1)
+    )
     done: dict[int, _Outcome] = {}
     started = 0
     try:
@@ -279,23 +259,13 @@ def _serve(pipe: Connection) -> None:
             signal.signal(getattr(signal, name), signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with contextlib.suppress(EOFError, OSError):
-        work = _Unpickled(pipe.recv_bytes())
+        data = pipe.recv_bytes()
+        work = functools.cache(
+            lambda: pickle.loads(data)
+        )  # an error in it is one of the first task
         while True:
             task = pickle.loads(pipe.recv_bytes())
-            pipe.send(_Outcome.of(work, task))
-
-
-class _Unpickled:
-    """Work as it was sent; an error in unpickling it is one of the first task."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._work: Callable[[Any], Any] | None = None
-
-    def __call__(self, task: Any) -> Any:
-        if self._work is None:
-            self._work = pickle.loads(self._data)
-        return self._work(task)
+            pipe.send(_Outcome.of(lambda task: work()(task), task))
 
 
 def _end_with_parent() -> None:

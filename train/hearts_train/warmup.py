@@ -204,10 +204,6 @@ def _train() -> None:
             envs.step(envs.arena.batch.random_actions())
 
 
-def _fill_table() -> None:
-    TranspositionTable("two_player")
-
-
 def _solve() -> None:
     game = _after_tricks()
     solve_double_dummy(game)
@@ -245,7 +241,7 @@ _part = functools.partial
 PARTS: Mapping[str, Callable[[], object]] = MappingProxyType(
     {
         "games": _part(_play, *PRESETS),
-        "double-dummy endgames": _fill_table,
+        "double-dummy endgames": _part(TranspositionTable, "two_player"),
         "batches": _play_batches,
         "double-dummy solver": _solve,
         "players": _part(_ask, *NAMES),

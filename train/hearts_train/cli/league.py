@@ -159,13 +159,13 @@ def standings(record: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
         [
             f"{row['place']}. {short[row['agent']]}",
             format_margin(row["margin"], row["ci95"]),
-            format_rating(row),
+            format_interval(row["rating"], row["rating_ci95"], "+.1f"),
             f"{row['won']:.1%}",
             f"{row['nash']:.0%}" if row["nash"] else "",
             f"{row['over_nash']:+z.2f}",
             *([format_exploitability(row["exact"])] if has_exact else []),
             f"{row['moons']:.1f}",
-            format_times(record["run"]["ms_per_card"][row["agent"]]),
+            "-" if (ms := record["run"]["ms_per_card"][row["agent"]]) is None else format_ms(ms),
             *([f"{row['faults']:,}"] if has_faults else []),
         ]
         for row in found
@@ -173,21 +173,11 @@ def standings(record: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     return columns, rows
 
 
-def format_rating(row: dict[str, Any]) -> str:
-    """Like ``+120.4 ± 3.1``."""
-    return format_interval(row["rating"], row["rating_ci95"], "+.1f")
-
-
 def format_exploitability(exact: dict[str, Any] | None) -> str:
     """An exploitability in a cell; a star if one sample of the agent's policy was measured."""
     if exact is None or exact["exploitability"] is None:
         return "-"
     return f"{max(0.0, exact['exploitability']):.4f}" + ("*" if exact["one_draw"] else "")
-
-
-def format_times(milliseconds: float | None) -> str:
-    """Milliseconds a card in a cell."""
-    return "-" if milliseconds is None else format_ms(milliseconds)
 
 
 def margins_of(result: dict[str, Any]) -> ResultTable:

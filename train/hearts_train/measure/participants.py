@@ -197,7 +197,8 @@ class Participant:
         if self._probe is not None:
             kind, options = self._probe.card.kind, self._probe.card.options
         else:
-            kind, options = kind_of_player(self.agent), self._options
+            player = getattr(self.agent, "player", self.agent)
+            kind, options = type(player).__name__, self._options
         record = {
             "name": self.name,
             "spec": self.spec.to_json(),
@@ -302,11 +303,6 @@ def names_once(argument: str, agents: Sequence[AgentLike]) -> tuple[str, ...]:
         if names.count(name) > 1:
             raise HeartsError(f"{argument}: {name!r} is listed twice; name each once", value=name)
     return names
-
-
-def kind_of_player(agent: Agent) -> str:
-    """The name of its class."""
-    return type(getattr(agent, "player", agent)).__name__
 
 
 def rules_for(players: Sequence[Agent | Participant], rules: Rules | str | None) -> Rules:

@@ -411,7 +411,22 @@ class SequentialTest:
 
         Both take into account that the test stops where the result is extreme (see the module).
         """
-        return estimate(self.question, self.states)
+        last, middle = self.states[-1], self.question.middle
+        sd = math.sqrt(last.variance)
+        centre, unit = (last.mean - middle) / sd, 1 / math.sqrt(last.deals)
+        paths = _Paths(self.question, self.states, sd, centre)
+        total, above = last.deals * centre, last.verdict != LOW
+
+        def chance_of_more(drift: float) -> float:
+            chance = paths.beyond(drift, total, above=above)
+            return chance if above else 1 - chance
+
+        tail = (1 - LEVEL) / 2
+        low, half, high = (
+            middle + sd * _solve(chance_of_more, wanted, centre, unit)
+            for wanted in (tail, 0.5, 1 - tail)
+        )
+        return half, (low, high)
 
 
 class LogLikelihood(NamedTuple):
@@ -445,29 +460,6 @@ def log_likelihood(levels: Floats, counts: Floats, mean: float) -> LogLikelihood
             break
         t = t + step if low < t + step < high else (low + high) / 2
     return LogLikelihood(-float((counts * np.log1p(t * away)).sum()), t * float(counts.sum()))
-
-
-def estimate(question: Question, states: Sequence[State]) -> tuple[float, Interval]:
-    """The estimate and the 95 % interval of the mean after a test with these looks."""
-    last = states[-1]
-    sd = math.sqrt(last.variance)
-    centre, unit = (last.mean - question.middle) / sd, 1 / math.sqrt(last.deals)
-    total = last.deals * centre
-    paths = _Paths(question, states, sd, centre)
-    is_low = last.verdict == LOW
-
-    def chance_of_more(drift: float) -> float:
-        """The probability of an outcome as high as this one or higher."""
-        if is_low:
-            return 1 - paths.beyond(drift, total, above=False)
-        return paths.beyond(drift, total, above=True)
-
-    tail = (1 - LEVEL) / 2
-    low, middle, high = (
-        question.middle + sd * _solve(chance_of_more, wanted, centre, unit)
-        for wanted in (tail, 0.5, 1 - tail)
-    )
-    return middle, (low, high)
 
 
 class _Paths:
