@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import nn
@@ -19,11 +18,8 @@ from hearts_agents.models.checkpoint import Checkpoint, save_checkpoint
 from hearts_agents.models.network import Network
 from hearts_env import HeartsError, Rules
 from hearts_env.encoders import make_encoder
+from hearts_env.support.tensors import Tensors
 from hearts_train.learn.actor_critic import ACTIVATIONS
-
-_NAMES = {kind: name for name, kind in ACTIVATIONS.items()}
-_PARTS = ("features_extractor", "mlp_extractor", "action_net", "value_net")
-"""The parts of a policy, also under names like ``pi_features_extractor``."""
 
 
 def export_policy(
@@ -50,7 +46,12 @@ def export_policy(
             weights are not finite.
     """
     rules = Rules.make(rules)
-    policy, activation = _linear_policy(model)
+    policy = getattr(model, "policy", None)
+    if not isinstance(policy, ActorCriticPolicy | MaskableActorCriticPolicy):
+        raise HeartsError(
+            f"model: a {type(model).__name__} has no policy that can be exported; give a PPO, A2C "
+            "or MaskablePPO with MlpPolicy"
+        )
     if not isinstance(observation, str):
         raise HeartsError(
             f"observation: {observation!r} is not the name of an encoder; register yours with "
@@ -65,7 +66,7 @@ def export_policy(
             f"model: {sizes[0]} inputs, {sizes[-1]} actions; {observation!r} of {rules.name} has "
             f"{inputs} and {rules.num_actions}; give the rules and observation it was trained on"
         )
-    _check_agrees(model, Network(tensors, activation))
+    activation = _activation(model, tensors)
     facts = {"algorithm": type(model).__name__, "decisions": int(model.num_timesteps)}
     try:
         facts |= json.loads(json.dumps(dict(training or {}), allow_nan=False))
@@ -77,40 +78,10 @@ def export_policy(
     save_checkpoint(path, tensors, meta)
 
 
-def _linear_policy(model: Any) -> tuple[ActorCriticPolicy | MaskableActorCriticPolicy, str]:
-    """The policy of a model and its activation; refused unless all its layers are linear."""
-    policy = getattr(model, "policy", None)
-    if not isinstance(policy, ActorCriticPolicy | MaskableActorCriticPolicy):
-        raise HeartsError(
-            f"model: a {type(model).__name__} has no policy that can be exported; give a PPO, A2C "
-            "or MaskablePPO with MlpPolicy"
-        )
-    foreign = [
-        name
-        for name, part in policy.named_children()
-        if not name.endswith(_PARTS) and next(part.parameters(), None) is not None
-    ]
-    modules = [
-        module
-        for part in (policy.features_extractor, policy.mlp_extractor.policy_net, policy.action_net)
-        for module in part.modules()
-    ]
-    parametric = [m for m in modules if next(m.parameters(recurse=False), None) is not None]
-    if foreign or not all(isinstance(module, nn.Linear) for module in parametric):
-        names = foreign or [type(m).__name__ for m in parametric if not isinstance(m, nn.Linear)]
-        raise HeartsError(
-            f"model: {names[0]} cannot be exported; give a policy of linear layers, like MlpPolicy"
-        )
-    used = {_NAMES[type(m)] for m in modules if type(m) in _NAMES}
-    if len(used) > 1:
-        raise HeartsError(f"model: the activations {', '.join(sorted(used))} are mixed; use one")
+def _activation(model: Any, tensors: Tensors) -> str:
+    """The activation with which linear layers alone give the policy's own output."""
     if model.get_vec_normalize_env() is not None:
         raise HeartsError("model: trained on observations that VecNormalize changed; train without")
-    return policy, used.pop() if used else "relu"
-
-
-def _check_agrees(model: Any, network: Network) -> None:
-    """Compare the network's output with the policy's: this shows what the checks above miss."""
     if not all(bool(torch.isfinite(weights).all()) for weights in model.policy.parameters()):
         raise HeartsError("model: its weights are not finite numbers; the training diverged")
     space = model.observation_space
@@ -118,23 +89,28 @@ def _check_agrees(model: Any, network: Network) -> None:
     observations = rng.integers(0, 2, (32, *space.shape)).astype(space.dtype)
     with torch.no_grad():
         inputs = torch.as_tensor(observations, device=model.device)
-        theirs = model.policy.get_distribution(inputs).distribution.logits.cpu().numpy()
-    ours = network.logits(observations)
-    ours = ours - np.log(np.exp(ours - ours.max(1)[:, None]).sum(1))[:, None] - ours.max(1)[:, None]
-    if not np.allclose(ours, theirs, atol=1e-3):
-        raise HeartsError(
-            "model: its policy is more than linear layers with ReLU or Tanh between them; use "
-            "MlpPolicy with one of these activations"
-        )
+        try:
+            theirs = model.policy.get_distribution(inputs).distribution.logits.cpu().numpy()
+        except TypeError:  # a recurrent policy asks for more
+            theirs = np.nan
+    for activation in ACTIVATIONS:
+        ours = Network(tensors, activation).logits(observations)
+        ours = ours - ours.max(1)[:, None]
+        if np.allclose(ours - np.log(np.exp(ours).sum(1))[:, None], theirs, atol=1e-3):
+            return activation
+    raise HeartsError(
+        "model: its policy is more than linear layers with ReLU or Tanh between them; use "
+        "MlpPolicy with one of these activations"
+    )
 
 
 def policy_tensors(
     policy: ActorCriticPolicy | MaskableActorCriticPolicy,
-) -> dict[str, NDArray[np.float32]]:
+) -> Tensors:
     """Copies of the weights that choose actions, named as in a player's file."""
     parts = (policy.features_extractor, policy.mlp_extractor.policy_net, policy.action_net)
     linear = [m for part in parts for m in part.modules() if isinstance(m, nn.Linear)]
-    tensors: dict[str, NDArray[np.float32]] = {}
+    tensors: Tensors = {}
     for i, layer in enumerate(linear):
         tensors[f"policy.{i}.weight"] = layer.weight.detach().cpu().numpy().copy()
         tensors[f"policy.{i}.bias"] = layer.bias.detach().cpu().numpy().copy()

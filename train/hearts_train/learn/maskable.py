@@ -125,7 +125,7 @@ class MaskableLearner(Learner):
     # -- state -------------------------------------------------------------------------------------
     def tensors(self) -> Tensors:
         """The policy's weights under their names in a checkpoint."""
-        return dict(policy_tensors(self.model.policy))
+        return policy_tensors(self.model.policy)
 
     def _saved(self) -> dict[str, Saved]:
         return {"policy": Weights(self.model.policy), "optimizer": Moments(self.model.policy)}
