@@ -71,7 +71,10 @@ def test_decisions_lead_from_the_deal_to_the_end():
         assert again.scores() == found.scores[game].tolist()
 
 
-@pytest.mark.parametrize("rules", ["two_player", "mini kitty_to=first_trick", "mini pass_count=1"])
+@pytest.mark.parametrize(
+    "rules",
+    ["two_player", "mini kitty_to=first_trick", "mini pass_count=1 pass_rotation=left"],
+)
 def test_values_are_those_of_the_solver(rules):
     found = played(rules=rules, games=2)
     values = Worth(found.rules).of(found.views, found.others)

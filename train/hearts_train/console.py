@@ -16,26 +16,10 @@ from typing import IO, Any
 import typer
 import typer.core
 
-from hearts_train.screen import format_seconds, note, progress, screen
-
-__all__ = [
-    "GROUPS",
-    "INTERRUPTED",
-    "MISTAKE",
-    "STDOUT",
-    "Commands",
-    "Mistake",
-    "format_seconds",
-    "group_of",
-    "is_stdout",
-    "note",
-    "prepare_streams",
-    "print_json",
-    "print_table",
-    "progress",
-    "screen",
-    "stopped",
-]
+from hearts_train.screen import format_seconds as format_seconds
+from hearts_train.screen import note as note
+from hearts_train.screen import progress as progress
+from hearts_train.screen import screen as screen
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C."""

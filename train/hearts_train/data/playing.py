@@ -180,7 +180,12 @@ class _Log:
     def __init__(self, batch: BatchGame, rewarder: Rewarder) -> None:
         self._batch, self._rewarder = batch, rewarder
         seats, games = batch.rules.players, batch.num_games
-        self._parts: list[dict[str, Any]] = []
+        none = np.empty(0, np.int64)
+        self._parts: list[dict[str, Any]] = [
+            dict.fromkeys(("players", "games", "others", "actions"), none)
+            | {"vectors": np.empty((0, batch.rules.state_size), np.int64)}
+            | {"is_random": np.empty(0, np.bool_)}
+        ]
         self._size = 0
         self._gains: list[tuple[Ints, Floats]] = []
         self._last = np.full((seats, games), -1)
@@ -222,7 +227,7 @@ class _Log:
         everyone = np.arange(batch.num_games)
         for seat in range(batch.rules.players):
             self._pay(seat, everyone)
-        all_of = {name: np.concatenate([p[name] for p in self._parts]) for name in self._columns()}
+        all_of = {name: np.concatenate([p[name] for p in self._parts]) for name in self._parts[0]}
         rewards = np.zeros(self._size)
         for rows, gains in self._gains:
             rewards[rows] += gains
@@ -245,31 +250,12 @@ class _Log:
             faults=tuple(f"{names[seat]}: {text}" for seat, text in self._faults),
         )
 
-    def _columns(self) -> list[str]:
-        if not self._parts:  # every game ended by a fault before anything was played
-            nothing = np.empty(0, np.int64)
-            size = self._batch.rules.state_size
-            empty = dict.fromkeys(("players", "games", "others", "actions"), nothing)
-            vectors = np.empty((0, size), np.int64)
-            self._parts.append(empty | {"vectors": vectors, "is_random": nothing.astype(np.bool_)})
-        return list(self._parts[0])
-
     def _pay(self, seat: int, games: Ints) -> None:
         """Credit a seat's last decisions with its rewards since."""
-        batch, rewarder = self._batch, self._rewarder
-        gains = np.zeros(batch.num_games)
+        batch, kind, scale = self._batch, self._rewarder.number, self._rewarder.scale
+        r, paid, gains = batch.rules.vector, self._paid[seat], np.zeros(batch.num_games)
         seats = np.full(batch.num_games, seat)
-        paid = self._paid[seat]
-        pay_rows(
-            batch.rules.vector,
-            batch.states,
-            games,
-            seats,
-            rewarder.number,
-            paid,
-            rewarder.scale,
-            gains,
-        )
+        pay_rows(r, batch.states, games, seats, kind, paid, scale, gains)
         rows = self._last[seat, games]
         self._gains.append((rows[rows >= 0], gains[games][rows >= 0]))
 

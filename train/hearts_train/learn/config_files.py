@@ -223,25 +223,22 @@ def _override(tree: dict[str, Any], override: str) -> None:
     *parents, last = key.split(".")
     place: Any = tree
     for depth, part in enumerate(parents):
-        if isinstance(place, list):
-            place = place[_index(place, part, override)]
-        else:
-            if place.get(part) is None:
-                place[part] = _default_tree(key.split(".")[: depth + 1])
-            place = place[part]
+        if isinstance(place, dict) and place.get(part) is None:
+            place[part] = _default_tree(parents[: depth + 1])
+        place = place[_index(place, part, override)]
         if not isinstance(place, dict | list):
             raise ConfigError(
                 f"--set: {quoted(override)}: {quoted(part)} is {quoted(place)}, which has no keys; "
                 "give its value",
                 value=override,
             )
-    if isinstance(place, list):
-        place[_index(place, last, override)] = value
-    else:
-        place[last] = value
+    place[_index(place, last, override)] = value
 
 
-def _index(items: list[Any], part: str, override: str) -> int:
+def _index(items: dict[str, Any] | list[Any], part: str, override: str) -> str | int:
+    """A part of an override's key, as an index of what it leads into."""
+    if isinstance(items, dict):
+        return part
     is_number = part.isascii() and part.isdecimal() and len(part) < 10
     if not is_number or int(part) >= len(items):
         raise ConfigError(

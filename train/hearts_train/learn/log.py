@@ -7,7 +7,7 @@ import json
 import os
 import socket
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,11 +45,11 @@ class Counters:
     """How often training was started or resumed."""
 
 
+@dataclass(eq=False)
 class History:
     """The lines of a run's log."""
 
-    def __init__(self, rows: Iterable[dict[str, Any]]) -> None:
-        self.rows = list(rows)
+    rows: list[dict[str, Any]]
 
     def of_kind(self, kind: str) -> list[dict[str, Any]]:
         """The lines of a kind: update, evaluation, exploitability."""
@@ -99,11 +99,13 @@ class Metrics(History):
         self.path = run_dir / METRICS_NAME
         decisions = counters.decisions
         super().__init__(
-            row
-            for row in read_metrics(run_dir)
-            if row["decisions"] <= decisions
-            and row.get("updates", 0) <= counters.updates
-            and row.get("round", -1) < counters.evaluations
+            [
+                row
+                for row in read_metrics(run_dir)
+                if row["decisions"] <= decisions
+                and row.get("updates", 0) <= counters.updates
+                and row.get("round", -1) < counters.evaluations
+            ]
         )
         if self.path.exists():
             text = "".join(json.dumps(row) + "\n" for row in self.rows)

@@ -21,7 +21,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -306,28 +306,25 @@ def load_state(path: Path) -> State:
     Raises:
         CheckpointError: if it is damaged, of another version, or something else.
     """
-    fix = "resume another run, or start a new one"
+
+    def refusal(what: str) -> CheckpointError:
+        return CheckpointError(
+            f"resume: {str(path)!r} {what}; resume another run, or start a new one"
+        )
+
     try:
         tensors, header = read_tensors(path)
     except CheckpointError as error:
-        raise CheckpointError(
-            f"resume: {str(path)!r} is not a whole training state ({error}); {fix}"
-        ) from None
+        raise refusal(f"is not a whole training state ({error})") from None
     if header.get("format") != STATE_FORMAT:
-        raise CheckpointError(f"resume: {str(path)!r} is not a training state; {fix}")
+        raise refusal("is not a training state")
     if header.get("version") != str(STATE_VERSION):
-        raise CheckpointError(
-            f"resume: {str(path)!r} is of version {header.get('version')!r}, this package reads "
-            f"{STATE_VERSION}; {fix}"
-        )
-    if header.get(DIGEST) != digest_of(tensors, header):
-        raise CheckpointError(
-            f"resume: the content of {str(path)!r} is not what was written, the file is damaged; "
-            f"{fix}"
+        raise refusal(
+            f"is of version {header.get('version')!r}, this package reads {STATE_VERSION}"
         )
     counters = _parse_counters(header.get("counters", ""))
-    if counters is None:
-        raise CheckpointError(f"resume: the counters in {str(path)!r} are damaged; {fix}")
+    if header.get(DIGEST) != digest_of(tensors, header) or counters is None:
+        raise refusal("is damaged: its content is not what was written")
     return State(counters, tensors, header.get("games", ""))
 
 
@@ -354,27 +351,15 @@ def _parse_counters(text: str) -> Counters | None:
 _DEPTH = 3
 
 
+@dataclass(eq=False)
 class RunFolder(History):
     """A run's folder as it was when it was read."""
 
-    def __init__(
-        self,
-        path: Path,
-        settings: Mapping[str, Any],
-        rows: Iterable[dict[str, Any]],
-        *,
-        is_training: bool,
-    ) -> None:
-        """What was found there.
-
-        Args:
-            path: the folder.
-            settings: the resolved config, by dotted name: ``ppo.ent_coef``.
-            rows: the lines of ``metrics.jsonl``.
-            is_training: whether some process trains here now.
-        """
-        super().__init__(rows)
-        self.path, self.settings, self.is_training = path, settings, is_training
+    path: Path
+    settings: Mapping[str, Any]
+    """The resolved config, by dotted name: ``ppo.ent_coef``."""
+    is_training: bool
+    """Whether some process trains here now."""
 
     @property
     def name(self) -> str:
@@ -477,7 +462,7 @@ def read_run(folder: Path) -> RunFolder:
         )
     rows = read_metrics(folder)
     settings = dict(_flat(with_present_names(tree)))
-    return RunFolder(folder, settings, rows, is_training=is_held(folder / LOCK_NAME))
+    return RunFolder(rows, folder, settings, is_held(folder / LOCK_NAME))
 
 
 def find_runs(places: Sequence[Path]) -> tuple[list[RunFolder], list[str]]:
