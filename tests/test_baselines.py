@@ -386,24 +386,23 @@ def late(clock: Any) -> None:
     clock.tick = 0.001
 
 
+def examined(view: PlayerView, **options: Any) -> int:
+    """How many worlds pro examines."""
+    pro: Any = make_agent("pro", seed=1, **options)
+    return len(pro.world_margins(view)[0])
+
+
 @pytest.mark.slow
 def test_a_budget_of_milliseconds_ends_the_sampling(late: None) -> None:
     game = Game.deal("classic", 3, deal_number=3)
     while len(game.legal_actions()) < 2:
         game.play(game.legal_actions()[0])
     view = game.view(game.player)
-    quick, patient = (
-        make_agent("pro", seed=1, worlds=5000, milliseconds=limit) for limit in (0.001, 10**9)
-    )
-    assert quick._sum_in_sample(view) == 8
-    assert patient._sum_in_sample(view) == 5000
-    assert quick.act(view) in view.legal_actions()
-    assert make_agent("pro", seed=1, worlds=3, milliseconds=10**9)._sum_in_sample(view) == 3
-    longer: Any = make_agent("pro", seed=1, worlds=5000, milliseconds=4.5)
-    assert longer._sum_in_sample(view) == 5 * 8
+    for worlds, limit, number in ((5000, 0.001, 8), (5000, 4.5, 40), (3, 10**9, 3)):
+        assert examined(view, worlds=worlds, milliseconds=limit) == number
     view = own_view(Game.deal("no_pass", 3))  # without a number of worlds only time limits it
-    assert make_agent("pro", seed=1)._sum_in_sample(view) == 200
-    assert make_agent("pro", seed=1, milliseconds=49.5)._sum_in_sample(view) == 50 * 8
+    assert examined(view) == 200
+    assert examined(view, milliseconds=49.5) == 50 * 8
 
 
 def late_view(rules: Rules, seed: int, most_worlds: int) -> PlayerView:
@@ -431,9 +430,7 @@ def test_a_limit_of_time_cuts_off_a_fair_sample_and_not_the_last_worlds(late: No
 def test_few_worlds_are_all_taken_whatever_the_time(late: None) -> None:
     view = late_view(Rules.preset("classic"), 3, 8)
     assert view.num_worlds > 1
-    quick: Any = make_agent("pro", seed=1, milliseconds=0.001)
-    assert len(quick.world_margins(view)[0]) == view.num_worlds
-    assert quick.margins(view) == make_agent("pro").margins(view)  # type: ignore[attr-defined]
+    assert examined(view, milliseconds=0.001) == view.num_worlds
 
 
 def test_a_limit_of_time_lists_no_worlds_before_it_looks_at_the_clock(late, monkeypatch) -> None:
@@ -445,8 +442,7 @@ def test_a_limit_of_time_lists_no_worlds_before_it_looks_at_the_clock(late, monk
     assert len(Worlds(view).families) > 1
     assert 8 < view.num_worlds < 10**6
     monkeypatch.setattr(Worlds, "__iter__", lambda worlds: pytest.fail("all are listed"))
-    agent: Any = make_agent("pro", seed=1, worlds=10**6, milliseconds=0.001)
-    assert len(agent.world_margins(view)[0]) == 8
+    assert examined(view, worlds=10**6, milliseconds=0.001) == 8
 
 
 def test_the_margins_of_pro_are_what_it_chooses_by() -> None:

@@ -96,6 +96,11 @@ def replaces_all(views, rows):
     views.vectors = None
 
 
+def resizes(views, rows):
+    views.vectors.resize((1, 3), refcheck=False)
+    views.players[:] = 5
+
+
 KINDS = [
     *(
         (cls, raises(error), "raised", words)
@@ -203,25 +208,15 @@ def test_the_wrong_number_of_actions_costs_all_rows_and_an_illegal_one_its_own(w
         assert action == -1 if row in rows else action in views[row].legal_actions()
 
 
-def test_what_an_agent_does_to_its_views_changes_no_game():
-    class Vandal(Lowest):
-        def act_batch(self, views):
-            views.vectors.resize((1, 3), refcheck=False)
-            views.players[:] = 5
-            return np.zeros(4, np.int64)
-
+@pytest.mark.parametrize("wrong", [replaces_all, resizes])
+def test_what_an_agent_does_to_its_views_changes_no_game(wrong, monkeypatch):
+    monkeypatch.setitem(globals(), "goes_wrong", lambda view: True)
     batch = BatchGame(RULES, 4, seed=1)
     before = batch.states.copy()
-    actions, faults = ask(Vandal(), batch.views())
-    assert {fault.kind for fault in faults} == {"tampered"}
+    actions, faults = ask(as_agent(Tampers(wrong)), batch.views())
+    assert [fault.kind for fault in faults] == ["tampered"] * 4
     assert actions.tolist() == [-1] * 4
     assert (batch.states == before).all()
-
-
-def test_views_without_their_arrays_are_changed_views(monkeypatch):
-    monkeypatch.setitem(globals(), "goes_wrong", lambda view: True)
-    _, faults = ask(as_agent(Tampers(replaces_all)), BatchGame(RULES, 4, seed=1).views())
-    assert [fault.kind for fault in faults] == ["tampered"] * 4
 
 
 @pytest.mark.parametrize("batched", [False, True])

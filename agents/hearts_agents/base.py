@@ -100,11 +100,7 @@ class Agent:
 
 
 def check_turn(view: PlayerView) -> None:
-    """Refuse what is not a view (a game, which knows all cards), or one of whose turn it is not.
-
-    Raises:
-        HeartsError: if it is not a view, or there is nothing that its player could do.
-    """
+    """Refuse what is not a view (a game, which knows all cards), or one of whose turn it is not."""
     check_is("view", view, PlayerView, "give game.view(player)")
     if view.vector[k.PLAYER] != view.player or view.vector[k.PHASE] == k.OVER:
         raise HeartsError(
@@ -113,11 +109,7 @@ def check_turn(view: PlayerView) -> None:
 
 
 def check_views(views: BatchView) -> None:
-    """Refuse what is not the views of a batch.
-
-    Raises:
-        HeartsError: if it is something else.
-    """
+    """Refuse what is not the views of a batch."""
     check_is("views", views, BatchView, "give batch.views(), or BatchView.of(list of views)")
 
 
@@ -163,19 +155,11 @@ class PerGameAgent(StochasticAgent):
         self._playing: tuple[Rules, Agent] | None = None
 
     def player_of(self, rules: Rules) -> Agent:
-        """A new player of these rules; asked once for rules that follow each other.
-
-        Raises:
-            HeartsError: if there is none.
-        """
+        """A new player of these rules; asked once for rules that follow each other."""
         raise NotImplementedError
 
     def check_rules(self, rules: Rules) -> None:
-        """Refuse rules of which there is no player.
-
-        Raises:
-            HeartsError: if `rules` is not one of the games that it plays.
-        """
+        """Refuse rules of which there is no player."""
         self._of(rules)
 
     def act(self, view: PlayerView) -> int:
@@ -304,11 +288,7 @@ def generator_state(rng: np.random.Generator) -> RandomState:
 
 
 def restore_generator(rng: np.random.Generator, state: RandomState) -> None:
-    """Set a generator to what ``generator_state`` returned, in place.
-
-    Raises:
-        HeartsError: if `state` is not the state of a PCG64 generator.
-    """
+    """Set a generator to what ``generator_state`` returned, in place."""
     numbers = [int(number) for number in np.ravel(state)]
     fits = len(numbers) == 6 and numbers[2] % 2 == 1
     if not fits or numbers[4] > 1 or numbers[5] >= 2**32:
@@ -346,11 +326,7 @@ def _random_numbers(seed: int | None) -> np.random.Generator:
 
 
 def check_rules(player: Any, rules: Rules) -> None:
-    """Ask a player whether it can play these rules; one without ``check_rules`` plays all.
-
-    Raises:
-        HeartsError: if it cannot.
-    """
+    """Ask a player whether it can play these rules; one without ``check_rules`` plays all."""
     check = getattr(player, "check_rules", None)
     if callable(check):
         name = getattr(player, "name", "") or type(player).__name__

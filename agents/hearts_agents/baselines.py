@@ -261,9 +261,6 @@ class Pro(Baseline):
         """The mean margin of each legal card of `view`, by which it chooses; ascending by action.
 
         With ``aim="score"``: minus the mean score of its own.
-
-        Raises:
-            HeartsError: if it is not the turn of the player, or no card is to be played.
         """
         margins: list[float] = self.world_margins(view)[0].mean(axis=0).tolist()
         return margins
@@ -276,9 +273,6 @@ class Pro(Baseline):
         Returns:
             margins ``(worlds, legal cards)``, cards ascending by action; weights ``(worlds,)``; and
             whether there are more worlds than these.
-
-        Raises:
-            HeartsError: if it is not the turn of the player, or no card is to be played.
         """
         if view.phase != "play" or not view.legal_mask:
             raise HeartsError(f"view: player {view.player} has no card to play; ask in the play")
@@ -302,11 +296,7 @@ class ProTrump(Pro):
 
 
 def seed_number(seed: int | None) -> int:
-    """The start of a stream of random numbers, 0 .. 2**64 - 1.
-
-    Raises:
-        HeartsError: if `seed` is neither None nor a whole number from 0.
-    """
+    """The start of a stream of random numbers, 0 .. 2**64 - 1."""
     if seed is None:
         return secrets.randbits(64)
     return int(k.mix(np.uint64(check_any_seed(seed) % 2**64)))

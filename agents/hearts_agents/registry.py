@@ -212,11 +212,7 @@ def check_options(name: str, factory: Factory, options: Mapping[str, Any]) -> bo
 
 
 def parse_options(agent: str, factory: Factory, texts: Mapping[str, str]) -> dict[str, Any]:
-    """The values of options given as text, by the types of the factory's parameters.
-
-    Raises:
-        HeartsError: if a text is not of its parameter's type.
-    """
+    """The values of options given as text, by the types of the factory's parameters."""
     parameters = _parameters(factory)[0]
     return {
         name: _parse(agent, name, text, _kinds(parameters.get(name)))

@@ -202,9 +202,6 @@ class AgentSpec:
 
         Args:
             where: begins the message: what the file is read for, and its name.
-
-        Raises:
-            HeartsError: if it runs code, and nobody has called ``allow_code``.
         """
         if self.runs_code and not is_code_allowed():
             raise HeartsError(
@@ -225,11 +222,7 @@ class AgentSpec:
 
     @property
     def factory(self) -> Factory:
-        """What makes it; code is imported for that.
-
-        Raises:
-            HeartsError: if it cannot be imported.
-        """
+        """What makes it; code is imported for that."""
         if self.kind is Kind.PROGRAM:
             return functools.partial(ExternalAgent, self.name.removeprefix(EXEC))
         if self.kind is Kind.CODE:
@@ -315,11 +308,7 @@ class AgentSpec:
 
     # -- what it is -------------------------------------------------------------------------------
     def declared_files(self, agent: Agent) -> dict[str, Path]:
-        """The files that the code of `agent`, which it made, says it loads, by their names there.
-
-        Raises:
-            HeartsError: if it does not declare them as it should, or one is not there.
-        """
+        """The files that the code of `agent`, which it made, says it loads, by their names."""
         player = agent.player if isinstance(agent, AgentAdapter) else agent
         return declared_files(player, self.factory if self.kind is Kind.CODE else None)
 
@@ -398,9 +387,6 @@ def _split(spec: str) -> tuple[str, dict[str, str]]:
     """The agent's part of a spec, and its options as text.
 
     In the command of a program a ``?`` may stand within quotation marks.
-
-    Raises:
-        HeartsError: if an option has no value or is given twice, or a command is too long.
     """
     base, mark, rest = spec.partition("?")
     if spec.startswith(EXEC):

@@ -52,9 +52,6 @@ def check_code_allowed(path: str | Path, why: str, *, allow_code: bool) -> None:
         path: the file.
         why: what loading it can do.
         allow_code: whether the user said so here; the function ``allow_code`` says it for all.
-
-    Raises:
-        HeartsError: if they have not.
     """
     if not (allow_code or is_code_allowed()):
         raise HeartsError(
@@ -138,9 +135,6 @@ def find_code(name: str) -> Callable[..., Any]:
     """The factory that ``FILE.py:NAME`` or ``MODULE:NAME`` stands for.
 
     NAME is a class, a function that returns an agent, or an agent itself.
-
-    Raises:
-        HeartsError: if the file or module cannot be imported, or has no such name.
     """
     where, _, what = name.rpartition(":")
     module = _module(name, where)

@@ -107,11 +107,7 @@ class ModelAgent(EncoderAgent):
 
     @staticmethod
     def check_file(path: str, names: set[str]) -> None:
-        """Refuse a file of another kind; `names` are those in it if it is a zip archive.
-
-        Raises:
-            CheckpointError: if it is of another kind.
-        """
+        """Refuse a file of another kind; `names` are those in it if it is a zip archive."""
 
     def _load(self) -> None:
         """Make the model of the content of its file, if that is given, and look at it."""
@@ -124,22 +120,13 @@ class ModelAgent(EncoderAgent):
         raise NotImplementedError
 
     def weigh(self, observations: Array) -> Array:
-        """The weights of the actions, ``(n, *shape) -> (n, num_actions) float32``.
-
-        Raises:
-            HeartsError: if the model gives something else, or NaN.
-        """
+        """The weights of the actions, ``(n, *shape) -> (n, num_actions) float32``."""
         assert self._fits is not None
         given = self.run(np.ascontiguousarray(observations, self.dtype))
         return self._checked(given, (len(observations), self._fits.num_actions))
 
     def check_rules(self, rules: Rules) -> None:
-        """Refuse rules that the model does not fit, after a trial on empty observations.
-
-        Raises:
-            HeartsError: if the shapes differ, the model raises, or gives something else than a
-                number for each action.
-        """
+        """Refuse rules that the model does not fit, after a trial on empty observations."""
         if rules is self._fits:
             return
         if self.rules is not None and not self.rules.is_same_deal(rules):
@@ -467,9 +454,6 @@ def agent_of_model(
 
     `model` is one of stable-baselines3 or a ``torch.nn.Module``; the options are those of
     ``ModelAgent``.
-
-    Raises:
-        HeartsError: if it cannot play.
     """
     if hasattr(model, "policy"):
         form: type[ModelAgent] = Sb3Agent

@@ -108,11 +108,7 @@ class EncoderAgent(StochasticAgent):
 
 
 def check_network(policy: object) -> EncoderAgent:
-    """`policy`, a player that weighs the actions, as a search asks for them.
-
-    Raises:
-        HeartsError: it is something else.
-    """
+    """`policy`, a player that weighs the actions, as a search asks for them."""
     if isinstance(policy, EncoderAgent):
         return policy
     raise HeartsError(
@@ -246,9 +242,6 @@ class NetworkAgent(EncoderAgent):
             greedy: take the preferred action; False: draw from the policy's probabilities.
             seed: of those draws; None: from the operating system.
             checkpoint: what its file says about it.
-
-        Raises:
-            CheckpointError: if the network does not fit the encoder or the actions of the rules.
         """
         super().__init__(encoder, greedy=greedy, seed=seed)
         self.network = network
@@ -276,11 +269,7 @@ class NetworkAgent(EncoderAgent):
             yield array.tobytes()
 
     def check_rules(self, rules: Rules) -> None:
-        """Refuse rules that this player was not trained for.
-
-        Raises:
-            CheckpointError: if they are other rules; the message names what differs.
-        """
+        """Refuse rules that this player was not trained for."""
         if rules is self._known:
             return
         if not self.rules.is_same_deal(rules):

@@ -28,11 +28,7 @@ class SolvedAgent(StochasticAgent):
         return self.rules.is_same_deal(rules)
 
     def check_rules(self, rules: Rules) -> None:
-        """Refuse rules other than those solved.
-
-        Raises:
-            HeartsError: if they are others.
-        """
+        """Refuse rules other than those solved."""
         if not self.can_play(rules):
             raise HeartsError(
                 f"rules: this policy was solved for {self.rules.name!r} and cannot play "
@@ -74,11 +70,7 @@ class EquilibriumAgent(PerGameAgent):
         return (shipped_file(name).read_bytes() for name in SHIPPED)
 
     def player_of(self, rules: Rules) -> StochasticAgent:
-        """The player of the equilibrium of these rules.
-
-        Raises:
-            HeartsError: if none comes with the package.
-        """
+        """The player of the equilibrium of these rules."""
         names = [name for name in SHIPPED if Rules.preset(name).is_same_deal(rules)]
         if not names:
             raise HeartsError(

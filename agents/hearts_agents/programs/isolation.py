@@ -120,11 +120,7 @@ class Isolated:
         self._renew()
 
     def ready(self) -> None:
-        """Wait until the agent is made there.
-
-        Raises:
-            HeartsError: if it cannot be made, or its process ended.
-        """
+        """Wait until the agent is made there."""
         if self._process is None:
             self._renew()
         if self._made is None:
@@ -136,11 +132,7 @@ class Isolated:
 
     @cached_property
     def card(self) -> Card:
-        """What the agent is, if it does not play.
-
-        Raises:
-            HeartsError: if it cannot be made, or its process ended.
-        """
+        """What the agent is, if it does not play."""
         self.ready()
         fields: Any = self._made
         assert isinstance(self._agent, AgentSpec)
@@ -159,11 +151,7 @@ class Isolated:
             ) from None
 
     def check_rules(self, rules: Rules) -> None:
-        """Ask the agent, which does not play, whether it plays some rules.
-
-        Raises:
-            HeartsError: if it does not.
-        """
+        """Ask the agent, which does not play, whether it plays some rules."""
         self.ready()
         assert self._process is not None
         self._process.send(line("rules", rules=rules.to_dict()))
@@ -200,11 +188,7 @@ class Isolated:
         return check(given, views, faults)
 
     def action_probs(self, views: BatchView) -> Floats:
-        """The agent's probabilities of all actions, ``(len(views), num_actions) float64``.
-
-        Raises:
-            HeartsError: if it has none, or its process ended or is late.
-        """
+        """The agent's probabilities of all actions, ``(len(views), num_actions) float64``."""
         shape = (len(views), views.rules.num_actions)
         try:
             reply = self._reply_about(views, "policy", "policy", 11 * shape[0] * shape[1])

@@ -235,11 +235,7 @@ class LineProcess:
 
     # -- asking -----------------------------------------------------------------------------------
     def send(self, lines: bytes, answers: int = 1) -> None:
-        """Send lines that this many lines are to answer; what the pipe does not take is sent later.
-
-        Raises:
-            ProgramError: if it has written a line that nobody asked for. It is ended.
-        """
+        """Send lines that so many lines will answer; what the pipe does not take is sent later."""
         try:
             if not self._due:
                 self._receive()

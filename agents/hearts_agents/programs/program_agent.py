@@ -95,11 +95,7 @@ class ExternalAgent(Agent):
 
     # -- as an agent ------------------------------------------------------------------------------
     def check_rules(self, rules: Rules) -> None:
-        """Start the program and tell it the rules, which it may refuse.
-
-        Raises:
-            ProgramError: if it refuses them or does not start; its `kind` says which.
-        """
+        """Start the program and tell it the rules, which it may refuse."""
         try:
             self.start(rules)
         except ProgramError as error:
@@ -107,19 +103,11 @@ class ExternalAgent(Agent):
             raise ProgramError(message, error.kind) from None
 
     def act(self, view: PlayerView) -> Any:
-        """The program's answer, an action where it named one that the rules have.
-
-        Raises:
-            ProgramError: if it fails.
-        """
+        """The program's answer, an action where it named one that the rules have."""
         return self.act_batch(BatchView.of([view]))[0]
 
     def act_batch(self, views: BatchView) -> Actions:
-        """The program's answers, ``(len(views),) int64``; a list where one is no action at all.
-
-        Raises:
-            ProgramError: if it fails.
-        """
+        """The program's answers, ``(len(views),) int64``; a list where one is no action at all."""
         given, faults = self.answers(views)
         if faults:
             raise ProgramError(f"agent: {self.name!r}: {faults[0].text}", faults[0].kind)
@@ -205,11 +193,7 @@ class ExternalAgent(Agent):
         return given, faults
 
     def start(self, rules: Rules) -> None:
-        """Start the program, unless it runs and knows these rules.
-
-        Raises:
-            ProgramError: if it refuses them or does not start; its `kind` says which.
-        """
+        """Start the program, unless it runs and knows these rules."""
         self._started(rules)
 
     def close(self) -> None:
