@@ -114,7 +114,6 @@ wrapper that enforces the order of calls; `parallel_env` takes `noop` too.
 from __future__ import annotations
 
 import copy
-import functools
 import secrets
 from fractions import Fraction
 from typing import Any, Unpack
@@ -490,8 +489,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
     def _give_result(self, game: Game) -> None:
         """Clear everybody's mask, and write the deal's result to everybody's info."""
         facts = self._shared(result_of(game, self.match, offender=self._offender))
-        # Written once for all, of a copy: the deal may be played on or taken back.
-        write = functools.cache(game.clone().to_text)
+        write = game.clone().to_text  # of a copy: the deal may be played on or taken back
         self._ready = None
         for agent in self.possible_agents:
             self.infos[agent] = DeferredDeal(facts, write) if self.text_infos else facts.copy()
@@ -543,9 +541,10 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        for agent, info in self.__dict__.get("infos", {}).items():
-            masks = info.keys() & {"action_mask"}
-            self.infos[agent] = read_only_values(info) | {key: info[key] for key in masks}
+        for info in self.__dict__.get("infos", {}).values():
+            for key, value in [*dict.items(info)]:  # which writes no deal
+                if isinstance(value, np.ndarray) and key != "action_mask":
+                    info[key] = read_only(value)
         match = self.match
         if match is not None:  # whose deal it is; where it was cut off, the next is dealt already
             self._game = match.game if self._game == match.game else match.last_game

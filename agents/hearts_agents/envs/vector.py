@@ -104,9 +104,10 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
 
     def _make_scratch(self) -> None:
         """What every step's infos share: read-only arrays."""
-        n = self.num_envs
-        facts = self._with_action_masks(np.zeros(0), self.arena.no_facts(n))
-        infos = _with_masks(facts, np.ones(n, np.bool_))
+        facts = self.arena.no_facts(self.num_envs)
+        if self.arena.form.mask_in_info:
+            facts = {"action_mask": np.zeros(0), **facts}
+        infos = _with_masks(facts, np.ones(self.num_envs, np.bool_))
         self._no_infos = {name: read_only(values) for name, values in infos.items()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -228,21 +229,16 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
             infos["opponent"] = self._names.copy()
         return infos
 
-    def _with_action_masks(self, masks: Array, facts: dict[str, Array]) -> dict[str, Array]:
-        """`facts` with the masks before them, where infos have masks."""
-        return {"action_mask": masks, **facts} if self.arena.form.mask_in_info else facts
-
     def _final(self, finished: Finished, done: Array) -> dict[str, Any]:
         """What infos have in SAME_STEP where episodes have ended; before the next ones begin."""
         n, games = self.num_envs, finished.games
-        blank = np.zeros((n, self.rules.num_actions), np.int8)
-        facts = self._with_action_masks(blank, self._facts(finished, self._no_infos))
-        final = self._with_texts(_with_masks(facts, done), finished)
-        final["episode"] = _with_masks(
-            {"r": _spread(n, games, finished.returns), "l": _spread(n, games, finished.lengths)},
-            done,
-        )
-        final["_episode"] = done.copy()
+        final = self._with_results(self._no_infos, finished)
+        if self.arena.form.mask_in_info:
+            final["action_mask"] = np.zeros((n, self.rules.num_actions), np.int8)
+        returns, lengths = (_spread(n, games, own) for own in (finished.returns, finished.lengths))
+        final["episode"] = _with_masks({"r": returns, "l": lengths}, done)
+        for name in [name for name in final if name[0] != "_"]:
+            final[f"_{name}"] = done.copy()
         return {
             "final_obs": self._last_observations(games),
             "_final_obs": done.copy(),
@@ -267,25 +263,14 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
         return _spread(self.num_envs, games, last)
 
     def _with_results(self, infos: dict[str, Any], finished: Finished) -> dict[str, Any]:
-        """`infos` of a step that has ended episodes, the next of which have not begun."""
-        return self._with_texts(infos | self._facts(finished, infos), finished)
-
-    def _with_texts(self, info: dict[str, Any], finished: Finished) -> dict[str, Any]:
-        """`info` with the deals that have ended, where infos have texts."""
-        if not self.arena.options.text_infos:
-            return info
-        return DeferredDeal(info, partial(_texts, self.num_envs, finished))
-
-    def _facts(self, finished: Finished, others: dict[str, Any]) -> dict[str, Any]:
-        """What ended episodes tell, in arrays of all environments, where `others` tell the rest.
-
-        Their deals are written when they are read.
-        """
-        facts = {"deal": others["deal"]} if self.arena.options.text_infos else {}
+        """A copy of `infos` with the results of ended episodes, whose deals are written if read."""
+        results = infos.copy()
         for name, values in finished.facts.items():
-            facts[name] = others[name].copy()
-            facts[name][finished.games] = values
-        return facts
+            results[name] = infos[name].copy()
+            results[name][finished.games] = values
+        if not self.arena.options.text_infos:
+            return results
+        return DeferredDeal(results, partial(_texts, self.num_envs, finished))
 
     # -- what is asked of single environments -----------------------------------------------------
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
