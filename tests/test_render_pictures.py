@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from hearts_env.render import SeatPicture, TablePicture, Window, render_ansi, render_rgb, render_svg
-from hearts_env.render.layout import table_drawing
+from hearts_env.render.layout import HEIGHT_OF_TABLE, WIDTH, table_items
 from hearts_env.render.shapes import Group, Item, Path, Rect, Text, text_width
 
 CARDS = tuple(rank + suit for suit in "CDSH" for rank in "23456789TJQKA")
@@ -226,40 +226,40 @@ def test_every_card_looks_different() -> None:
 @pytest.mark.parametrize("players", range(2, 8))
 @pytest.mark.parametrize("everything", [False, True])
 def test_nothing_overlaps_or_leaves_the_table(players: int, everything: bool) -> None:
-    drawing = table_drawing(busy_table(players, everything=everything))
-    parts: list[Item] = [*groups(drawing.items, "seat"), *groups(drawing.items, "last-trick")]
-    parts += groups(drawing.items, "notes")
+    items = table_items(busy_table(players, everything=everything))
+    parts: list[Item] = [*groups(items, "seat"), *groups(items, "last-trick")]
+    parts += groups(items, "notes")
     # The trick has no box of its own: it is a ring around an empty middle.
-    parts += [card for group in groups(drawing.items, "trick") for card in groups([group], "card")]
-    loose = [item for item in drawing.items if isinstance(item, Text)]
+    parts += [card for group in groups(items, "trick") for card in groups([group], "card")]
+    loose = [item for item in items if isinstance(item, Text)]
     assert len(loose) == 4, "title, stage, hearts and turn"
     for one, other in combinations([*parts, *loose], 2):
         assert not overlap(box_of(one), box_of(other)), (one, other)
     for left, top, right, bottom in map(box_of, [*parts, *loose]):
         assert left >= 14
         assert top >= 14
-        assert right <= drawing.width - 14
-        assert bottom <= drawing.height - 14
+        assert right <= WIDTH - 14
+        assert bottom <= HEIGHT_OF_TABLE - 14
 
 
 @pytest.mark.parametrize("players", range(2, 8))
 def test_the_viewer_is_at_the_bottom_and_the_next_seat_to_the_left(players: int) -> None:
     for viewer in range(players):
-        drawing = table_drawing(busy_table(players, viewer=viewer))
-        boxes = {group.name: box_of(group) for group in groups(drawing.items, "seat")}
+        items = table_items(busy_table(players, viewer=viewer))
+        boxes = {group.name: box_of(group) for group in groups(items, "seat")}
         middles = {name: ((b[0] + b[2]) / 2, (b[1] + b[3]) / 2) for name, b in boxes.items()}
         lowest = max(middles, key=lambda name: middles[name][1])
         assert lowest == f"player_{viewer}"
         if players > 2:
             following = middles[f"player_{(viewer + 1) % players}"]
             before = middles[f"player_{(viewer - 1) % players}"]
-            assert following[0] < drawing.width / 2 < before[0]
+            assert following[0] < WIDTH / 2 < before[0]
 
 
 def test_legal_cards_are_raised_and_others_are_not() -> None:
     picture = busy_table(4)
     (bottom,) = [
-        group for group in groups(table_drawing(picture).items, "seat") if group.name == "player_0"
+        group for group in groups(table_items(picture), "seat") if group.name == "player_0"
     ]
     tops = {group.name: box_of(group)[1] for group in groups([bottom], "card")}
     raised = {card for card, top in tops.items() if top < max(tops.values()) - 5}
@@ -281,7 +281,7 @@ def test_rgb_shape_and_type(width: int, height: int) -> None:
 def test_rgb_has_the_shapes_of_the_layout() -> None:
     pytest.importorskip("PIL")
     picture = one_card("AH")
-    (card,) = groups(table_drawing(picture).items, "card")
+    (card,) = groups(table_items(picture), "card")
     left, top, right, bottom = box_of(card)
     frame = render_rgb(picture)
     heart = frame[round((top + bottom) / 2), round((left + right) / 2)].astype(int)
@@ -483,5 +483,5 @@ def flat(items: Iterable[Item]) -> Iterator[Item]:
 
 @pytest.mark.parametrize("title", ["two_player", "omnibus players=6", "black_lady players=7"])
 def test_the_name_of_a_game_is_whole(title: str) -> None:
-    drawing = table_drawing(replace(busy_table(6), title=title))
-    assert title in [item.text for item in flat(drawing.items) if isinstance(item, Text)]
+    items = table_items(replace(busy_table(6), title=title))
+    assert title in [item.text for item in flat(items) if isinstance(item, Text)]

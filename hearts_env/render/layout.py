@@ -1,4 +1,4 @@
-"""Where everything on the table goes: from a `TablePicture` to a `Drawing`.
+"""Where everything on the table goes: from a `TablePicture` to shapes.
 
 This is the only place that decides what a drawing of the table looks like; `svg` and `pixels`
 draw the same list of shapes. The viewer sits at the bottom, the next seat to the left, and so on
@@ -23,7 +23,6 @@ from hearts_env.render.shapes import (
     GOLD,
     HEIGHT,
     SKY,
-    Drawing,
     Group,
     Item,
     Look,
@@ -102,18 +101,26 @@ _BLOCKS: dict[int, tuple[_Block, ...]] = {
 """Opponents by number of players, clockwise from the viewer's left."""
 
 
-def table_drawing(picture: TablePicture) -> Drawing:
-    """All shapes of a picture, from back to front."""
+def table_items(picture: TablePicture) -> list[Item]:
+    """All shapes of a picture but the `background`, from back to front."""
     players = len(picture.seats)
     items: list[Item] = [*_header(picture), *_trick(picture)]
     for place, block in enumerate(_BLOCKS[players], start=1):
         items.append(_opponent(picture, (picture.bottom + place) % players, block))
-    items += [_bottom(picture), *_last_trick(picture), *_side_notes(picture), *_message(picture)]
-    return Drawing(WIDTH, HEIGHT_OF_TABLE, background(), tuple(items))
+    return [
+        *items,
+        _bottom(picture),
+        *_last_trick(picture),
+        *_side_notes(picture),
+        *_message(picture),
+    ]
 
 
-def background() -> tuple[Item, ...]:
-    """The empty table: a wooden rim around green felt that is lighter in the middle."""
+def background() -> list[Item]:
+    """The empty table: a wooden rim around green felt that is lighter in the middle.
+
+    It is the same in every picture, so that backends may keep it.
+    """
     items: list[Item] = [
         Rect(0, 0, WIDTH, HEIGHT_OF_TABLE, fill="#2a1a10"),
         Rect(4, 4, WIDTH - 8, HEIGHT_OF_TABLE - 8, 30, fill="#5d3b22"),
@@ -128,17 +135,9 @@ def background() -> tuple[Item, ...]:
             f"{round(edge + (middle - edge) * math.sin(share * math.pi / 2)):02x}"
             for edge, middle in ((0x12, 0x23), (0x52, 0x7D), (0x38, 0x54))
         )
-        items.append(
-            Rect(
-                inset,
-                inset,
-                WIDTH - 2 * inset,
-                HEIGHT_OF_TABLE - 2 * inset,
-                20 + 180 * share,
-                fill=colour,
-            )
-        )
-    return tuple(items)
+        w, h = WIDTH - 2 * inset, HEIGHT_OF_TABLE - 2 * inset
+        items.append(Rect(inset, inset, w, h, 20 + 180 * share, fill=colour))
+    return items
 
 
 # --- the corners ---------------------------------------------------------------------------------

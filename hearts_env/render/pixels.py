@@ -17,7 +17,7 @@ from unicodedata import normalize
 import numpy as np
 import numpy.typing as npt
 
-from hearts_env.render.layout import HEIGHT_OF_TABLE, WIDTH, background, table_drawing
+from hearts_env.render.layout import HEIGHT_OF_TABLE, WIDTH, background, table_items
 from hearts_env.render.scene import TablePicture
 from hearts_env.render.shapes import Contour, Group, Item, Path, Rect, Text, rect_contour
 from hearts_env.support.errors import needs
@@ -43,7 +43,7 @@ def render_rgb(picture: TablePicture, width: int = 960) -> npt.NDArray[np.uint8]
     if not MIN_WIDTH <= width <= MAX_WIDTH:
         raise ValueError(f"width: {width} is not within {MIN_WIDTH}..{MAX_WIDTH} pixels")
     canvas = _Canvas(_empty_table(width).copy(), width * _OVERSAMPLING / WIDTH)
-    canvas.draw(table_drawing(picture).items)
+    canvas.draw(table_items(picture))
     return np.array(canvas.image.reduce(_OVERSAMPLING), dtype=np.uint8)
 
 
@@ -172,6 +172,9 @@ class Window:
 
     Once the user has closed it, it stays closed: later frames are ignored, so that a running
     game is not disturbed. pygame knows one window per process; the newest `Window` has it.
+
+    Attributes:
+        was_quit: whether the user has closed the window.
     """
 
     _owner: Window | None = None
@@ -187,17 +190,12 @@ class Window:
         self._fps = fps
         self._size: tuple[int, int] | None = None
         self._clock: Any = None
-        self._was_quit = False
+        self.was_quit = False
 
     @property
     def is_open(self) -> bool:
         """Whether the window is on the screen."""
         return Window._owner is self
-
-    @property
-    def was_quit(self) -> bool:
-        """Whether the user has closed the window."""
-        return self._was_quit
 
     def show(self, frame: npt.NDArray[np.uint8]) -> None:
         """Shows a frame, (height, width, 3) uint8 RGB, and answers the window's events.
@@ -210,7 +208,7 @@ class Window:
             raise ValueError(
                 f"frame: expected (height, width, 3) uint8, got {frame.shape} {frame.dtype}"
             )
-        if self._was_quit:
+        if self.was_quit:
             return
         pygame = _require("pygame", "pygame", "Showing the table in a window")
         size = (frame.shape[1], frame.shape[0])
@@ -245,8 +243,8 @@ class Window:
         """Empties the event queue, and closes the window where the user asked for it."""
         for event in pygame.event.get():
             if event.type == pygame.QUIT:
-                self._was_quit = True
-        if self._was_quit:
+                self.was_quit = True
+        if self.was_quit:
             self.close()
 
 

@@ -45,24 +45,13 @@ class SeatPicture:
     played: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuses names that are not cards or suits, and negative counts.
-
-        Raises:
-            ValueError: A field cannot be drawn; the message names it.
-        """
-        if isinstance(self.hand, int):
-            if self.hand < 0:
-                raise ValueError(f"hand of {self.name!r}: a count cannot be {self.hand}")
-        else:
-            _check_cards(f"hand of {self.name!r}", self.hand)
-        if self.tricks < 0:
-            raise ValueError(f"tricks of {self.name!r}: a count cannot be {self.tricks}")
-        _check_cards(f"taken of {self.name!r}", self.taken)
-        _check_cards(f"passed of {self.name!r}", self.passed)
-        _check_cards(f"received of {self.name!r}", self.received)
-        _check_cards(f"played of {self.name!r}", self.played)
+        """Refuses what cannot be drawn, by a ValueError that names the field."""
+        where = f" of {self.name!r}"
+        for field in ("hand", "taken", "passed", "received", "played"):
+            _check_cards(field + where, getattr(self, field))
+        _check_cards("tricks" + where, self.tricks)
         for suit in self.voids:
-            _check_suit(f"voids of {self.name!r}", suit)
+            _check_suit("voids" + where, suit)
 
     @property
     def num_cards(self) -> int:
@@ -114,38 +103,27 @@ class TablePicture:
     winners: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuses what cannot be drawn.
-
-        Raises:
-            ValueError: A field cannot be drawn; the message names it.
-        """
-        if not MIN_SEATS <= len(self.seats) <= MAX_SEATS:
+        """Refuses what cannot be drawn, by a ValueError that names the field."""
+        players = len(self.seats)
+        if not MIN_SEATS <= players <= MAX_SEATS:
             raise ValueError(
-                f"seats: a table has {MIN_SEATS} to {MAX_SEATS} players, not {len(self.seats)}"
+                f"seats: a table has {MIN_SEATS} to {MAX_SEATS} players, not {players}"
             )
+        seats: dict[str, tuple[int | None, ...]] = {"winners": self.winners}
         for field in ("viewer", "current_player", "last_taker"):
-            seat = getattr(self, field)
-            if seat is not None:
-                self._check_seat(field, seat)
+            seats[field] = (getattr(self, field),)
         for field in ("trick", "last_trick"):
             plays: tuple[tuple[int, str], ...] = getattr(self, field)
-            for seat, card in plays:
-                self._check_seat(field, seat)
-                _check_cards(field, (card,))
-        for seat in self.winners:
-            self._check_seat("winners", seat)
+            seats[field] = tuple(seat for seat, _ in plays)
+            _check_cards(field, tuple(card for _, card in plays))
+        for field, given in seats.items():
+            for seat in given:
+                if seat is not None and not 0 <= seat < players:
+                    raise ValueError(f"{field}: there is no seat {seat} among {players}")
         _check_cards("legal", self.legal)
-        if isinstance(self.kitty, int):
-            if self.kitty < 0:
-                raise ValueError(f"kitty: a count cannot be {self.kitty}")
-        else:
-            _check_cards("kitty", self.kitty)
+        _check_cards("kitty", self.kitty)
         if self.trump is not None:
             _check_suit("trump", self.trump)
-
-    def _check_seat(self, field: str, seat: int) -> None:
-        if not 0 <= seat < len(self.seats):
-            raise ValueError(f"{field}: there is no seat {seat} among {len(self.seats)}")
 
     @property
     def bottom(self) -> int:
@@ -189,7 +167,12 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else "?" for char in text)
 
 
-def _check_cards(field: str, cards: tuple[str, ...]) -> None:
+def _check_cards(field: str, cards: tuple[str, ...] | int) -> None:
+    """Refuse names that are not cards, or a count below 0."""
+    if isinstance(cards, int):
+        if cards < 0:
+            raise ValueError(f"{field}: a count cannot be {cards}")
+        return
     for card in cards:
         if card not in ALL_CARDS:
             raise ValueError(f"{field}: {card!r} is not a card; write rank then suit, e.g. 'QS'")

@@ -1,7 +1,7 @@
 """What a drawing is made of: a few shapes, the four suits as outlines, and playing cards.
 
-A drawing is a flat description in its own units (see `layout`); a backend knows how to draw a
-`Rect`, a `Path` and a `Text`, and walks through a `Group`. Colours are ``"#rrggbb"``.
+Units are those of `layout`. A backend knows how to draw a `Rect`, a `Path` and a `Text`, and walks
+through a `Group`. Colours are ``"#rrggbb"``.
 """
 
 from __future__ import annotations
@@ -68,16 +68,6 @@ class Group:
 
 
 Item: TypeAlias = Rect | Path | Text | Group
-
-
-@dataclass(frozen=True, slots=True)
-class Drawing:
-    """A whole drawing: the background is the same for every picture, so backends may keep it."""
-
-    width: float
-    height: float
-    background: tuple[Item, ...]
-    items: tuple[Item, ...]
 
 
 def moved(contours: tuple[Contour, ...], x: float, y: float, size: float) -> tuple[Contour, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from xml.sax.saxutils import escape, quoteattr
 
-from hearts_env.render.layout import table_drawing
+from hearts_env.render.layout import HEIGHT_OF_TABLE, WIDTH, background, table_items
 from hearts_env.render.scene import TablePicture, printable
 from hearts_env.render.shapes import Contour, Group, Item, Path, Rect, Text
 
@@ -18,15 +18,13 @@ def render_svg(picture: TablePicture, width: int = 960) -> str:
     Every open card is a ``<g class="card">`` (``"chip"`` where it is only listed) with a
     ``data-card`` naming it; every closed one a ``<g class="back">`` without a name.
     """
-    drawing = table_drawing(picture)
-    size = f"{_number(drawing.width)} {_number(drawing.height)}"
-    height = _number(width * drawing.height / drawing.width)
+    size = f"{_number(WIDTH)} {_number(HEIGHT_OF_TABLE)}"
+    height = _number(width * HEIGHT_OF_TABLE / WIDTH)
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" width="{width}" '
         f'height="{height}" role="img" font-family="{_FONT}">',
         f"<title>{_escaped(picture.title)}</title>",
-        *svg_lines(drawing.background),
-        *svg_lines(drawing.items),
+        *svg_lines([*background(), *table_items(picture)]),
         "</svg>",
     ]
     return "\n".join(lines) + "\n"
