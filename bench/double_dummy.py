@@ -18,8 +18,8 @@ from bench import harness
 from hearts_env import Game, Rules, kernel
 from hearts_env.cards import list_of
 from hearts_env.solve import TranspositionTable, solve_batch
-from hearts_env.solve import double_dummy as dd
 from hearts_env.solve.dd import position
+from hearts_env.solve.dd.search import card_values, position_value, world_values
 from hearts_env.views.hidden import worlds_of_two
 
 
@@ -53,9 +53,9 @@ def measure(
             table.clear()
         start = time.process_time_ns()
         if all_cards:
-            legal = dd.card_values(r, s, other, memory, out)
+            legal = card_values(r, s, other, memory, out)
         else:
-            value = dd.position_value(r, s, other, memory)
+            value = position_value(r, s, other, memory)
         times.append(time.process_time_ns() - start)
         nodes.append(int(memory[position.H_NODES]))
         values.append(max(out[c] for c in list_of(int(legal))) if all_cards else int(value))
@@ -78,7 +78,7 @@ def measure_worlds(rules: Rules, seeds: range, endgames: int) -> tuple[list[int]
         values = np.empty((count, len(view.legal_actions())), np.int64)
         table.clear()
         start = time.process_time_ns()
-        dd.world_values(rules.vector, view.vector, hands[:count], table.vector, values)
+        world_values(rules.vector, view.vector, hands[:count], table.vector, values)
         times.append(time.process_time_ns() - start)
         counts.append(count)
     return times[1:], counts[1:]

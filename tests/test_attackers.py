@@ -357,9 +357,9 @@ class Drawing(Agent):
         return int(self.rng.choice(view.legal_actions()))
 
 
-@pytest.mark.parametrize("most", [7, beliefs._MOST_KEPT])
+@pytest.mark.parametrize("most", [7, beliefs._MOST_CACHED])
 def test_a_block_is_the_same_whatever_was_played_before(most, monkeypatch):
-    monkeypatch.setattr(beliefs, "_MOST_KEPT", most)
+    monkeypatch.setattr(beliefs, "_MOST_CACHED", most)
     attacker = Attacker(Drawing(), "belief", epsilon=0.1)
 
     def played(*firsts):
@@ -368,11 +368,11 @@ def test_a_block_is_the_same_whatever_was_played_before(most, monkeypatch):
 
     assert np.array_equal(played(0, 8, 16), played(16))
     assert np.array_equal(played(40, 16), played(16))
-    assert not attacker._tracker._kept  # only copies have played
+    assert not attacker._tracker._cache  # only copies have played
 
 
 def test_no_block_has_more_decisions_than_are_remembered():
-    assert _BLOCKS["deal"][1] * k.MAX_CARDS // 2 <= beliefs._MOST_KEPT
+    assert _BLOCKS["deal"][1] * k.MAX_CARDS // 2 <= beliefs._MOST_CACHED
 
 
 def test_a_reseeded_attacker_remembers_nothing():
@@ -382,9 +382,9 @@ def test_a_reseeded_attacker_remembers_nothing():
     views = batch.views()
     attacker = Attacker(Drawing(), "belief", epsilon=0.1)
     chosen = attacker.act_batch(views).tolist()
-    assert attacker._tracker._kept
+    assert attacker._tracker._cache
     attacker.reseed(0)
-    assert not attacker._tracker._kept
+    assert not attacker._tracker._cache
     assert attacker.act_batch(views).tolist() == chosen
 
 

@@ -32,7 +32,7 @@ class Method(NamedTuple):
     """How an attacker chooses its cards.
 
     Attributes:
-        depth: So many of its own decisions, the present one first, are tried with every card;
+        depth: How many of its own decisions, the present one first, are tried with every card;
             after them, or with 0, it takes the card that is best double dummy over the worlds.
         has_endings: Whether the last tricks are answered exactly.
         meaning: In words.
@@ -54,7 +54,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
 """The attackers by name, the weakest first."""
 
 TRICKS = 7
-"""So many last tricks are answered exactly unless another number is asked for."""
+"""How many last tricks are answered exactly by default."""
 
 
 class Attacker(CachingAgent):
@@ -75,13 +75,13 @@ class Attacker(CachingAgent):
         """An attacker of `model`.
 
         Args:
-            model: the attacked agent, or its name; ``action_probs`` must tell what it does.
+            model: the attacked agent, or its name; ``action_probs`` must say what it does.
             method: one of `METHODS`.
             tricks: with a method that has endings: how many last tricks are answered exactly.
             epsilon: with this probability the model is taken to have played at random: for one that
                 does not always do what its ``action_probs`` says.
             most_worlds: where the model mixes its cards, worlds branch in the play to the end after
-                a card; of more than this many an even selection is kept.
+                a card; of more than this many an even selection is taken.
             base: who plays where nothing is tried; None: the best card double dummy over the
                 worlds, weighed.
 
@@ -158,7 +158,7 @@ class Attacker(CachingAgent):
         return self._responses
 
     def reseed(self, seed: int) -> None:
-        """Reseed the model, where it draws random numbers, and forget what it has told."""
+        """Reseed the model, where it draws random numbers, and forget its answers."""
         super().reseed(seed)
         reseed = getattr(self.model, "reseed", None)
         if callable(reseed):

@@ -4,8 +4,8 @@ Up to its first decision in the last tricks it plays as its policy does. There i
 hands that agree with the play, weighs both players' hands by how likely the policy is to have
 played so with them, solves what is left of the deal (``hearts_env.solve.endgame``), and draws its
 cards from the solution until the end. What is solved follows from what both players have seen, not
-from the player's own hand: so its chances in any view can be told, and who asks about many of them
-asks for one solution.
+from the player's own hand: so its probabilities in any view are defined, and many views share one
+solution.
 
 The solution is held to what the policy itself would have lost (``hearts_env.solve.endgame``), so
 that it gains the other player next to nothing to steer into endgames in which the ranges are wrong.
@@ -36,7 +36,7 @@ from hearts_env.support.errors import quoted
 from hearts_env.views.view import PlayerView
 
 TRICKS = 3
-"""So many last tricks are solved unless another number is asked for."""
+"""How many last tricks are solved by default."""
 MOST_TRICKS = 4
 """With five an endgame of a whole deck takes gigabytes and minutes."""
 EPSILON = 0.01
@@ -178,9 +178,9 @@ class EndgameAgent(StochasticAgent):
     def _solution(self, key: _Key, root: PlayerView) -> Solution:
         found = self._solved.get(key)
         if found is None:
-            kept = sum(end.size.gigabytes for end, _ in self._solved.values())
-            while self._solved and kept > _MEMORY:
-                kept -= self._solved.popitem(last=False)[1][0].size.gigabytes
+            used = sum(end.size.gigabytes for end, _ in self._solved.values())
+            while self._solved and used > _MEMORY:
+                used -= self._solved.popitem(last=False)[1][0].size.gigabytes
             found = self._solved[key] = self._solve(root)
         self._solved.move_to_end(key)
         return found

@@ -60,7 +60,7 @@ class MatchPlayer(Agent):
         return getattr(self.searcher, "model", None)
 
     def check_rules(self, rules: Rules) -> None:
-        """Refuse what the searching player does, and rules whose scores no margin tells.
+        """Refuse what the searching player does, and rules whose scores do not follow from margins.
 
         Raises:
             HeartsError: if `rules` is such a game, or there are no results of its deals.
@@ -139,7 +139,7 @@ class MatchPlayer(Agent):
 
 
 def check_scores_follow(rules: Rules) -> None:
-    """Refuse rules under which the margin of a deal, all cards seen, does not tell both scores.
+    """Refuse rules under which both scores do not follow from the margin of a deal.
 
     Raises:
         HeartsError: if they are such.
@@ -156,7 +156,7 @@ def check_scores_follow(rules: Rules) -> None:
         wrong = f"moon_points: {rules.moon_points} for a moon, fewer than the {sum(worth)} points"
     if wrong:
         raise HeartsError(
-            f"{wrong}: under these rules margins do not tell scores, and match cannot play them; "
+            f"{wrong}: scores do not follow from margins, and match cannot play these rules; "
             "take pimc"
         )
 

@@ -1,7 +1,7 @@
 """One step of policy improvement at play: a searching player made of a policy.
 
 In each hidden world every legal card is tried, and the rest of the deal is played on, both players
-seeing no more than players do: the searching one goes on as the policy prefers, and so does the
+seeing no more than players do: the searching one continues as the policy prefers, and so does the
 other one, or as another model of it prefers. The mean margin Q of a card and the policy p are then
 weighed against each other: the card with the highest Q / tau + log p is played. That is a step of
 mirror descent from the policy, as in the update-equivalent search of Sokota et al. (2023, *The
@@ -103,7 +103,7 @@ class Weighed(NamedTuple):
 
 
 class _Way:
-    """A way in which the other player may play: what it tells of the worlds, and what it plays."""
+    """A way in which the other player may play: which worlds it makes likely, and its cards."""
 
     def __init__(self, agent: Agent, epsilon: float) -> None:
         preferred, drawn = agent, agent

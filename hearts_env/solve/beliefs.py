@@ -1,13 +1,11 @@
 """Beliefs: how likely each hidden world is, given how the other player plays.
 
-A view of two-player Hearts allows at most a few hundred hidden worlds. Bayes' rule weighs them
-exactly: a world is as likely as the product of the chances with which the other player would, with
-that hand, have played each card it did play. Cards are dealt uniformly, so nothing else counts.
-``belief`` works out one view from the first card on; a ``Tracker`` keeps what it has concluded, for
-many games at once.
+A view of two-player Hearts allows at most a few hundred hidden worlds. Deals are uniform, so by
+Bayes' rule the probability of a world is proportional to the product of the probabilities with
+which the other player, with that hand, would have played its cards. ``belief`` weighs one view from
+the first card on; a ``Tracker`` remembers its conclusions, for many games at once.
 
-A policy is given from outside (an agent's ``action_probs``), so what it says is checked here before
-anything is counted with it.
+Policies come from outside (an agent's ``action_probs``); their probabilities are checked here.
 """
 
 from __future__ import annotations
@@ -89,7 +87,7 @@ def log_likelihoods(
         epsilon: with this chance it is taken to have played at random.
 
     Returns:
-        ``(n,)`` natural logarithms, -inf where it would have played otherwise.
+        ``(n,)`` natural logarithms, -inf where it would not have played so.
 
     Raises:
         HeartsError: if the policy gives no probabilities (see ``check_policy``).
@@ -197,7 +195,7 @@ class Belief:
             of ``view.worlds()``.
         weights: ``(n,) float64``, their probabilities.
         log_likelihoods: ``(n,) float64``, natural logarithms of the chances of the other player's
-            play with each hand, forced cards included; -inf where it would have played otherwise.
+            play with each hand, forced cards included; -inf where it would not have played so.
     """
 
     hands: Ints
@@ -283,8 +281,8 @@ def belief(view: PlayerView, policy: Policy | None = None, *, epsilon: float = 0
 
     Args:
         view: of a two-player game, at any time of the play.
-        policy: the other player's chances of each action; an agent's ``action_probs``. None: play
-            that tells nothing, all worlds alike.
+        policy: the other player's chances of each action; an agent's ``action_probs``. None: all
+            worlds are equally likely.
         epsilon: with this chance the other player is taken to play a random legal card instead, so
             that a play which the policy would never have made does not rule out every world.
 
@@ -344,7 +342,7 @@ class Fan(NamedTuple):
         return Fan(self.states[rows], self.weights[rows], starts, self.seats[sets])
 
 
-_MOST_KEPT = 1 << 16
+_MOST_CACHED = 1 << 16
 """Decisions that are remembered; then all are forgotten. No block of deals has as many."""
 _MOST_ASKED = 1 << 14
 """Views that the policy is asked about at once."""
@@ -384,7 +382,7 @@ class Tracker:
         """
         self.policy = policy
         self.epsilon = check_chance("epsilon", epsilon)
-        self._kept: dict[_Key, tuple[Ints, Floats, int]] = {}
+        self._cache: dict[_Key, tuple[Ints, Floats, int]] = {}
 
     def fan(self, views: BatchView) -> Fan:
         """The worlds of each view, as likely as they are; weights add up to 1 in each.
@@ -435,7 +433,7 @@ class Tracker:
         codes = tuple(k.plays(view.rules.vector, v, 0, int(v[k.NUM_PLAYED])))
         last = max((t for t, code in enumerate(codes) if code >> 6 == player), default=-1)
         logs, skip = np.zeros(len(hands)), 0
-        if last >= 0 and (found := self._kept.pop((player, mine, codes[:last]), None)):
+        if last >= 0 and (found := self._cache.pop((player, mine, codes[:last]), None)):
             before, was, plays = found
             places = np.minimum(np.searchsorted(before, dealt), len(before) - 1)
             if (before[places] == dealt).all():
@@ -444,7 +442,7 @@ class Tracker:
         return _Open(view, (player, mine, codes), hands, dealt, logs, vectors, actions)
 
     def _ask(self, rules: Rules, opened: list[_Open]) -> None:
-        """Add what the other player's new plays tell."""
+        """Add the likelihoods of the other player's new plays."""
         asked = [one for one in opened if len(one.actions)]
         if not asked:
             return
@@ -468,9 +466,9 @@ class Tracker:
         """Remember what was found; returns the weights, and the logarithm of their mean before."""
         order = np.argsort(one.dealt)
         plays = sum(code >> 6 != one.view.player for code in one.key[2])
-        if len(self._kept) >= _MOST_KEPT:
-            self._kept.clear()
-        self._kept[one.key] = one.dealt[order], one.logs[order], plays
+        if len(self._cache) >= _MOST_CACHED:
+            self._cache.clear()
+        self._cache[one.key] = one.dealt[order], one.logs[order], plays
         best = one.logs.max(initial=-np.inf)
         likely = np.exp(one.logs - best) if np.isfinite(best) else np.ones(len(one.hands))
         weights: Floats = likely / likely.sum()

@@ -88,7 +88,7 @@ class Exploitability:
         best_responses: What it wins as the first leader, and as the other player.
         value: What the agent as first leader is ahead of itself.
         infosets: Information sets in which each seat was asked.
-        frozen: Whether the agent draws random numbers and has told no chances: one draw for each
+        frozen: Whether the agent draws random numbers and gives no probabilities: one draw for each
             information set was then taken for what it always plays there.
         seconds: How long it took, building the tree not counted.
     """

@@ -21,19 +21,8 @@ from hearts_env.cards import list_of, mask_of
 from hearts_env.game.game import Game
 from hearts_env.rules.rules import Rules
 from hearts_env.solve.dd.memory import forget, make_memory
-from hearts_env.solve.dd.position import (
-    DEFAULT_NODES,
-    H_LIMIT,
-    H_NODES,
-    MAX_ENDGAME,
-)
-from hearts_env.solve.dd.search import (
-    card_values,
-    first_wrong,
-    position_value,
-    position_values,
-    world_values,
-)
+from hearts_env.solve.dd.position import DEFAULT_NODES, H_LIMIT, H_NODES, MAX_ENDGAME
+from hearts_env.solve.dd.search import card_values, first_wrong, position_values, world_values
 from hearts_env.support.arguments import check_is, check_number
 from hearts_env.support.arrays import Ints
 from hearts_env.support.errors import HeartsError
@@ -41,18 +30,7 @@ from hearts_env.support.workers import Workers
 from hearts_env.views.hidden import unseen_mask
 from hearts_env.views.view import PlayerView, World
 
-__all__ = [
-    "Solution",
-    "TranspositionTable",
-    "card_values",
-    "position_value",
-    "solve_batch",
-    "solve_double_dummy",
-    "solve_worlds",
-    "world_values",
-]
-
-_MAX_KEPT = 8  # rule sets whose tables are kept
+_MOST_POOLED = 8  # rule sets that have tables in the pool
 
 
 @dataclass(frozen=True)
@@ -74,7 +52,7 @@ class Solution:
 
 
 class TranspositionTable:
-    """The memory of the solver for one rule set: found bounds, kept from call to call.
+    """The memory of the solver for one rule set: the bounds found so far.
 
     Positions are stored by what matters of them alone, so that what one deal taught serves the
     next. A table belongs to one thread at a time.
@@ -85,8 +63,8 @@ class TranspositionTable:
 
         Args:
             rules: the rules, or a preset's name.
-            log2_bytes: what it learns has ``2 ** log2_bytes`` bytes; 14 to 34.
-            endgames: with how many cards each all positions are solved now and kept beside; 0 to
+            log2_bytes: its entries have ``2 ** log2_bytes`` bytes; 14 to 34.
+            endgames: all positions of up to this many cards each are solved now; 0 to
                 7. Where the deck or the points do not suit that table (`docs/worlds.md`),
                 none are.
 
@@ -113,7 +91,7 @@ def solve_double_dummy(
 
     Args:
         game: a game of two players, after the exchange; it is not changed.
-        table: memory to use, by one thread at a time; None: some that is kept for each rule set.
+        table: memory to use, by one thread at a time; None: that of a pool.
         max_nodes: give up after this many positions in all; a deal of `two_player` needs a
             few hundred, 26 cards each without trump a million or two.
 
@@ -160,7 +138,7 @@ def solve_worlds(
     Args:
         view: of the player to act, in the play of a game of two.
         worlds: some of ``view.worlds()``; None: all.
-        table: memory to use, by one thread at a time; None: some that is kept for each rule set.
+        table: memory to use, by one thread at a time; None: that of a pool.
         max_nodes: give up after this many positions in one world.
 
     Returns:
@@ -237,7 +215,7 @@ _free: dict[Rules, list[TranspositionTable]] = {}
 
 @contextlib.contextmanager
 def borrowed(rules: Rules, table: TranspositionTable | None = None) -> Iterator[k.Vector]:
-    """The vector of `table`, checked, or of a kept one that nobody else uses now."""
+    """The vector of `table`, checked, or of one in the pool that nobody else uses now."""
     if table is not None:
         check_is("table", table, TranspositionTable, "give a TranspositionTable(rules), or None")
         if table.rules != rules:
@@ -247,10 +225,10 @@ def borrowed(rules: Rules, table: TranspositionTable | None = None) -> Iterator[
         yield table.vector
         return
     with _lock:
-        kept = _free.pop(rules, [])
-        mine = kept.pop() if kept else None
-        _free[rules] = kept  # the rules last used come last
-        while len(_free) > _MAX_KEPT:
+        tables = _free.pop(rules, [])
+        mine = tables.pop() if tables else None
+        _free[rules] = tables  # the rules last used come last
+        while len(_free) > _MOST_POOLED:
             del _free[next(iter(_free))]
     mine = mine or TranspositionTable(rules)
     mine.vector[H_LIMIT] = DEFAULT_NODES
@@ -274,7 +252,7 @@ def _rows_of(
         rules, vectors = states.rules, states.states
     elif isinstance(states, np.ndarray):
         if rules is None:
-            raise HeartsError("rules: state vectors do not tell their rules; give them")
+            raise HeartsError("rules: state vectors need them; give the rules that they are of")
         vectors = states
     else:
         if not isinstance(states, Sequence):
@@ -298,7 +276,7 @@ def _rows_of(
 
 
 def _check_states(rules: Rules, vectors: k.Vector) -> None:
-    """Refuse states that cannot be, as far as their cards tell, or with an exchange under way.
+    """Refuse impossible states, as far as their cards show, or with an exchange under way.
 
     Raises:
         HeartsError: cards are nowhere, the history has another length, or the exchange is not

@@ -330,7 +330,7 @@ class SafeSolver(Solver):
         )
 
     def _enter(self, stay: Floats) -> None:
-        """Set how often the other player goes on with each of its hands."""
+        """Set how often the other player stays with each of its hands."""
         other = self.tree.sides[1 - self.player]
         plan = self._plans[1 - self.player]
         self._stay = stay

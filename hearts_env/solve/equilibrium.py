@@ -1,9 +1,9 @@
 """Equilibria of small decks by counterfactual regret minimisation, compiled.
 
-Both players improve in turns. A player's information set keeps, for each action, the *regret* of
-not having always played it, weighted by chance and by the other player's plan (Zinkevich et al.
-2007), and plays in proportion to positive regrets. The average of all plans so played converges to
-an equilibrium. ``hearts_env.solve.regret`` says how regrets are counted and plans weighed.
+Both players improve in turns. An information set has, for each action, the *regret* of not having
+always played it, weighted by chance and by the other player's plan (Zinkevich et al. 2007), and
+plays in proportion to positive regrets. The average of all plans converges to an equilibrium.
+``hearts_env.solve.regret`` says how regrets are counted and plans weighed.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _SHARED_FROM = 100_000  # lines; below that threads cost more than they save
 _CHECK_EVERY = 1.2  # exploitability is computed each time the iterations have grown so much ...
 _LONGEST = 200  # ... or by this many
 _FIRST_SAVE, _SAVE_EVERY = 2.0, 60.0  # seconds; between the two, each wait is twice the last
-_MOST_LOOKS = 20_000  # points of a curve that are kept
+_MOST_LOOKS = 20_000  # points of a curve
 _DATA = Path(__file__).parent / "data"
 
 
@@ -141,7 +141,8 @@ class Equilibrium:
     def save(self, path: str | Path) -> None:
         """Write the policies into a small file, rounded to 1/65535; whole or not at all.
 
-        Where a player never gets to by its own play nothing is kept: there it plays uniformly.
+        Information sets that a player never reaches by its own play are left out: there it plays
+        uniformly.
         """
         arrays = {f"chances{p}": chances for p, chances in enumerate(self.chances)}
         saved = (self.tree, self.algorithm, self.iterations, self.seconds, arrays)
@@ -306,7 +307,7 @@ class Solver:
 
     # -- files ------------------------------------------------------------------------------------
     def save(self, path: str | Path) -> None:
-        """Write all that is needed to go on, whole or not at all."""
+        """Write all that is needed to continue, whole or not at all."""
         curve = [(c.iteration, c.seconds, c.exploitability, c.value) for c in self.curve]
         figures = (self.algorithm, self.iteration, self.seconds)
         write_solved(Path(path), Saved("state", self.tree, *figures, self._state(), curve))
@@ -320,7 +321,7 @@ class Solver:
     def load(
         cls, path: str | Path, max_memory: float = DEFAULT_MEMORY, num_threads: int | None = None
     ) -> Solver:
-        """The solver that was saved, which goes on as if it had never stopped.
+        """The solver that was saved; it continues as if it had never stopped.
 
         Raises:
             CheckpointError: the file has none, or it does not fit this version's tree.
@@ -456,7 +457,7 @@ class _StateFile:
 
 
 def _next_look(iteration: int) -> int:
-    """At which iteration to look next, whatever happened before."""
+    """At which iteration to look next."""
     due = 1
     while due <= iteration:
         step = int(due * _CHECK_EVERY) + 1 - due
@@ -472,7 +473,7 @@ def _seconds_left(
     iterations: int | None,
     seconds: float | None,
 ) -> float | None:
-    """How long it may still take: exploitability goes on falling as a power of the iterations."""
+    """How long it may still take: exploitability keeps falling as a power of the iterations."""
     last = curve[-1]
     if last.iteration == 0 or last.seconds == 0.0:
         return None

@@ -28,7 +28,7 @@ from hearts_env.support.errors import HeartsError
 from hearts_env.support.jit import jit
 
 TOLERANCE = 1e-12
-"""The iteration ends when matches go on with this chance at most."""
+"""The iteration ends when a match is unfinished with this probability at most."""
 _CUT = 1e-9
 """The chance, from the start of a match, with which it may reach totals below the table."""
 _MOST_CELLS = 25_000_000
@@ -36,12 +36,12 @@ _MOST_CELLS = 25_000_000
 _MOST_SWEEPS, _MOST_STEPS = 20_000, 3_000_000_000
 """Deals, and cells computed, after which a match that hardly ever ends is given up."""
 _LEAST_SLOPE = 1e-3
-"""Chance a point. Where a match is nearly decided a point is worth less; nobody plays for that."""
-_MOST_KEPT = 4096  # tables; one for each score at which a deal begins
+"""Chance a point. In matches nearly decided a point is worth less."""
+_MOST_CACHED = 4096  # tables; one for each score at which a deal begins
 
 
 class _After(NamedTuple):
-    """What stands after a deal; arrays of one shape."""
+    """The match after a deal; arrays of one shape."""
 
     own: Ints
     other: Ints
@@ -109,13 +109,13 @@ class _States:
         return (_end(rules) - low) ** 2 + 2 * int(np.abs(changes[:, 0] - changes[:, 1]).max()) + 3
 
     def numbers(self, after: _After) -> Ints:
-        """The numbers of the states where a match goes on, anything where it is over."""
+        """The numbers of the states of unfinished matches; anything where it is over."""
         if self.rules.settlement != "points":
             return np.clip(after.own, 1, len(self.own)) - 1
         apart = np.clip(after.own - after.other, -self.reach, self.reach)
         top = self.low + self.width - 1
         a, b = np.clip(after.own, self.low, top), np.clip(after.other, self.low, top)
-        # Level at the limit goes on as a play-off does.
+        # Level at the limit continues as a play-off does.
         off = after.plays_off | (np.maximum(after.own, after.other) > top)
         inside = (a - self.low) * self.width + b - self.low
         return np.where(off, self.width**2 + apart + self.reach, inside)
@@ -136,7 +136,7 @@ class MatchEquity:
         """Compute the table.
 
         Args:
-            rules: of two players; they may end a match otherwise than those of the results.
+            rules: of two players; their end of a match may differ from that of the results.
             results: how often deals end with which scores; the first column is the player's. None:
                 those that come with the package.
 
@@ -226,14 +226,14 @@ class MatchEquity:
             deal_number: the number of this deal, from 0.
 
         Returns:
-            ``(scores, scores) float64``; kept for the next call.
+            ``(scores, scores) float64``; cached.
         """
         rules = self.rules
         if rules.settlement != "points" and own == other == 0:
             own = other = rules.stake
         key = (own, other, dealt, deal_number)
         if key not in self._by_scores:
-            if len(self._by_scores) >= _MOST_KEPT:
+            if len(self._by_scores) >= _MOST_CACHED:
                 self._by_scores.clear()
             worth = sum(rules.card_points.get(card, 0) for card in rules.deck)
             most = max(worth, 0 if rules.moon == "none" else rules.moon_points)

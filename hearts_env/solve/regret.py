@@ -10,9 +10,9 @@ plans:
 | `pdcfr+`: Xu et al. 2024 | R = max(d R + r, 0) | max(d' R + r, 0) | t^5 |
 | `dcfr`: Brown, Sandholm 2019 | R = d R + r | max(R, 0) | t^2 |
 
-In the chances of `pcfr+` and `pdcfr+` the same r once more foretells the next one. In `pdcfr+` d is
-(t - 1)^2.3 / ((t - 1)^2.3 + 1), d' the next d; in `dcfr` it is t^1.5 / (t^1.5 + 1) where R > 0,
-else 1/2.
+In the chances of `pcfr+` and `pdcfr+` the same r is added once more, as a prediction of the next
+one. In `pdcfr+` d is (t - 1)^2.3 / ((t - 1)^2.3 + 1), d' the next d; in `dcfr` it is t^1.5 / (t^1.5
++ 1) where R > 0, else 1/2.
 
 One turn is one pass back over the player's information sets, which collects what each sequence
 earns and changes regrets and chances, and one pass forward, which makes the new plan. Hands of one
@@ -40,7 +40,7 @@ Arrays = tuple[Ints32, Ints32, Ints, Ints32, Ints32]
 """Of a ``Side``: parent, first, start, column and payoff."""
 
 Memory = tuple[Floats, Floats, Floats, Floats, Floats]
-"""What is kept of a player, one number a sequence: values, chances, regrets, plan, average."""
+"""The arrays of a player, one number a sequence: values, chances, regrets, plan, average."""
 
 
 def check_algorithm(algorithm: str) -> str:
@@ -62,14 +62,14 @@ def update_of(algorithm: str, t: int) -> Update:
     weight = float(t) ** _WEIGHT[algorithm]
     keep = ahead = 1.0
     if algorithm == "dcfr":
-        keep = _kept(t, 1.5)
+        keep = _discount(t, 1.5)
     elif algorithm == "pdcfr+":
-        keep, ahead = _kept(t - 1, 2.3), _kept(t, 2.3)
+        keep, ahead = _discount(t - 1, 2.3), _discount(t, 2.3)
     return KINDS[algorithm], keep, ahead, weight
 
 
-def _kept(t: int, power: float) -> float:
-    """How much of a regret is kept at iteration t."""
+def _discount(t: int, power: float) -> float:
+    """The factor of a regret at iteration t."""
     whole = float(t) ** power
     return whole / (whole + 1.0)
 
@@ -93,7 +93,7 @@ def take_turn(
         side: The player's part of the tree.
         other_plan: The other player's plan, one number for each of its sequences.
         scale: How likely each deal is.
-        memory: What is kept of the player. Its values are zero where it matters before and
+        memory: The player's arrays. The values are zero where it matters before and
             after: they carry what later information sets earn back to the sequences that lead
             there.
         update: How this iteration counts.

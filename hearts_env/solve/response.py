@@ -1,10 +1,9 @@
 """Responses: what cards earn against an opponent whose policy is known, world by world.
 
-Whoever knows how the other player of two chooses in every view faces a game against chance: each
-possible world is as likely as Bayes' rule says (``hearts_env.solve.beliefs``), in each world the
-policy says what the other player will do, and what it then does tells the worlds apart again. So
-everything that may follow can be listed, and the best of it is exact: nothing is guessed but what a
-player may not know.
+Against a known policy, a game of two is a game against chance: Bayes' rule gives the probability of
+each possible world (``hearts_env.solve.beliefs``), the policy gives the other player's actions in
+each, and these actions distinguish the worlds again. So all that can follow can be listed, and the
+best response is exact.
 
 What is listed is a *fan*: for each of many information sets of the responding player the worlds it
 holds possible, with their weights. A step of all fans at once asks the policy about every world in
@@ -50,7 +49,7 @@ _ACTIONS = 64
 
 
 def whole_game(rules: Rules, seat: int) -> Fan:
-    """All deals in which seat 0 leads first, equally likely, as `seat` can tell them apart.
+    """All deals in which seat 0 leads first, equally likely, by the information sets of `seat`.
 
     For decks so small that they can be listed. The weights of all of them add up to 1.
     """
@@ -85,12 +84,12 @@ class _Step(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """How the information sets of a fan are gone on with."""
+    """How the information sets of a fan are continued."""
 
     depth: Ints
     """``(sets,)``: how many of the player's own decisions are searched."""
     branch: Ints
-    """``(sets,)``: those of one number share the worlds that are kept when there are too many."""
+    """``(sets,)``: those of one number share the selection when there are too many worlds."""
 
 
 class Responses:
@@ -112,7 +111,7 @@ class Responses:
             policy: the other player's chances of each action (an agent's ``action_probs``).
             chooser: what the player plays where it does not search; None: ``by_worlds``.
             most_worlds: where a policy mixes, worlds branch; of more than this many after one card
-                an even selection is kept. None: all are.
+                an even selection is taken. None: all are.
             worth: what cards are to earn most of; None: the margin of the deal.
         """
         self.rules = rules
@@ -228,10 +227,10 @@ class Responses:
         # Each card that is tried begins a branch of its own.
         branches = np.where(is_searched[numbers[rows]], keys, -1 - plan.branch[numbers[rows]])
         if self.most_worlds is not None:
-            kept, weights = _thinned(branches, weights, self.most_worlds)
-            if len(kept) < len(rows):
-                rows, played, keys, states = rows[kept], played[kept], keys[kept], states[kept]
-                branches = branches[kept]
+            taken, weights = _thinned(branches, weights, self.most_worlds)
+            if len(taken) < len(rows):
+                rows, played, keys, states = rows[taken], played[taken], keys[taken], states[taken]
+                branches = branches[taken]
         starts = self._starts(states, keys)
         parents = numbers[rows[starts[:-1]]]
         step = _Step(ended, parents, played[starts[:-1]], is_searched)
@@ -248,7 +247,7 @@ class Responses:
     def _branches(
         self, fan: Fan, numbers: Ints, searched: Ints, actions: Ints, is_others: Array
     ) -> tuple[Ints, Ints, Floats]:
-        """Which worlds go on by which actions, and how likely: rows, actions, weights.
+        """Which worlds continue by which actions, and how likely: rows, actions, weights.
 
         `searched` has the actions to be tried in each information set as a mask, `actions` the one
         that is played there (-1: none is), `is_others` says where the other player is to act.
@@ -306,7 +305,7 @@ def _places(bits: Ints) -> Ints:
 
 
 def _shown(states: Ints) -> Ints:
-    """What is seen of each state that its cards do not tell: see ``walk``."""
+    """What is seen of each state beside its cards: see ``walk``."""
     kitty = np.where(states[:, k.KITTY_TAKER] >= 0, states[:, k.KITTY], 0)
     shown: Ints = kitty << 1 | states[:, k.BROKEN]
     return shown
@@ -315,8 +314,8 @@ def _shown(states: Ints) -> Ints:
 def _thinned(branches: Ints, weights: Floats, most: int) -> tuple[Ints, Floats]:
     """Of each branch's worlds no more than `most`, evenly chosen by weight; the rows and weights.
 
-    Every world is kept as often as its share of the branch's weight says, rounded so that the sum
-    is right; what is kept shares the branch's weight. Where there are no more, nothing changes.
+    Every world is taken as often as its share of the branch's weight says, rounded so that the sum
+    is right; the worlds taken share the branch's weight. Where there are no more, nothing changes.
     """
     branches = np.unique(branches, return_inverse=True)[1]
     counts = np.bincount(branches)
@@ -335,8 +334,8 @@ def _thinned(branches: Ints, weights: Floats, most: int) -> tuple[Ints, Floats]:
     scaled = np.where(is_full, copies * totals[own] / most, weights[order])
     thinned = np.empty(len(weights))
     thinned[order] = scaled
-    kept = np.flatnonzero(thinned > 0)
-    return kept, thinned[kept]
+    taken = np.flatnonzero(thinned > 0)
+    return taken, thinned[taken]
 
 
 def _back(step: _Step, values: Floats) -> Floats:

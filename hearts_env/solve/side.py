@@ -1,7 +1,6 @@
 """What one player may come to decide in a game tree, and the passes over it.
 
-Passes go forward, which makes plans of chances, or backward, which sums values: what comes before
-in the game comes before in the arrays.
+Forward passes make plans, backward passes sum values: the arrays are in the order of the game.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ class Side:
     Attributes:
         hands: The hands that can be dealt, as masks; empty sequence i is that of ``hands[i]``.
         reach: How likely each of them is by this player's own doing, ``(hands,) float64``: 1,
-            except where play before the tree's beginning tells something (``endgame``).
+            except where the play before the tree counts (``endgame``).
         parent: The sequence that leads to each information set, ``(n,) int32``.
         first: The first sequence of each information set, and behind them m, ``(n + 1,) int32``.
         legal: What may be done there, as masks over actions, ``(n,) int64``.
@@ -117,7 +116,7 @@ class Side:
         return plan
 
     def chances(self, plan: Floats) -> Floats:
-        """The policy of a plan; uniform wherever the plan never gets to."""
+        """The policy of a plan; uniform where the plan has probability 0."""
         chances = self.uniform()
         _chances_of(self.parent, self.first, plan, chances)
         return chances
@@ -135,7 +134,7 @@ def follow(parent: Ints32, first: Ints32, chances: Floats, plan: Floats) -> None
 
 @jit
 def _chances_of(parent: Ints32, first: Ints32, plan: Floats, chances: Floats) -> None:
-    """Write the policy of a plan wherever the plan gets to."""
+    """Write the policy of a plan where its probability is above 0."""
     for i in range(len(parent)):
         total = 0.0
         for j in range(first[i], first[i + 1]):

@@ -7,12 +7,12 @@ until its figures agree with the tree that its rules need. The header:
 |---|---|
 | `format` | `hearts-env equilibrium` |
 | `version` | `2` |
-| `about` | JSON: `kind` (policy or state), `rules`, `algorithm`, `sequences` (how many of each player), `tree` (a number that tells trees apart), `seconds`; `iterations` of a policy; `iteration` and `curve` of a state |
+| `about` | JSON: `kind` (policy or state), `rules`, `algorithm`, `sequences` (how many of each player), `tree` (a number that differs between trees), `seconds`; `iterations` of a policy; `iteration` and `curve` of a state |
 | `digest` | of everything else |
 
 Of a state the tensors are ``chances0``, ``regrets1``, ...: float64, one number a sequence. Of a
 policy ``chances0`` and ``chances1``: packed by zlib, 16 bits for each sequence but the empty ones,
-65535 for certain and all zeros where the player never gets to by its own play.
+65535 for certain and all zeros where the player never gets by its own play.
 """  # noqa: E501
 
 from __future__ import annotations

@@ -5,18 +5,17 @@ game with the seats exchanged, so that the whole game is worth nothing and this 
 something to the first leader. What one player's plan of play is worth against another's is linear
 in both (von Stengel 1996: *Efficient computation of behavior strategies*):
 
-- An *information set* is one view of the player to act, where more than one action is legal. Where
-  one alone is, the game goes on by itself: nothing is chosen, so nothing is lost.
+- An *information set* is one view of the player to act, where more than one action is legal. A
+  forced action is no choice and has none.
 - A *sequence* is an information set of a player with one of its actions: all that this player has
-  chosen so far. The sequences of an information set follow one another, in order of action. Before
-  the first choice stands the empty sequence, one for each hand that can be dealt: sequences 0 to
-  the number of hands - 1.
+  chosen so far. The sequences of an information set follow one another, in order of action. Each
+  hand that can be dealt has an empty sequence, before the first choice: 0 to number of hands - 1.
 - A *plan* gives each sequence the product of the player's own chances on the way to it.
 - A *line* is a deal played to its end, with the last sequence of each player and the points by
   which seat 0 is ahead.
 
-Everything lies in arrays in the order in which a walk through the public histories meets it
-(``hearts_env.solve.walk``), so that what comes before in the game comes before in the array.
+All arrays are in the order of a walk through the public histories (``hearts_env.solve.walk``), so
+that what is earlier in the game is earlier in the array.
 
 With two cards each from a deck of four, hearts being trumps and the lowest club led first, there
 are three deals:
@@ -132,7 +131,7 @@ class TreeSize:
 
     @property
     def solver_bytes(self) -> float:
-        """Bytes that solving it takes besides."""
+        """Bytes that solving it takes, beside the tree."""
         return 8 * 8 * sum(self.sequences)
 
     @property
@@ -151,7 +150,7 @@ class TreeSize:
 
 
 def format_count(number: float) -> str:
-    """``16,632``, or ``3.1e+15`` where digits would tell nothing."""
+    """``16,632``, or ``3.1e+15`` where there are too many digits."""
     return f"{number:,.0f}" if number < 1e9 else f"{number:.1e}"
 
 
@@ -232,7 +231,7 @@ def refuse_size(size: TreeSize, max_memory: float) -> None:
 
 
 def count_tree(walk: Walk) -> TreeSize:
-    """The size of the tree that a walk meets, counted."""
+    """The size of the tree of a walk, counted."""
     totals = walk.count()
     deals, positions, lines = (float(totals[i]) for i in (DEALS, POSITIONS, LINES))
     pairs = [(float(totals[first]), float(totals[first + 1])) for first in (INFOSETS, SEQUENCES)]
@@ -526,7 +525,7 @@ def _write_views(
 
 @jit
 def _write_keys(r: k.Vector, vectors: Ints, players: Ints, keys: Numbers) -> None:
-    """Write a number for each view that tells apart what differs to its player, seats by role."""
+    """Write a number for each view by all that its player sees, seats by role."""
     for i in range(len(vectors)):
         v = vectors[i]
         player = players[i]

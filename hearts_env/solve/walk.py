@@ -1,8 +1,8 @@
 """A walk through all public histories of a game of two, depth first.
 
 With each history come all the deals that agree with it, side by side, so that the kernel is asked
-for the rules once for each hand and history. What the walk meets is numbered in that order: what
-comes before in the game comes before in the arrays.
+once for each hand and history. Information sets and sequences are numbered in the order of the
+walk, which is that of the game.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Hands(NamedTuple):
 
 
 class Frames(NamedTuple):
-    """The histories on the way to the one where the walk stands; row d is that of d actions."""
+    """The histories on the way to the present one; row d is that of d actions."""
 
     states: Ints
     """``(depth + 1, rules.state_size)``: the position, in one of its deals; the last row is for
@@ -230,7 +230,7 @@ def _after(r: k.Vector, s: k.Vector, hand0: int, hand1: int, action: int, out: k
 
 @jit
 def _shown(s: k.Vector) -> int:
-    """What may be seen of a position that its history does not tell.
+    """What may be seen of a position beside its history.
 
     An awarded kitty, and whether a queen that may be played any time broke hearts.
     """

@@ -1,7 +1,7 @@
 """What is known of a position without a search, and the vector `mem` for given rules.
 
 - Bounds follow from the points at stake and from trumps that surely take a trick.
-- The *transposition table* keeps bounds of positions already searched. A line of it is 64 bytes,
+- The *transposition table* has bounds of positions already searched. A line of it is 64 bytes,
   what the processor fetches at once. In rules whose positions fit into one word an entry is two
   words, four to a line; else, in *wide* rules, four words, two to a line:
 
@@ -26,70 +26,7 @@ import numpy as np
 from hearts_env import kernel as k
 from hearts_env.cards import SPADES, SUITS
 from hearts_env.rules.rules import Rules
-from hearts_env.solve.dd.position import (
-    BROKEN,
-    DEFAULT_NODES,
-    H_ALIKE,
-    H_BREAK_ON,
-    H_CHOICES,
-    H_COMPANY,
-    H_COUNT,
-    H_ENDGAMES,
-    H_FAR,
-    H_GENERATION,
-    H_KIND,
-    H_KITTY_TO,
-    H_LANE,
-    H_LIMIT,
-    H_MANY,
-    H_MARKED,
-    H_MARKED_LANE,
-    H_MOON,
-    H_NO_TRICK,
-    H_OPTIONS,
-    H_ORDINAL,
-    H_PLAIN,
-    H_POINTS,
-    H_QUEEN,
-    H_QUEEN_ANY,
-    H_QUEEN_BREAKS,
-    H_QUEEN_MODE,
-    H_RANK,
-    H_SHIFT,
-    H_SLACK,
-    H_START,
-    H_SURE,
-    H_TABLE,
-    H_TABLE_MASK,
-    H_TRUMP,
-    H_TRUMP_LANE,
-    H_TRUMP_POINTS,
-    H_WIDE,
-    HEADER_SIZE,
-    INFINITE,
-    KITTY,
-    MANY,
-    MARKS,
-    MAX_ENDGAME,
-    MOON_F,
-    MOON_L,
-    MOON_SHOT,
-    MOONS,
-    NO_BOUNDS,
-    NO_SURE,
-    PLAIN,
-    TRICK_F,
-    TRICK_L,
-    Position,
-    after,
-    at_end,
-    lane_of,
-    legal_replies,
-    likely_lead,
-    likely_reply,
-    runs,
-    suit_of,
-)
+from hearts_env.solve.dd import position as d
 from hearts_env.support.bits import lowest, popcount
 from hearts_env.support.jit import inner, jit
 
@@ -118,15 +55,15 @@ def write_sure_tricks(mem: k.Vector, length: int) -> None:
                     else:
                         tricks += 1
                 sure |= tricks << 8 * side
-            mem[H_SURE + own + (1 << n)] = sure
+            mem[d.H_SURE + own + (1 << n)] = sure
 
 
 @inner
 def sure_tricks(mem: k.Vector, a: int, b: int) -> int:
     """The tricks that trumps surely take: the leader's, and the follower's times 256."""
-    lane = mem[H_LANE + mem[H_TRUMP]]
+    lane = mem[d.H_LANE + mem[d.H_TRUMP]]
     own = a & lane
-    return mem[H_SURE + ((own + (own | b & lane)) >> (mem[H_TRUMP] << mem[H_SHIFT])) + 1]
+    return mem[d.H_SURE + ((own + (own | b & lane)) >> (mem[d.H_TRUMP] << mem[d.H_SHIFT])) + 1]
 
 
 @inner
@@ -136,36 +73,36 @@ def moons_after_sure(sure: int, flags: int) -> int:
     Whoever takes penalty cards keeps the other from shooting the moon.
     """
     if sure & 255:
-        flags &= ~MOON_F
+        flags &= ~d.MOON_F
     if sure >> 8:
-        flags &= ~MOON_L
+        flags &= ~d.MOON_L
     return flags
 
 
 @inner
-def bounds(mem: k.Vector, p: Position) -> tuple[int, int, int]:
+def bounds(mem: k.Vector, p: d.Position) -> tuple[int, int, int]:
     """A lower and an upper bound of the value, and the flags without moons that cannot be."""
     flags = p.flags
     if p.a == 0:
-        value = at_end(mem, flags)
+        value = d.at_end(mem, flags)
         return value, value, flags
     left = p.left
-    slack = mem[H_SLACK]
+    slack = mem[d.H_SLACK]
     low = -left - slack
     high = left + slack
-    if mem[H_TRUMP_POINTS] and mem[H_OPTIONS] & NO_SURE == 0:
+    if mem[d.H_TRUMP_POINTS] and mem[d.H_OPTIONS] & d.NO_SURE == 0:
         sure = sure_tricks(mem, p.a, p.b)
         flags = moons_after_sure(sure, flags)
-        high -= 2 * (sure & 255) * mem[H_TRUMP_POINTS]
-        low += 2 * (sure >> 8) * mem[H_TRUMP_POINTS]
-    if left == 0 and flags & MOON_L and flags & MOON_F:
-        flags &= ~MOONS
-    if flags & MOON_L:
-        high = max(high, mem[H_MOON] - left + slack)
-    if flags & MOON_F:
-        low = min(low, left - mem[H_MOON] - slack)
-    if mem[H_OPTIONS] & NO_BOUNDS:
-        return -mem[H_FAR], mem[H_FAR], flags
+        high -= 2 * (sure & 255) * mem[d.H_TRUMP_POINTS]
+        low += 2 * (sure >> 8) * mem[d.H_TRUMP_POINTS]
+    if left == 0 and flags & d.MOON_L and flags & d.MOON_F:
+        flags &= ~d.MOONS
+    if flags & d.MOON_L:
+        high = max(high, mem[d.H_MOON] - left + slack)
+    if flags & d.MOON_F:
+        low = min(low, left - mem[d.H_MOON] - slack)
+    if mem[d.H_OPTIONS] & d.NO_BOUNDS:
+        return -mem[d.H_FAR], mem[d.H_FAR], flags
     return low, high, flags
 
 
@@ -178,14 +115,14 @@ NARROW_ZERO, WIDE_ZERO = 1 << 15, 1 << 27
 def _line_of(mem: k.Vector, mixed: np.uint64) -> int:
     """Where the line begins to which these bits belong."""
     mixed *= np.uint64(0xBF58476D1CE4E5B9)
-    return mem[H_TABLE] + ((np.int64(mixed >> np.uint64(34)) & mem[H_TABLE_MASK]) << 3)
+    return mem[d.H_TABLE] + ((np.int64(mixed >> np.uint64(34)) & mem[d.H_TABLE_MASK]) << 3)
 
 
 @inner
-def key_of(mem: k.Vector, p: Position) -> tuple[int, int, int]:
-    """What tells a position from others (in wide rules, beside its marks), and its line's place."""
+def key_of(mem: k.Vector, p: d.Position) -> tuple[int, int, int]:
+    """What identifies a position (in wide rules, with its marks), and its line's place."""
     flags = p.flags
-    if mem[H_WIDE]:
+    if mem[d.H_WIDE]:
         key = p.a | (flags & 1) << 13 | (flags & 6) << 28
         key2 = p.b | (flags & 8) << 10 | (flags & 48) << 25
         mixed = (
@@ -208,7 +145,7 @@ def key_of(mem: k.Vector, p: Position) -> tuple[int, int, int]:
     key2 = flags >> 3
     mixed = np.uint64(key + key2) * np.uint64(0x9E3779B97F4A7C15)
     place = _line_of(mem, mixed ^ mixed >> np.uint64(32))
-    return key, key2 | mem[H_GENERATION] << 3, place
+    return key, key2 | mem[d.H_GENERATION] << 3, place
 
 
 @inner
@@ -216,13 +153,13 @@ def probe(
     mem: k.Vector, key: int, key2: int, marks: int, place: int, low: int, high: int
 ) -> tuple[int, int, int]:
     """Where in the line at `place` a position is, 0 for nowhere; and narrower bounds of it."""
-    if mem[H_WIDE]:
+    if mem[d.H_WIDE]:
         for i in range(place, place + 8, 4):
             if (
                 mem[i] == key
                 and mem[i + 1] == key2
                 and mem[i + 2] == marks
-                and mem[i + 3] >> 56 == mem[H_GENERATION]
+                and mem[i + 3] >> 56 == mem[d.H_GENERATION]
             ):
                 word = mem[i + 3]
                 low = max(low, (word & 0xFFFFFFF) - WIDE_ZERO)
@@ -241,7 +178,7 @@ def store(
     mem: k.Vector, key: int, key2: int, marks: int, place: int, entry: int, low: int, high: int
 ) -> None:
     """Keep the bounds of a position, in its old `entry` if it is still there."""
-    if mem[H_WIDE]:
+    if mem[d.H_WIDE]:
         if entry == 0:
             entry = place
             for i in range(4):
@@ -249,7 +186,7 @@ def store(
         mem[entry] = key
         mem[entry + 1] = key2
         mem[entry + 2] = marks
-        mem[entry + 3] = low + WIDE_ZERO | high + WIDE_ZERO << 28 | mem[H_GENERATION] << 56
+        mem[entry + 3] = low + WIDE_ZERO | high + WIDE_ZERO << 28 | mem[d.H_GENERATION] << 56
     else:
         if entry == 0 or mem[entry] != key:
             entry = place
@@ -266,10 +203,10 @@ MOST_GENERATIONS = (1 << 19) - 1, 127
 @jit
 def forget(mem: k.Vector) -> None:
     """Make the table empty, in place; the endgame table after it stays."""
-    mem[H_GENERATION] += 1
-    if mem[H_GENERATION] > MOST_GENERATIONS[mem[H_WIDE]]:
-        mem[H_GENERATION] = 1
-        for i in range(mem[H_TABLE], mem[H_TABLE] + ((mem[H_TABLE_MASK] + 1) << 3)):
+    mem[d.H_GENERATION] += 1
+    if mem[d.H_GENERATION] > MOST_GENERATIONS[mem[d.H_WIDE]]:
+        mem[d.H_GENERATION] = 1
+        for i in range(mem[d.H_TABLE], mem[d.H_TABLE] + ((mem[d.H_TABLE_MASK] + 1) << 3)):
             mem[i] = 0
 
 
@@ -278,16 +215,16 @@ def forget(mem: k.Vector) -> None:
 def write_ranks(mem: k.Vector, bits: int) -> None:
     """Write for every mask of up to `bits` bits how many smaller ones have as many bits set."""
     for n in range(bits + 1):
-        mem[H_COUNT + n] = 0
+        mem[d.H_COUNT + n] = 0
     for mask in range(1 << bits):
         n = popcount(mask)
         by = (mask & 3) << 4
-        mem[H_RANK + (mask >> 2)] |= mem[H_COUNT + n] << by
-        mem[H_COUNT + n] += 1
+        mem[d.H_RANK + (mask >> 2)] |= mem[d.H_COUNT + n] << by
+        mem[d.H_COUNT + n] += 1
 
 
 @inner
-def _place_of(mem: k.Vector, n: int, p: Position) -> int:
+def _place_of(mem: k.Vector, n: int, p: d.Position) -> int:
     """The place of a position of `n` cards each, hearts broken, in the endgame table.
 
     By the lengths of the suits, who may shoot, where the marked card is, and the rank of the
@@ -295,7 +232,7 @@ def _place_of(mem: k.Vector, n: int, p: Position) -> int:
     """
     a = p.a
     every = a | p.b
-    if mem[H_ALIKE] and every & 0x7F < every >> 8 & 0x7F:
+    if mem[d.H_ALIKE] and every & 0x7F < every >> 8 & 0x7F:
         # Clubs and diamonds count alike: the longer one is put first.
         a = a & ~0x7F7F | (a & 0x7F) << 8 | a >> 8 & 0x7F
         every = every & ~0x7F7F | (every & 0x7F) << 8 | every >> 8 & 0x7F
@@ -303,78 +240,78 @@ def _place_of(mem: k.Vector, n: int, p: Position) -> int:
     end_2 = popcount(every & 0x7F7F)
     end_3 = popcount(every & 0x7F7F7F)
     own = a & 0x7F | (a >> 8 & 0x7F) << end_1 | (a >> 16 & 0x7F) << end_2 | a >> 24 << end_3
-    rank = mem[H_RANK + (own >> 2)] >> ((own & 3) << 4) & 0xFFFF
+    rank = mem[d.H_RANK + (own >> 2)] >> ((own & 3) << 4) & 0xFFFF
     lengths = end_1 | (end_2 - end_1) << 3 | (end_3 - end_2) << 6
-    start = mem[H_START + (n << 9) + lengths]
+    start = mem[d.H_START + (n << 9) + lengths]
     mark = 0
     where = 1
-    if mem[H_MARKED_LANE]:
-        where += popcount(every & mem[H_MARKED_LANE])
+    if mem[d.H_MARKED_LANE]:
+        where += popcount(every & mem[d.H_MARKED_LANE])
         if p.marks:
             mark = (lowest(p.marks) & 7) + 1
-    moon = (p.flags & MOONS) >> 1
-    return start + (moon * where + mark) * mem[H_CHOICES + n] + rank
+    moon = (p.flags & d.MOONS) >> 1
+    return start + (moon * where + mark) * mem[d.H_CHOICES + n] + rank
 
 
 @inner
 def has_endgame(mem: k.Vector, n: int, flags: int) -> bool:
     """Whether the table has the positions of `n` cards each with these flags."""
-    moons = flags & MOONS
+    moons = flags & d.MOONS
     return (
-        n <= mem[H_ENDGAMES]
-        and flags & (BROKEN | KITTY) == BROKEN
-        and (moons == 0 or mem[H_ORDINAL] != 0)
-        and moons != MOONS
+        n <= mem[d.H_ENDGAMES]
+        and flags & (d.BROKEN | d.KITTY) == d.BROKEN
+        and (moons == 0 or mem[d.H_ORDINAL] != 0)
+        and moons != d.MOONS
     )
 
 
 @inner
-def endgame_value(mem: k.Vector, n: int, p: Position) -> int:
+def endgame_value(mem: k.Vector, n: int, p: d.Position) -> int:
     """The value of a position of `n` cards each in the endgame table."""
     place = _place_of(mem, n, p)
     value = (mem[place >> 3] >> ((place & 7) << 3) & 255) - 128
-    if value == MOON_SHOT:
-        return mem[H_MOON] - p.left
-    if value == -MOON_SHOT:
-        return p.left - mem[H_MOON]
+    if value == d.MOON_SHOT:
+        return mem[d.H_MOON] - p.left
+    if value == -d.MOON_SHOT:
+        return p.left - mem[d.H_MOON]
     return value
 
 
 @jit
-def _value_from_smaller(mem: k.Vector, n: int, p: Position) -> int:
+def _value_from_smaller(mem: k.Vector, n: int, p: d.Position) -> int:
     """The value of a position of `n` cards each, hearts broken, from those of n - 1."""
-    best = -INFINITE
-    leads = runs(mem, p.a, p.marks)
-    candidates = runs(mem, p.b, p.marks)
+    best = -d.INFINITE
+    leads = d.runs(mem, p.a, p.marks)
+    candidates = d.runs(mem, p.b, p.marks)
     while leads:
-        x = likely_lead(mem, p.b, leads)
+        x = d.likely_lead(mem, p.b, leads)
         leads &= ~x
-        lane = lane_of(mem, x)
-        replies = candidates & legal_replies(mem, p, lane)
-        worst = INFINITE
+        lane = d.lane_of(mem, x)
+        replies = candidates & d.legal_replies(mem, p, lane)
+        worst = d.INFINITE
         while replies and worst > best:
-            y = likely_reply(mem, p, x, lane, replies)
+            y = d.likely_reply(mem, p, x, lane, replies)
             replies &= ~y
-            q, points, followed = after(mem, p, x, y)
+            q, points, followed = d.after(mem, p, x, y)
             if n == 1:
-                value = at_end(mem, q.flags)
+                value = d.at_end(mem, q.flags)
             else:
                 flags = q.flags
-                if flags & MOONS and mem[H_TRUMP_POINTS]:
+                if flags & d.MOONS and mem[d.H_TRUMP_POINTS]:
                     flags = moons_after_sure(sure_tricks(mem, q.a, q.b), flags)
-                value = endgame_value(mem, n - 1, Position(q.a, q.b, q.marks, q.left, flags))
+                value = endgame_value(mem, n - 1, d.Position(q.a, q.b, q.marks, q.left, flags))
             worst = min(worst, points - value if followed else value - points)
         best = max(best, worst)
     return best
 
 
 @inner
-def _store_value(mem: k.Vector, n: int, p: Position, value: int) -> None:
+def _store_value(mem: k.Vector, n: int, p: d.Position, value: int) -> None:
     """Write the value of a position of `n` cards each into the endgame table."""
-    if 2 * value > mem[H_MOON] and mem[H_ORDINAL]:
-        value = MOON_SHOT
-    elif -2 * value > mem[H_MOON] and mem[H_ORDINAL]:
-        value = -MOON_SHOT
+    if 2 * value > mem[d.H_MOON] and mem[d.H_ORDINAL]:
+        value = d.MOON_SHOT
+    elif -2 * value > mem[d.H_MOON] and mem[d.H_ORDINAL]:
+        value = -d.MOON_SHOT
     place = _place_of(mem, n, p)
     by = (place & 7) << 3
     mem[place >> 3] = mem[place >> 3] & ~(255 << by) | value + 128 << by
@@ -396,23 +333,27 @@ def write_endgames(mem: k.Vector, n: int, lengths: int) -> None:
     every = _in_lanes((1 << 2 * n) - 1, end_1, end_2, end_3)
     left = 0
     for suit in range(4):
-        left += popcount(every & mem[H_LANE + suit]) * mem[H_PLAIN + suit]
-    lane = mem[H_MARKED_LANE]
+        left += popcount(every & mem[d.H_LANE + suit]) * mem[d.H_PLAIN + suit]
+    lane = mem[d.H_MARKED_LANE]
     places = popcount(every & lane)
-    marked = mem[H_MARKED + suit_of(mem, lane)] - mem[H_PLAIN + suit_of(mem, lane)] if lane else 0
+    marked = (
+        mem[d.H_MARKED + d.suit_of(mem, lane)] - mem[d.H_PLAIN + d.suit_of(mem, lane)]
+        if lane
+        else 0
+    )
     own = (1 << n) - 1
     while own < 1 << 2 * n:
         a = _in_lanes(own, end_1, end_2, end_3)
         b = every & ~a
-        sure = sure_tricks(mem, a, b) if mem[H_TRUMP_POINTS] else 0
-        for moon in range(3 if mem[H_ORDINAL] else 1):
-            # Nobody looks up a moon that cannot be.
+        sure = sure_tricks(mem, a, b) if mem[d.H_TRUMP_POINTS] else 0
+        for moon in range(3 if mem[d.H_ORDINAL] else 1):
+            # A moon that cannot be is never looked up.
             if (moon == 1 and sure >> 8) or (moon == 2 and sure & 255):
                 continue
-            flags = BROKEN | moon << 1 | TRICK_L | TRICK_F
+            flags = d.BROKEN | moon << 1 | d.TRICK_L | d.TRICK_F
             for mark in range(places + 1):
                 marks = (lane & -lane) << mark >> 1 & lane  # none, then each place in turn
-                p = Position(a, b, marks, left + marked if mark else left, flags)
+                p = d.Position(a, b, marks, left + marked if mark else left, flags)
                 _store_value(mem, n, p, _value_from_smaller(mem, n, p))
         # the next choice of n cards (Gosper)
         low = own & -own
@@ -422,7 +363,7 @@ def write_endgames(mem: k.Vector, n: int, lengths: int) -> None:
 
 @inner
 def _in_lanes(cards: int, end_1: int, end_2: int, end_3: int) -> int:
-    """Cards numbered without gaps, of which the first suits end where told, each in its lane."""
+    """Cards numbered without gaps, the first suits ending at these numbers, each in its lane."""
     return (
         cards & ((1 << end_1) - 1)
         | (cards >> end_1 & ((1 << end_2 - end_1) - 1)) << 8
@@ -433,7 +374,7 @@ def _in_lanes(cards: int, end_1: int, end_2: int, end_3: int) -> int:
 
 # ---- the vector ----------------------------------------------------------------------------------
 Kind = tuple[int, int, int]
-"""How a suit's points are kept: PLAIN, MARKS or MANY; points of plain and of marked cards."""
+"""How a suit's points are stored: PLAIN, MARKS or MANY; points of plain and of marked cards."""
 
 
 def make_memory(rules: Rules, log2_bytes: int, endgames: int) -> k.Vector:
@@ -455,35 +396,35 @@ def make_memory(rules: Rules, log2_bytes: int, endgames: int) -> k.Vector:
     named = _names_queen(rules)
     queen = int(r[k.R_QUEEN])
     kinds = [_kind(suits[s], worths[s], queen if named and s == SPADES else 0) for s in range(4)]
-    num_marked = sum(worths[s].count(kind[2]) for s, kind in enumerate(kinds) if kind[0] == MARKS)
+    num_marked = sum(worths[s].count(kind[2]) for s, kind in enumerate(kinds) if kind[0] == d.MARKS)
     wide = (
         max(map(len, suits)) > 7
         or num_marked > 1
-        or any(kind[0] == MANY for kind in kinds)
+        or any(kind[0] == d.MANY for kind in kinds)
         or sum(penalties) + slack + rules.moon_points > 8000
     )
-    alike = kinds[0] == kinds[1] and kinds[0][0] == PLAIN and rules.trump not in ("C", "D")
+    alike = kinds[0] == kinds[1] and kinds[0][0] == d.PLAIN and rules.trump not in ("C", "D")
     # Values must fit into a byte, and not depend on what was played before.
-    fitting = not wide and rules.no_trick_points == 0 and sum(penalties) + bonus < MOON_SHOT
+    fitting = not wide and rules.no_trick_points == 0 and sum(penalties) + bonus < d.MOON_SHOT
     endgames = min(endgames, rules.hand_size - 1) if fitting else 0
     starts, num_bytes = _endgame_starts(list(map(len, suits)), endgames, kinds, alike=alike)
     size = 1 << log2_bytes - 3
-    mem = np.zeros(HEADER_SIZE + size + 8 + num_bytes // 8 + 8, np.int64)
-    mem[H_SHIFT], mem[H_WIDE], mem[H_GENERATION] = 4 if wide else 3, wide, 1
+    mem = np.zeros(d.HEADER_SIZE + size + 8 + num_bytes // 8 + 8, np.int64)
+    mem[d.H_SHIFT], mem[d.H_WIDE], mem[d.H_GENERATION] = 4 if wide else 3, wide, 1
     # Entries of the table share cache lines of 64 bytes.
-    mem[H_TABLE] = HEADER_SIZE + -(mem.ctypes.data // 8 + HEADER_SIZE) % 8
-    mem[H_TABLE_MASK] = size // 8 - 1
-    mem[H_LIMIT] = DEFAULT_NODES
-    mem[H_ORDINAL], mem[H_SLACK] = ordinal, slack
-    mem[H_FAR] = (1 << 27) - 1 if wide else (1 << 15) - 1
-    mem[H_MOON] = ((1 << 26) if wide else (1 << 14)) if ordinal else 0
+    mem[d.H_TABLE] = d.HEADER_SIZE + -(mem.ctypes.data // 8 + d.HEADER_SIZE) % 8
+    mem[d.H_TABLE_MASK] = size // 8 - 1
+    mem[d.H_LIMIT] = d.DEFAULT_NODES
+    mem[d.H_ORDINAL], mem[d.H_SLACK] = ordinal, slack
+    mem[d.H_FAR] = (1 << 27) - 1 if wide else (1 << 15) - 1
+    mem[d.H_MOON] = ((1 << 26) if wide else (1 << 14)) if ordinal else 0
     _write_rules(mem, rules)
     _write_suits(mem, worths, kinds)
     if named and queen:
-        mem[H_QUEEN_MODE] = kinds[SPADES][0]
-        mem[H_QUEEN] = queen >> suits[SPADES][0] << (SPADES << int(mem[H_SHIFT]))
-        mem[H_QUEEN_ANY], mem[H_QUEEN_BREAKS] = rules.queen_any_time, rules.queen_breaks_hearts
-    mem[H_ENDGAMES], mem[H_ALIKE] = endgames, alike
+        mem[d.H_QUEEN_MODE] = kinds[SPADES][0]
+        mem[d.H_QUEEN] = queen >> suits[SPADES][0] << (SPADES << int(mem[d.H_SHIFT]))
+        mem[d.H_QUEEN_ANY], mem[d.H_QUEEN_BREAKS] = rules.queen_any_time, rules.queen_breaks_hearts
+    mem[d.H_ENDGAMES], mem[d.H_ALIKE] = endgames, alike
     if endgames:
         _write_endgames(mem, starts, len(mem) - num_bytes // 8 - 1 << 3)
     return mem
@@ -499,40 +440,40 @@ def _names_queen(rules: Rules) -> bool:
 
 
 def _write_rules(mem: k.Vector, rules: Rules) -> None:
-    """Write what stands in the rules as it is."""
+    """Write the options that the search reads as they are."""
     r = rules.vector
-    mem[H_NO_TRICK] = rules.no_trick_points
-    mem[H_BREAK_ON], mem[H_COMPANY] = r[k.R_BREAK_ON], r[k.R_UNBROKEN_LEAD]
-    mem[H_KITTY_TO], mem[H_TRUMP] = r[k.R_KITTY_TO], r[k.R_TRUMP]
+    mem[d.H_NO_TRICK] = rules.no_trick_points
+    mem[d.H_BREAK_ON], mem[d.H_COMPANY] = r[k.R_BREAK_ON], r[k.R_UNBROKEN_LEAD]
+    mem[d.H_KITTY_TO], mem[d.H_TRUMP] = r[k.R_KITTY_TO], r[k.R_TRUMP]
 
 
 def _write_suits(mem: k.Vector, worths: list[list[int]], kinds: list[Kind]) -> None:
     """Write what the cards of each suit are worth, and the trumps."""
     for s, (kind, plain, marked) in enumerate(kinds):
-        mem[H_LANE + s] = ((1 << (13 if mem[H_WIDE] else 7)) - 1) << (s << int(mem[H_SHIFT]))
-        mem[H_KIND + s], mem[H_PLAIN + s], mem[H_MARKED + s] = kind, plain, marked
-        mem[H_POINTS + 16 * s : H_POINTS + 16 * s + len(worths[s])] = worths[s]
-        if kind == MANY:
-            mem[H_MANY] |= mem[H_LANE + s]
-    trump = int(mem[H_TRUMP])
+        mem[d.H_LANE + s] = ((1 << (13 if mem[d.H_WIDE] else 7)) - 1) << (s << int(mem[d.H_SHIFT]))
+        mem[d.H_KIND + s], mem[d.H_PLAIN + s], mem[d.H_MARKED + s] = kind, plain, marked
+        mem[d.H_POINTS + 16 * s : d.H_POINTS + 16 * s + len(worths[s])] = worths[s]
+        if kind == d.MANY:
+            mem[d.H_MANY] |= mem[d.H_LANE + s]
+    trump = int(mem[d.H_TRUMP])
     if trump >= 0:
-        mem[H_TRUMP_LANE] = mem[H_LANE + trump]
+        mem[d.H_TRUMP_LANE] = mem[d.H_LANE + trump]
         kind, plain, _ = kinds[trump]
-        if kind == PLAIN and plain > 0:
-            mem[H_TRUMP_POINTS] = plain
+        if kind == d.PLAIN and plain > 0:
+            mem[d.H_TRUMP_POINTS] = plain
             write_sure_tricks(mem, len(worths[trump]))
 
 
 def _write_endgames(mem: k.Vector, starts: dict[int, int], first: int) -> None:
     """Fill the endgame table, which begins at byte `first`."""
     for place, start in starts.items():
-        mem[H_START + place] = first + start
+        mem[d.H_START + place] = first + start
     for s in range(4):
-        if mem[H_KIND + s] == MARKS:
-            mem[H_MARKED_LANE] = mem[H_LANE + s]
-    write_ranks(mem, 2 * MAX_ENDGAME)
-    for n in range(1, int(mem[H_ENDGAMES]) + 1):
-        mem[H_CHOICES + n] = math.comb(2 * n, n)
+        if mem[d.H_KIND + s] == d.MARKS:
+            mem[d.H_MARKED_LANE] = mem[d.H_LANE + s]
+    write_ranks(mem, 2 * d.MAX_ENDGAME)
+    for n in range(1, int(mem[d.H_ENDGAMES]) + 1):
+        mem[d.H_CHOICES + n] = math.comb(2 * n, n)
     for place in sorted(starts):  # fewer cards first
         write_endgames(mem, place >> 9, place & 511)
 
@@ -543,7 +484,7 @@ def _endgame_starts(
     """Where the positions of n cards in suits of given lengths begin, and how many there are."""
     starts: dict[int, int] = {}
     size = 0
-    marked = [s for s, kind in enumerate(kinds) if kind[0] == MARKS]
+    marked = [s for s, kind in enumerate(kinds) if kind[0] == d.MARKS]
     if alike:
         lengths = [max(lengths[:2]), *lengths[1:]]  # the longer is put first
     for n in range(1, endgames + 1):
@@ -556,15 +497,17 @@ def _endgame_starts(
 
 
 def _kind(cards: list[int], worths: list[int], queen: int) -> Kind:
-    """How a suit's points are kept: its kind, the points of plain and of marked cards.
+    """How a suit's points are stored: its kind, the points of plain and of marked cards.
 
     `queen` is 0 unless a rule names the queen and this is her suit: then she alone is marked.
     """
     if queen:
         place = next(i for i, card in enumerate(cards) if queen >> card & 1)
         others = set(worths[:place] + worths[place + 1 :])
-        return (MARKS, min(others, default=0), worths[place]) if len(others) < 2 else (MANY, 0, 0)
+        return (
+            (d.MARKS, min(others, default=0), worths[place]) if len(others) < 2 else (d.MANY, 0, 0)
+        )
     by_count = sorted(set(worths), key=worths.count, reverse=True)
     if len(by_count) < 2:
-        return PLAIN, sum(by_count), 0
-    return (MARKS, by_count[0], by_count[1]) if len(by_count) == 2 else (MANY, 0, 0)
+        return d.PLAIN, sum(by_count), 0
+    return (d.MARKS, by_count[0], by_count[1]) if len(by_count) == 2 else (d.MANY, 0, 0)

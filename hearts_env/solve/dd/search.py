@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from hearts_env import kernel as k
 from hearts_env.cards import SPADES
+from hearts_env.solve.dd import position as d
 from hearts_env.solve.dd.memory import (
     bounds,
     endgame_value,
@@ -16,47 +17,6 @@ from hearts_env.solve.dd.memory import (
     key_of,
     probe,
     store,
-)
-from hearts_env.solve.dd.position import (
-    ALL,
-    BROKEN,
-    FRAME,
-    H_KIND,
-    H_KITTY_PENALTY,
-    H_KITTY_POINTS,
-    H_LIMIT,
-    H_MANY,
-    H_MARKED,
-    H_MOON,
-    H_NODES,
-    H_OPTIONS,
-    H_ORDINAL,
-    H_OUT,
-    H_QUEEN_MODE,
-    H_ROOT,
-    H_SHIFT,
-    H_STACK,
-    H_STOPPED,
-    INFINITE,
-    KITTY,
-    MANY,
-    MARKS,
-    MOON_F,
-    MOON_L,
-    NO_ORDER,
-    NO_RUNS,
-    NO_TABLE,
-    TRICK_F,
-    TRICK_L,
-    ZERO,
-    Position,
-    after,
-    lane_of,
-    legal_leads,
-    legal_replies,
-    likely_lead,
-    likely_reply,
-    runs,
 )
 from hearts_env.support.bits import highest, lowest, popcount
 from hearts_env.support.jit import inner, jit
@@ -83,19 +43,19 @@ from hearts_env.support.jit import inner, jit
     F_ENTRY,
     F_LOW,  # bounds known before the search
     F_HIGH,
-) = range(FRAME)
+) = range(d.FRAME)
 
 
 @inner
 def _look_up(
-    mem: k.Vector, p: Position, low: int, high: int
+    mem: k.Vector, p: d.Position, low: int, high: int
 ) -> tuple[int, int, int, int, int, int]:
     """Bounds of a position narrowed by what is stored; its key, key2, place and entry or 0."""
     n = popcount(p.a)
     if has_endgame(mem, n, p.flags):
         value = endgame_value(mem, n, p)
         return value, value, 0, 0, 0, 0
-    if mem[H_OPTIONS] & NO_TABLE:
+    if mem[d.H_OPTIONS] & d.NO_TABLE:
         return low, high, 0, 0, 0, 0
     key, key2, place = key_of(mem, p)
     entry, low, high = probe(mem, key, key2, p.marks, place, low, high)
@@ -103,20 +63,20 @@ def _look_up(
 
 
 @inner
-def _begin_frame(mem: k.Vector, frame: int, p: Position, target: int, lead_only: int) -> None:
+def _begin_frame(mem: k.Vector, frame: int, p: d.Position, target: int, lead_only: int) -> None:
     """Make a frame for a position, no trick tried yet."""
-    leads = legal_leads(mem, p) if lead_only == ALL else p.a
+    leads = d.legal_leads(mem, p) if lead_only == d.ALL else p.a
     candidates = p.b
-    if mem[H_OPTIONS] & NO_RUNS == 0:
-        leads &= runs(mem, p.a, p.marks)
-        candidates = runs(mem, p.b, p.marks)
+    if mem[d.H_OPTIONS] & d.NO_RUNS == 0:
+        leads &= d.runs(mem, p.a, p.marks)
+        candidates = d.runs(mem, p.b, p.marks)
     mem[frame + F_A] = p.a
     mem[frame + F_B] = p.b
     mem[frame + F_MARKS] = p.marks
     mem[frame + F_LEFT] = p.left
     mem[frame + F_FLAGS] = p.flags
     mem[frame + F_TARGET] = target
-    mem[frame + F_BEST] = -INFINITE
+    mem[frame + F_BEST] = -d.INFINITE
     mem[frame + F_LEADS] = leads & lead_only
     mem[frame + F_REPLIES] = 0
     mem[frame + F_CANDIDATES] = candidates
@@ -144,7 +104,7 @@ def _take_in(mem: k.Vector, frame: int, value: int) -> bool:
 
 
 @inner
-def _keep(mem: k.Vector, frame: int) -> None:
+def _store_result(mem: k.Vector, frame: int) -> None:
     """Store what was found of a position that is done."""
     place = mem[frame + F_PLACE]
     if place:
@@ -160,37 +120,37 @@ def _keep(mem: k.Vector, frame: int) -> None:
 
 
 @inner
-def _next_trick(mem: k.Vector, frame: int, reply_only: int) -> tuple[Position, int, bool]:
+def _next_trick(mem: k.Vector, frame: int, reply_only: int) -> tuple[d.Position, int, bool]:
     """Try the next reply, or if none is left the next lead; what comes after, as `after`."""
-    p = Position(
+    p = d.Position(
         mem[frame + F_A],
         mem[frame + F_B],
         mem[frame + F_MARKS],
         mem[frame + F_LEFT],
         mem[frame + F_FLAGS],
     )
-    in_order = mem[H_OPTIONS] & NO_ORDER
+    in_order = mem[d.H_OPTIONS] & d.NO_ORDER
     replies = mem[frame + F_REPLIES]
     if replies:
         x = mem[frame + F_LEAD]
-        lane = lane_of(mem, x)
+        lane = d.lane_of(mem, x)
     else:
         leads = mem[frame + F_LEADS]
-        x = leads & -leads if in_order else likely_lead(mem, p.b, leads)
+        x = leads & -leads if in_order else d.likely_lead(mem, p.b, leads)
         mem[frame + F_LEADS] = leads & ~x
         mem[frame + F_LEAD] = x
-        mem[frame + F_WORST] = INFINITE
-        lane = lane_of(mem, x)
+        mem[frame + F_WORST] = d.INFINITE
+        lane = d.lane_of(mem, x)
         replies = mem[frame + F_CANDIDATES]
-        replies &= legal_replies(mem, p, lane) if reply_only == ALL else reply_only
-    y = replies & -replies if in_order else likely_reply(mem, p, x, lane, replies)
+        replies &= d.legal_replies(mem, p, lane) if reply_only == d.ALL else reply_only
+    y = replies & -replies if in_order else d.likely_reply(mem, p, x, lane, replies)
     mem[frame + F_REPLIES] = replies & ~y
-    return after(mem, p, x, y)
+    return d.after(mem, p, x, y)
 
 
 @jit
 def search(mem: k.Vector, target: int, lead_only: int, reply_only: int) -> int:
-    """A bound of the value of the root, for its leader, that tells whether it reaches `target`.
+    """A bound of the value of the root, for its leader, that decides whether it reaches `target`.
 
     At least `target`: a lower bound; less: an upper bound (fail-soft).
 
@@ -201,24 +161,26 @@ def search(mem: k.Vector, target: int, lead_only: int, reply_only: int) -> int:
             the first trick.
         reply_only: The replies allowed at the root; `ALL`: what the rules allow.
     """
-    budget = mem[H_LIMIT] - mem[H_NODES]
+    budget = mem[d.H_LIMIT] - mem[d.H_NODES]
     nodes = 0
-    p = Position(mem[H_ROOT], mem[H_ROOT + 1], mem[H_ROOT + 2], mem[H_ROOT + 3], mem[H_ROOT + 4])
-    frame = ZERO + H_STACK
+    p = d.Position(
+        mem[d.H_ROOT], mem[d.H_ROOT + 1], mem[d.H_ROOT + 2], mem[d.H_ROOT + 3], mem[d.H_ROOT + 4]
+    )
+    frame = d.ZERO + d.H_STACK
     while True:
         # A position: its value, or a bound that is enough, or a new frame.
         low, high, flags = bounds(mem, p)
-        p = Position(p.a, p.b, p.marks, p.left, flags)
-        leads = lead_only if frame == H_STACK else ALL
+        p = d.Position(p.a, p.b, p.marks, p.left, flags)
+        leads = lead_only if frame == d.H_STACK else d.ALL
         key = key2 = place = entry = 0
-        if high >= target > low and leads == ALL:
+        if high >= target > low and leads == d.ALL:
             low, high, key, key2, place, entry = _look_up(mem, p, low, high)
         value = low if low >= target else high
         is_done = high < target or low >= target
         if not is_done:
             nodes += 1
             if nodes > budget:
-                mem[H_STOPPED] = 1
+                mem[d.H_STOPPED] = 1
                 value = target
                 break
             _begin_frame(mem, frame, p, target, leads)
@@ -229,32 +191,32 @@ def search(mem: k.Vector, target: int, lead_only: int, reply_only: int) -> int:
             mem[frame + F_LOW] = low
             mem[frame + F_HIGH] = high
         # Up the stack, as far as positions are done.
-        while is_done and frame != H_STACK:
-            frame -= FRAME
+        while is_done and frame != d.H_STACK:
+            frame -= d.FRAME
             is_done = _take_in(mem, frame, value)
             if is_done:
-                _keep(mem, frame)
+                _store_result(mem, frame)
                 value = mem[frame + F_BEST]
         if is_done:
             break
-        replies = reply_only if frame == H_STACK else ALL
+        replies = reply_only if frame == d.H_STACK else d.ALL
         p, points, followed = _next_trick(mem, frame, replies)
         mem[frame + F_POINTS] = points
         mem[frame + F_FOLLOWED] = followed
         target = mem[frame + F_TARGET]
         target = points - target + 1 if followed else target + points
-        frame += FRAME
-    mem[H_NODES] += nodes
+        frame += d.FRAME
+    mem[d.H_NODES] += nodes
     return value
 
 
 @jit
 def exact(mem: k.Vector, guess: int, lead_only: int, reply_only: int) -> int:
     """The value of the root for its leader, from a guess by zero windows (MTD(f))."""
-    low = -INFINITE
-    high = INFINITE
+    low = -d.INFINITE
+    high = d.INFINITE
     target = guess
-    while low < high and not mem[H_STOPPED]:
+    while low < high and not mem[d.H_STOPPED]:
         value = search(mem, target, lead_only, reply_only)
         if value >= target:
             low = value
@@ -269,9 +231,9 @@ def exact(mem: k.Vector, guess: int, lead_only: int, reply_only: int) -> int:
 @inner
 def _is_marked(r: k.Vector, mem: k.Vector, suit: int, card: int) -> bool:
     """Whether a card of a suit of kind MARKS is a marked one."""
-    if mem[H_QUEEN_MODE] == MARKS and suit == SPADES:
+    if mem[d.H_QUEEN_MODE] == d.MARKS and suit == SPADES:
         return r[k.R_QUEEN] >> card & 1 != 0
-    return r[k.R_POINTS_OF + card] == mem[H_MARKED + suit]
+    return r[k.R_POINTS_OF + card] == mem[d.H_MARKED + suit]
 
 
 @jit
@@ -279,7 +241,7 @@ def _set_cards(r: k.Vector, leaders: int, live: int, mem: k.Vector) -> None:
     """Write the root's cards, marks and points at stake from masks over the deck."""
     a = b = marks = left = 0
     for suit in range(4):
-        lane = suit << mem[H_SHIFT]
+        lane = suit << mem[d.H_SHIFT]
         cards = live & r[k.R_SUIT_MASK + suit]
         first = lowest(r[k.R_SUIT_MASK + suit])
         bit = 1 << lane
@@ -291,15 +253,15 @@ def _set_cards(r: k.Vector, leaders: int, live: int, mem: k.Vector) -> None:
             else:
                 b |= bit
             left += max(r[k.R_POINTS_OF + card], 0)
-            if mem[H_KIND + suit] == MANY:
+            if mem[d.H_KIND + suit] == d.MANY:
                 marks |= 1 << (lane + card - first)
-            elif mem[H_KIND + suit] == MARKS and _is_marked(r, mem, suit, card):
+            elif mem[d.H_KIND + suit] == d.MARKS and _is_marked(r, mem, suit, card):
                 marks |= bit
             bit <<= 1
-    mem[H_ROOT] = a
-    mem[H_ROOT + 1] = b
-    mem[H_ROOT + 2] = marks
-    mem[H_ROOT + 3] = left
+    mem[d.H_ROOT] = a
+    mem[d.H_ROOT + 1] = b
+    mem[d.H_ROOT + 2] = marks
+    mem[d.H_ROOT + 3] = left
 
 
 @jit
@@ -307,16 +269,16 @@ def _flags_of(r: k.Vector, s: k.Vector) -> int:
     """The flags of a state's position, the kitty's apart."""
     leader = s[k.LEADER]
     follower = 1 - leader
-    flags = BROKEN if s[k.BROKEN] else 0
+    flags = d.BROKEN if s[k.BROKEN] else 0
     if r[k.R_MOON] != k.MOON_NONE:
         if s[k.TAKEN + k.SEAT * follower] & r[k.R_PENALTY] == 0:
-            flags |= MOON_L
+            flags |= d.MOON_L
         if s[k.TAKEN + k.SEAT * leader] & r[k.R_PENALTY] == 0:
-            flags |= MOON_F
+            flags |= d.MOON_F
     if s[k.TRICKS + k.SEAT * leader] or r[k.R_NO_TRICK_POINTS] == 0:
-        flags |= TRICK_L
+        flags |= d.TRICK_L
     if s[k.TRICKS + k.SEAT * follower] or r[k.R_NO_TRICK_POINTS] == 0:
-        flags |= TRICK_F
+        flags |= d.TRICK_F
     return flags
 
 
@@ -335,36 +297,36 @@ def _set_root(r: k.Vector, s: k.Vector, other: int, mem: k.Vector) -> int:
     kitty_points = kitty_penalty = 0
     if r[k.R_KITTY_TO] != k.KITTY_NOBODY and s[k.KITTY_TAKER] < 0:
         kitty = r[k.R_DECK] & ~live & ~s[k.PLAYED] & ~s[k.PLAYED + k.SEAT]
-        flags |= KITTY
+        flags |= d.KITTY
         kitty_points = k.mask_points(r, kitty)
         kitty_penalty = k.mask_points(r, kitty & r[k.R_PENALTY])
-        mem[H_ROOT + 3] += kitty_penalty
-    mem[H_ROOT + 4] = flags
-    moon = mem[H_MOON]
-    if not mem[H_ORDINAL]:
+        mem[d.H_ROOT + 3] += kitty_penalty
+    mem[d.H_ROOT + 4] = flags
+    moon = mem[d.H_MOON]
+    if not mem[d.H_ORDINAL]:
         taken = (s[k.TAKEN] | s[k.TAKEN + k.SEAT]) & r[k.R_PENALTY]
-        moon = r[k.R_MOON_POINTS] + mem[H_ROOT + 3] + k.mask_points(r, taken)
+        moon = r[k.R_MOON_POINTS] + mem[d.H_ROOT + 3] + k.mask_points(r, taken)
     if (
-        moon != mem[H_MOON]
-        or kitty_points != mem[H_KITTY_POINTS]
-        or kitty_penalty != mem[H_KITTY_PENALTY]
+        moon != mem[d.H_MOON]
+        or kitty_points != mem[d.H_KITTY_POINTS]
+        or kitty_penalty != mem[d.H_KITTY_PENALTY]
     ):
         # These are no part of a stored position.
-        mem[H_MOON] = moon
-        mem[H_KITTY_POINTS] = kitty_points
-        mem[H_KITTY_PENALTY] = kitty_penalty
+        mem[d.H_MOON] = moon
+        mem[d.H_KITTY_POINTS] = kitty_points
+        mem[d.H_KITTY_PENALTY] = kitty_penalty
         forget(mem)
-    mem[H_STOPPED] = mem[H_NODES] = 0
+    mem[d.H_STOPPED] = mem[d.H_NODES] = 0
     return s[k.POINTS + k.SEAT * (1 - player)] - s[k.POINTS + k.SEAT * player]
 
 
 @jit
 def _settled(r: k.Vector, mem: k.Vector, before: int, value: int) -> int:
     """The mover's margin of the whole deal, from that of the points so far and the value."""
-    if mem[H_ORDINAL]:
-        if 2 * value > mem[H_MOON]:
+    if mem[d.H_ORDINAL]:
+        if 2 * value > mem[d.H_MOON]:
             return r[k.R_MOON_POINTS]
-        if -2 * value > mem[H_MOON]:
+        if -2 * value > mem[d.H_MOON]:
             return -r[k.R_MOON_POINTS]
     return before + value
 
@@ -378,8 +340,8 @@ def _run_of(r: k.Vector, mem: k.Vector, hand: int, live: int, card: int) -> int:
     """
     suit = r[k.R_SUIT_OF + card]
     below = live & r[k.R_SUIT_MASK + suit] & ((1 << card) - 1)
-    bit = 1 << ((suit << mem[H_SHIFT]) + popcount(below))
-    split = mem[H_ROOT + 2] | mem[H_MANY]
+    bit = 1 << ((suit << mem[d.H_SHIFT]) + popcount(below))
+    split = mem[d.H_ROOT + 2] | mem[d.H_MANY]
     split |= split >> 1
     while hand & bit << 1 and split & bit == 0:
         bit <<= 1
@@ -392,15 +354,15 @@ def _first_replies(
 ) -> int:
     """The replies to the lead of `card`, restricted on a first trick that forbids points."""
     if s[k.TRICK_NUM] or r[k.R_POINTS_ON_FIRST_TRICK]:
-        return ALL
+        return d.ALL
     harmless = other & ~r[k.R_PENALTY]
     if harmless == 0 or other & r[k.R_SUIT_MASK + r[k.R_SUIT_OF + card]]:
-        return ALL
+        return d.ALL
     if r[k.R_QUEEN_ANY_TIME]:
         harmless |= other & r[k.R_QUEEN]
     replies = 0
     while harmless:
-        replies |= _run_of(r, mem, mem[H_ROOT + 1], live, lowest(harmless))
+        replies |= _run_of(r, mem, mem[d.H_ROOT + 1], live, lowest(harmless))
         harmless &= harmless - 1
     return replies
 
@@ -425,12 +387,12 @@ def card_values(r: k.Vector, s: k.Vector, other: int, mem: k.Vector, out: k.Vect
     legal = k.legal_mask(r, s)
     leading = s[k.TRICK_LEN] == 0
     live = s[k.HANDS + k.SEAT * player] | other | s[k.TRICK_MASK]
-    hand = mem[H_ROOT] if leading else mem[H_ROOT + 1]
-    lead = ALL
+    hand = mem[d.H_ROOT] if leading else mem[d.H_ROOT + 1]
+    lead = d.ALL
     if not leading:
-        lead = _run_of(r, mem, mem[H_ROOT], live, lowest(s[k.TRICK_MASK]))
+        lead = _run_of(r, mem, mem[d.H_ROOT], live, lowest(s[k.TRICK_MASK]))
     last = 0
-    value = ZERO
+    value = d.ZERO
     cards = legal
     while cards:
         card = highest(cards)
@@ -444,7 +406,7 @@ def card_values(r: k.Vector, s: k.Vector, other: int, mem: k.Vector, out: k.Vect
             else:
                 value = -exact(mem, -value, lead, run)
         out[card] = _settled(r, mem, before, value)
-    return -1 if mem[H_STOPPED] else legal
+    return -1 if mem[d.H_STOPPED] else legal
 
 
 @jit
@@ -453,14 +415,14 @@ def position_value(r: k.Vector, s: k.Vector, other: int, mem: k.Vector) -> int:
     before = _set_root(r, s, other, mem)
     leading = s[k.TRICK_LEN] == 0
     if leading and s[k.TRICK_NUM] > 0:
-        return _settled(r, mem, before, exact(mem, ZERO, ALL, ALL))
+        return _settled(r, mem, before, exact(mem, d.ZERO, d.ALL, d.ALL))
     player = s[k.PLAYER]
     live = s[k.HANDS + k.SEAT * player] | other | s[k.TRICK_MASK]
-    hand = mem[H_ROOT] if leading else mem[H_ROOT + 1]
-    lead = ALL
+    hand = mem[d.H_ROOT] if leading else mem[d.H_ROOT + 1]
+    lead = d.ALL
     if not leading:
-        lead = _run_of(r, mem, mem[H_ROOT], live, lowest(s[k.TRICK_MASK]))
-    best = -INFINITE
+        lead = _run_of(r, mem, mem[d.H_ROOT], live, lowest(s[k.TRICK_MASK]))
+    best = -d.INFINITE
     last = 0
     cards = k.legal_mask(r, s)
     while cards:
@@ -473,14 +435,14 @@ def position_value(r: k.Vector, s: k.Vector, other: int, mem: k.Vector) -> int:
         # Only what is better than the best so far need be known exactly (Scout).
         if leading:
             replies = _first_replies(r, s, mem, other, live, card)
-            if best == -INFINITE:
-                best = exact(mem, ZERO, run, replies)
+            if best == -d.INFINITE:
+                best = exact(mem, d.ZERO, run, replies)
             else:
                 value = search(mem, best + 1, run, replies)
                 if value > best:
                     best = exact(mem, value, run, replies)
-        elif best == -INFINITE:
-            best = -exact(mem, ZERO, lead, run)
+        elif best == -d.INFINITE:
+            best = -exact(mem, d.ZERO, lead, run)
         elif -search(mem, -best, lead, run) > best:
             best = -exact(mem, -best - 1, lead, run)
     return _settled(r, mem, before, best)
@@ -493,7 +455,7 @@ def world_values(r: k.Vector, v: k.Vector, hands: k.Vector, mem: k.Vector, value
     `v` is the view of the player to act; the columns are its legal cards, ascending. Returns how
     many rows were written: all, unless `H_LIMIT` was not enough.
     """
-    out = mem[H_OUT : H_OUT + k.MAX_CARDS]
+    out = mem[d.H_OUT : d.H_OUT + k.MAX_CARDS]
     for i in range(len(hands)):
         legal = card_values(r, v, hands[i], mem, out)
         if legal < 0:
@@ -536,7 +498,7 @@ def _is_possible(r: k.Vector, s: k.Vector) -> bool:
 
 @jit
 def first_wrong(r: k.Vector, states: k.Vector) -> int:
-    """The first state that cannot be, as far as its cards and its history's length tell; -1: none.
+    """The first state that cannot be, by its cards and its history's length; -1: none.
 
     Those under exchange are not looked at.
     """
@@ -572,6 +534,6 @@ def position_values(r: k.Vector, states: k.Vector, mem: k.Vector, values: k.Vect
             values[i] -= k.mask_points(r, s[k.TAKEN + k.SEAT * player] & ~r[k.R_PENALTY])
         else:
             values[i] = position_value(r, s, s[k.HANDS + k.SEAT * (1 - s[k.PLAYER])], mem)
-            if mem[H_STOPPED]:
+            if mem[d.H_STOPPED]:
                 return False
     return True

@@ -128,7 +128,8 @@ def _report_table(
     as_json: str | None,
 ) -> dict[str, object]:
     """Compute, show and draw the table of two players; its JSON."""
-    from hearts_train.measure.equity import MatchEquity, draw, shown_totals
+    from hearts_train.measure.display import save_figure
+    from hearts_train.measure.equity import MatchEquity, figure_of, shown_totals
 
     equity = MatchEquity(rules, found)
     steps = shown_totals(equity)
@@ -156,7 +157,7 @@ def _report_table(
             title, ["chips", "chance", "deals left"], rows, to_stderr=console.is_stdout(as_json)
         )
     if plot is not None:
-        draw(equity, plot, title)
+        save_figure(figure_of(equity, title), plot)
         console.note(f"drawn: {plot}")
     return _table_json(equity, totals)
 

@@ -5,11 +5,10 @@ value, what best play by both would make from there. And with what the player co
 of that over all worlds that its view allows, which is how ``pimc`` chooses. A card that loses
 points in the first sense may have been right in the second.
 
-In all other games nobody solves a deal with all cards seen, and the worlds are too many to weigh
-all. There ``pro`` estimates what each legal card is worth: the mean margin over a sample of worlds,
-each played to its end by ``standard``. The sample follows from the position, so that the same deal
-gives the same figures. A card counts as worse than the best only where its worlds show that (95 %),
-else nothing is lost by it.
+All other games have too many cards and worlds for that. There ``pro`` estimates what each legal
+card is worth: the mean margin over a sample of worlds, each played to its end by ``standard``. The
+sample follows from the position, so that the same deal gives the same figures. A card counts as
+worse than the best only where its worlds show that (95 %), else nothing is lost by it.
 
 A hint is the same of one position, for somebody who has to choose: what another player would do
 there, and its reasons.
@@ -70,7 +69,7 @@ class Moment:
         player: who played it.
         card: what was played.
         values: double-dummy margin of the whole deal for the player, by legal card; empty where
-            nobody solves the deal.
+            the deal is not solved.
         means: the mean margin over the worlds that the view allows; empty if not measured.
         worlds: how many worlds were weighed; 0 if not measured.
         half: of an estimate, half the 95 % interval of each mean, over worlds; 0 where all worlds
@@ -98,7 +97,7 @@ class Moment:
 
     @property
     def lost(self) -> int:
-        """Points lost by this card, all cards seen; 0 where nobody solves the deal."""
+        """Points lost by this card, all cards seen; 0 where the deal is not solved."""
         return max(self.values.values()) - self.values[self.card] if self.values else 0
 
     @property
@@ -137,8 +136,8 @@ class Analysis:
 
     Attributes:
         game: the deal as it was played.
-        before: double-dummy margin of seat 0 before the first card; None where nobody solves the
-            deal: then all figures are estimates.
+        before: double-dummy margin of seat 0 before the first card; None where it is not
+            solved: then all figures are estimates.
         moments: the cards in order.
         names: what the players are called.
     """
@@ -218,7 +217,7 @@ def analyse(
 
 
 class Measurer:
-    """Measures one position after another of the same rules; it keeps what it has solved.
+    """Measures one position after another of the same rules; it remembers what it has solved.
 
     Not for two threads at a time.
     """
@@ -275,7 +274,7 @@ def pick(games: Sequence[T], number: int | None) -> list[T]:
 
 # ---- showing -------------------------------------------------------------------------------------
 def columns(analysis: Analysis) -> list[str]:
-    """The column headings; margins are those of seat 0, worths those of whoever plays the card."""
+    """The column headings; margins are those of seat 0, worths those of the player of the card."""
     if not analysis.is_exact:
         return ["trick", "player", "card", "worth", "given away", "worlds", "better"]
     margin = f"{possessive(analysis.names[0])} margin"
@@ -490,7 +489,7 @@ class Hint:
 
 
 def best_hinter(rules: Rules) -> Agent:
-    """The strongest player of the package that tells what every card is worth to it."""
+    """The strongest player of the package that gives the worth of every card."""
     pimc = make_agent("pimc", seed=0)
     try:
         check_rules(pimc, rules)

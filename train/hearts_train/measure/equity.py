@@ -10,8 +10,7 @@ import contextlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,9 +22,9 @@ from hearts_env.solve.deal_results import DealResults, check_same_deals, load_re
 from hearts_env.solve.match_equity import MatchEquity
 from hearts_env.support.arguments import check_number, check_seed
 from hearts_env.support.arrays import Ints
-from hearts_env.support.progress import Progress
+from hearts_env.support.progress import Progress, no_progress
 from hearts_train.measure.contest import Contest, check_deals
-from hearts_train.measure.display import BLUE, new_figure, save_figure, wrapped
+from hearts_train.measure.display import BLUE, new_figure, wrapped
 from hearts_train.measure.duel import Block
 from hearts_train.measure.participants import AgentLike
 from hearts_train.measure.statistics import Z95
@@ -37,7 +36,6 @@ __all__ = [
     "DealResults",
     "MatchEquity",
     "Simulated",
-    "draw",
     "load_results",
     "measure_results",
     "simulated_equity",
@@ -55,11 +53,8 @@ def measure_results(
     rules: Rules | str | None = None,
     deals: int = 2000,
     seed: int = 0,
-    progress: Progress | None = None,
-    *,
-    workers: int | None = None,
-    backend: str = "local",
-    command: str | None = None,
+    progress: Progress = no_progress,
+    **settings: Any,
 ) -> DealResults:
     """Play deals, each with the agent in every seat, and count how they end.
 
@@ -73,23 +68,15 @@ def measure_results(
         deals: deals, each played as often as there are seats; 2 to 10,000,000.
         seed: seed of deals and agents.
         progress: called with the deals done and all of them.
-        workers: processes that play; the results are the same with any number.
-        backend: where they run, ``local`` or ``ray``.
-        command: the command line, for the file.
+        **settings: `workers`, `backend` and `command`, as for ``evaluate``.
 
     Raises:
         HeartsError: if an agent is unknown or cannot play the rules, or a number is out of range.
         KeyboardInterrupt: it was stopped before the first deals were finished.
     """
     deals, is_even = check_deals(deals), opponent is None
-    contest = Contest(
-        [agent, agent if opponent is None else opponent],
-        rules,
-        seed,
-        workers=workers,
-        backend=backend,
-        command=command,
-    )
+    other = agent if opponent is None else opponent
+    contest = Contest([agent, other], rules, seed, **settings)
     rows: list[Ints] = []
     interrupted = False
     try:
@@ -97,8 +84,7 @@ def measure_results(
             for block in stream:
                 scores = block.scores if contest.rules.settlement == "points" else block.points
                 rows.append(np.column_stack([scores, _dealers(contest.rules, seed, block)]))
-                if progress is not None:
-                    progress(block.first + block.deals, deals)
+                progress(block.first + block.deals, deals)
     except KeyboardInterrupt:
         if not rows:
             raise
@@ -109,7 +95,7 @@ def measure_results(
         "deals": len(found) // contest.rules.players,
         "seed": seed,
         "version": __version__,
-        "command": command,
+        "command": settings.get("command"),
     }
     if interrupted:
         about["interrupted"] = True
@@ -129,7 +115,7 @@ def _dealers(rules: Rules, seed: int, block: Block) -> Ints:
 # ---- any number of players: simulated matches ----------------------------------------------------
 @dataclass(frozen=True)
 class Simulated:
-    """What matches drawn from the results of deals came to.
+    """The results of matches drawn from the results of deals.
 
     Attributes:
         totals: The totals at their start, the agent's first.
@@ -234,19 +220,11 @@ def shown_totals(equity: MatchEquity, steps: int = 10) -> Ints:
     return np.unique(np.linspace(0, end, steps + 1).astype(np.int64)[:-1])
 
 
-def draw(equity: MatchEquity, path: Path, title: str) -> None:
-    """A heat map of the chances to win, own total across, the other's up, as a plot.
+def figure_of(equity: MatchEquity, title: str) -> Figure:
+    """A heat map of the chances to win, own total across, the other's up.
 
     Where the rules settle in chips, a curve: the other's chips follow from one's own.
-
-    Raises:
-        HeartsError: if the suffix is not that of a picture, or there is no such folder.
     """
-    save_figure(figure_of(equity, title), path)
-
-
-def figure_of(equity: MatchEquity, title: str) -> Figure:
-    """The same as a figure."""
     figure = new_figure(6.2, 5)
     axes = figure.subplots()
     rules = equity.rules
