@@ -12,7 +12,7 @@ from hearts_env import Game, HeartsError, hearts_v0, kernel
 from hearts_env.solve import solve_double_dummy, solve_worlds
 from hearts_train.data.episodes import Episodes
 from hearts_train.data.options import DatasetOptions
-from hearts_train.data.playing import BLOCK, Seating, Worth
+from hearts_train.data.playing import BLOCK, ExactValues, Seating
 from tests.refusals import refused
 from tests.test_arguments import ODD
 
@@ -77,7 +77,7 @@ def test_decisions_lead_from_the_deal_to_the_end():
 )
 def test_values_are_those_of_the_solver(rules):
     found = played(rules=rules, games=2)
-    values = Worth(found.rules).of(found.views, found.others)
+    values = ExactValues(found.rules).of(found.views, found.others)
     some = range(0, len(found.games), 5)
     for row in some:
         game = Game.deal(found.rules, int(found.seeds[found.games[row]]))
@@ -105,7 +105,7 @@ def test_values_are_those_of_the_solver(rules):
 def test_where_worlds_are_too_many_they_are_not_counted():
     """At the deal 10 of 18 unseen cards are the other player's: 43,758 worlds."""
     found = played(rules="two_player hand_size=10", games=1, agents=["easy"])
-    values = Worth(found.rules).of(found.views, found.others)
+    values = ExactValues(found.rules).of(found.views, found.others)
     known = np.array([view.num_worlds <= MAX_HANDS for view in found.views])
     assert known.any()
     assert not known.all()

@@ -46,7 +46,7 @@ def test_worths_are_those_of_the_game_with_each_card_played_instead():
     chances = list(random_policy(tree, 3))
     rng = np.random.default_rng(0)
     for player, side in enumerate(tree.sides):
-        worths, there = learner._worths(player, chances, chances[1 - player])
+        worths, there = learner._action_values(player, chances, chances[1 - player])
         before = tree.value(*chances) * (1 - 2 * player)
         other = side.plan(chances[player])
         reach = tree.reach(player, tree.sides[1 - player].plan(chances[1 - player]))

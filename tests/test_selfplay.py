@@ -303,10 +303,10 @@ def test_open_decisions_wait_in_the_list_and_all_others_are_learnt_from_once():
         is_open = last >= 0
         assert sorted([*ready, *last[is_open]]) == list(range(games.size))
         learnt += len(ready)
-        before = {name: array[last[is_open]] for name, array in games._kept().items()}
+        before = {name: array[last[is_open]] for name, array in games._saved().items()}
         games.drop_learnt()
         places = games.table.last[is_open]
-        for name, array in games._kept().items():
+        for name, array in games._saved().items():
             assert np.array_equal(array[places], before[name]), name
     assert learnt + games.size == 5 * 4 * 20
 

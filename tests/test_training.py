@@ -96,7 +96,7 @@ def test_schedule_and_snapshots_set_the_pool(tmp_path):
     for _ in range(5):
         trainer.learner.update()
     trainer.learner._set_rates()
-    assert trainer.learner.opponents[0].kept == 2
+    assert trainer.learner.opponents[0].num_past == 2
     assert weights() == nobody | {"standard": 1.0, "self 0": 1.5, "self 1": 0.75, "self 2": 0.75}
 
 

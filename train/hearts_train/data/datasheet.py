@@ -152,7 +152,7 @@ def _limits(facts: dict[str, Any], options: DatasetOptions) -> list[str]:
             "every world is as likely: the judgement of `pimc`, not of perfect play."
         )
         if not has_exact_worlds(options.rules):
-            found.append("`mean_values` is null throughout: an exchange tells of hidden cards.")
+            found.append("`mean_values` is null throughout: an exchange reveals hidden cards.")
         else:
             found.append("`mean_values` is null where a view allows more than 1,024 worlds.")
     elif "parquet" in options.formats and options.rules.players > 2:

@@ -34,7 +34,7 @@ from hearts_train.data import tables
 from hearts_train.data.datasheet import datasheet
 from hearts_train.data.episodes import Episodes, minari_writer
 from hearts_train.data.options import DatasetOptions, check_libraries, versions
-from hearts_train.data.playing import BLOCK, Seating, Worth
+from hearts_train.data.playing import BLOCK, ExactValues, Seating
 from hearts_train.executor import Executor, check_executor, spread
 from hearts_train.measure.participants import AgentLike
 from hearts_train.store import Kind, Store, saving
@@ -79,8 +79,8 @@ class BlockWork:
         return _made_again, (self.options, agents, self.seating.digests)
 
     @cached_property
-    def _worth(self) -> Worth:
-        return Worth(self.options.rules)
+    def _exact_values(self) -> ExactValues:
+        return ExactValues(self.options.rules)
 
     def prepare(self) -> None:
         """Compile what the built-in players and the exact values need."""
@@ -92,7 +92,7 @@ class BlockWork:
                     participant.fresh(0).act_batch(views)
             batch.play(batch.random_actions())
             if self.options.exact:
-                self._worth.of(views.subset(np.empty(0, np.int64)), np.empty(0, np.int64))
+                self._exact_values.of(views.subset(np.empty(0, np.int64)), np.empty(0, np.int64))
 
     def __call__(self, number: int) -> Block:
         """Play a block."""
@@ -108,13 +108,13 @@ class BlockWork:
         facts = {"scores": played.scores.sum(0).tolist(), "examples": played.faults[:_MOST_FAULTS]}
         made = {"table.games": tables.to_array(tables.games_table(played, options))}
         if "parquet" in options.formats:
-            kept = played.rows_of(options.seats)
+            rows = played.rows_of(options.seats)
             values = None
             if options.exact:
-                values = self._worth.of(played.views.subset(kept), played.others[kept])
+                values = self._exact_values.of(played.views.subset(rows), played.others[rows])
             decisions = tables.decisions_table(played, options, values)
             made["table.decisions"] = tables.to_array(decisions)
-            counts["rows"] = len(kept)
+            counts["rows"] = len(rows)
         if "minari" in options.formats:
             episodes = Episodes.of(played, options)
             made |= episodes.arrays()

@@ -277,7 +277,7 @@ class Values(NamedTuple):
     worlds: NDArray[np.int64]
 
 
-class Worth:
+class ExactValues:
     """Computes values under one set of rules; for one thread at a time."""
 
     def __init__(self, rules: Rules) -> None:

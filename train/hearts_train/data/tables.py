@@ -55,7 +55,7 @@ def decisions_schema(options: DatasetOptions) -> Any:
     text = pa.string()
     shown = {
         "text": "what the player sees, in words (PlayerView.to_text)",
-        "json": "what the player sees, as programs outside are told it (docs/external_agents.md)",
+        "json": "what the player sees, as external programs are sent it (docs/external_agents.md)",
     }
     fields = [
         _field("game", pa.int64(), "number of the game, as in the table of games"),
@@ -122,16 +122,16 @@ def games_table(played: Played, options: DatasetOptions) -> Arrow:
 
 def decisions_table(played: Played, options: DatasetOptions, values: Values | None) -> Arrow:
     """The decisions of the recorded seats of a block, with their values."""
-    kept = played.rows_of(options.seats)
-    rules, views = played.rules, played.views.subset(kept)
-    games, actions = played.games[kept], played.actions[kept]
+    chosen = played.rows_of(options.seats)
+    rules, views = played.rules, played.views.subset(chosen)
+    games, actions = played.games[chosen], played.actions[chosen]
     names = np.array([rules.action_name(a) for a in range(rules.num_actions)], dtype=object)
     legal = views.legal_table
     offsets = np.concatenate([[0], legal.sum(1).cumsum()])
     rows, cards = legal.nonzero()
     columns: dict[str, Any] = {
         "game": played.first + games,
-        "step": played.steps[kept],
+        "step": played.steps[chosen],
         "seat": views.players,
         "player": [options.agents[seat] for seat in views.players.tolist()],
         "phase": [PHASES[phase] for phase in views.vectors[:, k.PHASE].tolist()],
@@ -140,8 +140,8 @@ def decisions_table(played: Played, options: DatasetOptions, values: Values | No
         "legal_actions": _lists(offsets, cards, pa.int8()),
         "action": actions,
         "card": names[actions].tolist(),
-        "is_random": played.is_random[kept],
-        "reward": played.rewards[kept],
+        "is_random": played.is_random[chosen],
+        "reward": played.rewards[chosen],
         "margin": played.margins[games, views.players],
     }
     if "text" in options.views:
@@ -153,7 +153,7 @@ def decisions_table(played: Played, options: DatasetOptions, values: Values | No
             ("mean_values", values.mean, pa.float32()),
             ("seen_values", values.seen, pa.int16()),
         ):
-            missing = np.isnan(found[np.arange(len(kept)), actions])
+            missing = np.isnan(found[np.arange(len(chosen)), actions])
             flat = found[rows, cards]
             columns[name] = _lists(offsets, np.nan_to_num(flat), kind, missing)
         worlds = values.worlds

@@ -203,8 +203,8 @@ class Adam:
     def state(self) -> Tensors:
         """The optimizer's state, new arrays by name."""
         moments = {"mean": self.mean, "square": self.square}
-        kept = {name: moment.cpu().numpy().copy() for name, moment in moments.items()}
-        return kept | {"count": np.array(self.count)}
+        arrays = {name: moment.cpu().numpy().copy() for name, moment in moments.items()}
+        return arrays | {"count": np.array(self.count)}
 
     def restore(self, state: Mapping[str, NDArray[Any]], name: str) -> None:
         """Restore what ``state`` returned; messages call it `name`.

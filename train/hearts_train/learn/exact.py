@@ -117,7 +117,7 @@ class ExactLearner(NetworkLearner):
         """Compile what an update needs; leaves no trace in what follows."""
         chances = [side.uniform() for side in self.tree.sides]
         best_response(self.tree, 0, chances[1])
-        self._worths(0, chances, chances[1])
+        self._action_values(0, chances, chances[1])
 
     # -- learning ----------------------------------------------------------------------------------
     @property
@@ -145,8 +145,8 @@ class ExactLearner(NetworkLearner):
         step = _falling(exact.step, exact.step_end, share)
         targets, weights = [], []
         for player, log in enumerate(logs):
-            worths, there = self._worths(player, chances, chances[1 - player])
-            pushed = log + step * torch.from_numpy(worths.astype(np.float32))
+            q, there = self._action_values(player, chances, chances[1 - player])
+            pushed = log + step * torch.from_numpy(q.astype(np.float32))
             targets.append(_log_softmax(pushed / (1 + step * alpha), self._legal(player)))
             likely = self._own_reach(player, chances) * np.sqrt(there * self.tree.num_deals)
             weights.append(likely + _EVERYWHERE)
@@ -170,9 +170,9 @@ class ExactLearner(NetworkLearner):
         pushes, weights = [], []
         for player, log in enumerate(logs):
             legal = self._legal(player).numpy()
-            worths, there = self._worths(player, chances, best[1 - player].chances)
+            q, there = self._action_values(player, chances, best[1 - player].chances)
             policy = np.where(legal, log.exp().numpy(), 0.0)
-            gain = np.where(legal, worths - (policy * worths).sum(1, keepdims=True), 0.0)
+            gain = np.where(legal, q - (policy * q).sum(1, keepdims=True), 0.0)
             gain *= (self._own_reach(player, chances) * there)[:, None]
             # The floor pushes up what is rare, but not further down.
             is_open = (gain > 0.0) | (policy > _RARE)
@@ -243,7 +243,9 @@ class ExactLearner(NetworkLearner):
                 parts.append(_log_softmax(sharpness * logits, position.legal[rows]))
         return torch.cat(parts)
 
-    def _worths(self, player: int, chances: list[Floats], others: Floats) -> tuple[Floats, Floats]:
+    def _action_values(
+        self, player: int, chances: list[Floats], others: Floats
+    ) -> tuple[Floats, Floats]:
         """The values of a player's actions, and the reach probabilities of its information sets.
 
         Args:
@@ -264,9 +266,9 @@ class ExactLearner(NetworkLearner):
         first = side.first[:-1]
         there = np.maximum(reach[first], 0.0)  # the same for all actions of an information set
         legal = self._positions[player].legal.numpy()
-        worths, each = np.zeros(legal.shape), np.repeat(there, np.diff(side.first))
-        worths[legal] = values[first[0] :] / np.maximum(each, 1e-12)
-        return worths, there
+        q, each = np.zeros(legal.shape), np.repeat(there, np.diff(side.first))
+        q[legal] = values[first[0] :] / np.maximum(each, 1e-12)
+        return q, there
 
     def _own_reach(self, player: int, chances: list[Floats]) -> Floats:
         """A player's own reach probability of each of its information sets, ``(infosets,)``."""

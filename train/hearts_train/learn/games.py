@@ -224,23 +224,25 @@ class SelfPlayGames:
     def drop_learnt(self) -> None:
         """Keep of the list only the decisions that wait for what they lead to."""
         rows = np.flatnonzero(self.rows.nexts[: self.size] == PENDING)
-        for array in self._kept().values():
+        for array in self._saved().values():
             array[: len(rows)] = array[rows]
         places = np.full(self.size + 1, -1)  # the last for seats without a decision
         places[rows] = np.arange(len(rows))
         self.table.last[:] = places[self.table.last]
         self.size = len(rows)
 
-    def _kept(self) -> Arrays:
+    def _saved(self) -> Arrays:
         """The parts of the list that an update does not make anew."""
         names = ("masks", "actions", "log_probs", "values", "rewards", "nexts")
         return {"observations": self.observations} | {n: getattr(self.rows, n) for n in names}
 
     # -- saving ----------------------------------------------------------------------------------
     def state(self) -> Arrays:
-        """Everything that the games need to go on, new arrays by name; between two updates."""
+        """Everything that the games need to continue, new arrays by name; between two updates."""
         state = {f"games/{name}": array for name, array in self.batch.state().items()}
-        state |= {f"rows/{name}": array[: self.size].copy() for name, array in self._kept().items()}
+        state |= {
+            f"rows/{name}": array[: self.size].copy() for name, array in self._saved().items()
+        }
         state |= {name: array.copy() for name, array in self._arrays().items()}
         state |= {f"opponents/{name}": array for name, array in self.pool.state().items()}
         return state | {"seed": np.array(self.seed), "order": generator_state(self.order)}
@@ -263,7 +265,7 @@ class SelfPlayGames:
             raise HeartsError("last: not the rows of decisions, each once; take another checkpoint")
         if not ((given["cast"] >= LEARNER) & (given["cast"] < len(self.pool))).all():
             raise HeartsError(f"cast: not all in [-1, {len(self.pool)}); take another checkpoint")
-        for name, array in self._kept().items():
+        for name, array in self._saved().items():
             rows = state.get(f"rows/{name}")
             array[: len(waiting)] = check_array(f"rows/{name}", rows, array[: len(waiting)])
         actions, nexts = self.rows.actions[: len(waiting)], self.rows.nexts[: len(waiting)]

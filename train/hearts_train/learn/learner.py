@@ -388,7 +388,7 @@ class Opponents:
             greedy: snapshots take their preferred actions; False: they sample from the policy.
         """
         self.config = config
-        self.kept = 0
+        self.num_past = 0
         """How many earlier snapshots there are."""
         network = config.network
         ends = math.prod(encoder.space(rules).shape), rules.num_actions
@@ -423,9 +423,9 @@ class Opponents:
         chosen = self.config.schedule[phase].opponents
         weights = {name: chosen.get(name, 0.0) for name in self.config.opponents if name != SELF}
         if SELF in self.config.opponents:
-            latest = self.config.self_play.latest_share if self.kept else 1.0
+            latest = self.config.self_play.latest_share if self.num_past else 1.0
             for number in range(len(self.snapshots)):
-                past = (1.0 - latest) / self.kept if 0 < number <= self.kept else 0.0
+                past = (1.0 - latest) / self.num_past if 0 < number <= self.num_past else 0.0
                 share = past if number else latest
                 weights[f"{SELF} {number}"] = chosen.get(SELF, 0.0) * share
         for name, weight in weights.items():
@@ -440,13 +440,13 @@ class Opponents:
         if number and number % settings.keep_every == 0:
             nth = number // settings.keep_every
             self.snapshots[1 + (nth - 1) % settings.keep].network = network
-            self.kept = min(settings.keep, nth)
+            self.num_past = min(settings.keep, nth)
 
     def state(self) -> Tensors:
         """The snapshots' networks, under names for the state's file."""
         return {
             f"{place}/{name}": array
-            for place, agent in enumerate(self.snapshots[: 1 + self.kept])
+            for place, agent in enumerate(self.snapshots[: 1 + self.num_past])
             for name, array in agent.network.tensors().items()
         }
 
@@ -466,4 +466,4 @@ class Opponents:
             if number < len(self.snapshots):
                 network = TorchNetwork(layers, self.config.network.activation)
                 self.snapshots[number].network = network
-        self.kept = min(self.config.self_play.keep, len(places) - 1)
+        self.num_past = min(self.config.self_play.keep, len(places) - 1)

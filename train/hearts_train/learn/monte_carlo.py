@@ -40,11 +40,11 @@ class ActionValueLearner(PPOLearner):
         return epsilon_greedy(values, legal, self.epsilon), best
 
     def _fit(
-        self, values: torch.Tensor, actions: torch.Tensor, worths: torch.Tensor, size: int
+        self, values: torch.Tensor, actions: torch.Tensor, targets: torch.Tensor, size: int
     ) -> Floats:
         """Backpropagate the squared errors of action values; returns the sums of the metrics."""
         sums = np.zeros(len(FIGURES))
-        loss = (values.gather(1, actions[:, None])[:, 0] - worths).square().sum()
+        loss = (values.gather(1, actions[:, None])[:, 0] - targets).square().sum()
         torch.autograd.backward([loss / size])
         sums[FIGURES.index("value_loss")] = float(loss.detach())
         return sums

@@ -303,11 +303,11 @@ class PPOLearner(NetworkLearner):
         teacher, counters, sums, count = self.pretraining, self.counters, np.zeros(2), 0
         for step in teacher.minibatches(counters.pretraining_steps):
             rows = teacher.rows(step)
-            sums += self._taught_gradient(rows)
+            sums += self._pretraining_gradient(rows)
             count += len(rows)
             self._step(teacher.learning_rate(step))
             counters.pretraining_steps += 1
-        if counters.pretraining_steps == teacher.size:  # play begins: nothing of this is kept
+        if counters.pretraining_steps == teacher.size:  # play begins: nothing of this is needed
             teacher.forget()
             self.optimizer.reset()
         if self.averaged is not None:
@@ -319,7 +319,7 @@ class PPOLearner(NetworkLearner):
             "pretraining_value_error": value_error,
         }
 
-    def _taught_gradient(self, rows: Ints) -> Floats:
+    def _pretraining_gradient(self, rows: Ints) -> Floats:
         """The gradient of some positions into the first replica's; the sums of their errors."""
         parts = np.array_split(rows, len(self.games))
 
@@ -327,33 +327,33 @@ class PPOLearner(NetworkLearner):
             part = parts[thread]
             observations = torch.from_numpy(self.pretraining.observations(part))
             outputs = self._forward(self.replicas.networks[thread], observations)
-            losses = self._taught_losses(part, *outputs)
+            losses = self._pretraining_losses(part, *outputs)
             torch.autograd.backward([loss / len(rows) for loss in losses])
             return np.array([float(loss.detach()) for loss in losses])
 
         return self._share(self.replicas, work)
 
-    def _taught_losses(
+    def _pretraining_losses(
         self, rows: Ints, logits: torch.Tensor, values: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Sums over the rows of the squared errors, of the logits and of the values.
 
-        The logits of the legal cards are to be their worths times ``inverse_temperature``, whatever
+        The logits of the legal cards are to be their worth times ``inverse_temperature``, whatever
         their mean; with ``target: action`` it is not their error but the cross-entropy with the
         card that the teacher prefers, the lowest of equally good ones. The value is to be the worth
         of the best card, as a share of the largest margin.
         """
         settings = self.config.pretraining
-        worths = torch.from_numpy(self.pretraining.positions.values[rows]).to(logits.device)
-        legal = ~worths.isnan()
-        best = worths.nan_to_num(-torch.inf).amax(1)
+        worth = torch.from_numpy(self.pretraining.positions.values[rows]).to(logits.device)
+        legal = ~worth.isnan()
+        best = worth.nan_to_num(-torch.inf).amax(1)
         of_values = (values - best / self.rules.max_margin).square().sum()
         if settings.target == "action":
-            preferred = (worths >= best[:, None] - _TIE).int().argmax(1)
+            preferred = (worth >= best[:, None] - _TIE).int().argmax(1)
             of_legal = logits.masked_fill(~legal, -torch.inf)
             return cross_entropy(of_legal, preferred, reduction="sum"), of_values
         count = legal.sum(1, keepdim=True)
-        goals = settings.inverse_temperature * worths.nan_to_num()
+        goals = settings.inverse_temperature * worth.nan_to_num()
         errors = torch.where(legal, logits - goals, 0.0)
         centred = torch.where(legal, errors - errors.sum(1, keepdim=True) / count, 0.0)
         return (centred.square().sum(1) / count[:, 0]).sum(), of_values

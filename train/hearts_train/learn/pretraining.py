@@ -97,16 +97,16 @@ class Teacher:
             views = batch.views(games=waiting)
             legal = views.legal_table
             actions = legal.argmax(1)
-            taught = legal.sum(1) > 1
+            has_choice = legal.sum(1) > 1
             values = np.full(legal.shape, np.nan)
-            some = views.subset(np.flatnonzero(taught))
+            some = views.subset(np.flatnonzero(has_choice))
             means = np.full((len(some), legal.shape[1]), np.nan)
             mean_rows(self.rules.vector, some.vectors, some.players, self._memory, means)
-            values[taught] = means
-            taught &= ~np.isnan(values).all(1)
-            shown = batch.observe()[waiting[taught]]
-            found.append(Positions(shown, values[taught].astype(np.float32)))
-            actions[taught] = self._drawn(values[taught], rng)
+            values[has_choice] = means
+            has_choice &= ~np.isnan(values).all(1)
+            shown = batch.observe()[waiting[has_choice]]
+            found.append(Positions(shown, values[has_choice].astype(np.float32)))
+            actions[has_choice] = self._drawn(values[has_choice], rng)
             batch.play(actions, games=waiting)
         positions = Positions.joined(found)
         if not self.packed:

@@ -49,12 +49,12 @@ class Column(NamedTuple):
         """The rows as stored."""
         return np.packbits(rows.reshape(len(rows), self.size), axis=1) if self.is_bits else rows
 
-    def unpack(self, kept: Array) -> Array:
+    def unpack(self, stored: Array) -> Array:
         """The rows as given."""
         if not self.is_bits:
-            return kept
-        bits = np.unpackbits(kept, axis=1, count=self.size)
-        return bits.reshape(len(kept), *self.shape).astype(self.dtype, copy=False)
+            return stored
+        bits = np.unpackbits(stored, axis=1, count=self.size)
+        return bits.reshape(len(stored), *self.shape).astype(self.dtype, copy=False)
 
 
 def seen(encoder: Encoder, rules: Rules) -> Column:
@@ -105,7 +105,7 @@ class Memory:
         self.columns = columns
         self.count = 0
         """The decisions ever offered."""
-        self._kept = {name: column.empty(capacity) for name, column in columns.items()}
+        self._stored = {name: column.empty(capacity) for name, column in columns.items()}
 
     def __len__(self) -> int:
         return min(self.count, self.capacity)
@@ -120,7 +120,7 @@ class Memory:
         places = self._places(len(next(iter(rows.values()))), rng)
         chosen = np.flatnonzero(places < self.capacity)
         for name, column in self.columns.items():  # the last one written to a place stays
-            self._kept[name][places[chosen]] = column.pack(rows[name][chosen])
+            self._stored[name][places[chosen]] = column.pack(rows[name][chosen])
         self.count += len(places)
 
     def _places(self, number: int, _: np.random.Generator) -> Places:
@@ -130,14 +130,14 @@ class Memory:
     def read(self, places: Places) -> Arrays:
         """The decisions at these places, by column."""
         return {
-            name: column.unpack(self._kept[name][places]) for name, column in self.columns.items()
+            name: column.unpack(self._stored[name][places]) for name, column in self.columns.items()
         }
 
     # -- saving ------------------------------------------------------------------------------------
     def state(self) -> Arrays:
         """The whole buffer, new arrays by name."""
-        kept = {name: array[: len(self)].copy() for name, array in self._kept.items()}
-        return kept | {"count": np.array(self.count)}
+        stored = {name: array[: len(self)].copy() for name, array in self._stored.items()}
+        return stored | {"count": np.array(self.count)}
 
     def restore(self, state: Mapping[str, Array], name: str) -> None:
         """Restore what ``state`` returned; messages call the memory `name`.
@@ -151,7 +151,7 @@ class Memory:
                 f"{name}/count: it is not a whole number from 0; take another checkpoint"
             )
         for key, column in self.columns.items():
-            own = self._kept[key][: min(count, self.capacity)]
+            own = self._stored[key][: min(count, self.capacity)]
             own[:] = check_array(f"{name}/{key}", state.get(key), own)
             if column.below is not None and not ((own >= 0) & (own < column.below)).all():
                 raise HeartsError(

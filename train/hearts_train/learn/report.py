@@ -267,8 +267,8 @@ def curve(label: str, runs: Sequence[History], quantity: str, x: str) -> Curve |
         table = np.array([np.interp(places, line[0], line[1]) for line in lines])
         values, spread = table.mean(0), table.std(0, ddof=1)
         low, high = values - spread, values + spread
-    kept = np.unique(np.linspace(0, len(places) - 1, _MOST_POINTS).round().astype(int))
-    shown = [array[kept].tolist() for array in (places, values, low, high)]
+    some = np.unique(np.linspace(0, len(places) - 1, _MOST_POINTS).round().astype(int))
+    shown = [array[some].tolist() for array in (places, values, low, high)]
     return Curve(label, len(lines), *shown)
 
 
@@ -409,14 +409,14 @@ def write_card(
     return path
 
 
-def _taught_by(config: Mapping[str, Any]) -> dict[str, str]:
+def _teachers(config: Mapping[str, Any]) -> dict[str, str]:
     """What the player has learnt from besides play, from a complete config."""
     found = {}
-    taught = config.get("pretraining", {})
-    if number := taught.get("positions"):
+    pretraining = config.get("pretraining", {})
+    if number := pretraining.get("positions"):
         what = (
             "which card `pimc` takes"
-            if taught["target"] == "action"
+            if pretraining["target"] == "action"
             else "what every card is worth double dummy"
         )
         found["Pretraining"] = f"{number:,} positions, {what}"
@@ -437,7 +437,7 @@ def format_card(meta: Checkpoint, evaluations: Sequence[Mapping[str, Any]]) -> s
         "Observation": f"`{meta.encoder}`, {layers[0]} numbers",
         "Network": f"{sizes}, {meta.activation}; {meta.num_weights:,} weights",
         "Algorithm": training.get("algorithm", "unknown"),
-        **_taught_by(with_present_names(training.get("config", {}))),
+        **_teachers(with_present_names(training.get("config", {}))),
         "Trained for": f"{training.get('decisions', 0):,} decisions in "
         f"{training.get('minutes', 0):.1f} minutes ({training.get('updates', 0):,} updates)",
         "Seed": training.get("seed", "unknown"),

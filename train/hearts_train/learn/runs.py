@@ -277,7 +277,7 @@ def best_decisions(run_dir: Path) -> int:
 
 
 def _numbered(run_dir: Path) -> dict[int, Path]:
-    """The players of evaluations that are kept, by decisions, ascending."""
+    """The saved players of evaluations, by decisions, ascending."""
     paths = sorted((run_dir / CHECKPOINTS_NAME).glob("[0-9]" * 12 + ".safetensors"))
     return {int(path.stem): path for path in paths}
 
