@@ -215,11 +215,7 @@ class EpisodeWriter:
 
 @contextlib.contextmanager
 def minari_writer(data: Path, options: DatasetOptions) -> Iterator[EpisodeWriter]:
-    """A new dataset of Minari in a folder, whose metadata is written when this block ends.
-
-    Raises:
-        HeartsError: if a library is missing.
-    """
+    """A new dataset of Minari in a folder, whose metadata is written when this block ends."""
     h5py, minari = library("h5py"), library("minari")
     storages = library("minari.dataset.minari_storage")
     data.mkdir(parents=True)

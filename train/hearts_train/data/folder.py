@@ -125,11 +125,7 @@ class BlockWork:
 def _made_again(
     options: DatasetOptions, agents: Sequence[AgentLike], digests: Sequence[str | None]
 ) -> BlockWork:
-    """The same in another process.
-
-    Raises:
-        HeartsError: if a player differs there.
-    """
+    """The same in another process; HeartsError if a player differs there."""
     seating = Seating(options, agents)
     seating.check_same(digests)
     return BlockWork(options, seating)
@@ -210,22 +206,12 @@ def is_unfinished(folder: str | os.PathLike[str]) -> bool:
 
 
 def unfinished_options(folder: str | os.PathLike[str]) -> DatasetOptions:
-    """The options of the unfinished dataset in a folder.
-
-    Raises:
-        HeartsError: if there is none, or it is of another version of the package.
-        OSError: if it cannot be read.
-    """
+    """The options of the unfinished dataset in a folder; HeartsError if there is none."""
     return _opened(folder).options
 
 
 def unfinished_facts(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """What ``dataset.json`` would say of the finished blocks; there are no files yet.
-
-    Raises:
-        HeartsError: if there is no unfinished dataset.
-        OSError: if it cannot be read.
-    """
+    """What ``dataset.json`` would say of the finished blocks; there are no files yet."""
     return _facts(_opened(folder), {})
 
 

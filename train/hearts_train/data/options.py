@@ -112,11 +112,7 @@ class DatasetOptions:
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> DatasetOptions:
-        """The options from ``to_json``, checked again.
-
-        Raises:
-            HeartsError: if `record` is something else.
-        """
+        """The options from ``to_json``, checked again."""
         given = dict(record)
         try:
             return cls(**given | {"rules": Rules.from_dict(given.pop("rules_in_full"))})
@@ -148,11 +144,7 @@ class DatasetOptions:
 
 
 def library(name: str) -> Any:
-    """A library of the extra ``dataset``, or a module of it.
-
-    Raises:
-        HeartsError: if it is not installed, with the command that installs it.
-    """
+    """A library of the extra ``dataset``; HeartsError, with the command, if it is not installed."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -160,11 +152,7 @@ def library(name: str) -> Any:
 
 
 def check_libraries(formats: Sequence[str]) -> None:
-    """Refuse formats whose libraries are missing, before anything is played.
-
-    Raises:
-        HeartsError: with the name of the first one.
-    """
+    """Refuse formats whose libraries are missing, before anything is played."""
     for name in dict.fromkeys(name for word in formats for name in _LIBRARIES[word]):
         library(name)
 
@@ -225,11 +213,7 @@ def _seats(rules: Rules, seats: Sequence[int]) -> tuple[int, ...]:
 
 
 def _listed(option: str, given: Any) -> list[Any]:
-    """The argument as a list; a single word becomes a list of one.
-
-    Raises:
-        HeartsError: if it is not a list.
-    """
+    """The argument as a list; a single word becomes a list of one."""
     if isinstance(given, str):
         return [given]
     is_array = isinstance(given, np.ndarray) and given.ndim == 1

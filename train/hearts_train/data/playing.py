@@ -86,11 +86,7 @@ class Seating:
     """The players of a dataset, made once; fresh copies of them play each block."""
 
     def __init__(self, options: DatasetOptions, agents: Sequence[AgentLike] | None = None) -> None:
-        """Make every player; of `agents`, where they are not known by the options' names.
-
-        Raises:
-            HeartsError: if one is unknown or cannot play the rules.
-        """
+        """Make every player; of `agents`, where they are not known by the options' names."""
         self.options = options
         self.participants: list[Participant] = []
         try:
@@ -110,11 +106,7 @@ class Seating:
         return [participant.digest for participant in self.participants]
 
     def check_same(self, digests: Sequence[str | None]) -> None:
-        """Refuse players that differ from those entered in the main process.
-
-        Raises:
-            HeartsError: the first of them is named.
-        """
+        """Refuse players that differ from those entered in the main process."""
         check_same(self.participants, digests)
 
     def play(self, number: int) -> Played:

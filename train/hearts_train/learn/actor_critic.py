@@ -35,11 +35,7 @@ def set_threads(threads: int) -> None:
 
 
 def find_device(wanted: str) -> torch.device:
-    """The device that ``device`` in a config means.
-
-    Raises:
-        ConfigError: if it is cuda, and torch finds none.
-    """
+    """The device that ``device`` in a config means; ConfigError if it is not there."""
     is_there = torch.cuda.is_available()
     if wanted == "cuda" and not is_there:
         raise ConfigError(
@@ -103,11 +99,7 @@ class Weights:
         return {name: tensor.cpu().numpy().copy() for name, tensor in found}
 
     def restore(self, state: Tensors, name: str) -> None:
-        """Restore what ``state`` returned; messages call it `name`.
-
-        Raises:
-            HeartsError: if a weight is missing, or of another shape.
-        """
+        """Restore what ``state`` returned; HeartsError if it does not fit."""
         given = {
             key: torch.from_numpy(check_array(f"{name}/{key}", state.get(key), like).copy())
             for key, like in self.state().items()
@@ -164,11 +156,7 @@ class Replicas:
         return {"weights": self.weights.cpu().numpy().copy()}
 
     def restore(self, state: Mapping[str, NDArray[Any]], name: str) -> None:
-        """Restore what ``state`` returned; messages call it `name`.
-
-        Raises:
-            HeartsError: if it is missing, or of another size.
-        """
+        """Restore what ``state`` returned; HeartsError if it does not fit."""
         array = check_array(f"{name}/weights", state.get("weights"), self.weights.cpu().numpy())
         self.weights.copy_(torch.from_numpy(array.copy()))
 
@@ -207,11 +195,7 @@ class Adam:
         return arrays | {"count": np.array(self.count)}
 
     def restore(self, state: Mapping[str, NDArray[Any]], name: str) -> None:
-        """Restore what ``state`` returned; messages call it `name`.
-
-        Raises:
-            HeartsError: if something is missing, or of another size.
-        """
+        """Restore what ``state`` returned; HeartsError if it does not fit."""
         count = check_array(f"{name}/count", state.get("count"), np.array(0))
         if count < 0:
             raise HeartsError(

@@ -158,11 +158,7 @@ def load_config(
 
 
 def make_config(tree: Mapping[str, Any], source: str = "config") -> TrainConfig:
-    """The config of nested settings.
-
-    Raises:
-        ConfigError: if a key is unknown, or a value cannot be used.
-    """
+    """The config of nested settings; ConfigError if one is unknown, or cannot be used."""
     try:
         return TrainConfig.model_validate(tree)
     except ValidationError as error:

@@ -70,11 +70,7 @@ class ExactLearner(NetworkLearner):
     steps_by = "exact.learning_rate or exact.descent_rate"
 
     def __init__(self, config: TrainConfig, state: runs.State | None = None) -> None:
-        """Make everything, as ``Learner`` has it.
-
-        Raises:
-            HeartsError: if the game is not of two players, or too large to be listed or learnt.
-        """
+        """Make everything, as ``Learner`` has it; HeartsError if the game is too large."""
         super().__init__(config, 1, state)
         set_threads(config.threads)
         self.descent_optimizer = Adam(self.replicas.weights)
@@ -203,12 +199,9 @@ class ExactLearner(NetworkLearner):
     ) -> float:
         """Learn from minibatches, each of both players' information sets; the mean loss.
 
-        Args:
-            weights: ``(infosets,)`` of each player, how often they are drawn.
-            losses: of a player, rows and their logits, ``(rows,)``.
-            optimizer: takes the steps.
-            rate: their size.
-            average: how much of the averaged weights is left after all of them.
+        They are drawn in proportion to `weights` ``(infosets,)`` of each player; `losses` of a
+        player, rows and their logits are ``(rows,)``; `average` is what is left of the averaged
+        weights after all steps.
         """
         exact, counters = self.config.exact, self.counters
         rng = np.random.default_rng(derived_seed(self.config.seed, 30 + counters.updates))
@@ -299,13 +292,7 @@ def _falling(begin: float, end: float, share: float) -> float:
 
 
 def chances_of(side: Side, policy: Array, legal: NDArray[np.bool_]) -> Floats:
-    """A policy as one probability for each sequence.
-
-    Args:
-        side: whose.
-        policy: ``(infosets, actions)``, illegal entries are ignored.
-        legal: ``(infosets, actions)``.
-    """
+    """A policy ``(infosets, actions)``, illegal entries ignored, as probabilities of sequences."""
     chances = np.ones(side.num_sequences)
     table = np.where(legal, policy.astype(np.float64), 0.0)
     chances[len(side.hands) :] = (table / table.sum(1, keepdims=True))[legal]

@@ -105,14 +105,8 @@ class SelfPlayGames:
     ) -> None:
         """Games that wait for ``begin``.
 
-        Args:
-            config: all settings.
-            rules: of the games.
-            encoder: what the learner sees.
-            pool: the opponents; only these games draw from it.
-            num_games: how many.
-            seed: of the order of minibatches and of the actions drawn.
-            empty: makes the arrays of the list, of a shape and dtype.
+        Only they draw from `pool`; `seed` is that of the order of minibatches and of the actions
+        drawn; `empty` makes the arrays of the list.
         """
         self.rules, self.pool, self.num_games = rules, pool, num_games
         self.rewarder = Rewarder(rules, config.env.reward)
@@ -250,9 +244,7 @@ class SelfPlayGames:
     def restore(self, state: Mapping[str, NDArray[Any]], _name: str) -> None:
         """Continue from what ``state`` returned, in games with the same arguments.
 
-        Raises:
-            HeartsError: if arrays are missing, of other shapes, or hold impossible values; the
-                games must then begin anew.
+        HeartsError if it does not fit; the games must then begin anew.
         """
         seed = check_array("seed", state.get("seed"), np.array(0))
         if seed < 0:

@@ -56,8 +56,7 @@ class Saved(Protocol):
     def restore(self, state: Tensors, name: str) -> None:
         """Continue from what ``state`` returned; messages call it `name`.
 
-        Raises:
-            HeartsError: if anything is missing, or does not fit.
+        HeartsError if anything is missing, or does not fit.
         """
 
 
@@ -82,15 +81,9 @@ class Learner:
     """The settings to reduce if training diverges."""
 
     def __init__(self, config: TrainConfig, state: runs.State | None = None) -> None:
-        """Set up the shared parts; the subclass does the rest.
+        """Set up the shared parts, from `state` or anew; the subclass does the rest.
 
-        Args:
-            config: all settings.
-            state: the state to resume from; None: start anew.
-
-        Raises:
-            HeartsError: if a rule set, encoder or opponent is unknown.
-            CheckpointError: if `state` has other networks.
+        HeartsError if a rule set, encoder or opponent is unknown.
         """
         self.config = config
         self.counters = replace(state.counters) if state else Counters()
@@ -137,11 +130,7 @@ class Learner:
 
     @functools.cached_property
     def tree(self) -> Tree:
-        """All information sets of the game, made on first use.
-
-        Raises:
-            HeartsError: if it is not of two players, or too large to enumerate.
-        """
+        """All information sets of the game, made on first use; HeartsError if they are too many."""
         return Tree(self.rules)
 
     def agent(self) -> NetworkAgent:
@@ -282,16 +271,7 @@ class NetworkLearner(Learner):
     """
 
     def __init__(self, config: TrainConfig, replicas: int, state: runs.State | None = None) -> None:
-        """Make everything, as ``Learner`` has it.
-
-        Args:
-            config: all settings.
-            replicas: of the network, whose gradients can be computed in parallel.
-            state: the state to resume from; None: start anew.
-
-        Raises:
-            ConfigError: if the device is not there.
-        """
+        """Make everything, with `replicas` of the network that compute gradients in parallel."""
         super().__init__(config, state)
         self.device = find_device(config.device)
         self.precision = find_precision(config.precision, self.device)
@@ -381,11 +361,7 @@ class Opponents:
     ) -> None:
         """Start with blank networks, until the first snapshot is taken.
 
-        Args:
-            config: all settings.
-            rules: of the games.
-            encoder: of what the networks see.
-            greedy: snapshots take their preferred actions; False: they sample from the policy.
+        If `greedy`, snapshots take their preferred actions, else they sample from the policy.
         """
         self.config = config
         self.num_past = 0
@@ -451,11 +427,7 @@ class Opponents:
         }
 
     def restore(self, state: Tensors, name: str) -> None:
-        """Restore the snapshots from ``state``; messages call them `name`.
-
-        Raises:
-            HeartsError: if a network is missing, or of another size.
-        """
+        """Restore what ``state`` returned; HeartsError if it does not fit."""
         places = {key.split("/")[0] for key in state}
         like = self.snapshots[0].network.tensors()
         for number in range(max(1, len(places))):

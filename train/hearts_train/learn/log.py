@@ -87,10 +87,7 @@ class Metrics(History):
     ) -> None:
         """Open the log of a run with these counters; later lines are dropped.
 
-        Args:
-            run_dir: the run's folder.
-            counters: of the run.
-            warn: called once, with a line, if TensorBoard's file cannot be written.
+        `warn` is called once, with a line, if TensorBoard's file cannot be written.
 
         Raises:
             CheckpointError: if the log is not an ordinary file.
@@ -147,11 +144,7 @@ class Metrics(History):
         self._warn(f"{folder} cannot be written: {error.strerror or error}; it stays incomplete")
 
     def flush(self) -> None:
-        """Write the lines that are not in the file yet.
-
-        Raises:
-            OSError: if they cannot be written; a later call tries again.
-        """
+        """Write the lines that are not in the file yet; after an OSError call it again."""
         try:
             while self._unwritten:
                 self._unwritten = self._unwritten[self._file.write(self._unwritten) :]
@@ -243,15 +236,9 @@ class EventFile:
     """
 
     def __init__(self, folder: Path, purge_from: int | None) -> None:
-        """Make the file.
+        """Make the file; TensorBoard ignores earlier files from step `purge_from` on.
 
-        Args:
-            folder: made if needed.
-            purge_from: TensorBoard ignores earlier files from this step on.
-
-        Raises:
-            ImportError: if TensorBoard is not installed.
-            OSError: if the file cannot be written.
+        ImportError if TensorBoard is not installed, OSError if the file cannot be written.
         """
         from tensorboard.compat.proto import event_pb2, summary_pb2
         from tensorboard.summary.writer.record_writer import RecordWriter
@@ -272,11 +259,7 @@ class EventFile:
             raise
 
     def add(self, values: Mapping[str, float], step: int) -> None:
-        """Add values by their names in TensorBoard.
-
-        Raises:
-            OSError: if they cannot be written; the file is of no further use.
-        """
+        """Add values by their names; after an OSError the file is of no further use."""
         pairs = values.items()
         scalars = [self._summaries.Summary.Value(tag=tag, simple_value=v) for tag, v in pairs]
         self._write(step=step, summary=self._summaries.Summary(value=scalars))

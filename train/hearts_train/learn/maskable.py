@@ -154,11 +154,7 @@ class Moments:
         }
 
     def restore(self, state: Tensors, name: str) -> None:
-        """Restore what ``state`` returned; messages call it `name`.
-
-        Raises:
-            HeartsError: if one is missing, or of another shape.
-        """
+        """Restore what ``state`` returned; HeartsError if it does not fit."""
         moments: dict[int, dict[str, torch.Tensor]] = {}
         for number, weights in enumerate(self.policy.parameters()) if state else ():
             like = weights.detach().numpy()

@@ -76,11 +76,7 @@ class PPOLearner(NetworkLearner):
     """What minibatches add up for the log: of the kernel's figures those that there are."""
 
     def __init__(self, config: TrainConfig, state: runs.State | None = None) -> None:
-        """Make everything, as ``Learner`` has it.
-
-        Raises:
-            ConfigError: if the device is not there.
-        """
+        """Make everything, as ``Learner`` has it."""
         super().__init__(config, config.threads, state)
         set_threads(1)  # of torch's own: they share small products, and gain nothing
         self.workers = Workers(config.threads)
@@ -219,11 +215,9 @@ class PPOLearner(NetworkLearner):
         )
 
     def _share(self, replicas: Replicas, work: Callable[[int], Floats]) -> Floats:
-        """Have each thread add a gradient to its replica's; all into the first's; sums of figures.
+        """Have each thread add the gradient of its `work` to its replica's; all into the first's.
 
-        Args:
-            replicas: of the network that learns.
-            work: of a thread: computes the gradient of its part, and returns its figures.
+        Returns the sums of the figures.
         """
         found: list[Floats] = [np.zeros(0)] * len(replicas.networks)
 
@@ -372,14 +366,8 @@ def find_magnet(
 ) -> torch.nn.Module | None:
     """What gives the magnet's logits of observations, on the processor; None: there is none.
 
-    Args:
-        config: all settings.
-        rules: its game.
-        encoder: what the learner sees.
-        average: the network that is the average of the learner's weights, if it has one.
-
-    Raises:
-        ConfigError: the magnet is a player whose logits cannot be had from what the learner sees.
+    `average` is the network that is the average of the learner's weights, if it has one.
+    ConfigError if the magnet is a player whose logits cannot be had from what the learner sees.
     """
     if config.ppo.magnet != AVERAGE:
         return _layers_of(_trained_player(config.ppo.magnet, rules, encoder).network)

@@ -73,11 +73,7 @@ class Teacher:
     packed: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse rules that the teacher cannot play.
-
-        Raises:
-            HeartsError: if the teacher cannot play them.
-        """
+        """Refuse rules that the teacher cannot play."""
         Pimc().check_rules(self.rules)
 
     @cached_property
@@ -132,11 +128,7 @@ class Pretraining:
     """All positions of a config, pass by pass in random orders that follow from its seed."""
 
     def __init__(self, config: TrainConfig, rules: Rules, encoder: Encoder) -> None:
-        """Gathers nothing yet.
-
-        Raises:
-            HeartsError: if the config has pretraining and the teacher cannot play the rules.
-        """
+        """Gathers nothing yet; HeartsError if the teacher cannot play the rules."""
         self.config = config.pretraining
         self._workers = config.threads
         self._seen = seen(encoder, rules)

@@ -76,16 +76,9 @@ def action_number(rules: Rules) -> Column:
 
 
 def check_size(name: str, capacity: int, columns: Mapping[str, Column], observation: str) -> None:
-    """Refuse a buffer that takes too much memory.
+    """Refuse a buffer that takes more than ``DEFAULT_MEMORY`` with a number that fits.
 
-    Args:
-        name: of the setting of its capacity.
-        capacity: in decisions.
-        columns: of the buffer.
-        observation: the name of the encoder.
-
-    Raises:
-        ConfigError: it takes more than ``DEFAULT_MEMORY``; the message has a number that fits.
+    `name` is the setting of its capacity, in decisions; `observation` the name of the encoder.
     """
     row = sum(column.empty(1).nbytes for column in columns.values())
     if capacity * row > DEFAULT_MEMORY * 1e9:
@@ -111,11 +104,9 @@ class Memory:
         return min(self.count, self.capacity)
 
     def add(self, rows: Mapping[str, Array], rng: np.random.Generator) -> None:
-        """Offer decisions, in the order in which they were made.
+        """Offer decisions in the order in which they were made, for each column ``(n, *shape)``.
 
-        Args:
-            rows: for each column ``(n, *shape)``.
-            rng: draws which ones enter a reservoir.
+        `rng` draws which ones enter a reservoir.
         """
         places = self._places(len(next(iter(rows.values()))), rng)
         chosen = np.flatnonzero(places < self.capacity)
@@ -140,11 +131,7 @@ class Memory:
         return stored | {"count": np.array(self.count)}
 
     def restore(self, state: Mapping[str, Array], name: str) -> None:
-        """Restore what ``state`` returned; messages call the memory `name`.
-
-        Raises:
-            HeartsError: if arrays are missing or of other shapes, as with another capacity.
-        """
+        """Restore what ``state`` returned; HeartsError if it does not fit."""
         count = int(check_array(f"{name}/count", state.get("count"), np.array(0)))
         if count < 0:
             raise HeartsError(

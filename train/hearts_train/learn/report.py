@@ -224,11 +224,7 @@ def standing(runs: Sequence[RunFolder]) -> list[str]:
 
 
 def chosen(runs: Sequence[RunFolder], names: Sequence[str]) -> list[str]:
-    """The quantities of these names, by their full names; without names: ``standing``.
-
-    Raises:
-        HeartsError: if the runs have no quantity of such a name.
-    """
+    """The quantities of these names, by their full names; without names: ``standing``."""
     known = quantities(runs)
     found = []
     for name in names:
@@ -320,11 +316,7 @@ def draw(
     times: Sequence[str],
     path: Path,
 ) -> None:
-    """Plot a panel for each quantity and x axis into a PNG, SVG or PDF file.
-
-    Raises:
-        HeartsError: if the suffix is another, or there is no such folder.
-    """
+    """Plot a panel for each quantity and x axis into a PNG, SVG or PDF file."""
     places = [(quantity, x) for quantity in wanted for x in times]
     columns = min(len(places), 3 if len(times) == 1 else len(times))
     number = -(-len(places) // columns)
@@ -395,11 +387,8 @@ def write_card(
 ) -> Path:
     """Write the model card of the player in a run folder, and return its path.
 
-    Args:
-        run_dir: the folder.
-        evaluations: figures to show (as ``Evaluation.to_json`` gives them) instead of those from
-            the training.
-        meta: the player's metadata; None: those of its file.
+    `evaluations` (as ``Evaluation.to_json`` gives them) are shown instead of those from the
+    training; `meta` is read from the player's file if it is not given.
     """
     if meta is None:
         _, meta = read_checkpoint(run_dir)

@@ -84,10 +84,8 @@ class State:
 def new_run_folder(config: TrainConfig, run_dir: Path | None) -> Path:
     """The folder of a new run, created if needed; None: the first new one of ``runs/NAME-1, ...``.
 
-    A folder that is given may hold the remains of a start that was killed before it saved anything.
-
-    Raises:
-        ConfigError: if there is already a run in it, or it cannot be created.
+    ConfigError if there is already a run in it, or it cannot be created; the remains of a start
+    that was killed before it saved anything are no hindrance.
     """
     folder = Path("runs" if run_dir is None else run_dir)
     if run_dir is not None:
@@ -111,13 +109,7 @@ def _next_folder(place: Path, name: str) -> Path:
 
 
 def check_is_free(run_dir: Path) -> None:
-    """Refuse a folder in which a run has saved something, or that has files of somebody else's.
-
-    What a run leaves that was killed before it saved a state is no hindrance.
-
-    Raises:
-        ConfigError: if there is a state or a player in it, or anything else.
-    """
+    """Refuse a folder in which a run has saved something, or that has files of somebody else's."""
     if (run_dir / STATE_NAME).exists() or (run_dir / CHECKPOINT_NAME).exists():
         raise ConfigError(
             f"run: {str(run_dir)!r} already has a run; resume it with --resume {run_dir}, or "
@@ -142,10 +134,6 @@ def check_run_folder(run_dir: Path) -> None:
     """Refuse what is not the folder of a run that can be resumed.
 
     A run that was killed before it saved a state can be: it starts again from its config.
-
-    Raises:
-        CheckpointError: if it is not a folder, has no config, or is of a run that another process
-            is starting.
     """
     if not run_dir.is_dir():
         raise CheckpointError(
@@ -172,14 +160,8 @@ def check_run_folder(run_dir: Path) -> None:
 def resumed_config(run_dir: Path, overrides: Sequence[str] = ()) -> TrainConfig:
     """The config in a run's folder, which somebody else may have written, to train with.
 
-    Args:
-        run_dir: the folder.
-        overrides: the user's own changes, as for ``load_config``.
-
-    Raises:
-        ConfigError: if the config or a change cannot be used.
-        HeartsError: if the config names an agent that runs code, the changes do not remove it, and
-            the user does not trust the folder.
+    HeartsError if it names an agent that runs code, the user's own `overrides` do not remove that,
+    and the user does not trust the folder.
     """
     path = run_dir / CONFIG_NAME
     config = load_config(path, overrides)
@@ -197,11 +179,7 @@ def is_config_of_run(path: Path) -> bool:
 
 @contextlib.contextmanager
 def hold_run(run_dir: Path) -> Iterator[None]:
-    """Keep other processes from writing to this folder in the block; remove unfinished files.
-
-    Raises:
-        CheckpointError: if another process holds it, or nothing can be written there.
-    """
+    """Keep other processes from writing to this folder in the block; remove unfinished files."""
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(held(run_dir / LOCK_NAME, f"run: {str(run_dir)!r}"))
@@ -223,11 +201,7 @@ def keep_checkpoint(
     is_best: bool,
     half: bool = False,
 ) -> None:
-    """Write the player to ``checkpoints/``, also as the best one; the last three stay there.
-
-    Raises:
-        OSError: if it cannot be written.
-    """
+    """Write the player to ``checkpoints/``, also as the best one; the last three stay there."""
     folder = run_dir / CHECKPOINTS_NAME
     folder.mkdir(exist_ok=True)
     if is_best:
@@ -242,15 +216,7 @@ def drop_lost_checkpoints(run_dir: Path, decisions: int, scores: Mapping[int, fl
     """Remove players that are later than the state from which training resumes.
 
     A run that was killed after an evaluation has saved such players, and the resumed run need not
-    produce them again. If the best is one of them, the best of the remaining players replaces it.
-
-    Args:
-        run_dir: the folder.
-        decisions: those of the state.
-        scores: of the evaluations up to the state, by decisions; higher is better.
-
-    Raises:
-        OSError: if the best cannot be written.
+    produce them again. If the best is one of them, the best of the others by `scores` replaces it.
     """
     numbered = _numbered(run_dir)
     best = run_dir / CHECKPOINTS_NAME / BEST_NAME
@@ -286,11 +252,7 @@ def _numbered(run_dir: Path) -> dict[int, Path]:
 
 
 def save_state(path: Path, state: State) -> None:
-    """Write a training state, whole or not at all.
-
-    Raises:
-        OSError: if it cannot be written.
-    """
+    """Write a training state, whole or not at all."""
     header = {
         "format": STATE_FORMAT,
         "version": str(STATE_VERSION),
@@ -301,11 +263,7 @@ def save_state(path: Path, state: State) -> None:
 
 
 def load_state(path: Path) -> State:
-    """Read a training state; never runs code from the file.
-
-    Raises:
-        CheckpointError: if it is damaged, of another version, or something else.
-    """
+    """Read a training state; never runs code from the file. CheckpointError if it is not whole."""
 
     def refusal(what: str) -> CheckpointError:
         return CheckpointError(
@@ -438,11 +396,7 @@ def has_player(folder: Path) -> bool:
 
 
 def read_run(folder: Path) -> RunFolder:
-    """The run in a folder.
-
-    Raises:
-        CheckpointError: if there is no run in it, or it cannot be read.
-    """
+    """The run in a folder; CheckpointError if there is none, or it cannot be read."""
     config = folder / CONFIG_NAME
     if not config.is_file():
         what = f"has no {CONFIG_NAME}" if folder.is_dir() else "is not a folder"

@@ -136,16 +136,7 @@ class Trainer:
     """One training run: a learner, its budget, its evaluations and its files."""
 
     def __init__(self, config: TrainConfig, state: runs.State | None = None) -> None:
-        """Make everything; nothing is written.
-
-        Args:
-            config: all settings.
-            state: the state to resume from; None: start anew.
-
-        Raises:
-            HeartsError: if a rule set, encoder or agent is unknown.
-            CheckpointError: if `state` has other networks.
-        """
+        """Make everything, to continue from `state` or start anew; nothing is written."""
         opponents = [make_agent(name, seed=0) for name in config.evaluation.opponents]
         self.config = config
         self.learner = make_learner(config, state)

@@ -85,11 +85,7 @@ class RunShelf:
         return known[1]
 
     def find(self, name: object) -> RunFolder:
-        """The run of this name.
-
-        Raises:
-            HeartsError: if there is none.
-        """
+        """The run of this name; CheckpointError if there is none."""
         runs = self.runs()
         if not isinstance(name, str) or name not in runs:
             raise CheckpointError(f"run: {quoted(name)} is not here; reload the page", value=name)
@@ -151,11 +147,7 @@ class RunShelf:
 
 
 def rules_of(run: RunFolder) -> Rules:
-    """The rules that a run learns to play.
-
-    Raises:
-        HeartsError: if its config names none that are known.
-    """
+    """The rules that a run learns to play."""
     name, players = run.settings.get("env.rules"), run.settings.get("env.players")
     return Rules.make(str(name), players if isinstance(players, int) else None)
 
