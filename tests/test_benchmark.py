@@ -30,7 +30,6 @@ from hearts_train.measure.benchmark import (
     TRACKS,
     VERSIONS,
     Benchmark,
-    differences,
     encoded,
     read_benchmark,
     read_field,
@@ -299,16 +298,6 @@ def test_the_digest_is_of_the_code_and_of_the_files_that_it_declares(tmp_path, m
         Participant(f"{code}:Mine", 0)
 
 
-def test_an_agent_that_declares_no_files_has_the_digest_of_its_code(tmp_path):
-    code = tmp_path / "mine.py"
-    code.write_text("from importlib.resources import files\nclass Mine:\n" + ACT)
-    (tmp_path / "weights.bin").write_bytes(b"1")
-    participant = Participant(f"{code}:Mine", 0)
-    assert participant.digest == hashlib.sha256(code.read_bytes()).hexdigest()
-    assert "files" not in participant.to_json()
-    assert Participant(Lowest(), 0).digest is None
-
-
 def test_an_agent_given_as_an_object_has_the_digest_of_its_files(tmp_path):
     weights, digests = tmp_path / "weights.bin", set()
     for content in (b"1", b"2", b"2"):
@@ -380,14 +369,6 @@ def test_another_agent_is_refused_and_the_same_one_elsewhere_is_not(tmp_path):
     assert run("--verify", out, f"{moved}:Mine").exit_code == 0
     moved.write_text(MINE.format(-1))
     mistake(run("--verify", out, f"{moved}:Mine"), "verify")
-
-
-def test_differences_are_named_by_their_place():
-    assert differences({"a": [1, {"b": 2}]}, {"a": [1, {"b": 2}]}) == []
-    assert differences({"a": [1, {"b": 2}]}, {"a": [1, {"b": 3}]}) == ["a[1].b: 2, now 3"]
-    assert differences([1, 2], [1]) == [": [1, 2], now [1]"]
-    assert differences({"a": 1}, {"a": True}) == ["a: 1, now True"]
-    assert len(differences(list(range(20)), list(range(1, 21)))) == 11
 
 
 # ---- resuming ------------------------------------------------------------------------------------

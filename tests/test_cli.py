@@ -31,7 +31,6 @@ from hearts_train.learn.config_files import shipped_configs
 from hearts_train.screen import progress
 from tests.refusals import mistake
 from tests.slow import few
-from tests.waiting import HANG
 
 ROOT = Path(__file__).resolve().parents[1]
 FIELDS_OF_EVALUATE = {"agent", "opponent", "rules", "deals", "margin", "ci95", "won", "moons"}
@@ -206,23 +205,6 @@ def test_an_agent_of_one_s_own_is_measured_by_its_file(tmp_path, monkeypatch):
     mistake(run("exploit", "mine.py:Mein"), "agent", "'Mine'")
 
 
-SLOW_AGENT = """
-import sys, time
-from hearts_agents import register_agent
-
-class Slow:
-    calls = 0
-    def act(self, view):
-        Slow.calls += 1  # of all its copies
-        if Slow.calls > 16 * 26 + 50:
-            print("playing", file=sys.stderr, flush=True)
-            time.sleep(60)
-        return view.legal_actions()[0]
-
-register_agent("slow", lambda seed=None: Slow())
-"""
-
-
 def test_progress_without_a_terminal_is_a_line_every_ten_seconds(clock, monkeypatch, capsys):
     monkeypatch.setattr("hearts_train.screen.PLAIN_EVERY", 10.0)
     with progress("work") as tell:
@@ -235,22 +217,6 @@ def test_progress_without_a_terminal_is_a_line_every_ten_seconds(clock, monkeypa
         "work: 50%, about 20 s left",
         "work: 80%, about 8 s left",
     ]
-
-
-@pytest.mark.slow
-def test_ctrl_c_prints_what_is_finished():
-    args = ("evaluate", "slow", "--opponents", "easy,pro", "--deals", 1_000_000, "--json")
-    process = command(*args, before=SLOW_AGENT)
-    assert process.stderr is not None
-    while process.stderr.readline() != "playing\n":
-        assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=HANG)
-    assert process.returncode == 130, err
-    assert "Traceback" not in err
-    (record,) = json.loads(out)
-    assert record["interrupted"]
-    assert record["deals"] == 16
 
 
 @pytest.mark.parametrize(

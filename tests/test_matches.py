@@ -201,13 +201,6 @@ def test_players_know_the_totals_and_matches_begin_with_those_given() -> None:
     assert result.to_json()["totals"] == [70, 40]
 
 
-class Last:
-    """Plays the last legal action."""
-
-    def act(self, view):
-        return view.legal_actions()[-1]
-
-
 def test_matches_are_the_same_with_workers_isolated_and_resumed(tmp_path) -> None:
     def play(**settings):
         record = evaluate("standard", "easy", "micro", deals=70, unit="match", **settings)
