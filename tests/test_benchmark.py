@@ -335,7 +335,7 @@ def test_an_isolated_agent_has_the_same_exploitability(tmp_path):
         (lambda data: b"[1]", ""),
         (lambda data: b"[" * 100_000, ""),
         (lambda data: data.replace(b'"version": 1', b'"version": 2', 1), "2"),
-        (lambda data: encoded(sealed({"opponents": []}, {})), "protocol"),
+        (lambda data: encoded(sealed({"opponents": []}, {})), ""),
     ],
 )
 def test_a_damaged_file_is_refused(kept, tmp_path, change, words):

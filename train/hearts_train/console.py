@@ -75,6 +75,7 @@ MOVED = {
     "compare --alpha": "--errors ALPHA,BETA",
     "compare --beta": "--errors ALPHA,BETA",
     "compare --max-deals": "--deals",
+    "compare --verbose": "shown always",
     "tournament --built-in": "built-in among the agents",
     "tournament --table": "--deals 0",
     "dataset --observation": "--set observation=",

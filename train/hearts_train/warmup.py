@@ -107,11 +107,7 @@ def warm_up(
 
 
 def _check_cache() -> None:
-    """Refuse to compile what would not be kept.
-
-    Raises:
-        HeartsError: no folder can be written, or compiling is switched off.
-    """
+    """Refuse to compile what would not be kept."""
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         raise HeartsError("NUMBA_DISABLE_JIT: it is set, so nothing is compiled; unset it")
     for package in (hearts_env, hearts_agents):

@@ -54,11 +54,7 @@ summary { cursor: pointer; }
 
 
 def track_of(agent: str, *, isolate: bool) -> str:
-    """The track whose rules an agent was trained for; else ``two_player``.
-
-    Raises:
-        HeartsError: if the agent is unknown.
-    """
+    """The track whose rules an agent was trained for; else ``two_player``."""
     rules = trained_rules([agent], isolate=isolate)
     if rules is not None:
         for name, track in TRACKS.items():
@@ -181,16 +177,7 @@ def exact_line(result: dict[str, Any]) -> str:
 
 # ---- the page ------------------------------------------------------------------------------------
 def write_page(record: dict[str, Any], path: Path, file: Path | None = None) -> None:
-    """Write a record of ``hearts benchmark`` as a self-contained page.
-
-    Args:
-        record: the record.
-        path: the page.
-        file: where the record was written, for the command that verifies it.
-
-    Raises:
-        OSError: if it cannot be written.
-    """
+    """Write a record of ``hearts benchmark`` as a self-contained page."""
     result = record["result"]
     agent = result["agent"]["name"]
     name = short_names([agent])[agent]

@@ -160,7 +160,6 @@ def compare(
     backend: Backend = "local",
     save: Save = None,
     resume: Resume = None,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Show the sequential test.")] = False,
     as_json: Json = None,
 ) -> None:
     """Decide which of two agents is better, with as few deals as possible."""
@@ -189,7 +188,7 @@ def compare(
     result = reports.play_comparison(
         **arguments, save=save, resume=resume, workers=workers, backend=backend
     )
-    reports.show_comparison(result, verbose=verbose, to_stderr=console.is_stdout(as_json))
+    reports.show_comparison(result, to_stderr=console.is_stdout(as_json))
     if as_json:
         console.print_json(result.to_json(), as_json)
     reports.finish("compare", save, resume, interrupted=result.interrupted)

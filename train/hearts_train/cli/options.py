@@ -222,11 +222,7 @@ def check_output(path: Path | None, option: str) -> None:
 
 
 def check_apart(**files: Path | str | None) -> None:
-    """Refuse the same file for two options: one would overwrite the other.
-
-    Args:
-        **files: the paths by option name; ``file`` is the command's FILE.
-    """
+    """Refuse the same file for two options: one would overwrite the other."""
     known: dict[str, str] = {}
     for name, path in files.items():
         if path in (None, console.STDOUT):

@@ -37,28 +37,18 @@ from hearts_train.measure.exploit import TRAINED, ExploitResult
 from hearts_train.measure.statistics import HIGH, LOW, MIN_RUNS, Question
 from hearts_train.measure.tournament import Tournament, tournament_tables
 
-FREE = ("workers", "backend", "resume", "allow_code", "as_json", "plot", "page", "verbose")
+FREE = ("workers", "backend", "resume", "allow_code", "as_json", "plot", "page")
 """The options allowed with ``--resume``: none that changes a result."""
 
 
 def resumed(context: typer.Context, path: Path, work: str) -> Saved:
-    """The settings of a results file.
-
-    Raises:
-        Mistake: the command line has an option whose value the file fixes.
-        HeartsError: it is not a results file of this command.
-    """
+    """The settings of a results file."""
     refuse_said(context, sorted(context.params.keys() - set(FREE)), "--resume", path)
     return read_saved(path, work)
 
 
 def say_how_to_continue(command: str, path: Path | None) -> None:
-    """Print the command that continues what was saved.
-
-    Args:
-        command: its first words, without ``hearts``.
-        path: the file of results; None: nothing was saved.
-    """
+    """Print the command that continues what was saved."""
     if path is not None:
         is_code = any(agent.runs_code for agent in read_saved(path).agents)
         allow = " --allow-code" if is_code else ""
@@ -96,12 +86,7 @@ def command_line() -> str:
 
 
 def with_origin(records: Iterable[dict[str, Any]], seed: int | None = None) -> list[dict[str, Any]]:
-    """Records as ``--json`` prints them, each with how it was measured.
-
-    Args:
-        records: the figures; their own keys take precedence.
-        seed: that of all draws; None: nothing is drawn.
-    """
+    """Records as ``--json`` prints them, each with how it was measured."""
     origin: dict[str, Any] = {"version": __version__, "platform": platform_versions()}
     origin["command"] = command_line()
     if seed is not None:
@@ -195,11 +180,7 @@ def two_of(text: str, option: str, example: str) -> tuple[float, float]:
 
 
 def groups_of(agents: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The agents before and after ``vs``, or the two where there is no such word.
-
-    Raises:
-        Mistake: if there are not two, or there are groups of less than two.
-    """
+    """The agents before and after ``vs``, or the two where there is no such word."""
     if "vs" not in agents:
         if len(agents) != 2:
             count = "none given" if not agents else f"{len(agents)} given"
@@ -241,22 +222,19 @@ def arguments_of_comparison(saved: Saved) -> dict[str, Any]:
     return given | {"groups": groups, "opponents": agents[first + second :]}
 
 
-def show_comparison(
-    result: Comparison | GroupComparison, *, verbose: bool, to_stderr: bool
-) -> None:
-    """Print the result: a sentence, then tables; those of a test only with `verbose`."""
-    if isinstance(result, GroupComparison):
-        show_groups(result, to_stderr=to_stderr)
-    else:
-        show_two(result, verbose=verbose, to_stderr=to_stderr)
-
-
 def _say(sentence: str, *, to_stderr: bool) -> None:
     console.note(sentence) if to_stderr else print(sentence, flush=True)
 
 
-def show_groups(result: GroupComparison, *, to_stderr: bool) -> None:
-    """Print the conclusion on the two groups in a sentence, then the margins of all runs."""
+def show_comparison(result: Comparison | GroupComparison, *, to_stderr: bool) -> None:
+    """Print the result: a sentence, then tables."""
+    if isinstance(result, GroupComparison):
+        _show_groups(result, to_stderr=to_stderr)
+    else:
+        _show_two(result, to_stderr=to_stderr)
+
+
+def _show_groups(result: GroupComparison, *, to_stderr: bool) -> None:
     _say(result.conclusion, to_stderr=to_stderr)
     names = [*result.runs, *result.others]
     short = short_names([*names, *result.opponents])
@@ -279,27 +257,30 @@ def show_groups(result: GroupComparison, *, to_stderr: bool) -> None:
     console.print_table("", columns, given, to_stderr=to_stderr)
 
 
-def show_two(result: Comparison, *, verbose: bool, to_stderr: bool) -> None:
-    """Print the result in a sentence, and with `verbose` the test as a table."""
+def _show_two(result: Comparison, *, to_stderr: bool) -> None:
     names = [result.agent, result.other, *result.opponents]
     short = short_names(names)
     agent, other, *field = (short[name] for name in names)
     shown = replace(result, agent=agent, other=other, opponents=tuple(field))
     _say(shown.conclusion, to_stderr=to_stderr)
-    if verbose:
-        times = result.fixed_deals / result.deals
-        more = f", {times:.1f} times as many" if times >= 1.05 else ""
-        below, above = result.bounds
-        rows = [
-            ["accepted", verdict_of(result)],
-            ["margin, corrected for stopping early", shown_interval(result.margin, result.ci95)],
-            ["log likelihood ratio", f"{result.llr:+.2f}, bounds {below:+.2f} and {above:+.2f}"],
-            ["duplicate deals", f"{result.deals:,}"],
-            ["a test of fixed size would need", f"{result.fixed_deals:,}{more}"],
-        ]
-        title = f"{agent} over {other}, {result.rules}: points a deal, 95 % interval"
-        columns = ["sequential test", f"{result.low:+g} or less against {result.high:+g} or more"]
-        console.print_table(title, columns, rows, to_stderr=to_stderr)
+    times = result.fixed_deals / result.deals
+    more = f", {times:.1f} times as many" if times >= 1.05 else ""
+    below, above = result.bounds
+    accepted = "neither: stopped early" if result.interrupted else "neither"
+    if result.verdict == HIGH:
+        accepted = f"{result.high:+g} or more (error rate at most {result.alpha:.1%})"
+    elif result.verdict == LOW:
+        accepted = f"{result.low:+g} or less (error rate at most {result.beta:.1%})"
+    rows = [
+        ["accepted", accepted],
+        ["margin, corrected for stopping early", shown_interval(result.margin, result.ci95)],
+        ["log likelihood ratio", f"{result.llr:+.2f}, bounds {below:+.2f} and {above:+.2f}"],
+        ["duplicate deals", f"{result.deals:,}"],
+        ["a test of fixed size would need", f"{result.fixed_deals:,}{more}"],
+    ]
+    title = f"{agent} over {other}, {result.rules}: points a deal, 95 % interval"
+    columns = ["sequential test", f"{result.low:+g} or less against {result.high:+g} or more"]
+    console.print_table(title, columns, rows, to_stderr=to_stderr)
     counts: dict[str, int] = {}
     for name, faults in zip(names, result.faults, strict=True):
         counts[name] = counts.get(name, 0) + faults
@@ -309,15 +290,6 @@ def show_two(result: Comparison, *, verbose: bool, to_stderr: bool) -> None:
 def shown_interval(value: float, interval: tuple[float, float]) -> str:
     """Like ``+0.15 (+0.02 to +0.26)``: an interval that need not be symmetric."""
     return f"{value:+.3f} ({interval[0]:+.3f} to {interval[1]:+.3f})"
-
-
-def verdict_of(result: Comparison) -> str:
-    """The hypothesis that the test has accepted: one of two, not a bound on the margin."""
-    if result.verdict == HIGH:
-        return f"{result.high:+g} or more (error rate at most {result.alpha:.1%})"
-    if result.verdict == LOW:
-        return f"{result.low:+g} or less (error rate at most {result.beta:.1%})"
-    return "neither: stopped early" if result.interrupted else "neither"
 
 
 # ---- attacks -------------------------------------------------------------------------------------

@@ -284,11 +284,7 @@ class Contest:
 def _made_again(
     agents: Sequence[AgentLike], digests: Sequence[str | None], settings: dict[str, Any]
 ) -> Contest:
-    """A contest in another process.
-
-    Raises:
-        HeartsError: if an agent is another one there.
-    """
+    """A contest in another process."""
     contest = Contest(agents, **settings)
     check_same(contest.participants, digests)
     return contest
@@ -343,11 +339,7 @@ def read_saved(path: str | os.PathLike[str], work: str | None = None) -> Saved:
 
 
 def _starting(rules: Rules, totals: Sequence[int] | None) -> tuple[int, int]:
-    """The totals at the start of each match.
-
-    Raises:
-        HeartsError: if the rules are not for two players, or the match is over with them.
-    """
+    """The totals at the start of each match."""
     if rules.players != 2:
         raise HeartsError(
             f"players: {rules.name!r} has {rules.players}; duplicate matches are for two players"

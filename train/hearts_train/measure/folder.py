@@ -259,11 +259,7 @@ class GameFile:
         return game
 
     def _take(self, record: Record) -> None:
-        """Count the entry of a line.
-
-        Raises:
-            HeartsError: if it is of another version, is not whole, or contradicts another one.
-        """
+        """Count the entry of a line."""
         entry = record.entry
         where = f"line {record.line} of {str(self.store.path)!r}"
         kind = entry.get("line")
@@ -515,11 +511,7 @@ def _enter(
 
 
 def _try_out(participant: Participant, rules: Rules) -> None:
-    """Ask an agent whether it can play these rules, and one of our own for its first action too.
-
-    Raises:
-        HeartsError: if it cannot.
-    """
+    """Ask an agent whether it can play these rules, and one of our own for its first action too."""
     participant.check_rules(rules)
     if participant.is_ours:
         participant.fresh(0).act_batch(BatchGame(rules, 1, autodeal=False).views())

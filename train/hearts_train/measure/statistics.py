@@ -499,13 +499,7 @@ class _Paths:
             before = n
 
     def beyond(self, drift: float, total: float, *, above: bool) -> float:
-        """The probability to stop earlier at a bound, or to reach `total` or more at the last look.
-
-        Args:
-            drift: the mean of a standardised margin, counted from the middle.
-            total: the sum at the last look.
-            above: at the upper bound and upwards; else at the lower bound and downwards.
-        """
+        """The probability to stop at a bound before, or to be at `total` or beyond in the end."""
         sign = 1.0 if above else -1.0
         chance, before = 0.0, 0
         for place, n in enumerate(self.deals):
