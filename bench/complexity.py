@@ -10,8 +10,7 @@ information set has as many positions as there are histories with the same view,
 
 The views' worlds are counted exactly. With an exchange a world has as many histories as there are
 ways in which the others can have passed to one another. Intervals are those of the mean over
-`GROUPS` independent groups of lines. The groups are drawn side by side, piece by piece, so that
-all have something when they are stopped.
+`GROUPS` independent groups of lines.
 """
 
 from __future__ import annotations
@@ -43,12 +42,11 @@ from hearts_train.executor import spread
 
 GROUPS = 20
 """Independent groups of lines, over whose means the intervals are."""
-_FEWEST_GROUPS = 2
 _T95 = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228]
 _T95 += [2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093]
 """97.5 % of Student's t with 1 to 19 degrees of freedom."""
 _PIECE = 10_000
-"""Lines of a group that are drawn at once, at most: what Ctrl-C may lose, and what memory holds."""
+"""Lines of a group that are drawn at once, at most: what memory holds."""
 _LOOKED_AT = 10
 """Deals of random play whose hidden worlds are counted, which takes long with many players."""
 
@@ -106,8 +104,6 @@ class Complexity:
         positions: Positions of the tree, ends included.
         infosets: Information sets with a choice, of all players together.
         about: Settings and version.
-        drawn: Random lines from which the tree was estimated; 0 where it was counted.
-        interrupted: Whether it was stopped before all lines were drawn.
     """
 
     rules: str
@@ -124,8 +120,6 @@ class Complexity:
     positions: Estimate
     infosets: Estimate
     about: dict[str, Any]
-    drawn: int = 0
-    interrupted: bool = False
 
     @classmethod
     def of(cls, record: dict[str, Any]) -> Complexity:
@@ -171,52 +165,32 @@ class Measurement:
     max_memory: float = DEFAULT_MEMORY
 
     def __call__(self, text: str) -> Complexity:
-        """The complexity of one game; Ctrl-C ends it with the lines that were drawn.
-
-        Raises:
-            KeyboardInterrupt: it was stopped before two groups had lines.
-        """
+        """The complexity of one game."""
         rules = one_direction(Rules.from_text(text))
-        deals, purpose = num_deals(rules), ("complexity", rules.name)
-        seed = secret_seed(self.seed, *purpose)
-        # These first: what takes longest is last, and may be broken off.
+        seed = secret_seed(self.seed, "complexity", rules.name)
         choices, worlds = _choices(rules, None, self.deals, seed)
         pro, _ = _choices(rules, make_agent("pro", seed=seed), self.pro_deals, seed)
-        tree = self._tree(rules, seed)
+        size = measure(rules, self.max_memory) if has_exact_worlds(rules) else None
+        if size is not None and size.exact:
+            lines, positions, infosets = counted(rules, size)
+        else:
+            lines, positions, infosets = estimated(rules, self.lines, self.positions, seed)
         return Complexity(
             rules=text,
             players=rules.players,
             deck=len(rules.deck),
             hand=rules.hand_size,
-            deals=deals,
+            deals=num_deals(rules),
             random=choices,
             pro=pro,
             worlds_first=worlds.first,
             worlds_mean=worlds.mean,
             worlds_most=worlds.most,
-            lines=tree.lines,
-            positions=tree.positions,
-            infosets=tree.infosets,
+            lines=lines,
+            positions=positions,
+            infosets=infosets,
             about=asdict(self) | {"version": __version__},
-            drawn=tree.drawn,
-            interrupted=tree.interrupted,
         )
-
-    def _tree(self, rules: Rules, seed: int) -> _Tree:
-        if has_exact_worlds(rules):
-            size = measure(rules, self.max_memory)
-            if size.exact:
-                return _Tree(*counted(rules, size))
-        groups: list[_Group] = []
-        interrupted = False
-        try:
-            _draw(groups, rules, self.lines, self.positions, seed)
-        except KeyboardInterrupt:
-            if len(groups) < _FEWEST_GROUPS:
-                raise
-            interrupted = True
-        drawn = sum(group.lines for group in groups)
-        return _Tree(*_estimates(groups, rules), drawn, interrupted)
 
 
 def one_direction(rules: Rules) -> Rules:
@@ -236,9 +210,6 @@ def complexities(
 ) -> list[Complexity]:
     """The complexity of several games, in their order; after Ctrl-C of those finished.
 
-    With one process a game that was stopped while its lines were drawn is the last of them, marked
-    as interrupted: its intervals are of the lines so far, and wider.
-
     Args:
         rules: texts of rules; None: all presets with all numbers of players.
         progress: called with the games done and all of them.
@@ -248,7 +219,7 @@ def complexities(
 
     Raises:
         HeartsError: if rules cannot be played, or a number is out of range.
-        KeyboardInterrupt: it was stopped before there was anything to tell of one.
+        KeyboardInterrupt: it was stopped before the first game was finished.
     """
     texts = [Rules.from_text(text).name for text in (all_rules() if rules is None else rules)]
     work = measurement or Measurement()
@@ -262,8 +233,6 @@ def complexities(
     try:
         for one in stream:
             found.append(one)
-            if one.interrupted:
-                break
             if progress is not None:
                 progress(len(found), len(texts))
     except KeyboardInterrupt:
@@ -275,16 +244,6 @@ def complexities(
 
 
 # ---- the tree ------------------------------------------------------------------------------------
-class _Tree(NamedTuple):
-    """The size of a tree, from how many lines, and whether they were to be more."""
-
-    lines: Estimate
-    positions: Estimate
-    infosets: Estimate
-    drawn: int = 0
-    interrupted: bool = False
-
-
 def counted(rules: Rules, size: TreeSize) -> tuple[Estimate, Estimate, Estimate]:
     """Lines, positions and information sets of a tree that was counted with seat 0 leading."""
     leaders = num_deals(rules) / size.deals  # as many trees, alike but for the names of the seats
@@ -304,96 +263,48 @@ def estimated(
         positions: positions to draw from theirs, whose worlds are counted.
         seed: of the draws.
     """
-    groups: list[_Group] = []
-    _draw(groups, rules, lines, positions, seed)
-    return _estimates(groups, rules)
+    each, positions = lines // GROUPS, max(1, positions // GROUPS)
+    starts = [derived_seed(seed, group) for group in range(GROUPS)]
+    logs = np.array([_group(rules, each, positions, start) for start in starts])
+    scale = float(math.log(num_deals(rules)))
+    ends, inner, infosets = (_estimate(logs[:, i], scale) for i in range(3))
+    return ends, inner, infosets
 
 
-class _Group(NamedTuple):
-    """What a group of lines has come to; the sums are natural logarithms.
-
-    Attributes:
-        lines: Lines drawn.
-        ends: Lines of play for which they stand, summed.
-        inner: Positions before the end, summed.
-        choices: Positions with a choice, summed.
-        shares: 1 / histories of positions that were drawn from those with a choice.
-    """
-
-    lines: int
-    ends: float
-    inner: float
-    choices: float
-    shares: Floats
-
-    @classmethod
-    def empty(cls, positions: int) -> _Group:
-        """A group without lines, which will keep so many positions."""
-        return cls(0, -math.inf, -math.inf, -math.inf, np.zeros(positions))
-
-    def with_lines(self, rules: Rules, lines: int, seed: int, rng: np.random.Generator) -> _Group:
-        """The same with more lines."""
-        weights, legal, seeds, actions = random_lines(rules, lines, seed)
+def _group(rules: Rules, lines: int, positions: int, seed: int) -> tuple[float, float, float]:
+    """Natural logarithms of lines, positions and information sets a deal, from random lines."""
+    rng = np.random.default_rng(seed)
+    ends = inner = choices = -math.inf  # sums, as logarithms
+    shares = np.zeros(positions)  # 1 / histories of positions drawn from those with a choice
+    pieces = -(-lines // _PIECE)
+    for piece in range(pieces):
+        size = lines * (piece + 1) // pieces - lines * piece // pieces
+        own = derived_seed(seed, piece) if piece else seed
+        weights, legal, seeds, actions = random_lines(rules, size, own)
         top = weights.max()
         mass = np.where(legal > 0, np.exp(weights - top), 0.0)  # of positions before the end
-        ends = np.exp(_ends(weights, legal) - top)
         chosen = np.where(legal > 1, mass, 0.0)
         total = chosen.sum()
-        flat = chosen.ravel() / total
         new = math.log(total) + top
-        choices = float(np.logaddexp(self.choices, new))
+        choices = float(np.logaddexp(choices, new))
         # Each position is drawn from all lines so far: from these with their share of the weight.
-        places = np.arange(len(self.shares))
-        if self.lines:
-            places = places[rng.random(len(places)) < math.exp(new - choices)]
-        shares = self.shares.copy()
+        places = np.arange(positions)
+        if piece:
+            places = places[rng.random(positions) < math.exp(new - choices)]
+        flat = chosen.ravel() / total
         drawn = rng.choice(len(flat), len(places), p=flat).tolist()
-        for place, (step, line) in zip(places, (divmod(d, lines) for d in drawn), strict=True):
+        for place, (step, line) in zip(places, (divmod(d, size) for d in drawn), strict=True):
             game = Game.deal(rules, int(seeds[line]))
             for action in actions[:step, line].tolist():
                 game.play(action)
             assert game.player is not None
             shares[place] = 1.0 / histories(game.view(game.player))
-        return _Group(
-            lines=self.lines + lines,
-            ends=float(np.logaddexp(self.ends, math.log(ends.sum()) + top)),
-            inner=float(np.logaddexp(self.inner, math.log(mass.sum()) + top)),
-            choices=choices,
-            shares=shares,
-        )
-
-    def means(self) -> tuple[float, float, float]:
-        """Natural logarithms of lines, positions and information sets a deal."""
-        log = math.log(self.lines)
-        return (
-            self.ends - log,
-            float(np.logaddexp(self.inner, self.ends)) - log,
-            self.choices + math.log(self.shares.mean()) - log,
-        )
-
-
-def _draw(groups: list[_Group], rules: Rules, lines: int, positions: int, seed: int) -> None:
-    """Fill an empty list with groups; when this is broken off, it has what was finished."""
-    each, kept = lines // GROUPS, max(1, positions // GROUPS)
-    pieces = -(-each // _PIECE)
-    starts = [derived_seed(seed, group) for group in range(GROUPS)]
-    rngs = [np.random.default_rng(start) for start in starts]
-    for piece in range(pieces):
-        size = each * (piece + 1) // pieces - each * piece // pieces
-        for number, (start, rng) in enumerate(zip(starts, rngs, strict=True)):
-            if piece == 0:
-                groups.append(_Group.empty(kept).with_lines(rules, size, start, rng))
-            else:
-                own = derived_seed(start, piece)
-                groups[number] = groups[number].with_lines(rules, size, own, rng)
-
-
-def _estimates(groups: Sequence[_Group], rules: Rules) -> tuple[Estimate, Estimate, Estimate]:
-    """Lines, positions and information sets, from two groups or more."""
-    scale = float(math.log(num_deals(rules)))
-    logs = np.array([group.means() for group in groups])
-    ends, inner, infosets = (_estimate(logs[:, i], scale) for i in range(3))
-    return ends, inner, infosets
+        last = weights[-1] + np.log(np.maximum(legal[-1], 1))
+        ends = float(np.logaddexp(ends, math.log(np.exp(last - top).sum()) + top))
+        inner = float(np.logaddexp(inner, math.log(mass.sum()) + top))
+    log = math.log(lines)
+    infosets = choices + math.log(shares.mean())
+    return ends - log, float(np.logaddexp(inner, ends)) - log, infosets - log
 
 
 def _estimate(logs: Floats, scale: float) -> Estimate:
@@ -431,12 +342,6 @@ def random_lines(rules: Rules, lines: int, seed: int) -> tuple[Floats, Ints, Int
         live = np.flatnonzero(~batch.done)
         batch.play(actions[live], games=live)
     return np.array(weights), np.array(legals), seeds, np.array(taken)
-
-
-def _ends(weights: Floats, legal: Ints) -> Floats:
-    """The logarithm of the whole product of choices of each line, ``(lines,)``."""
-    last: Floats = weights[-1] + np.log(np.maximum(legal[-1], 1))
-    return last
 
 
 def histories(view: PlayerView) -> int:
@@ -528,7 +433,7 @@ def rows(found: Sequence[Complexity]) -> list[list[str]]:
     """A row for each game."""
     return [
         [
-            one.rules + f" (stopped: {one.drawn:,} lines)" * one.interrupted,
+            one.rules,
             show_number(one.deals),
             f"{one.random.actions:.1f}",
             f"{one.random.choices:.1f} / {one.pro.choices:.1f}",
