@@ -6,16 +6,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hearts_agents import Agent, make_agent
-from hearts_env import Game, HeartsError, Rules
+from hearts_env import Game, Rules
 from hearts_env import kernel as k
 from hearts_env.seeds import derived_seed, secret_seed
 from hearts_env.solve.beliefs import belief, check_two_players, hidden_hands
+from hearts_env.support.arguments import check_number
 from hearts_env.support.progress import Progress
 from hearts_train.measure.display import (
     format_interval,
@@ -27,10 +28,6 @@ from hearts_train.measure.display import (
     wrapped,
 )
 from hearts_train.measure.statistics import Z95
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 UNIFORM = "all alike"
 _FEWEST_DEALS, _MOST_DEALS = 2, 1_000_000
@@ -93,32 +90,12 @@ def calibrate(
 ) -> list[Calibration]:
     """Play deals of `agent` against itself and weigh at every decision what the other may hold.
 
-    Ctrl-C ends it with the deals finished, marked as interrupted.
-
-    Args:
-        agent: who plays, by its name for ``make_agent``.
-        models: how it is assumed to play, by name; equally likely worlds are always measured too.
-        rules: of two players.
-        deals: 2 to 1,000,000.
-        epsilon: see ``hearts_env.solve.beliefs.belief``.
-        seed: what the deals follow from.
-        progress: called with the deals done and all deals.
-
-    Returns:
-        A result for equally likely worlds, then one for each model.
-
-    Raises:
-        HeartsError: if an agent is unknown, the rules are not for two players, or there are too few
-            or too many deals.
-        KeyboardInterrupt: it was stopped before two deals were finished.
+    Returns a result for equally likely worlds, then one for each model; after Ctrl-C of the
+    finished deals, two or more.
     """
     rules = Rules.make(rules)
     check_two_players(rules)
-    if not _FEWEST_DEALS <= deals <= _MOST_DEALS:
-        raise HeartsError(
-            f"deals: {deals!r} is out of range; give {_FEWEST_DEALS} to {_MOST_DEALS:,}",
-            value=deals,
-        )
+    check_number("deals", deals, _FEWEST_DEALS, _MOST_DEALS)
     # Not the seed itself, from which every deal could be computed.
     player = make_agent(agent, seed=secret_seed(seed, "calibrate", 0))
     minds: list[Agent | None] = [None]
@@ -222,12 +199,7 @@ def rows(results: Sequence[Calibration]) -> list[list[str]]:
 
 
 def draw(results: Sequence[Calibration], path: Path) -> None:
-    """The log-loss trick by trick with its 95 % intervals, a line per model, as a plot."""
-    save_figure(figure_of(results), path)
-
-
-def figure_of(results: Sequence[Calibration]) -> Figure:
-    """The same as a figure."""
+    """Plot the log-loss trick by trick with its 95 % intervals, a line per model."""
     figure = new_figure(7, 4)
     axes = figure.subplots()
     short = short_names([result.model for result in results])
@@ -249,7 +221,7 @@ def figure_of(results: Sequence[Calibration]) -> Figure:
     axes.set_xlabel("trick")
     axes.set_ylabel("log-loss in bits, 95 % interval over deals")
     agent = short_names([results[0].agent])[results[0].agent]
-    axes.set_title(wrapped(f"What the hidden hand of {agent} tells"), fontsize=10, loc="left")
+    axes.set_title(wrapped(f"Doubt about the hidden hand of {agent}"), fontsize=10, loc="left")
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
-    return figure
+    save_figure(figure, path)

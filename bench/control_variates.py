@@ -78,22 +78,22 @@ def play_pairs(
     """
     contest = Contest([agent, opponent], rules, seed)
     check_two_players(contest.rules)
-    duel = _Kept(contest.participants[0], contest.participants[1], contest.rules, contest.seed)
+    duel = _Recorded(contest.participants[0], contest.participants[1], contest.rules, contest.seed)
     scores = duel.play(0, check_deals(deals)).scores
     singles = (scores[:, 1] - scores[:, 0]).reshape(-1, 2).astype(np.float64)
-    return Plays(singles.mean(1), singles, duel.kept, contest.rules)
+    return Plays(singles.mean(1), singles, duel.states, contest.rules)
 
 
-class _Kept(Duel):
-    """A duel that keeps the games of each seating."""
+class _Recorded(Duel):
+    """A duel that records the final states of each seating."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self.kept: list[k.Vector] = []
+        self.states: list[k.Vector] = []
 
     def _play_out(self, batch: BatchGame, *args: Any) -> None:
         super()._play_out(batch, *args)
-        self.kept.append(batch.states.copy())
+        self.states.append(batch.states.copy())
 
 
 def cards_luck(
@@ -103,21 +103,10 @@ def cards_luck(
     policy: Policy,
     table: TranspositionTable | None = None,
 ) -> Floats:
-    """What the hidden cards did for the player in `seat`, in points of its margin.
+    """What the hidden cards did for the player in `seat`, in points of its margin, ``(n,)``.
 
-    Args:
-        rules: of two players, without an exchange.
-        states: ``(n, rules.state_size) int64``, games that were played to the end.
-        seat: of the player; the other one's policy is known.
-        policy: how the other one plays: its probabilities of each action, as
-            ``agent.action_probs``.
-        table: memory of the double-dummy solver; None: new.
-
-    Returns:
-        ``(n,)``; its expectation is 0 if the other one did play so.
-
-    Raises:
-        HeartsError: the rules are not for this, or the policy is not a policy.
+    `states` are ``(n, rules.state_size)`` finished games of two players without an exchange, and
+    `policy` is that of the other player; if it did play so, the expectation is 0.
     """
     _check(rules, states)
     table = table or TranspositionTable(rules)
@@ -131,20 +120,9 @@ def draws_luck(
     policy: Policy,
     table: TranspositionTable | None = None,
 ) -> Floats:
-    """What its own random choices did for the player in `seat`, in points of its margin.
+    """What its own random choices did for the player in `seat`, in points of its margin, ``(n,)``.
 
-    Args:
-        rules: of two players, without an exchange.
-        states: ``(n, rules.state_size) int64``, games that were played to the end.
-        seat: of the player whose policy it is.
-        policy: its probabilities of each action, as ``agent.action_probs``.
-        table: memory of the double-dummy solver; None: new.
-
-    Returns:
-        ``(n,)``; its expectation is 0 if the player did play so.
-
-    Raises:
-        HeartsError: the rules are not for this, or the policy is not a policy.
+    `policy` is the player's own; if it did play so, the expectation is 0.
     """
     _check(rules, states)
     table = table or TranspositionTable(rules)
@@ -165,40 +143,22 @@ def draws_luck(
 
 
 def deal_value(rules: Rules, states: k.Vector, seat: int) -> Floats:
-    """The double-dummy margin of `seat` in each deal, ``(n,)``.
-
-    Over both seats of a deal it sums to 0, so that its expectation is 0 where the seat is drawn.
-
-    Args:
-        rules: of two players, without an exchange.
-        states: ``(n, rules.state_size) int64``, games that were played to the end, or any others.
-        seat: whose margin.
-
-    Raises:
-        HeartsError: the rules are not for this.
-    """
+    """The double-dummy margin of `seat` in each deal, ``(n,)``; both seats' sum to 0."""
     _check(rules, states)
-    begun = np.empty_like(states)
-    for state, out in zip(states, begun, strict=True):
+    starts = np.empty_like(states)
+    for state, out in zip(states, starts, strict=True):
         hands = [int(k.hand_at_start(state, p)) for p in range(2)]
         begin_past(rules.vector, state, hands[0], hands[1], out)
-    values = solve_batch(begun, rules).astype(np.float64)
-    signs: Floats = np.where(begun[:, k.PLAYER] == seat, 1.0, -1.0)
+    values = solve_batch(starts, rules).astype(np.float64)
+    signs: Floats = np.where(starts[:, k.PLAYER] == seat, 1.0, -1.0)
     return signs * values
 
 
 def adjusted(margins: Array, variates: Sequence[Array]) -> Floats:
     """The margins less the best multiples of some control variates, ``(n,)``.
 
-    The multiples are found by least squares, those for one half of the deals in the other half.
-    They are independent of what they are used for, and the mean stays unbiased.
-
-    Args:
-        margins: ``(n,)``, of duplicate deals; eight or more.
-        variates: arrays ``(n,)`` of expectation 0.
-
-    Raises:
-        HeartsError: if there are fewer, some are not finite, or the lengths differ.
+    The multiples are found by least squares, those for one half of the deals in the other half, so
+    that the mean stays unbiased. Eight deals or more.
     """
     left = finite_values("margins", margins).copy()
     columns = [finite_values("variates", variate) for variate in variates]
@@ -263,9 +223,9 @@ def _cards_luck(
 def _worlds(rules: Rules, state: k.Vector, hands: list[int], seat: int) -> k.Vector:
     """The deals that the player in `seat` thinks possible at first, a state each."""
     r = rules.vector
-    begun, seen = np.empty((2, rules.state_size), np.int64)
-    begin_past(r, state, hands[0], hands[1], begun)
-    k.write_view(r, begun, seat, seen)
+    start, seen = np.empty((2, rules.state_size), np.int64)
+    begin_past(r, state, hands[0], hands[1], start)
+    k.write_view(r, start, seat, seen)
     others: Ints = hidden_hands(PlayerView(rules, seen, seat))
     worlds = np.empty((len(others), rules.state_size), np.int64)
     for hidden, out in zip(others.tolist(), worlds, strict=True):
@@ -307,17 +267,10 @@ def _write_choices(
     found: k.Vector,
     values: k.Vector,
 ) -> int:
-    """Write every choice of `seat` in these games; returns how many there were.
+    """Write every choice of `seat` in finished games; returns how many there were.
 
-    Args:
-        r: rules of two players without an exchange.
-        states: (n, rules.state_size) games that are over.
-        seat: whose choices.
-        mem: the double-dummy solver's memory.
-        s: (rules.state_size,) memory for the replay.
-        vectors: (choices, rules.state_size) out: what it saw.
-        found: (choices, 2) out: the row of the game, and the card that it played.
-        values: (choices, MAX_CARDS) out: the double-dummy margin of each legal card.
+    Each has a row in `vectors` (what it saw), `found` (the game's row, the card played) and
+    `values` (the double-dummy margin of each legal card). `s` is memory for the replay.
     """
     count = 0
     for game in range(len(states)):

@@ -66,15 +66,6 @@ def bootstrap_interval(values: Floats, *, resamples: int = 2000, seed: int = 0) 
 
     Equal values are drawn together, as one draw from a multinomial distribution, so that a million
     margins, of which there are few different ones, take no longer than a thousand.
-
-    Args:
-        values: ``(n,)``, independent observations, two or more.
-        resamples: samples drawn with replacement; 100 to 1,000,000.
-        seed: of the draws.
-
-    Raises:
-        HeartsError: if there are fewer than two values, some are not finite, or `resamples` is out
-            of range.
     """
     values = finite_values("values", values)
     resamples = check_number("resamples", resamples, 100, 1_000_000)

@@ -167,12 +167,17 @@ def _shown(value: float | None, unit: str) -> str:
 def _ours() -> Iterator[tuple[str, str, str, Callable[[], Measure]]]:
     part = functools.partial
     for kind, preset in (("raw_env", "two_player"), ("env", "two_player"), ("env", "classic")):
-        make = getattr(hearts_v0, kind)
-        yield "aec", f"hearts_v0.{kind}, {preset}", "steps/s", part(_env, make, preset)
+        env = getattr(hearts_v0, kind)(rules=preset)
+        yield "aec", f"hearts_v0.{kind}, {preset}", "steps/s", part(aec, env)
     for preset in ("two_player", "classic"):
         rules = Rules.preset(preset)
         yield "game", f"Game, {preset}", "actions/s", part(_game, rules)
-        yield "observed", f"Game.observe, flat, {preset}", "actions/s", part(_observed, rules)
+        yield (
+            "observed",
+            f"Game.observe, flat, {preset}",
+            "actions/s",
+            part(_game, rules, observed=True),
+        )
         yield "kernel", f"kernel, {preset}", "actions/s", part(_playouts, rules)
         for way in _BATCHES:
             yield "batch", f"{way}, {preset}", "decisions/s", part(_batch, rules, way)
@@ -186,26 +191,7 @@ def _ours() -> Iterator[tuple[str, str, str, Callable[[], Measure]]]:
         yield "start", when, "ms", part(_first_game, is_compiled=is_compiled)
 
 
-def _env(make: Callable[..., Any], preset: str) -> Measure:
-    return aec(make(rules=preset))
-
-
-def _game(rules: Rules) -> Measure:
-    rng, seed = random.Random(1), 0
-
-    def play() -> int:
-        nonlocal seed
-        seed += 1
-        game, actions = Game.deal(rules, seed), 0
-        while legal := game.legal_actions():
-            game.play(legal[int(rng.random() * len(legal))])
-            actions += 1
-        return actions
-
-    return lambda seconds: rate(seconds, play)
-
-
-def _observed(rules: Rules) -> Measure:
+def _game(rules: Rules, *, observed: bool = False) -> Measure:
     rng, seed = random.Random(1), 0
     out = Game.deal(rules, 0).observe()
 
@@ -214,7 +200,8 @@ def _observed(rules: Rules) -> Measure:
         seed += 1
         game, actions = Game.deal(rules, seed), 0
         while legal := game.legal_actions():
-            game.observe(out)
+            if observed:
+                game.observe(out)
             game.play(legal[int(rng.random() * len(legal))])
             actions += 1
         return actions
@@ -327,14 +314,9 @@ def _first_game(*, is_compiled: bool) -> Measure:
 
     def measure(_: float) -> float:
         with tempfile.TemporaryDirectory() as folder:
-            environment = (
-                dict(os.environ) if is_compiled else {**os.environ, "NUMBA_CACHE_DIR": folder}
-            )
+            own = {} if is_compiled else {"NUMBA_CACHE_DIR": folder}
             words = [sys.executable, "-c", _GAME]
-            ended = subprocess.run(
-                words, env=environment, capture_output=True, text=True, check=True
-            )
-        return 1 / float(ended.stdout)
+            return 1 / float(subprocess.check_output(words, env=os.environ | own))
 
     return measure
 
@@ -349,20 +331,9 @@ def _middle(rules: Rules, games: int) -> BatchGame:
 
 def _act(rules: Rules, name: str) -> Measure:
     agent, views = make_agent(name, seed=0), list(_middle(rules, 64).views())
-
-    def ask() -> int:
-        for view in views:
-            agent.act(view)
-        return len(views)
-
-    return lambda seconds: rate(seconds, ask)
+    return lambda seconds: rate(seconds, lambda: len([agent.act(view) for view in views]))
 
 
 def _act_batch(rules: Rules, name: str) -> Measure:
     agent, views = make_agent(name, seed=0), _middle(rules, 512).views()
-
-    def ask() -> int:
-        agent.act_batch(views)
-        return len(views)
-
-    return lambda seconds: rate(seconds, ask)
+    return lambda seconds: rate(seconds, lambda: len(agent.act_batch(views)))

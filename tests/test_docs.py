@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ from types import ModuleType
 import pytest
 from typer.testing import CliRunner
 
-from hearts_env import Rules
+from hearts_env import Rules, __version__
 from hearts_env.rules.presets import PRESETS
 from hearts_train.cli.app import app
 from hearts_train.learn.config_files import load_config
@@ -67,8 +68,8 @@ def test_generated_parts_are_fresh(page):
     "page",
     [
         pytest.param(page, id=name, marks=() if name in QUICK else pytest.mark.slow)
-        for page in parts.pages()
-        if (name := page.relative_to(DOCS).as_posix()) and blocks_of(page)
+        for page in [README, *parts.pages()]
+        if (name := os.path.relpath(page, DOCS)) and blocks_of(page)
     ],
 )
 def test_what_a_page_shows_is_what_its_blocks_do(page, request):
@@ -78,6 +79,16 @@ def test_what_a_page_shows_is_what_its_blocks_do(page, request):
         assert tables.render(text, str(page), run=True) == text, "run make docs-tables"
 
     run_if_changed(request, text, run)
+
+
+def test_what_is_cited_is_this_version():
+    citation = (DOCS.parent / "CITATION.cff").read_text(encoding="utf-8")
+    fields = dict(re.findall(r"^([a-z-]+): +(.+)$", citation, re.M))
+    _, _, bibtex = README.read_text(encoding="utf-8").partition("```bibtex\n")
+    assert fields["version"] == __version__
+    assert f"version = {{{__version__}}}" in bibtex
+    assert f"year    = {{{fields['date-released'][:4]}}}" in bibtex
+    assert fields["title"].strip('"') in bibtex
 
 
 @pytest.mark.parametrize("page", PAGES)
