@@ -91,7 +91,7 @@ types: install ## check types
 verify: install ## run the checks in full and write tests/data/verification.md (long)
 	$(BIN)/python tests/verify.py
 
-mutants: install ## put faults into copies of the code; tests must catch each (an hour; goes on where it stopped)
+mutants: install ## put faults into copies of the code; tests must catch each (an hour; continues where it stopped)
 	nice $(BIN)/python tests/mutants.py --workers $(WORKERS)
 
 fuzz: install ## feed a million damaged texts and files to every parser and reader (long)
@@ -109,7 +109,7 @@ matrix: install ## try the lowest, pinned and newest dependencies under each Pyt
 bench: $(VENV)/.installed-bench ## measure speed, and that of comparable libraries
 	$(BIN)/python -m bench speed $(BENCH_ARGS)
 
-examples: install ## run every example with its library, each in an environment of its own (half an hour)
+examples: install ## run every example with its library, each in its own environment (half an hour)
 	nice $(BIN)/python docs/libraries.py $(EXAMPLES_ARGS); status=$$?; \
 		$(BIN)/python docs/tables.py && exit $$status
 

@@ -1,7 +1,7 @@
 """Measurements of the package itself: ``python -m bench speed | complexity | calibrate``.
 
 They measure the machine, the games and the models, not players; `make bench` runs the first. The
-other scripts of this folder have a ``--help`` of their own.
+other scripts of this folder have their own ``--help``.
 """
 
 from __future__ import annotations
@@ -105,11 +105,11 @@ def complexity(
 def calibrate(
     agent: Annotated[str, typer.Argument(help="Who plays both hands.")],
     model: Annotated[
-        str, typer.Option("--model", metavar="AGENT,...", help="How it is taken to play.")
+        str, typer.Option("--model", metavar="AGENT,...", help="Opponent models.")
     ] = "standard,pro",
     deals: Annotated[int, typer.Option("--deals", help="Deals to play.")] = 100,
     epsilon: Annotated[
-        float, typer.Option("--epsilon", help="Chance that it is taken to play at random.")
+        float, typer.Option("--epsilon", help="Probability that the model plays a random card.")
     ] = 0.1,
     rules: RulesName = None,
     seed: Seed = 0,

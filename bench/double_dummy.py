@@ -37,7 +37,7 @@ def measure(
     *,
     options: int = 0,
     endgames: int = 5,
-    kept: bool = False,
+    keep: bool = False,
     all_cards: bool = False,
 ) -> tuple[list[int], list[int], list[int]]:
     """Solve the deals of `seeds`; returns nanoseconds, nodes and values of each."""
@@ -49,7 +49,7 @@ def measure(
     for seed in (seeds[0], *seeds):  # the first one twice: compiled, loaded, pages touched
         s = Game.deal(rules, seed).vector
         other = int(s[kernel.HANDS + kernel.SEAT * (1 - s[kernel.PLAYER])])
-        if not kept:
+        if not keep:
             table.clear()
         start = time.process_time_ns()
         if all_cards:
@@ -140,8 +140,8 @@ def main() -> None:
     print(_line("table emptied before each", times, nodes))
     if args.plot:
         draw(times, args.plot)
-    print(_line("table kept", *measure(rules, seeds, kept=True)[:2]))
-    print(_line("endgames of 6, table kept", *measure(rules, seeds, kept=True, endgames=6)[:2]))
+    print(_line("table kept", *measure(rules, seeds, keep=True)[:2]))
+    print(_line("endgames of 6, table kept", *measure(rules, seeds, keep=True, endgames=6)[:2]))
     for name in ("mini", "micro"):
         print(_line(name, *measure(Rules.preset(name), seeds)[:2]))
 

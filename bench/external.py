@@ -103,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = harness.options(__doc__)
     parser.add_argument("--repeats", type=int, default=9, help="times that each bot is asked")
     given = parser.parse_args(arguments)
-    begun = os.getloadavg()[0]
+    before = os.getloadavg()[0]
     rates = measure(given.repeats)
     for rate in rates:
         print(
@@ -113,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
     facts = {
         "cores": os.cpu_count(),
-        "load": round(float(np.mean([begun, os.getloadavg()[0]])), 1),
+        "load": round(float(np.mean([before, os.getloadavg()[0]])), 1),
         "decisions": DECISIONS,
         "rates": rates,
     }

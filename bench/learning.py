@@ -30,9 +30,9 @@ VARIANTS: dict[str, tuple[str, Sequence[str]]] = {
         "demo",
         (*ONE, "self_play.latest_share=0", "self_play.keep_every=1"),
     ),
-    "MaskablePPO, its recipe": ("maskable", ()),
+    "MaskablePPO, its config": ("maskable", ()),
 }
-"""Variants by name: the recipe, and what differs from it."""
+"""Variants by name: the config, and what differs from it."""
 
 
 def rates(learner: Learner) -> tuple[float, float]:
@@ -49,8 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=7)
     given = parser.parse_args(arguments)
     learners = {
-        name: make_learner(load_config(recipe, settings))
-        for name, (recipe, settings) in VARIANTS.items()
+        name: make_learner(load_config(config, settings))
+        for name, (config, settings) in VARIANTS.items()
     }
     for learner in learners.values():
         learner.warm_up()
@@ -64,11 +64,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name, pairs in found.items():
         processor, clock = (statistics.median(rate) for rate in zip(*pairs, strict=True))
         print(f"{name:32} {processor:23,.0f} {clock:13,.0f}")
-        recipe, settings = VARIANTS[name]
+        config, settings = VARIANTS[name]
         records.append(
             {
                 "name": name,
-                "recipe": recipe,
+                "config": config,
                 "settings": list(settings),
                 "per_processor_second": processor,
                 "per_second": clock,

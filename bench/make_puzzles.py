@@ -6,7 +6,7 @@ Deals of the seeds from 0 on are played, by pairs of players in turn; a deal giv
 most. What ``Judge.judge`` takes for a puzzle is checked twice more: its
 solution must stay the best card where the worlds are weighed as if ``champion`` had played the
 other hand, and in the last four tricks the equilibrium must play it more often than not. Of each
-level the first ones found are kept, in order of their gaps, and the whole is written to
+level the first ones are taken, in order of their gaps, and the whole is written to
 ``train/hearts_train/web/data/puzzles.jsonl``.
 """
 
@@ -150,17 +150,17 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=100, help="puzzles of each level")
     given = parser.parse_args()
     search = Search()
-    kept: dict[int, list[Puzzle]] = {level: [] for level in range(1, LEVELS + 1)}
+    found: dict[int, list[Puzzle]] = {level: [] for level in range(1, LEVELS + 1)}
     with progress("puzzles") as report:
         for seed in itertools.count():
-            wanted = {level for level, ones in kept.items() if len(ones) < given.each}
-            report(sum(map(len, kept.values())), LEVELS * given.each)
+            wanted = {level for level, ones in found.items() if len(ones) < given.each}
+            report(sum(map(len, found.values())), LEVELS * given.each)
             if not wanted:
                 break
             one = search.in_deal(seed, wanted)
             if one is not None:
-                kept[one.level].append(one)
-    ordered = [one for level in kept for one in sorted(kept[level], key=lambda puzzle: -puzzle.gap)]
+                found[one.level].append(one)
+    ordered = [one for level in found for one in sorted(found[level], key=lambda one: -one.gap)]
     text = "".join(line_of(one) for one in ordered)
     FILE.parent.mkdir(exist_ok=True)
     write_whole(FILE, text.encode())

@@ -79,7 +79,7 @@ def our_exploitability(tree: Tree, game: Any, policy: Any) -> float:
 
 
 def learner_policy(game: Any, kind: str, episodes: int) -> Any:
-    """Two learners of OpenSpiel after so many deals against each other, as one policy."""
+    """Two learners of OpenSpiel after some deals against each other, as one policy."""
     learners, environment = spiel(f"pytorch.{kind}"), spiel("rl_environment").Environment(game)
     inputs = environment.observation_spec()["info_state"][0]
     actions = environment.action_spec()["num_actions"]

@@ -4,7 +4,7 @@
 
 A server in one process and the people in another: each has a table against the champion and plays
 deal after deal, thinking about each card for half a second to one and a half. Then the server is
-killed (kill -9) and started again; everybody comes back, compares what there is with what was told
+killed (kill -9) and started again; everybody comes back, compares the tables with what it saw
 before, and plays on. The clock runs from sending a card to the event that says it is played, and to
 the last event of the agent's answer. Seconds of the clock depend on what else the machine does.
 """
@@ -39,10 +39,10 @@ _PROGRAM = "from hearts_train.cli.app import main; main()"
 
 
 class Server:
-    """A server in a process of its own."""
+    """A server in its own process."""
 
     def __init__(self, folder: Path) -> None:
-        begun = time.perf_counter()
+        start = time.perf_counter()
         self.process = subprocess.Popen(
             [sys.executable, "-c", _PROGRAM, "serve", "--port", "0", "--data", str(folder)],
             stdout=subprocess.PIPE,
@@ -53,7 +53,7 @@ class Server:
         self.address = self.process.stdout.readline().split("//")[-1].strip("/\n")
         with urllib.request.urlopen(f"http://{self.address}/") as page:
             page.read()
-        self.seconds_to_page = time.perf_counter() - begun
+        self.seconds_to_page = time.perf_counter() - start
         self.cpu_to_page = self.cpu()
 
     def cpu(self) -> float:
@@ -87,17 +87,17 @@ class Person:
     """Somebody who plays deal after deal.
 
     Attributes:
-        told: Seconds until each card was told to be played.
+        played: Seconds until each card was played.
         answered: Seconds until the agent had answered it, or the deal was over.
         deals: Finished deals.
-        lost: What was told before a kill and is not there after it.
+        lost: What was shown before a kill and is missing after it.
     """
 
     seed: int
     token: str | None = None
     table: str = ""
     last: dict[str, Any] = field(default_factory=dict)
-    told: list[float] = field(default_factory=list)
+    played: list[float] = field(default_factory=list)
     answered: list[float] = field(default_factory=list)
     deals: int = 0
     lost: int = 0
@@ -139,12 +139,12 @@ class Person:
             await self._wait(socket)
             return
         action = rng.choice(self.last["view"]["legal"])
-        begun = time.perf_counter()
+        start = time.perf_counter()
         await _send(socket, type="act", table=self.table, seq=self.last["seq"], action=action)
         await self._until(socket, "play")
-        self.told.append(time.perf_counter() - begun)
+        self.played.append(time.perf_counter() - start)
         await self._wait(socket)
-        self.answered.append(time.perf_counter() - begun)
+        self.answered.append(time.perf_counter() - start)
 
     async def _wait(self, socket: Any) -> None:
         """Until it is one's turn, or the deal is over."""
@@ -167,7 +167,7 @@ class Person:
 
 
 def _continues(before: dict[str, Any], now: dict[str, Any]) -> bool:
-    """Whether a table after a kill has all that was told before it."""
+    """Whether a table after a kill has all that was shown before it."""
     old, new = before["view"], now["view"]
     seen = new["history"][: len(old["history"])] == old["history"]
     dealt = [
@@ -192,9 +192,9 @@ async def load(server: Server, people: Sequence[Person], seconds: float) -> tupl
 
     tasks = [asyncio.create_task(one(person)) for person in people]
     await ready.wait()
-    cpu, begun, cards = server.cpu(), time.perf_counter(), _cards(people)
+    cpu, start, cards = server.cpu(), time.perf_counter(), _cards(people)
     await asyncio.sleep(seconds)
-    passed = time.perf_counter() - begun
+    passed = time.perf_counter() - start
     rates = (server.cpu() - cpu) / passed, (_cards(people) - cards) / passed
     for task in tasks:
         if task.done() and not task.cancelled():
@@ -241,7 +241,7 @@ def measure(games: int, seconds: float) -> dict[str, Any]:
         "cards": _cards(people),
         "deals": sum(person.deals for person in people),
         "lost": sum(person.lost for person in people),
-        "told_ms": quantiles([s for person in people for s in person.told]),
+        "played_ms": quantiles([s for person in people for s in person.played]),
         "answered_ms": quantiles([s for person in people for s in person.answered]),
         "cards_per_second": round(statistics.fmean([first[1], second[1]]), 1),
         "server_cores": round(statistics.fmean([first[0], second[0]]), 2),

@@ -31,15 +31,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Put a run's player into the package.")
     parser.add_argument("run", type=Path, help="the run's folder")
     parser.add_argument("game", choices=SHIPPED)
-    parser.add_argument("recipe", help="the shipped recipe that makes it again")
+    parser.add_argument("config", help="the shipped config that makes it again")
     parser.add_argument("--kind", choices=OTHERS, default="", help="as the game's other network")
-    parser.add_argument("--remark", default="", help="what the recipe does not say")
+    parser.add_argument("--remark", default="", help="what the config does not say")
     given = parser.parse_args()
     if given.kind and given.game not in OTHERS[given.kind]:
         parser.error(f"--kind: {given.game} has no other network of the kind {given.kind}")
-    load_config(given.recipe)
+    load_config(given.config)
     tensors, meta = read_checkpoint(given.run)
-    training = meta.training | {"name": given.recipe, "command": f"hearts train {given.recipe}"}
+    training = meta.training | {"name": given.config, "command": f"hearts train {given.config}"}
     if given.remark:
         training["remark"] = given.remark
     meta = replace(meta, training=training)

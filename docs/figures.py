@@ -2,7 +2,7 @@
 
 Every strength in the docs and in README comes from these files, by ``docs/tables.py``. A figure is
 one or more commands, of ``hearts`` or of ``python -m bench``, and its file is what they print with
-``--json``. Files that are there are not measured again, and what is half done lies in
+``--json``. Existing files are not measured again, and unfinished work lies in
 ``build/figures``: the command can be stopped and started at will.
 
     python docs/figures.py                 the players of the package, cheap ones first (hours)
@@ -111,7 +111,7 @@ COMMANDS = {
     ],
     **{f"attack-{name}": [f"exploit {words} --seconds 120"] for name, words in _ATTACKS.items()},
 }
-"""Each in a folder of its own in `WORK`, empty at first; ``../demo-0`` was trained before."""
+"""Each in its own folder in `WORK`, empty at first; ``../demo-0`` was trained before."""
 
 HISTORIES = 100
 """Deals of ``pro`` against itself, ``pro-pro.txt``, of which the last tricks are solved."""
@@ -213,7 +213,7 @@ def play_league() -> None:
 class Training:
     """A config, trained for a number of decisions (so that a seed gives the same player)."""
 
-    recipe: str
+    config: str
     rules: str
     decisions: int
     opponents: tuple[str, ...]
@@ -287,13 +287,13 @@ def train(figure: str, seed: int) -> None:
     settings = [f"seed={seed}", f"budget.decisions={training.decisions}", "budget.minutes=null"]
     settings += training.settings
     words = [word for setting in settings for word in ("--set", setting)]
-    command = shlex.join(["hearts", "train", training.recipe, *words])
+    command = shlex.join(["hearts", "train", training.config, *words])
     run = WORK / name
     if (run / "config.yaml").exists():
         trained = train_player(None, None, run)
     else:
         WORK.mkdir(parents=True, exist_ok=True)
-        trained = train_player(load_config(training.recipe, settings), run)
+        trained = train_player(load_config(training.config, settings), run)
     if not trained.is_finished:
         raise KeyboardInterrupt
     # Deals of seed 1: other ones than those of the learning curve.
@@ -304,7 +304,7 @@ def train(figure: str, seed: int) -> None:
     records = [evaluation.to_json() | {"agent": name} for evaluation in found]
     for record in records:
         record["agents"][0] |= {"name": name, "spec": None}
-    figures: dict[str, Any] = {"recipe": training.recipe, "seed": seed, "command": command}
+    figures: dict[str, Any] = {"config": training.config, "seed": seed, "command": command}
     figures |= {"decisions": trained.decisions, "seconds": trained.seconds, "evaluations": records}
     rows = [row for row in read_metrics(run) if row["kind"] == "exploitability"]
     write_json(path_of(name), figures | {"exploitability": rows})

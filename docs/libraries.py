@@ -2,13 +2,13 @@
 
 An example is a file ``examples/NAME.py`` with what it needs in ``examples/requirements/NAME.txt``;
 the comment at the head of that file says what users of the library must know. Each gets a virtual
-environment of its own, is run with ``--smoke``, and leaves its report. One that cannot be
-installed, or fails, says so there with its error, and the others go on. ``docs/tables.py`` writes
-docs/libraries.md from the file.
+environment, is run with ``--smoke``, and leaves its report. If one cannot be installed or fails,
+its error is recorded, and the others continue. ``docs/tables.py`` shows the file in
+docs/libraries.md.
 
     python docs/libraries.py                  all examples, one after another
-    python docs/libraries.py NAME ...         some; what is told of the others stays
-    python docs/libraries.py --list           what there is
+    python docs/libraries.py NAME ...         some; the records of the others stay
+    python docs/libraries.py --list           list all
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ def requirements_file(name: str) -> Path:
 
 
 def requirements(name: str) -> tuple[str, list[str]]:
-    """What is to be known of an example's library, in words, and what pip installs."""
-    told, wanted = [], []
+    """The notes for users of an example's library, and what pip installs."""
+    notes, wanted = [], []
     for line in requirements_file(name).read_text(encoding="utf-8").splitlines():
         if line.startswith("#"):
-            told.append(line.removeprefix("#").strip())
+            notes.append(line.removeprefix("#").strip())
         elif line.strip():
             wanted.append(line.strip())
-    return " ".join(told), wanted
+    return " ".join(notes), wanted
 
 
 def subject(name: str) -> str:
@@ -99,7 +99,7 @@ def last_word(output: str) -> str:
 
 
 def run(name: str, venvs: Path, limit: float) -> dict[str, Any]:
-    """Make an example's environment where it is not up to date, run it, and return what it told."""
+    """Make an example's environment where it is not up to date, run it, and return its record."""
     venv, (note, wanted) = venvs / name, requirements(name)
     log = venvs / f"{name}.log"
     log.unlink(missing_ok=True)
@@ -124,8 +124,8 @@ def run(name: str, venvs: Path, limit: float) -> dict[str, Any]:
             record["report"] = json.loads(report.read_text(encoding="utf-8"))
     except Failed as error:
         record |= {"failed": stage, "error": str(error)}
-    told = record.get("error") or f"margin {record['report']['after']['margin']:+.2f}"
-    print(f"{name}: {told} ({time.monotonic() - began:.0f} s)", flush=True)
+    outcome = record.get("error") or f"margin {record['report']['after']['margin']:+.2f}"
+    print(f"{name}: {outcome} ({time.monotonic() - began:.0f} s)", flush=True)
     return record
 
 
@@ -133,7 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run what is asked for; returns the exit status: 1 if an example failed."""
     parser = argparse.ArgumentParser(description="Run the examples, each with its library.")
     parser.add_argument("names", nargs="*", help="examples; none: all")
-    parser.add_argument("--list", action="store_true", help="only say what there is")
+    parser.add_argument("--list", action="store_true", help="list all examples")
     parser.add_argument("--limit", type=float, default=600.0, help="seconds for each (600)")
     parser.add_argument("--venvs", type=Path, default=ROOT / "build" / "examples", metavar="FOLDER")
     given = parser.parse_args(arguments)
@@ -153,11 +153,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for name in given.names or names():
                 known[name] = run(name, given.venvs.resolve(), given.limit)
                 failed += [name] * ("error" in known[name])
-                kept = {key: known[key] for key in names() if key in known}
-                record = {"command": "make examples", "examples": kept}
+                examples = {key: known[key] for key in names() if key in known}
+                record = {"command": "make examples", "examples": examples}
                 write_json(RESULTS, record)
     except KeyboardInterrupt:
-        print("stopped; name the examples that are left to go on", file=sys.stderr)
+        print("stopped; name the remaining examples to continue", file=sys.stderr)
         return exit_status()
     if failed:
         logs = " ".join(shlex.quote(str(given.venvs / f"{name}.log")) for name in failed)

@@ -205,7 +205,7 @@ def encoder(name: str, preset: str) -> str:
     places: list[tuple[str, int, str]] = []
     if isinstance(made, HistoryEncoder):  # rows and columns
         places = list(made.columns(rules))
-        kinds = [(str(i), f"`{kind}`", told) for i, (kind, told) in enumerate(made.rows(rules))]
+        kinds = [(str(i), f"`{kind}`", says) for i, (kind, says) in enumerate(made.rows(rules))]
         plays = "a card played, in order; zeros where none has been played yet"
         kinds.append((f"{len(kinds)} to {space.shape[0] - 1}", "`play`", plays))
         text += table(["row", "kind", "meaning"], kinds) + "\n"
@@ -216,7 +216,7 @@ def encoder(name: str, preset: str) -> str:
     assert starts[-1] == space.shape[-1], f"{name} of {preset} has no such table"
     head = ["columns" if isinstance(made, HistoryEncoder) else "name", "start", "size", "meaning"]
     rows = zip(places, starts[:-1], strict=True)
-    return text + table(head, ([f"`{n}`", start, size, told] for (n, size, told), start in rows))
+    return text + table(head, ([f"`{n}`", start, size, says] for (n, size, says), start in rows))
 
 
 @part
@@ -318,11 +318,11 @@ def strengths(*names: str) -> str:
 
 
 @part
-def learned(recipe: str) -> str:
-    """What the players of a config make, over the seeds that were trained."""
-    runs = results(f"{recipe}-[0-9]*")
+def learned(config: str) -> str:
+    """The results of a config's players, over the seeds that were trained."""
+    runs = results(f"{config}-[0-9]*")
     if not runs:
-        return f"Not measured yet: `python docs/figures.py {recipe}`.\n"
+        return f"Not measured yet: `python docs/figures.py {config}`.\n"
     first, trained = runs[0]["evaluations"][0], f"{runs[0]['decisions'] / 1e6:.1f} M decisions"
     deals = f"over {first['deals']:,} duplicate deals"
     rows = []

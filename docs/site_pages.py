@@ -6,7 +6,7 @@
 - Each tutorial is a notebook too.
 - The reference, in ``docs/reference``, which git ignores, documents what the packages export in
   ``__all__``, what the pages import beside that, and what these functions return; no list of names
-  is kept by hand.
+  is written by hand.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]*)\]\((?P<target>[^)#\s:]+)(?P<anchor
 _OUTPUT = re.compile(r"^<!-- generated: output -->\n```text\n", re.MULTILINE)
 _MOVING = re.compile(r"^!\[(.*)\]\(images/deal\.gif\)$", re.MULTILINE)
 _STILL = r"\g<0>" + "\n\n```{image} images/table.png\n" + r":alt: \1" + "\n:class: still\n```"
-"""A still picture, shown in its place to whoever prefers that nothing moves."""
+"""A still picture, shown in its place to those who prefer reduced motion."""
 _CELL = re.compile(
     r"^```python\n(?P<code>.*?)^```$"
     r"|^<!-- generated: (?:shown (?P<shown>.+?) as .*?|[^>]*?) -->\n.*?^<!-- end -->$",
@@ -213,7 +213,7 @@ def mend_docstring(what: str, lines: list[str]) -> None:
     """Put right, in place, what Napoleon has made of a docstring; pages of the docs become links.
 
     In a property's "The length: of the vector." Napoleon takes all before the colon for a type. The
-    fields that `help` lists in a class are entries of their own here.
+    fields that `help` lists in a class have their own entries here.
     """
     if what == "class" and "Fields:" in lines:
         del lines[lines.index("Fields:") :]

@@ -1,4 +1,4 @@
-"""One file of digests: what is dealt, seen, told, paid, measured and solved, equal everywhere.
+"""One file of digests: what is dealt, seen, paid, measured and solved, equal everywhere.
 
 ``python tests/digests.py --write`` writes tests/data/digests.json, after a change that is meant;
 without ``--write`` it compares, prints what differs and exits with 1. ``make matrix`` does that
@@ -89,7 +89,7 @@ def observations(_: int) -> Iterator[Any]:
 
 
 def hearts_v0_turns(_: int) -> Iterator[Any]:
-    """Everything that ``last`` and ``infos`` tell, and the state."""
+    """All of ``last`` and ``infos``, and the state."""
     for options in ({}, {"rules": "party", "players": 4, "reward": "trick"}):
         for episode in ("deal", "match"):
             env: Any = hearts_v0.raw_env(**options, episode=episode)
@@ -114,9 +114,9 @@ def single_environments(_: int) -> Iterator[Any]:
             over = False
             while not over:
                 (action,) = rows_of(choose, [info["action_mask"]])
-                told = env.step(action)
-                yield told
-                over, info = told[2] or told[3], told[4]
+                stepped = env.step(action)
+                yield stepped
+                over, info = stepped[2] or stepped[3], stepped[4]
 
 
 def vector_environments(num_threads: int) -> Iterator[Any]:
@@ -126,9 +126,9 @@ def vector_environments(num_threads: int) -> Iterator[Any]:
         observations, infos = envs.reset(seed=21)
         for _ in range(40):
             yield observations, infos
-            told = envs.step(rows_of(choose, infos["action_mask"]))
-            yield told
-            observations, infos = told[0], told[4]
+            stepped = envs.step(rows_of(choose, infos["action_mask"]))
+            yield stepped
+            observations, infos = stepped[0], stepped[4]
 
 
 def batches(num_threads: int) -> Iterator[Any]:

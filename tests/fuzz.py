@@ -330,10 +330,10 @@ def history_samples() -> list[Data]:
 
 def read_history(data: Data, folder: Path) -> None:
     for record in parse_records(text_of(data)):
-        told = record.to_text()
-        (again,) = parse_records(told)
+        text = record.to_text()
+        (again,) = parse_records(text)
         assert again.game == record.game
-        assert again.to_text() == told
+        assert again.to_text() == text
         record.game.scores()
 
 
@@ -368,7 +368,7 @@ def read_rules(data: Data, folder: Path) -> None:
 
 
 def check_rules(rules: Rules) -> None:
-    """Accepted rules are told and read back, and can be dealt and played."""
+    """Accepted rules are written and read back, and can be dealt and played."""
     assert Rules.from_text(rules.name) == rules
     assert Rules.from_dict(json.loads(json.dumps(rules.to_dict()))) == rules
     assert 0 < rules.max_margin < math.inf
@@ -391,8 +391,8 @@ def read_rules_json(data: Data, folder: Path) -> None:
     check_rules(Rules.from_dict(fields))
 
 
-def recipe_samples() -> list[Data]:
-    shipped = [recipe.read_text(encoding="utf-8") for recipe in shipped_configs().values()]
+def config_samples() -> list[Data]:
+    shipped = [config.read_text(encoding="utf-8") for config in shipped_configs().values()]
     return [
         *shipped,
         "# nothing\n",
@@ -403,8 +403,8 @@ def recipe_samples() -> list[Data]:
     ]
 
 
-def read_recipe(data: Data, folder: Path) -> None:
-    config = load_config(write(data, folder / "recipe.yaml"))
+def read_config(data: Data, folder: Path) -> None:
+    config = load_config(write(data, folder / "config.yaml"))
     again = load_config(write(config.to_yaml(), folder / "again.yaml"))
     assert again == config
 
@@ -431,17 +431,7 @@ def read_override(data: Data, folder: Path) -> None:
 
 
 def agent_samples() -> list[Data]:
-    specs = ["easy", "standard", "pro_trump", "pimc", "pro?worlds=50", "pimc_belief?model=pimc"]
-    return [spec for spec in specs if can_be_made(spec)]
-
-
-def can_be_made(spec: str) -> bool:
-    """Whether there is such a player."""
-    try:
-        make_agent(spec, seed=0)
-    except HeartsError:
-        return False
-    return True
+    return ["easy", "standard", "pro_trump", "pimc", "pro?worlds=50", "pimc_belief?model=pimc"]
 
 
 def read_agent(data: Data, folder: Path) -> None:
@@ -526,7 +516,7 @@ def solved_samples() -> list[Data]:
 
 def read_solved(data: Data, folder: Path) -> None:
     path = write(data, folder / "solved.safetensors")
-    kept = solved_files.Tree
+    original = solved_files.Tree
     solved_files.Tree = lambda rules, max_memory: small_tree(rules)  # type: ignore[assignment,misc,return-value]
     try:
         found = equilibrium.load(path, 0.01)
@@ -537,7 +527,7 @@ def read_solved(data: Data, folder: Path) -> None:
         except HeartsError:
             return
     finally:
-        solved_files.Tree = kept  # type: ignore[misc]
+        solved_files.Tree = original  # type: ignore[misc]
     solver.step()
 
 
@@ -546,7 +536,7 @@ SETTINGS = {
     "rules": {"players": 2},
     "deals": 4,
 }
-"""What is asked for when a file of results is gone on with."""
+"""What is asked for when a file of results is continued."""
 
 
 def results_samples() -> list[Data]:
@@ -608,7 +598,7 @@ def read_metrics(data: Data, folder: Path) -> None:
 
 
 def folder_samples() -> list[Data]:
-    parts = [recipe_samples()[-4], *state_samples(), *metrics_samples()[:1]]
+    parts = [config_samples()[-4], *state_samples(), *metrics_samples()[:1]]
     return [SPLIT.join(p if isinstance(p, bytes) else p.encode() for p in parts)]
 
 
@@ -643,7 +633,7 @@ _LIST = [
         is_json=True,
         share=2,
     ),
-    Target("recipes", "`hearts train CONFIG`", recipe_samples, read_recipe),
+    Target("configs", "`hearts train CONFIG`", config_samples, read_config),
     Target("overrides", "`--set`", lambda: OVERRIDE_SAMPLES, read_override, share=3),
     Target("agents", "`make_agent`", agent_samples, read_agent, ("?", "&", "=", "worlds", ".npz")),
     Target("players", "`read_checkpoint`", checkpoint_samples, read_checkpoint_file, share=3),
@@ -761,7 +751,7 @@ def run_chunk(chunk: tuple[str, int, int]) -> tuple[str, dict[str, int], str]:
 
 
 def section_of(rows: dict[str, dict[str, int]]) -> str:
-    """The part of tests/data/verification.md that tells of the inputs."""
+    """The part of tests/data/verification.md about the inputs."""
     says = (
         "`make fuzz`: damaged and hostile texts and files (tests/fuzz.py): samples with bits "
         "flipped, parts cut out, doubled, exchanged or replaced by hostile constants, and noise. "
@@ -812,7 +802,7 @@ def main() -> None:
 
 
 def repeat(target: Target, place: int) -> None:
-    """Show an input, and what comes of it."""
+    """Show an input, and its result."""
     data = make_input(target, place)
     print(repr(data[:3000]), "..." if len(data) > 3000 else "")
     folder = Path(tempfile.mkdtemp())

@@ -61,7 +61,7 @@ class Command:
 
     Attributes:
         words: What begins the work at a path, or resumes what is there.
-        result: What the work at a path has come to, given what the command has printed.
+        result: The result of the work at a path, given what the command has printed.
         check: Read all files that must be whole after a kill; returns how many.
         code: The program, which prints "ready" once it has loaded everything.
         is_repeatable: Whether finished work can be resumed, which gives the same result.
@@ -97,8 +97,7 @@ from hearts_train.learn.training import train
 from hearts_train.learn import runs
 folder, config = map(Path, sys.argv[1:])
 print("ready", flush=True)
-begun = (folder / runs.CONFIG_NAME).exists()
-if begun:
+if (folder / runs.CONFIG_NAME).exists():
     result = train(resume=folder, progress=False)
 else:
     result = train(load_config(config), folder, progress=False)
@@ -166,8 +165,8 @@ def saving(words: str) -> Command:
     name, *rest = words.split()
 
     def words_at(file: Path) -> Sequence[str]:
-        is_begun = file.exists() and file.stat().st_size
-        given = ("--resume", str(file)) if is_begun else (*rest, "--save", str(file))
+        exists = file.exists() and file.stat().st_size
+        given = ("--resume", str(file)) if exists else (*rest, "--save", str(file))
         return name, *given, "--json"
 
     return Command(words_at, lambda _, output: timeless(json.loads(output)), check_lines)
@@ -283,7 +282,7 @@ def run(command: Command, path: Path) -> tuple[Any, float]:
 
 
 def kill(name: str, kills: int, seed: int) -> Count:
-    """Kill runs of a command until `kills` signals have hit one at work; resume each to its end."""
+    """Kill runs of a command until `kills` signals have hit; resume each to its end."""
     command = COMMANDS[name]
     rng, count, started = random.Random(seed), Count(), time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
@@ -337,7 +336,7 @@ def end_by_two(command: Command, path: Path, count: Count) -> str:
 
 
 def section_of(rows: dict[str, Count]) -> str:
-    """The part of tests/data/verification.md that tells of the kills."""
+    """The part of tests/data/verification.md about the kills."""
     says = (
         "`make kills`: processes hit at random moments and resumed, in the end by two at once, one "
         "of which must be refused. Every run ended as the one that nothing had hit, to the last "

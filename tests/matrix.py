@@ -47,13 +47,13 @@ class Row:
     train: bool = False
 
     @property
-    def told(self) -> str:
+    def title(self) -> str:
         return f"{self.name}, {self.versions}{', with train' if self.train else ''}"
 
 
 @dataclass
 class Result:
-    """What came of a row: the versions installed, and in words what agreed or failed."""
+    """The result of a row: the versions installed, and what agreed or failed."""
 
     versions: dict[str, str]
     digests: str
@@ -103,16 +103,16 @@ def call(command: Sequence[str], **environment: str) -> tuple[int, str]:
 def run(row: Row, scratch: Path) -> Result:
     """Make the row's environment and run everything in it."""
     began = time.perf_counter()
-    folder = scratch / row.told.replace(", ", "-").replace(" ", "-")
+    folder = scratch / row.title.replace(", ", "-").replace(" ", "-")
     python = str(folder / "bin" / "python")
     constraints = ["-c", "constraints.txt"] if row.versions == "pinned" else []
     for command in (
         [row.python, "-m", "venv", str(folder)],
         [python, "-m", "pip", "install", "--quiet", *constraints, *requirements(row)],
     ):
-        status, told = call(command)
+        status, output = call(command)
         if status:
-            return Result({}, "not installed", told.strip()[-300:], time.perf_counter() - began)
+            return Result({}, "not installed", output.strip()[-300:], time.perf_counter() - began)
     _, listed = call([python, "-m", "pip", "list", "--format", "json"])
     packages = json.loads(listed[listed.index("[{") :].splitlines()[0])
     versions = {package["name"].lower(): package["version"] for package in packages}
@@ -123,33 +123,33 @@ def run(row: Row, scratch: Path) -> Result:
     digests = "equal"
     ways: list[tuple[list[str], int, str]] = [([], 1, "0"), (["-O"], 3, "random")]
     for flags, threads, hashes in ways:
-        status, told = call(
+        status, output = call(
             [python, *flags, "tests/digests.py", "--threads", str(threads)],
             **own,
             PYTHONHASHSEED=hashes,
         )
         if status:
-            digests = told.strip().splitlines()[-1]
-            print(told)
+            digests = output.strip().splitlines()[-1]
+            print(output)
             break
     hearts = "import sys; from hearts_train.cli.app import main; sys.argv[0] = 'hearts'; main()"
     failed = []
     for arguments in (["--help"], ["rules", "two_player"], ["evaluate", "--help"]):
-        status, told = call([python, "-c", hearts, *arguments], **own)
+        status, output = call([python, "-c", hearts, *arguments], **own)
         if status:
-            print(told)
+            print(output)
             failed.append(f"hearts {' '.join(arguments)} failed")
     tests = TESTS + (TRAIN_TESTS if row.train else [])
-    status, told = call(
+    status, output = call(
         [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "", "-k", CHOSEN, *tests],
         **own,
     )
     if status:
-        print(told[-6000:])
-    last = told.strip().splitlines()[-1].partition(" in ")[0].strip("= ")
+        print(output[-6000:])
+    last = output.strip().splitlines()[-1].partition(" in ")[0].strip("= ")
     shutil.rmtree(folder)
     result = Result(versions, digests, "; ".join([last, *failed]), time.perf_counter() - began)
-    print(f"{row.told}: {result}", flush=True)
+    print(f"{row.title}: {result}", flush=True)
     return result
 
 
@@ -158,17 +158,17 @@ def pythons(given: Sequence[str]) -> list[tuple[str, str]]:
     found: dict[str, str] = {}
     for path in [*given, sys.executable, *(f"python3.{minor}" for minor in MINORS)]:
         try:
-            status, told = call([path, "-c", "import platform; print(platform.python_version())"])
+            status, output = call([path, "-c", "import platform; print(platform.python_version())"])
         except OSError:
             continue
-        minor = told.strip().rpartition(".")[0]
+        minor = output.strip().rpartition(".")[0]
         if not status and minor in [f"3.{number}" for number in MINORS]:
-            found.setdefault(minor, f"{path} {told.strip()}")
+            found.setdefault(minor, f"{path} {output.strip()}")
     return [(path, name) for path, _, name in (found[m].rpartition(" ") for m in sorted(found))]
 
 
 def section_of(results: dict[Row, Result]) -> str:
-    """The part of tests/data/verification.md that tells of the versions; other rows stay."""
+    """The part of tests/data/verification.md that lists the versions; other rows stay."""
     says = (
         "`make matrix`: the lowest dependencies that pyproject.toml allows, those of "
         "constraints.txt and the newest, under each Python. The digests of tests/data/digests.json "
@@ -181,9 +181,9 @@ def section_of(results: dict[Row, Result]) -> str:
     rows = {cells[0]: cells for cells in table_rows("matrix")[1:]}
     for row, result in results.items():
         versions = [result.versions.get(name, "") for name in SHOWN]
-        rows[row.told] = [row.told, *versions, result.digests, result.tests]
-    text = section("matrix", says, columns, [rows[told] for told in sorted(rows)], texts=10)
-    missing = [f"3.{n}" for n in MINORS if not any(told.startswith(f"3.{n}.") for told in rows)]
+        rows[row.title] = [row.title, *versions, result.digests, result.tests]
+    text = section("matrix", says, columns, [rows[title] for title in sorted(rows)], texts=10)
+    missing = [f"3.{n}" for n in MINORS if not any(title.startswith(f"3.{n}.") for title in rows)]
     return text + f"\nNot tried: Python {', '.join(missing)}.\n" * bool(missing)
 
 
@@ -193,7 +193,7 @@ def main() -> None:
         "--python", action="append", default=[], help="a Python that is not in PATH"
     )
     parser.add_argument("--only", help="rows whose words contain this; others stay")
-    parser.add_argument("--workers", type=int, default=2, help="rows at work side by side")
+    parser.add_argument("--workers", type=int, default=2, help="rows side by side")
     parser.add_argument("--no-train", action="store_true", help="leave the large rows out")
     arguments = parser.parse_args()
     rows = [
@@ -205,7 +205,7 @@ def main() -> None:
         rows += [
             Row(r.python, r.name, r.versions, True) for r in rows[:3] if r.versions != "pinned"
         ]
-    rows = [row for row in rows if not arguments.only or arguments.only in row.told]
+    rows = [row for row in rows if not arguments.only or arguments.only in row.title]
     with (
         tempfile.TemporaryDirectory(prefix="hearts-matrix-") as scratch,
         ThreadPoolExecutor(arguments.workers) as workers,

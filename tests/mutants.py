@@ -160,12 +160,12 @@ def run_tests(folder: Path, tests: Sequence[str], *, compiled: bool, cache: Path
         "",
         *tests,
     ]
-    with tempfile.TemporaryFile("w+", errors="replace") as told:
+    with tempfile.TemporaryFile("w+", errors="replace") as log:
         process = subprocess.Popen(
             ["/bin/sh", "-c", 'ulimit -t "$MUTANT_CPU"; exec "$0" "$@"', sys.executable, *command],
             cwd=folder,
             env=environment,
-            stdout=told,
+            stdout=log,
             stderr=subprocess.STDOUT,
         )
         timer = threading.Timer(MOST_CLOCK, process.kill)
@@ -175,8 +175,8 @@ def run_tests(folder: Path, tests: Sequence[str], *, compiled: bool, cache: Path
         finally:
             timer.cancel()
         status = process.returncode = os.waitstatus_to_exitcode(raw)
-        told.seek(0)
-        output = told.read()[-6000:]
+        log.seek(0)
+        output = log.read()[-6000:]
     if status < 0:  # stopped by one of the limits
         status, output = 1, output + f"\nno end: signal {-status}"
     return Run(status, usage.ru_utime + usage.ru_stime, output)
@@ -193,7 +193,7 @@ class Copy:
 
     The package names the folder of its compiled functions by a digest of the sources of hearts_env
     and of the function's own package, so a changed source is never run stale. What hearts_train
-    compiles of hearts_agents is not in that digest: a fault there gets a cache of its own.
+    compiles of hearts_agents is not in that digest: a fault there gets its own cache.
     """
 
     folder: Path
@@ -214,7 +214,7 @@ class Copy:
             first: the test that caught it before.
 
         Returns:
-            What came of it, and whether the test that failed was compiled.
+            The result, and whether the test that failed was compiled.
         """
         path = self.folder / mutant.file
         text = path.read_text(encoding="utf-8")
@@ -380,7 +380,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--only", default="", help="faults whose module or words contain this")
-    parser.add_argument("--workers", type=int, default=2, help="copies at work side by side")
+    parser.add_argument("--workers", type=int, default=2, help="copies side by side")
     parser.add_argument("--again", action="store_true", help="run what has been caught, too")
     parser.add_argument("--show", action="store_true", help="print the changes; run nothing")
     parser.add_argument(
@@ -414,7 +414,7 @@ def main() -> None:
         try:
             missed = run(mutants, arguments.workers, record)
         except KeyboardInterrupt:
-            print("stopped; the same command goes on from here")
+            print("stopped; the same command continues")
             raise SystemExit(130) from None
     if not arguments.show and not arguments.only:
         write_page({"mutants": section_of(everything, record)})

@@ -1,8 +1,8 @@
 """One deal of every game as text, decision by decision: what was legal, done, seen and paid.
 
 The texts lie in tests/data/playthroughs; a test plays the deals again and compares. Arrays are
-told by a digest. Where a change is meant, ``python tests/playthroughs.py`` writes the texts again,
-and the version goes up.
+shown by a digest. After an intended change, ``python tests/playthroughs.py`` writes the texts
+again, and the version goes up.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DEALS = {name: seed for seed, name in enumerate(PRESETS, start=101)}
 
 
 def digest(array: np.ndarray) -> str:
-    """Six letters that tell an array from others, of the same numbers in any dtype the same."""
+    """Six letters that identify an array, the same for the same numbers in any dtype."""
     text = f"{array.shape} {array.astype(np.float64).round(6).tolist()}"
     return hashlib.blake2b(text.encode(), digest_size=3).hexdigest()
 

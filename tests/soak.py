@@ -67,7 +67,7 @@ def turns() -> Iterator[int]:
 
 
 def exact() -> Iterator[int]:
-    """Deals of ``pimc`` against ``pro``, every position solved in all worlds, told and read."""
+    """Deals of ``pimc`` against ``pro``, every position solved in all worlds, written and read."""
     players = [make_agent("pimc", seed=0), make_agent("pro", seed=0)]
     seed = 0
     while True:

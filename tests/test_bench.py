@@ -103,9 +103,9 @@ def test_complexity_of_several_games(tmp_path) -> None:
     words = ["complexity", "micro", "mini", "--pro-deals", "2", "--json", str(out)]
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.stderr
-    told = json.loads(out.read_text())
-    assert [one["rules"] for one in told] == ["micro", "mini"]
-    for one in told:
+    records = json.loads(out.read_text())
+    assert [one["rules"] for one in records] == ["micro", "mini"]
+    for one in records:
         assert Complexity.of(one).to_json().items() <= one.items()
     for wrong, said in [
         (["micro", "--json", str(out)], "--json"),
@@ -151,8 +151,8 @@ def test_calibration_is_shown_and_drawn(tmp_path: Path) -> None:
     arguments = ["calibrate", "standard", "--model", "standard", "--deals", "5", "--rules", "micro"]
     result = CliRunner().invoke(app, [*arguments, "--plot", str(plot), "--json"])
     assert result.exit_code == 0, result.stderr
-    told = json.loads(result.stdout)
-    assert [row["model"] for row in told] == ["all alike", "standard"]
+    records = json.loads(result.stdout)
+    assert [row["model"] for row in records] == ["all alike", "standard"]
     assert plot.read_bytes().startswith(b"\x89PNG")
     for wrong, words in [
         ("--deals=1", "deals"),

@@ -24,7 +24,7 @@ def test_the_file_has_these_digests_and_no_others() -> None:
     assert stored().keys() == {subject.__name__ for subject in SUBJECTS}
 
 
-def test_a_digest_tells_of_the_last_bit() -> None:
+def test_a_digest_depends_on_the_last_bit() -> None:
     def digest(number: float) -> str:
         return digest_of(lambda _: iter([[{"a": number}]]))
 

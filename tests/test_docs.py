@@ -137,9 +137,9 @@ COMMANDS = sorted(
 def test_commands_of_the_games_are_understood(line):
     _, name, *rest = line.split()
     if name == "train":  # the config alone; training is what the pages' Python does
-        recipe, *settings = rest
+        config, *settings = rest
         assert settings[::2] == ["--set"] * (len(settings) // 2)
-        load_config(recipe, settings[1::2])
+        load_config(config, settings[1::2])
     else:
         more = {"evaluate": ["--deals", "2"], "play": ["--help"]}.get(name, [])
         result = CliRunner().invoke(app, [name, *rest, *more])
@@ -207,13 +207,13 @@ def test_figures_of_the_champion_are_of_the_networks_that_come_with_the_package(
 def test_configs_of_compared_ways_of_learning_have_the_settings_compared(name):
     """But for whom they are evaluated against, and for what the algorithm makes no use of."""
     arm = figures.TRAININGS[f"arm_{name}"]
-    compared, recipe = load_config(arm.recipe, arm.settings), load_config(name)
-    evaluation = recipe.evaluation.model_copy(update={"opponents": []})
+    compared, shipped = load_config(arm.config, arm.settings), load_config(name)
+    evaluation = shipped.evaluation.model_copy(update={"opponents": []})
     unused = {name: getattr(compared.ppo, name) for name in ("ent_coef", "ent_coef_end")}
-    ppo = recipe.ppo.model_copy(update=unused)
+    ppo = shipped.ppo.model_copy(update=unused)
     changed = {"name": compared.name, "evaluation": evaluation, "ppo": ppo}
-    assert recipe.model_copy(update=changed) == compared
-    assert recipe.budget.decisions == arm.decisions
+    assert shipped.model_copy(update=changed) == compared
+    assert shipped.budget.decisions == arm.decisions
 
 
 def test_the_figures_command_knows_every_file_that_a_page_uses(capsys):

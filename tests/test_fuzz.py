@@ -16,7 +16,7 @@ from tests.fuzz import TARGETS, Target, TooSlowError, limited, make_input, try_i
 from tests.slow import few_of
 from tests.strategies import SEEDED
 
-NUMBER = {"recipes": 100, "run folders": 150}
+NUMBER = {"configs": 100, "run folders": 150}
 """Inputs of each target; 300 where nothing else is said."""
 
 

@@ -1,4 +1,4 @@
-"""The deals of tests/data/playthroughs are played as their texts tell."""
+"""The deals of tests/data/playthroughs are played as their texts say."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.slow import few
 
 
 @few("name", PRESETS, ["two_player", "mini", "classic"])
-def test_a_deal_is_played_as_its_text_tells(name: str) -> None:
+def test_a_deal_is_played_as_its_text_says(name: str) -> None:
     expected = (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
     assert playthrough(name) == expected
 

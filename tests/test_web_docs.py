@@ -36,7 +36,7 @@ def test_every_request_has_an_example_that_is_understood():
         assert set(example) <= known
     given = {(example["type"], field) for example in shown for field in example}
     wanted = {(kind, field) for kind, fields in messages.REQUESTS.items() for field in fields}
-    assert wanted - given == {("create", "seed")}  # told in words
+    assert wanted - given == {("create", "seed")}  # described in words
 
 
 async def play_everything(folder: Path) -> list[dict[str, Any]]:
@@ -48,12 +48,12 @@ async def play_everything(folder: Path) -> list[dict[str, Any]]:
 
     async def play(rules: str, *, match: bool = False, until: str = "") -> None:
         n = Rules.from_text(rules).players
-        begun = len(sent)
+        before = len(sent)
         seats = [{"me": True}, *[{"agent": "easy"}] * (n - 1)]
         await send(type="create", rules=rules, seats=seats, match=match)
-        table = at.find(sent[begun]["table"]).table
+        table = at.find(sent[before]["table"]).table
         asked = {"table": table.id}
-        while until not in {name_of(message) for message in sent[begun:]}:
+        while until not in {name_of(message) for message in sent[before:]}:
             if table.ended is not None:
                 await send(type="next", **asked)
             seq = table.seq
@@ -76,8 +76,8 @@ async def play_everything(folder: Path) -> list[dict[str, Any]]:
     while "event moon" not in {name_of(message) for message in sent}:
         await play('micro moon="choose"', until="event over")
     guest.send(messages.answer("pong", {}, None))
-    told = {"v": 1, "token": "", "agents": players().to_json(), "rules": messages.presets_json()}
-    guest.send(messages.answer("welcome", {**told, "tables": at.tables_json(guest.owner)}, None))
+    welcome = {"v": 1, "token": "", "agents": players().to_json(), "rules": messages.presets_json()}
+    guest.send(messages.answer("welcome", {**welcome, "tables": at.tables_json(guest.owner)}, None))
     sent.extend(guest.take())
     other = Guest("b" * 32)
     seats = [{"me": True}, {"open": True}]

@@ -8,7 +8,7 @@ from pathlib import Path
 PAGE = Path(__file__).parent / "data" / "verification.md"
 ORDER = ("lockstep", "options", "random rules", "micro", "mini", "perft", "worlds", "hidden")
 ORDER += ("environments", "double dummy", "fuzz", "faults", "kills", "mutants", "matrix", "soak")
-"""The sections; those from `fuzz` on are written by commands of their own."""
+"""The sections; those from `fuzz` on are written by other commands."""
 
 _OPENING = """\
 # Verification
@@ -60,6 +60,6 @@ def table_rows(name: str) -> list[list[str]]:
 
 def write_page(new: dict[str, str]) -> None:
     """Renew these sections of the page and keep the others."""
-    kept = sections() | new
+    parts = sections() | new
     PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text("\n".join([_OPENING, *(kept[name] for name in ORDER if name in kept)]))
+    PAGE.write_text("\n".join([_OPENING, *(parts[name] for name in ORDER if name in parts)]))

@@ -405,7 +405,7 @@ def run_task(task: Task) -> tuple[Task, Counts, float, str]:
 def run(tasks: list[Task], processes: int) -> dict[str, dict[str, Counts]]:
     """Counts by check and row, seconds among them in thousandths; exits at the first fault."""
     results: dict[str, dict[str, Counts]] = {}
-    random.Random(0).shuffle(tasks)  # so that the share done tells the time left
+    random.Random(0).shuffle(tasks)  # so that the share done shows the time left
     total, done, said = sum(task.weight for task in tasks), 0.0, 0
     with multiprocessing.Pool(processes) as pool:
         for task, counts, seconds, fault in pool.imap_unordered(run_task, tasks):
@@ -423,7 +423,7 @@ def run(tasks: list[Task], processes: int) -> dict[str, dict[str, Counts]]:
 
 
 def section_of(check: Check, rows: dict[str, Counts], order: list[str]) -> str:
-    """The part of the page that tells of one check."""
+    """The part of the page about one check."""
     keys = [key for key in next(iter(rows.values())) if key != "thousandths"]
     shown = {row: rows[row] for row in order if row in rows}
     if len(rows) > 1:
