@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from hearts_agents import make_agent
-from hearts_env import Game, HeartsError, Rules
+from hearts_env import Game, Rules
 from hearts_env.solve import solve_double_dummy
-from hearts_train.measure.analysis import analyse, pick, rows, summary, values
+from hearts_train.measure.analysis import analyse, card_table, summary, values
 from tests.deals import played
-from tests.refusals import refused
 from tests.test_cli import run
 
 
@@ -50,7 +49,7 @@ def test_perfect_play_loses_nothing() -> None:
         game.play(solve_double_dummy(game).best[0])
     found = analyse(game, worlds=False)
     assert [found.lost(p) for p in range(2)] == [0, 0]
-    assert not any(row[7] for row in rows(found))
+    assert not any(row[7] for row in card_table(found).rows)
     assert "what it could know" not in " ".join(summary(found))
 
 
@@ -152,5 +151,3 @@ def test_mistakes_are_told_in_one_line(tmp_path: Path) -> None:
         assert result.exit_code == 2, arguments
         assert words in result.stderr
         assert "Traceback" not in result.stderr
-    with refused(HeartsError, "--game"):
-        pick([], 1)

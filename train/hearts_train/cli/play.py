@@ -217,11 +217,12 @@ def _analyse_deals(
     """Show, plot and write what the cards of recorded deals were worth."""
     from hearts_env.solve.beliefs import has_exact_worlds
     from hearts_train.cli.replay import read_records
-    from hearts_train.measure.analysis import analyse, columns, draw, pick, rows, summary
+    from hearts_train.measure.analysis import analyse, card_table, figure_of, summary
+    from hearts_train.measure.display import save_figure
     from hearts_train.web.assets import write_board
     from hearts_train.web.review import review
 
-    records = pick(read_records(file), number)
+    records = read_records(file, number)
     if plot is not None and len(records) != 1:
         raise Mistake("--plot: it draws one deal; say which with --game N")
     if plot is not None and not has_exact_worlds(records[0].game.rules):
@@ -232,9 +233,10 @@ def _analyse_deals(
             names = record.names()
             found.append(analyse(record.game, worlds=True, progress=report, names=names))
     for analysis in found:
-        title = f"{analysis.game.rules.name}, card by card"
-        table = columns(analysis), rows(analysis)
-        console.print_table(title, *table, to_stderr=console.is_stdout(as_json))
+        table = card_table(analysis)
+        console.print_table(
+            table.title, table.columns, table.rows, to_stderr=console.is_stdout(as_json)
+        )
         for line in summary(analysis):
             console.note(line) if console.is_stdout(as_json) else print(line)
     if page is not None:
@@ -245,7 +247,7 @@ def _analyse_deals(
         write_board(documents, page)
         console.note(f"written: {page}")
     if plot is not None:
-        draw(found[0], plot)
+        save_figure(figure_of(found[0]), plot)
         console.note(f"drawn: {plot}")
     if as_json:
         from hearts_train.cli.reports import with_origin

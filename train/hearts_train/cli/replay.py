@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hearts_env import HeartsError, NotationError
 from hearts_env.game.notation import Record, parse_records
-from hearts_env.support.arguments import check_range
+from hearts_env.support.arguments import check_number, check_range
 from hearts_env.support.errors import needs
 from hearts_env.support.files import read_limited, write_whole
 from hearts_train.cli.cardtext import CHOICES, CardText, does, points_text
@@ -25,18 +25,22 @@ PROMPT = "Enter next, b back, number of a trick, q quit> "
 _MOST = 64 * 2**20  # bytes: some fifty thousand deals
 
 
-def read_records(path: Path) -> list[Record]:
-    """The games of a file with their tags, each play checked.
+def read_records(path: Path, number: int | None = None) -> list[Record]:
+    """The games of a file with their tags, each play checked; or the one of a number, from 1.
 
     Raises:
         NotationError: if it is not text, or not hand histories; the message names the line.
+        HeartsError: if there are fewer.
     """
     try:
-        return parse_records(read_limited(path, _MOST, "hand histories").decode("utf-8-sig"))
+        records = parse_records(read_limited(path, _MOST, "hand histories").decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise NotationError(f"{path}: it is not text; give a file of hand histories") from None
     except NotationError as error:
         raise NotationError(f"{path}: {error}") from None
+    if number is None:
+        return records
+    return [records[check_number("--game", number, 1, len(records)) - 1]]
 
 
 def show(records: Sequence[Record], cards: CardText, ask: Callable[[str], str | None]) -> None:

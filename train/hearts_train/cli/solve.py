@@ -139,12 +139,11 @@ def endgame(
     from hearts_agents import make_agent
     from hearts_train.cli import solving
     from hearts_train.cli.replay import read_records
-    from hearts_train.measure.analysis import pick
     from hearts_train.measure.display import save_figure
 
     agents = {name: make_agent(name, seed=seed) for name in names_in(agent, "--agent")}
     mind = None if model is None else make_agent(model, seed=seed)
-    games = [record.game for record in pick(read_records(file), number)]
+    games = [record.game for record in read_records(file, number)]
     found = []
     with console.progress("endgames") as report:
         for place, game in enumerate(games):

@@ -380,12 +380,13 @@ class Terminal:
     def _analyse(self, game: Game) -> None:
         # It loads the solver, which play itself does not need.
         from hearts_train.console import print_table, progress
-        from hearts_train.measure.analysis import analyse, columns, rows, summary
+        from hearts_train.measure.analysis import analyse, card_table, summary
 
         names = record_of(self.table, game).names()
         with progress("analysing") as report:
             found = analyse(game, progress=report, names=names)
-        print_table("card by card", columns(found), rows(found))
+        table = card_table(found)
+        print_table("card by card", table.columns, table.rows)
         for line in summary(found):
             self.announcer.say(line)
 

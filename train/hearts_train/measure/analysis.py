@@ -19,9 +19,8 @@ from __future__ import annotations
 import hashlib
 import html
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,15 +44,12 @@ from hearts_train.measure.display import (
     ResultTable,
     literal,
     new_figure,
-    save_figure,
     wrapped,
 )
 from hearts_train.measure.statistics import Z95
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-T = TypeVar("T")
 
 SLIP, BLUNDER = 1.0, 5.0
 """A card that loses at least this many points is marked with ``?`` or with ``??``."""
@@ -163,7 +159,7 @@ class Analysis:
     def _repr_html_(self) -> str:
         """A table of all cards and the result in sentences, for notebooks."""
         paragraphs = "".join(f"<p>{html.escape(line)}</p>\n" for line in summary(self))
-        return ResultTable("", columns(self), rows(self)).to_html() + paragraphs
+        return replace(card_table(self), title="").to_html() + paragraphs
 
     def to_json(self) -> dict[str, Any]:
         """Everything, of types that JSON knows."""
@@ -259,32 +255,14 @@ class Measurer:
         return value if game.is_over or game.player == 0 else -value
 
 
-def pick(games: Sequence[T], number: int | None) -> list[T]:
-    """The deal of this number, from 1; None: all.
-
-    Raises:
-        HeartsError: if there are fewer.
-    """
-    if number is None:
-        return list(games)
-    if not 1 <= number <= len(games):
-        raise HeartsError(f"--game: {number} is out of range; the file has deals 1 to {len(games)}")
-    return [games[number - 1]]
-
-
 # ---- showing -------------------------------------------------------------------------------------
-def columns(analysis: Analysis) -> list[str]:
-    """The column headings; margins are those of seat 0, worths those of the player of the card."""
-    if not analysis.is_exact:
-        return ["trick", "player", "card", "worth", "given away", "worlds", "better"]
-    margin = f"{possessive(analysis.names[0])} margin"
-    given = ["cards open", "given away"]
-    return ["trick", "player", "card", margin, *given, "worlds", "better"]
-
-
-def rows(analysis: Analysis) -> list[list[str]]:
-    """A row per card, as ``columns`` names it."""
-    lines = []
+def card_table(analysis: Analysis) -> ResultTable:
+    """A row per card; margins are those of seat 0, worths those of the player of the card."""
+    columns = ["trick", "player", "card", "worth", "given away", "worlds", "better"]
+    if analysis.is_exact:
+        margin = f"{possessive(analysis.names[0])} margin"
+        columns[3:5] = [margin, "cards open", "given away"]
+    rows = []
     for m in analysis.moments:
         forced = max(len(m.values), len(m.means)) == 1
         loss = m.expected_loss
@@ -296,7 +274,7 @@ def rows(analysis: Analysis) -> list[list[str]]:
             is_best = not loss
             half = f" ± {m.half[m.card]:.1f}" if m.sample else ""
             worth, given = [f"{m.means[m.card]:+.1f}{half}"], f"{loss:.1f}" if loss else "-"
-        lines.append(
+        rows.append(
             [
                 str(m.trick),
                 analysis.names[m.player],
@@ -307,7 +285,7 @@ def rows(analysis: Analysis) -> list[list[str]]:
                 "" if forced or is_best else " ".join(m.better[:3]),
             ]
         )
-    return lines
+    return ResultTable(f"{analysis.game.rules.name}, card by card", columns, rows)
 
 
 def possessive(name: str) -> str:
@@ -397,18 +375,8 @@ _SIDES = ((VERMILLION, "o", -14), (BLUE, "s", 8))
 """Colour, sign and height of the names of the cards of seat 0 and of seat 1."""
 
 
-def draw(analysis: Analysis, path: Path) -> None:
-    """Draw the margin over a deal that was solved into a plot.
-
-    Raises:
-        HeartsError: if its figures are estimates.
-    """
-    if not analysis.is_exact:
-        raise HeartsError("plot: exact margins are for two players without an exchange; omit it")
-    save_figure(_figure(analysis), path)
-
-
-def _figure(analysis: Analysis) -> Figure:
+def figure_of(analysis: Analysis) -> Figure:
+    """The margin over a deal that was solved."""
     figure = new_figure(9, 3.8)
     axes = figure.subplots()
     values = np.array([analysis.before, *(m.after for m in analysis.moments)])
