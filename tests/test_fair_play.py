@@ -17,8 +17,9 @@ import pytest
 from bench.calibration import calibrate
 from hearts_agents import Agent, HeartsEnv, HeartsVectorEnv, make_agent, register_agent
 from hearts_agents.baselines import Pro
-from hearts_agents.guard import NO_ACTION
-from hearts_agents.programs.isolation import Isolated, _text
+from hearts_agents.guard import NO_ACTION, ask
+from hearts_agents.programs.isolation import Isolated
+from hearts_agents.programs.served import to_text
 from hearts_agents.spec import AgentSpec
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env import kernel as k
@@ -281,7 +282,7 @@ def test_a_signal_to_all_leaves_an_isolated_player_to_whoever_asks_it():
     seat = Participant("standard", 0, isolate=True).seat(rules, 0)
     seat.ready()
     for number in SIGNALS:
-        os.killpg(seat._process._process.pid, number)
+        os.killpg(seat._player._process._process.pid, number)
     actions, faults = seat.ask(BatchGame(rules, 2).views())
     seat.close()
     assert (len(actions), faults) == (2, [])
@@ -304,11 +305,11 @@ def test_a_signal_to_all_leaves_an_isolated_player_to_whoever_asks_it():
     ],
 )
 def test_what_a_process_of_an_isolated_player_says_is_checked(actions, faults, kind, monkeypatch):
-    given = _text(np.array(actions), "<i8") if isinstance(actions, list) else actions
+    given = to_text(np.array(actions), "<i8") if isinstance(actions, list) else actions
     monkeypatch.setattr(Isolated, "_renew", lambda _: None)
     monkeypatch.setattr(Isolated, "_reply_about", lambda *_: {"actions": given, "faults": faults})
     views = BatchGame("two_player", 1, seed=1, autodeal=False).views()
-    actions, found = Isolated("x", AgentSpec.parse("easy"), views.rules, 0).ask(views)
+    actions, found = ask(Isolated("x", AgentSpec.parse("easy"), views.rules, 0), views)
     assert actions.tolist() == [NO_ACTION]
     assert [(fault.row, fault.kind) for fault in found] == [(0, kind)]
 
@@ -496,6 +497,6 @@ def test_our_players_refuse_what_is_not_a_view(name):
         with refused(HeartsError, "view", "PlayerView"):
             agent.act(wrong)  # type: ignore[arg-type]
     for wrong in (BatchGame("two_player", 3, seed=1), [game.view(0)]):
-        for ask in (agent.act_batch, agent.action_probs):
+        for method in (agent.act_batch, agent.action_probs):
             with refused(HeartsError, "views", "BatchView"):
-                ask(wrong)  # type: ignore[operator]
+                method(wrong)  # type: ignore[operator]

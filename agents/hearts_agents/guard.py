@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from hearts_agents.base import Agent, AgentAdapter
 from hearts_agents.models.network import NetworkAgent
 from hearts_agents.models.solved import SolvedAgent
+from hearts_agents.programs.isolation import Isolated
 from hearts_agents.programs.program_agent import ExternalAgent
 from hearts_agents.registry import OWN, find_factory
 from hearts_agents.user_code import ILLEGAL, RAISED, TAMPERED, Fault, describe
@@ -50,7 +51,7 @@ def ask(agent: Agent, views: BatchView, games: Ints | None = None) -> Answer:
     """
     if is_ours(agent):  # tested not to touch its views
         return check(agent.act_batch(views), views)
-    if type(agent) is ExternalAgent:  # the program has copies of them
+    if type(agent) is ExternalAgent or type(agent) is Isolated:  # whose process has copies of them
         given, faults = agent.answers(views, None if games is None else games.tolist())
         return check(given, views, faults)
     with signals_apart() as check_signals:

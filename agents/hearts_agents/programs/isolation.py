@@ -24,19 +24,18 @@ not a sandbox: the process has the user's rights. See docs/evaluation.md.
 from __future__ import annotations
 
 import base64
-import json
 import math
 import os
 import pickle
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
-from hearts_agents.base import Agent, AgentAdapter, check_rules
-from hearts_agents.guard import Answer, ask, check, is_ours
+from hearts_agents.base import Agent
 from hearts_agents.programs.process import (
     LineProcess,
     ProgramError,
@@ -47,22 +46,19 @@ from hearts_agents.spec import AgentSpec
 from hearts_agents.user_code import CRASHED, KINDS, Fault, blamed, describe
 from hearts_env import HeartsError, Rules
 from hearts_env.batch.views import BatchView
-from hearts_env.solve.best_response import probs_function
 from hearts_env.support.arrays import Array, Floats, Ints
 from hearts_env.support.files import kind_of
 
 _START_SECONDS = 300.0  # a first start may compile
-_MOST_TEXTS = 20
 _MOST_BYTES = 100_000  # of an answer, beside its numbers
-_MOST_WORDS, _MOST_NAME = 10_000, 100
-_BUFFER = 1 << 20
+MOST_WORDS, _MOST_NAME = 10_000, 100
 
 _PROGRAM = """
 import signal
 for name in ("SIGINT", "SIGTERM", "SIGHUP"):
     if hasattr(signal, name):
         signal.signal(getattr(signal, name), signal.SIG_IGN)
-from hearts_agents.programs.isolation import serve
+from hearts_agents.programs.served import serve
 serve()
 """
 """The process ignores signals to its group: the asking process ends it when it is done."""
@@ -85,7 +81,7 @@ class Card:
     files: dict[str, str]
 
 
-class Isolated:
+class Isolated(Agent):
     """An agent in a process of its own, which is started again after it has failed."""
 
     def __init__(
@@ -157,20 +153,19 @@ class Isolated:
         self._process.send(line("rules", rules=rules.to_dict()))
         self._first_reply("ready")
 
-    def renew(self, seed: int) -> None:
+    def reseed(self, seed: int) -> None:
         """Continue with an agent that remembers nothing, its random numbers from `seed`."""
         self.ready()
         self._seed = seed
         self._renew()
 
-    def begin(self, seats: Ints) -> None:
-        """Do nothing: it is asked about views, and remembers no games."""
+    def answers(
+        self, views: BatchView, games: Sequence[int] | None = None
+    ) -> tuple[Ints | None, list[Fault]]:
+        """What the agent answers, and its faults; a process that ends or is late fails in all rows.
 
-    def over(self, games: Ints, scores: Ints) -> None:
-        """Do nothing."""
-
-    def ask(self, views: BatchView, games: Ints | None = None) -> Answer:
-        """What the agent answers; a process that ends or is late loses all these games."""
+        It is not told which `games` they are, as programs are.
+        """
         size = len(views)
         given: Ints | None = None
         try:
@@ -185,7 +180,7 @@ class Isolated:
             self.close()
             text = f"its process gave something that is not an answer ({describe(error)})"
             faults = [Fault(row, CRASHED, text) for row in range(size)]
-        return check(given, views, faults)
+        return given, faults
 
     def action_probs(self, views: BatchView) -> Floats:
         """The agent's probabilities of all actions, ``(len(views), num_actions) float64``."""
@@ -204,9 +199,6 @@ class Isolated:
             raise HeartsError(
                 f"agent: the process of {self.name!r} gave no policy when asked; omit isolate"
             ) from None
-
-    def rest(self) -> None:
-        """Do nothing: a process takes long to start."""
 
     def close(self) -> None:
         """End the process."""
@@ -275,7 +267,7 @@ class Isolated:
         assert self._process is not None
         answer = self._process.answer(seconds, _MOST_BYTES + most)
         if answer.get("type") == "error":
-            raise HeartsError(str(answer.get("text"))[:_MOST_WORDS])
+            raise HeartsError(str(answer.get("text"))[:MOST_WORDS])
         if answer.get("type") != kind:
             raise self._process.failed("gave something that is not an answer", CRASHED)
         return answer
@@ -294,94 +286,6 @@ def _fault(item: Any) -> Fault:
     return Fault(row, kind, str(text))
 
 
-def _text(numbers: Array, dtype: str) -> str:
-    """An array in a message."""
-    return base64.b64encode(numbers.astype(dtype).tobytes()).decode()
-
-
 def _numbers(text: str, dtype: str) -> Array:
-    """What ``_text`` wrote, flat."""
+    """What ``served.to_text`` wrote, flat."""
     return np.frombuffer(base64.b64decode(text), dtype).astype(dtype[1:])
-
-
-# ---- in the process ------------------------------------------------------------------------------
-def serve() -> None:
-    """Be the process: answer messages until there are no more."""
-    back = os.fdopen(os.dup(1), "wb")
-    to = os.fdopen(os.dup(0), "rb", _BUFFER)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(2, 1)  # what the agent prints is not an answer
-    served = _Served(to)
-    for text in to:
-        message = json.loads(text)
-        try:
-            answer = getattr(served, message["type"])(message)
-        except BaseException as error:  # signals are ignored, so it is the agent's
-            words = str(error) if isinstance(error, HeartsError) else describe(error)
-            answer = line("error", text=words[:_MOST_WORDS])
-        back.write(answer)
-        back.flush()
-
-
-class _Served:
-    """What answers the messages, each in the method of its name."""
-
-    def __init__(self, to: IO[bytes]) -> None:
-        self._to = to
-        self._hello = hello = json.loads(to.readline())
-        self._rules = Rules() if hello["rules"] is None else Rules.from_dict(hello["rules"])
-        self._player: Any = None
-
-    @cached_property
-    def _entered(self) -> tuple[AgentSpec, Agent]:
-        """The agent as the other process has it."""
-        sys.path[:] = self._hello["path"]
-        if self._hello["spec"] is not None:
-            spec = AgentSpec.parse(self._hello["spec"])
-            return spec, spec.make(0)
-        with blamed(
-            f"agent: {self._hello['name']!r} cannot be made in a process of its own",
-            "name it as FILE.py:CLASS, or omit isolate",
-        ):
-            spec = AgentSpec.parse(pickle.loads(base64.b64decode(self._hello["agent"])))
-            return spec, spec.make()
-
-    def player(self, message: dict[str, Any]) -> bytes:
-        spec, agent = self._entered
-        self._player = spec.fresh(agent, message["seed"], self._hello["name"])
-        return line("ready")
-
-    def act(self, message: dict[str, Any]) -> bytes:
-        actions, found = ask(self._player, self._views(message))
-        faults = [
-            fault if place < _MOST_TEXTS else fault._replace(text="")
-            for place, fault in enumerate(found)
-        ]
-        return line("actions", actions=_text(actions, "<i8"), faults=faults)
-
-    def policy(self, message: dict[str, Any]) -> bytes:
-        views = self._views(message)  # to be read whatever follows
-        table = probs_function(self._player, "the agent")(views)
-        return line("policy", policy=_text(table, "<f8"))
-
-    def card(self, message: dict[str, Any]) -> bytes:
-        spec, agent = self._entered
-        rules = getattr(agent, "rules", None)
-        files = {} if is_ours(agent) else spec.declared_files(agent)
-        return line(
-            "card",
-            kind=type(agent.player if isinstance(agent, AgentAdapter) else agent).__name__,
-            options=spec.values(),
-            rules=rules.to_dict() if isinstance(rules, Rules) else None,
-            files={name: str(path) for name, path in files.items()},
-        )
-
-    def rules(self, message: dict[str, Any]) -> bytes:
-        check_rules(self._entered[1], Rules.from_dict(message["rules"]))
-        return line("ready")
-
-    def _views(self, message: dict[str, Any]) -> BatchView:
-        rows, width = message["rows"], self._rules.state_size
-        numbers = np.frombuffer(self._to.read(message["size"]), "<i8").astype(np.int64)
-        vectors = numbers[: rows * width].reshape(rows, width)
-        return BatchView(self._rules, vectors, numbers[rows * width :])

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -34,31 +34,6 @@ from hearts_train.store import rounded
 
 AgentLike = str | os.PathLike[str] | Player | AgentSpec
 """An agent, or what names one for ``make_agent``."""
-
-
-class Seat(Protocol):
-    """A player in its seat, in this process or in another."""
-
-    def ready(self) -> None:
-        """Wait until it can be asked."""
-
-    def begin(self, seats: Ints) -> None:
-        """Tell it that games begin, and which seat it has in each."""
-
-    def ask(self, views: BatchView, games: Ints | None = None) -> Answer:
-        """Its answer; each view is of one of the games."""
-
-    def over(self, games: Ints, scores: Ints) -> None:
-        """Tell it that some of the games are over, with the scores of all seats, a row a game."""
-
-    def renew(self, seed: int) -> None:
-        """Continue with a player that remembers nothing."""
-
-    def rest(self) -> None:
-        """Let go what it can: its games are over, and it is renewed before others."""
-
-    def close(self) -> None:
-        """End it; it is asked nothing more."""
 
 
 def rounds(batch: BatchGame, players: Sequence[Seat]) -> Iterator[list[tuple[int, Seat, Ints]]]:
@@ -171,12 +146,10 @@ class Participant:
 
         A program always has one, and is held to the time limit, if there is one.
         """
-        if not self.isolate or isinstance(self._agent, ExternalAgent):
-            return _InProcess(self, seed, time_limit)
-        return Isolated(self.name, self.to_send(), rules, seed, time_limit)
+        return Seat(self, rules, seed, time_limit)
 
     @contextmanager
-    def answering(self, rules: Rules, seed: int) -> Iterator[Agent | Isolated]:
+    def answering(self, rules: Rules, seed: int) -> Iterator[Agent]:
         """A fresh player that can be asked for its policy, wherever it is made."""
         if self._agent is not None:
             yield self.fresh(seed)
@@ -224,13 +197,21 @@ class Participant:
             _close(self._agent, self.name)
 
 
-class _InProcess:
-    """A player in this process."""
+class Seat:
+    """A player in its seat, in this process or in another."""
 
-    def __init__(self, participant: Participant, seed: int, time_limit: float | None) -> None:
+    def __init__(
+        self, participant: Participant, rules: Rules, seed: int, time_limit: float | None
+    ) -> None:
+        """A fresh player; ``Participant.seat`` has the arguments."""
         self._participant = participant
         self._time_limit = time_limit
-        self._player = self._fresh(seed)
+        is_program = isinstance(participant._agent, ExternalAgent)  # has a process of its own
+        if participant.isolate and not is_program:
+            name, made_of = participant.name, participant.to_send()
+            self._player: Agent = Isolated(name, made_of, rules, seed, time_limit)
+        else:
+            self._player = self._fresh(seed)
         self._is_open = True
 
     def _fresh(self, seed: int) -> Agent:
@@ -240,32 +221,38 @@ class _InProcess:
         return player
 
     def ready(self) -> None:
-        """Return at once: it can always be asked."""
+        """Wait until it can be asked."""
+        if isinstance(self._player, Isolated):
+            self._player.ready()
 
     def begin(self, seats: Ints) -> None:
-        """Tell the program, if it is one."""
+        """Tell a program that games begin, and which seat it has in each."""
         if isinstance(self._player, ExternalAgent):
             self._player.begin(seats.tolist())
 
     def ask(self, views: BatchView, games: Ints | None = None) -> Answer:
-        """Its answer; a program is told which games they are."""
+        """Its answer; a program is told which of the games each view is of."""
         self._is_open = True
         return ask(self._player, views, games)
 
     def over(self, games: Ints, scores: Ints) -> None:
-        """Tell the program, if it is one."""
+        """Tell a program that some of the games are over, with the scores, a row a game."""
         if isinstance(self._player, ExternalAgent):
             self._player.over(games.tolist(), scores.tolist())
 
     def renew(self, seed: int) -> None:
-        """Continue with another copy."""
-        self.close()
+        """Continue with a player that remembers nothing, in the same process if it has its own."""
+        if isinstance(self._player, Isolated):
+            self._player.reseed(seed)
+        else:
+            self.close()
+            self._player = self._fresh(seed)
         self._is_open = True
-        self._player = self._fresh(seed)
 
     def rest(self) -> None:
-        """End what it has started: each seat of each seating has its own."""
-        self.close()
+        """End what it has started, as its games are over; a process of its own is kept."""
+        if not isinstance(self._player, Isolated):
+            self.close()
 
     def close(self) -> None:
         """End what it has started, like a program; once."""
