@@ -20,12 +20,12 @@ from hearts_train.cli.terminal import Quit, Terminal, open_table, reopened_table
 from hearts_train.measure.analysis import best_hinter, hint
 from hearts_train.session.folders import SessionFiles, data_folder, latest_table
 from hearts_train.session.table import Seat, Table
-from hearts_train.store import sealed, unsealed
 from tests.deals import make_game
 from tests.refusals import mistake, refused
 from tests.slow import few, few_of
 from tests.test_cli import command, run
 from tests.waiting import HANG
+from tests.web import with_settings
 
 
 class Person:
@@ -232,21 +232,6 @@ def test_nothing_to_go_on_with_is_one_line():
     mistake(run("play", "--resume", "--seed", 3), "--seed", "--resume")
 
 
-def headed(**changes):
-    """A change of a file's settings, or of its note, whose digest is right again."""
-
-    def apply(data: bytes) -> bytes:
-        head, *lines = data.splitlines(keepends=True)
-        entry = unsealed(head[:-1])
-        for name, value in changes.items():
-            (entry["settings"] if name in entry["settings"] else entry["settings"]["note"])[
-                name
-            ] = value
-        return sealed(entry) + b"".join(lines)
-
-    return apply
-
-
 @pytest.mark.parametrize(
     "damage",
     [
@@ -254,12 +239,12 @@ def headed(**changes):
         lambda data: data[: len(data) // 4],
         lambda data: b"[" * 100_000,
         lambda data: data.replace(b'"do"', b'"undo"', 1),
-        headed(rules="two_players"),
-        headed(rules="micro"),
-        headed(against="standard"),
-        headed(against=["nobody"]),
-        headed(against=[]),
-        headed(record=3),
+        with_settings(rules="two_players"),
+        with_settings(rules="micro"),
+        with_settings(against="standard"),
+        with_settings(against=["nobody"]),
+        with_settings(against=[]),
+        with_settings(record=3),
     ],
 )
 def test_a_damaged_table_is_one_line(damage):

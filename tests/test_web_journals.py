@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from hearts_env import HeartsError, Rules, __version__
+from hearts_env import HeartsError, Rules
 from hearts_train.session import folders
 from hearts_train.session.folders import ServerFolder, digest_of
 from hearts_train.session.table import Seat, Table
 from hearts_train.store import sealed, unsealed
 from hearts_train.web.messages import entry_message
-from tests.web import Guest, ask, began, follow, manager, told
+from tests.web import Guest, ask, began, follow, manager, told, with_settings
 from tests.web_browser import browsing, serving
 
 NAME = "5" * 16
@@ -157,28 +157,11 @@ def test_a_line_too_many_is_read_and_told_or_refused(line, tmp_path):
             opened(tmp_path, b"".join([*lines[:place], sealed(line), *lines[place:]]))
 
 
-@pytest.mark.parametrize(("field", "value"), [("version", 99), ("package", "0.0.1")])
-def test_another_format_or_version_is_refused_by_its_name(field, value, tmp_path):
-    """Another version may deal other cards from the same seed."""
+def test_a_table_of_another_version_of_the_package_is_refused(tmp_path):
+    """It may deal other cards from the same seed."""
     head = unsealed(written(tmp_path, "micro", 0).splitlines()[0])
-    assert head is not None
-    assert head["package"] == __version__
-    path = ServerFolder(tmp_path).path_of(NAME)
-    path.write_bytes(sealed({**head, field: value}))
-    with pytest.raises(HeartsError, match=f"version .*{value}"):
-        Table.resume(path)
-
-
-def with_settings(**changes: Any) -> Callable[[bytes], bytes]:
-    """A change of a file's settings whose digest is right again."""
-
-    def apply(data: bytes) -> bytes:
-        head, *lines = data.splitlines(keepends=True)
-        entry = unsealed(head[:-1])
-        assert entry is not None
-        return sealed({**entry, "settings": {**entry["settings"], **changes}}) + b"".join(lines)
-
-    return apply
+    assert opened(tmp_path, sealed(head)) is not None
+    assert opened(tmp_path, sealed({**head, "package": "0.0.1"})) is None
 
 
 @pytest.mark.parametrize(

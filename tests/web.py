@@ -13,6 +13,7 @@ from typing import Any
 from hearts_env import Game, Match, Rules
 from hearts_train.session.folders import ServerFolder, digest_of
 from hearts_train.session.table import Seat, Table
+from hearts_train.store import sealed, unsealed
 from hearts_train.web.hosting import Limits, TableManager
 from hearts_train.web.messages import parse, table_message
 from hearts_train.web.players import Players
@@ -111,6 +112,20 @@ def table_of(game: Game, folder: Path, seat: int, *, is_match: bool = False) -> 
     else:
         table.play = game.start()
     return table
+
+
+def with_settings(**changes: Any) -> Callable[[bytes], bytes]:
+    """A change of a table file's settings, or of its note, whose digest is right again."""
+
+    def apply(data: bytes) -> bytes:
+        head, *lines = data.splitlines(keepends=True)
+        entry: Any = unsealed(head[:-1])
+        for name, value in changes.items():
+            settings = entry["settings"]
+            (settings if name in settings else settings["note"])[name] = value
+        return sealed(entry) + b"".join(lines)
+
+    return apply
 
 
 def told(table: Table, seat: int | None, *, here: bool = True) -> str:

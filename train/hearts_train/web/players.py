@@ -11,7 +11,7 @@ import contextlib
 import functools
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent import futures
 from dataclasses import dataclass
 from pathlib import Path
@@ -178,12 +178,13 @@ class AgentSeat:
     """Whether the player will not be asked again; it may still be thinking."""
 
 
-class Listed:
+class Listed(Participant):
     """An agent on the list.
 
     Attributes:
-        name: As browsers name it.
+        name: Its name for browsers.
         about: What it is, in a sentence.
+        workers: The threads in which it decides.
     """
 
     def __init__(self, spec: str, name: str) -> None:
@@ -192,61 +193,40 @@ class Listed:
         Raises:
             HeartsError: if it is unknown or cannot be made.
         """
-        self.name = name
+        super().__init__(spec, 0, name)
         self.about = describe_agent(spec)["about"] if spec in agent_names() else f"Yours: {name}."
         self.workers = Workers(name)
-        self._participant = Participant(spec, 0, name)
         self._spare: list[Agent] = []
-
-    @property
-    def is_ours(self) -> bool:
-        """Whether it is one of the package's, which remember nothing from card to card."""
-        return self._participant.is_ours
-
-    def check_rules(self, rules: Rules) -> None:
-        """Ask it whether it can play these rules.
-
-        Raises:
-            HeartsError: if it cannot.
-        """
-        self._participant.check_rules(rules)
 
     @functools.cached_property
     def games(self) -> list[str]:
         """The names of the presets that it plays, with every number of players."""
-        return [rules.name for rules in preset_rules() if self._fits(rules)]
-
-    def _fits(self, rules: Rules) -> bool:
-        try:
-            self.check_rules(rules)
-        except HeartsError:
-            return False
-        return True
-
-    def fresh(self) -> Agent:
-        """A player in the agent's initial state."""
-        return self._participant.fresh(0)
+        found = []
+        for rules in (Rules.preset(*game) for game in GAMES):
+            with contextlib.suppress(HeartsError):
+                self.check_rules(rules)
+                found.append(rules.name)
+        return found
 
     @contextlib.contextmanager
-    def borrowed(self) -> Any:
+    def borrowed(self) -> Iterator[Any]:
         """One of its players, which nobody else asks in this block; for threads.
 
-        One of the package's may have been asked before; one that could remember cards has not.
+        The package's own remember no cards, and may have been asked before. Others are new.
         """
         if self.is_ours:
             try:
                 player = self._spare.pop()
             except IndexError:
-                player = self.fresh()
+                player = self.fresh(0)
             yield player
             self._spare.append(player)
             return
-        player = self.fresh()
+        player = self.fresh(0)
         try:
             yield player
         finally:
-            with contextlib.suppress(Exception):
-                player.close()
+            _close(player)
 
     def answer(self, place: AgentSeat, view: PlayerView, seed: int) -> tuple[int, Fault | None]:
         """The choice of the player in a place. Takes its time: for its threads."""
@@ -254,7 +234,7 @@ class Listed:
             with self.borrowed() as one:
                 return ask_one(one, view, seed)
         if place.player is None:
-            place.player = self.fresh()
+            place.player = self.fresh(0)
         try:
             return ask_one(place.player, view, seed)
         finally:
@@ -387,7 +367,8 @@ class Players:
         """
         for done, agent in enumerate(self.listed.values()):
             report(done, agent.name)
-            for game in _samples(agent.games):
+            usual = [name for name in ("two_player", "classic") if name in agent.games]
+            for game in usual or agent.games[:1]:
                 dealt, place = Game.deal(game, 0), AgentSeat()
                 for _ in range(2):
                     if dealt.player is None:
@@ -395,15 +376,3 @@ class Players:
                     action, fault = agent.answer(place, dealt.view(dealt.player), 0)
                     dealt.play(dealt.legal_actions()[0] if fault is not None else action)
                 agent.close(place)
-
-
-@functools.cache
-def preset_rules() -> tuple[Rules, ...]:
-    """Every preset with every number of players."""
-    return tuple(Rules.preset(*game) for game in GAMES)
-
-
-def _samples(games: Sequence[str]) -> list[str]:
-    """Some games that differ in what is compiled for them."""
-    wanted = [name for name in ("two_player", "classic") if name in games]
-    return wanted or list(games[:1])
