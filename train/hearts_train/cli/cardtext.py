@@ -19,7 +19,7 @@ from hearts_env.cards import SUITS
 from hearts_env.render.scene import count_text
 
 if TYPE_CHECKING:
-    from hearts_train.measure.analysis import Hint, Worth
+    from hearts_train.measure.analysis import Hint
 
 _SYMBOLS = dict(zip(SUITS, "♣♦♠♥", strict=True))
 _STYLED = re.compile(r"\x1b\[[0-9;]*m")
@@ -314,24 +314,19 @@ def describe(advice: Hint, view: PlayerView, cards: CardText) -> list[str]:
 
     lines = [f"{advice.agent} would choose {named(advice.action)}."]
     if advice.worths:
-        hands = "sampled ways" if advice.is_sample else "ways, that is all,"
+        ways = f"{advice.worlds} of the ways" if advice.is_sample else f"all {advice.worlds} ways"
         lines.append(
-            f"Points by which you win the deal with each card, on average over {advice.worlds} "
-            f"{hands} in which the unseen cards can lie:"
+            "Points by which you win the deal with each card, on average over "
+            f"{ways if advice.worlds > 1 else 'the one way'} the unseen cards can lie:"
         )
-        first = advice.worths[0]
-        parts = [f"{named(first.action)} {_figure(first, is_sample=advice.is_sample)}"]
-        for worth in advice.worths[1:]:
-            words = "within noise" if advice.is_sample else "as good"
-            near = f" ({words})" if worth.is_close else ""
-            figure = _figure(worth, is_sample=advice.is_sample)
-            parts.append(f"{named(worth.action)} {figure}{near}")
+        words = "within noise" if advice.is_sample else "as good"
+        parts = []
+        for worth in advice.worths:
+            half = f" ± {worth.half:.1f}" if advice.is_sample else ""
+            near = f" ({words})" if worth.is_close and parts else ""
+            parts.append(f"{named(worth.action)} {worth.margin:+.1f}{half}{near}")
         lines.append("  " + ", ".join(parts))
     elif advice.chances:
         likely = [f"{named(a)} {chance:.0%}" for a, chance in advice.chances if chance >= 0.005]
         lines.append("Its probabilities: " + ", ".join(likely))
     return lines
-
-
-def _figure(worth: Worth, *, is_sample: bool) -> str:
-    return f"{worth.margin:+.1f}" + (f" ± {worth.half:.1f}" if is_sample else "")

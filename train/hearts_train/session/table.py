@@ -121,7 +121,7 @@ class Table:
         seats: Who sits where.
         help: How much help is allowed, one of `HELP`.
         is_free: Whether undo is possible after all cards were shown, for one person alone.
-        note: Further settings of whoever made it, of types that JSON knows.
+        note: Further settings of its creator, of types that JSON knows.
         journal: Its file; None: it is not saved.
         number: How many deals or matches came before this one.
         seq: The number of the last event.
@@ -505,7 +505,7 @@ class Table:
         }
 
     def name_of(self, seat: int) -> str:
-        """The name of whoever sits there."""
+        """The name of the player in a seat."""
         found = self.seats[seat]
         return found.agent or found.name or f"player {seat}"
 

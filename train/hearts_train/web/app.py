@@ -58,7 +58,7 @@ def create_app(
     """The application.
 
     Args:
-        folder: where tables are kept.
+        folder: where tables are saved.
         players: the agents that can be chosen.
         limits: what may be asked for; None: the usual.
         hosts: names by which browsers may reach the server, beside addresses and ``localhost``.

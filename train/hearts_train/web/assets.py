@@ -103,7 +103,7 @@ def inline_styles(entry: Sequence[str]) -> str:
 
 def routes() -> list[Any]:
     """The route of what is drawn; all other files are on the disk."""
-    # Only a server has starlette: whoever inlines the modules does without.
+    # Only a server needs starlette; a page with inlined modules does not.
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.routing import Route
@@ -125,7 +125,7 @@ mount(document.getElementById("main"), {documents});
 
 
 def write_board(documents: Sequence[dict[str, Any]], path: Path) -> None:
-    """Write deals, as ``review`` tells them, into one page.
+    """Write the documents of deals (``review``) into one page.
 
     Raises:
         OSError: if the file cannot be written.

@@ -38,7 +38,7 @@ class Puzzle:
         gap: points by which it leads the second best card.
         missed: who of five players choose another card.
         level: 1, 2 or 3.
-        players: who sat there when it came up.
+        players: who played the deal.
     """
 
     hands: tuple[str, str]

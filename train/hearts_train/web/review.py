@@ -161,8 +161,8 @@ def _next(game: Game, tools: Tools, *, worlds: bool) -> Json | None:
     if game.phase != "play":
         return None
     found = tools.measurer.measure(game, game.legal_actions()[0], worlds=worlds)
-    told = _moment(found, game, tools, worlds=worlds)
-    return {name: value for name, value in told.items() if name not in _OF_THE_CARD}
+    fields = _moment(found, game, tools, worlds=worlds)
+    return {name: value for name, value in fields.items() if name not in _OF_THE_CARD}
 
 
 _OF_THE_CARD = ("card", "after", "lost", "expected_loss", "better", "mark")

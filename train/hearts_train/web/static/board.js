@@ -53,7 +53,7 @@ export async function mount(root, context = {}) {
 async function many(root, documents) {
   const place = el("div");
   let end = () => {};
-  const show = async (/** @type {number} */ number) => {
+  const show = async (number) => {
     end();
     end = await review(place, {document: documents[number]});
   };
@@ -68,7 +68,7 @@ async function many(root, documents) {
 
 /** @param {any} deal @param {number} i */
 function titleOf(deal, i) {
-  const scores = deal.scores ? `: ${deal.names.map((/** @type {string} */ name, /** @type {number} */ seat) =>
+  const scores = deal.scores ? `: ${deal.names.map((name, seat) =>
     `${name} ${deal.scores[seat]}`).join(", ")}` : "";
   return `${i + 1} of ${deal.rules.name}${scores}`;
 }
@@ -76,8 +76,7 @@ function titleOf(deal, i) {
 /** A deal that the server looks at. @param {HTMLElement} root */
 async function online(root) {
   let end = () => {};
-  const show = async (/** @type {string} */ text, /** @type {number} */ at = 0,
-    /** @type {number|undefined} */ seat = undefined) => {
+  const show = async (text, at = 0, seat = undefined) => {
     end();
     const bar = el("progress", {max: 1, value: 0, "aria-label": "How much is done"});
     const left = new AbortController();
@@ -98,10 +97,10 @@ async function online(root) {
       history.replaceState(null, "", fragmentOf(text, at, seat));
     } catch (error) {
       if (left.signal.aborted) return;
-      form(text, String(/** @type {any} */ (error).message || error));
+      form(text, String(error.message || error));
     }
   };
-  const form = (/** @type {string} */ text, /** @type {string} */ wrong = "") => {
+  const form = (text, wrong = "") => {
     root.replaceChildren(entry(text, wrong, (given) => show(given)));
   };
   const follow = () => {

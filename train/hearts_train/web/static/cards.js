@@ -73,7 +73,7 @@ function place(card) {
 onChange((key) => {
   if (key !== "print") return;
   for (const svg of document.querySelectorAll("svg.face")) {
-    const {card} = /** @type {SVGElement} */ (svg).dataset;
+    const {card} = svg.dataset;
     svg.firstElementChild?.setAttribute("href", place(card || ""));
   }
 });

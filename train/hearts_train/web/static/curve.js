@@ -55,7 +55,7 @@ export function curveOf(curve, go, describe) {
  * @param {{at: number, value: number}|null} branch @param {(at: number) => void} go
  */
 function picture(curve, width, at, branch, go) {
-  const known = /** @type {number[]} */ (curve.values.filter((value) => value !== null));
+  const known = curve.values.filter((value) => value !== null);
   const values = branch ? [...known, branch.value] : known;
   const [low, high] = [Math.min(0, ...values), Math.max(0, ...values)];
   const pad = Math.max(1, (high - low) * 0.12);

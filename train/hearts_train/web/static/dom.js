@@ -55,8 +55,7 @@ export function button(label, press, props = {}) {
  * @param {(value: string) => void} change
  */
 export function choices(legend, name, options, chosen, change) {
-  const labels = options.map(([value, label]) =>
-    el("label", {class: "choice"},
+  const labels = options.map(([value, label]) => el("label", {class: "choice"},
       el("input", {type: "radio", name, value, checked: value === chosen,
         on: {change: () => change(value)}}),
       el("span", {text: label})));
@@ -88,7 +87,7 @@ let numbered = 0;
  * @returns {Promise<string>} the value of the button, "" when closed without one
  */
 export function ask({title, body = [], buttons, wide = false, must = false}) {
-  const opener = /** @type {HTMLElement|null} */ (document.activeElement);
+  const opener = document.activeElement;
   const heading = el("h2", {id: "asked", text: title});
   const dialog = el("dialog", {"aria-labelledby": "asked", class: wide ? "wide" : ""}, heading,
     el("div", {class: "asked"}, ...body),
@@ -98,7 +97,7 @@ export function ask({title, body = [], buttons, wide = false, must = false}) {
   document.body.append(dialog);
   return new Promise((resolve) => {
     if (must) {
-      dialog.addEventListener("cancel", (/** @type {Event} */ event) => event.preventDefault());
+      dialog.addEventListener("cancel", (event) => event.preventDefault());
     }
     dialog.addEventListener("close", () => {
       dialog.remove();

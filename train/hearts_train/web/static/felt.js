@@ -21,7 +21,6 @@ export class Felt {
     this.middle = el("div", {class: "middle"});
     this.node = el("section", {class: "felt", "aria-label": "Table"}, this.info, this.list,
       this.middle);
-    /** @type {Array<Record<string, any>>} */
     this.seats = [];
     this.signature = "";
     this.order = 0;
@@ -170,7 +169,7 @@ export class Felt {
   async take(taker) {
     const goal = this.seats[taker].plate.getBoundingClientRect();
     const laid = this.seats.map(({slot}) => slot.firstElementChild).filter(Boolean);
-    await Promise.all(laid.map((node) => fly(/** @type {HTMLElement} */ (node), goal, false)));
+    await Promise.all(laid.map((node) => fly(node, goal, false)));
     this.lay([]);
   }
 

@@ -10,7 +10,7 @@ import {choose, setting} from "hearts/settings.js";
  */
 export function invitation(room) {
   const {table} = room;
-  const free = table.seats.some((/** @type {any} */ seat) => seat.kind === "open");
+  const free = table.seats.some((seat) => seat.kind === "open");
   if (table.closed) return [el("p", {class: "banner", text: "This table is closed."})];
   if (table.you === null) {
     return [el("p", {class: "banner", text: free

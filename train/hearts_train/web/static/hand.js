@@ -38,7 +38,7 @@ export class Hand {
     /** @type {Map<string, HTMLButtonElement>} */
     this.nodes = new Map();
     this.node = el("div", {class: "hand", role: "group", "aria-label": "Your cards"});
-    this.node.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.key(event));
+    this.node.addEventListener("keydown", (event) => this.key(event));
     this.watcher = new ResizeObserver(() => this.place());
     this.watcher.observe(this.node);
   }
@@ -61,7 +61,7 @@ export class Hand {
     }
     // Only what stands in another place is moved: a button that is moved loses the focus.
     held.cards.forEach((card, index) => {
-      const node = /** @type {HTMLButtonElement} */ (this.nodes.get(card));
+      const node = this.nodes.get(card);
       if (this.node.children[index] !== node) {
         this.node.insertBefore(node, this.node.children[index] || null);
       }
@@ -87,11 +87,11 @@ export class Hand {
   make(card) {
     const node = el("button", {type: "button", class: "card", data: {card, suit: card[1]},
       tabindex: "-1"}, picture(card), label(card), el("span", {class: "mark"}));
-    node.addEventListener("click", (/** @type {MouseEvent} */ event) => {
+    node.addEventListener("click", (event) => {
       if (event.detail === 0 || !this.dragged) this.press(card);
       this.dragged = false;
     });
-    node.addEventListener("pointerdown", (/** @type {PointerEvent} */ e) => this.grab(card, e));
+    node.addEventListener("pointerdown", (e) => this.grab(card, e));
     node.addEventListener("focus", () => this.rove(card));
     return node;
   }
@@ -100,14 +100,14 @@ export class Hand {
     const {cards, legal, mode, received = [], marks = {}} = this.held;
     const focused = this.node.contains(document.activeElement);
     cards.forEach((card, index) => {
-      const node = /** @type {HTMLButtonElement} */ (this.nodes.get(card));
+      const node = this.nodes.get(card);
       const can = mode === "pass" || legal.includes(card);
       const up = this.raised.has(card);
       node.classList.toggle("legal", mode !== "wait" && can);
       node.classList.toggle("illegal", mode === "play" && !can);
       node.classList.toggle("raised", up);
       node.classList.toggle("new", received.includes(card));
-      const mark = /** @type {HTMLElement} */ (node.lastElementChild);
+      const mark = node.lastElementChild;
       const {text = "", kind = "", name = ""} = marks[card] || {};
       mark.textContent = text;
       mark.className = `mark ${kind}`;
@@ -134,7 +134,7 @@ export class Hand {
 
   /** @param {number} index */
   focus(index) {
-    /** @type {HTMLElement|undefined} */ (this.node.children[index])?.focus({preventScroll: true});
+    this.node.children[index]?.focus({preventScroll: true});
   }
 
   /** Lays the cards out for the room there is. */
@@ -164,7 +164,7 @@ export class Hand {
       const row = Math.floor(index / perRow);
       const inRow = Math.min(perRow, n - row * perRow);
       const place = index - row * perRow - (inRow - 1) / 2;
-      const node = /** @type {HTMLButtonElement} */ (this.nodes.get(card));
+      const node = this.nodes.get(card);
       const angle = fan ? place * Math.min(2.4, 22 / n) : 0;
       const arc = fan ? (place * place * w * 0.28) / Math.max(n, 6) / 2 : 0;
       node.style.width = `${w}px`;
@@ -276,9 +276,9 @@ export class Hand {
   grab(card, event) {
     this.dragged = false;
     if (event.button !== 0 || this.held.mode === "wait" || WATCH.matches) return;
-    const node = /** @type {HTMLButtonElement} */ (event.currentTarget);
+    const node = event.currentTarget;
     const {clientX: x, clientY: y, pointerId} = event;
-    const move = (/** @type {PointerEvent} */ e) => {
+    const move = (e) => {
       if (e.pointerId !== pointerId) return;
       const [dx, dy] = [e.clientX - x, e.clientY - y];
       if (!this.dragged && Math.hypot(dx, dy) < DRAG) return;
@@ -287,7 +287,7 @@ export class Hand {
       node.classList.add("dragged");
       node.style.setProperty("translate", `${dx}px ${dy}px`);
     };
-    const end = (/** @type {PointerEvent} */ e) => {
+    const end = (e) => {
       if (e.pointerId !== pointerId) return;
       removeEventListener("pointermove", move);
       removeEventListener("pointerup", end);

@@ -20,7 +20,7 @@ export class Drawer {
     this.values = {seq: -1, answer: null};
     /** @type {{key: string, answer: any}} */
     this.odds = {key: "", answer: null};
-    this.advice = {seq: -1, text: /** @type {any} */ (null)};
+    this.advice = {seq: -1, text: null};
     this.model = "";
     this.asked = "";
     /** The requests under way, by what they ask. @type {Set<string>} */
@@ -31,7 +31,7 @@ export class Drawer {
       el("div", {class: "head"}, el("h2", {text: "Help"}),
         button("Close", () => this.toggle(false), {class: "tool"})),
       this.levels, this.body);
-    this.node.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
+    this.node.addEventListener("keydown", (event) => {
       if (event.key === "Escape") this.toggle(false);
     });
   }
@@ -56,7 +56,7 @@ export class Drawer {
     if (isOpen) {
       this.drawLevels();
       this.update();
-      /** @type {HTMLElement|null} */ (this.levels.querySelector("input:checked"))?.focus();
+      this.levels.querySelector("input:checked")?.focus();
     } else this.room.helpButton.focus({preventScroll: true});
   }
 
@@ -110,7 +110,7 @@ export class Drawer {
     try {
       done(await this.room.connection.request({table: this.room.id, ...message}));
     } catch (error) {
-      const {code, message: text} = /** @type {any} */ (error);
+      const {code, message: text} = error;
       if (code !== "stale" && code !== "lost") done({error: text});
     } finally {
       this.busy.delete(key);
@@ -130,7 +130,7 @@ export class Drawer {
   get current() {
     const {seq, answer} = this.values;
     return answer && !answer.error && seq === this.room.table?.seq ? Object.fromEntries(
-      answer.worths.map((/** @type {any} */ {action, margin}) => [action, margin])) : null;
+      answer.worths.map(({action, margin}) => [action, margin])) : null;
   }
 
   fetchOdds() {
@@ -186,7 +186,7 @@ export class Drawer {
     const {answer, seq} = this.values;
     if (seq !== this.room.table.seq) return el("p", {class: "small", text: "Weighing …"});
     if (answer.error) return el("p", {class: "small", text: answer.error});
-    const values = /** @type {Record<string, number>} */ (this.current);
+    const values = this.current;
     const rows = Object.entries(values).map(([card, value]) => {
       const {kind, sign, words} = judged(values, card);
       return el("tr", {class: kind}, el("th", {scope: "row"}, chip(card)),
@@ -227,7 +227,7 @@ export class Drawer {
     const {answer} = this.odds;
     const agents = fitting(this.room);
     const chooser = picker("If the others play like", [["", "anybody (all hands alike)"],
-      ...agents.map((name) => /** @type {[string, string]} */ ([name, name]))], this.model,
+      ...agents.map((name) => [name, name])], this.model,
     (value) => {
       this.model = value;
       this.update();
@@ -259,13 +259,13 @@ function ways({worlds, sample}) {
 function fitting(room) {
   const {agents = []} = room.connection.welcome || {};
   const {name} = room.table.rules;
-  return agents.filter((/** @type {any} */ agent) => !agent.games || agent.games.includes(name))
-    .map((/** @type {any} */ agent) => agent.name);
+  return agents.filter((agent) => !agent.games || agent.games.includes(name))
+    .map((agent) => agent.name);
 }
 
 /** A hint as parts of a sentence. @param {any} answer @returns {Array<Node|string>} */
 function advised({agent, action, worths = [], chances = {}}) {
-  const named = (/** @type {string} */ name) => (name.includes(":") ? MOON[name] : chip(name));
+  const named = (name) => (name.includes(":") ? MOON[name] : chip(name));
   const parts = [`${agent} would play `, named(action), "."];
   const likely = Object.entries(chances).filter(([, p]) => p >= 0.005).slice(0, 5);
   if (likely.length > 1) {
@@ -273,7 +273,7 @@ function advised({agent, action, worths = [], chances = {}}) {
       named(name), ` ${Math.round(100 * p)} %`));
   }
   if (worths.length) {
-    worths.slice(0, 5).forEach((/** @type {any} */ worth, /** @type {number} */ index) =>
+    worths.slice(0, 5).forEach((worth, index) =>
       parts.push(index ? ", " : " Its estimates: ", named(worth.action), ` ${signed(worth.margin, 1)}${
         worth.half ? ` ± ${worth.half.toFixed(1)}` : ""}`));
   }
@@ -292,7 +292,7 @@ function oddsTable(table, {worlds, chances, ...rest}) {
   const cards = Object.keys(chances);
   const places = [...new Set(cards.flatMap((card) => Object.keys(chances[card])))]
     .sort((a, b) => Number(isNaN(Number(a))) - Number(isNaN(Number(b))) || Number(a) - Number(b));
-  const heading = (/** @type {string} */ place) =>
+  const heading = (place) =>
     isNaN(Number(place)) ? (table.rules.fields.kitty_to === "nobody" ? "dead" : "kitty")
       : table.who(Number(place));
   const bodies = ["C", "D", "S", "H"].map((suit) => {

@@ -54,13 +54,13 @@ export function panel({quantity, label, curves}, xLabel, labels) {
 function picture(curves, xLabel, label, labels, isLog, said) {
   const all = curves.flatMap(({low, high, mean}) => (isLog ? mean : [...low, ...high]));
   const last = Math.max(1e-9, ...curves.flatMap(({x}) => x));
-  const scale = isLog ? Math.log10 : (/** @type {number} */ value) => value;
+  const scale = isLog ? Math.log10 : (value) => value;
   let [low, high] = [scale(Math.min(...all)), scale(Math.max(...all))];
   const pad = (high - low || 1) * 0.06;
   [low, high] = [low - pad, high + pad];
-  const x = (/** @type {number} */ value) => EDGE.left
+  const x = (value) => EDGE.left
     + (value / last) * (WIDTH - EDGE.left - EDGE.right);
-  const y = (/** @type {number} */ value) => EDGE.top
+  const y = (value) => EDGE.top
     + ((high - Math.max(low, scale(value))) / (high - low)) * (HEIGHT - EDGE.top - EDGE.bottom);
   const svg = draw("svg", {viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img",
     "aria-label": `${label}, against ${xLabel}. ${said}`});
@@ -86,7 +86,7 @@ function picture(curves, xLabel, label, labels, isLog, said) {
  * @param {(n: number) => number} y
  */
 function line(curve, style, x, y) {
-  const at = (/** @type {number[]} */ values) => values.map((value, i) =>
+  const at = (values) => values.map((value, i) =>
     `${x(curve.x[i]).toFixed(1)} ${y(value).toFixed(1)}`);
   const every = Math.max(1, Math.ceil(curve.x.length / 10));
   return draw("g", {class: `curve-${style}`},

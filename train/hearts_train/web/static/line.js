@@ -26,7 +26,7 @@ export function tableAfter(deal, steps, at) {
   const passes = deal.exchange ? deal.exchange.steps : 0;
   /** @type {Table} */
   const table = {
-    hands: deal.hands.map((/** @type {string[]} */ hand) => [...hand]),
+    hands: deal.hands.map((hand) => [...hand]),
     trick: [], last: null, taker: null, points: Array(players).fill(0), tricks: 0,
     passing: at < passes,
   };
@@ -34,7 +34,7 @@ export function tableAfter(deal, steps, at) {
     if (index < passes) {
       // The cards change hands when everybody has chosen.
       if (index === passes - 1) {
-        table.hands = deal.exchange.hands.map((/** @type {string[]} */ hand) => [...hand]);
+        table.hands = deal.exchange.hands.map((hand) => [...hand]);
       }
       continue;
     }
@@ -63,11 +63,11 @@ export function moverAt(steps, at) {
  * @param {any} others @returns {string[][]}
  */
 export function worldHands(others) {
-  return others.cards.map((/** @type {string} */ text) => {
+  return others.cards.map((text) => {
     const cards = pairs(text);
     if (others.by === "hand") return cards;
     const away = new Set(cards);
-    return others.unseen.filter((/** @type {string} */ card) => !away.has(card));
+    return others.unseen.filter((card) => !away.has(card));
   });
 }
 
@@ -93,7 +93,7 @@ export function meansOver(others, chances) {
   const sum = chances.reduce((total, chance) => total + chance, 0);
   return Object.fromEntries(
     Object.entries(others.values).map(([card, values]) => [
-      card, values.reduce((/** @type {number} */ total, /** @type {number} */ value, /** @type {number} */ i) => total + value * chances[i], 0) / sum,
+      card, values.reduce((total, value, i) => total + value * chances[i], 0) / sum,
     ]),
   );
 }
@@ -105,7 +105,7 @@ export function meansOver(others, chances) {
 export function odds(others, chances) {
   const sum = chances.reduce((total, chance) => total + chance, 0);
   const hands = worldHands(others).map((hand) => new Set(hand));
-  return others.unseen.map((/** @type {string} */ card) => [
+  return others.unseen.map((card) => [
     card, chances.reduce((total, chance, i) => total + (hands[i].has(card) ? chance : 0), 0) / sum,
   ]);
 }

@@ -9,13 +9,13 @@ import {choose, setting} from "hearts/settings.js";
 const FRIEND = "a friend";
 
 /** The package's own players in words; docs/agents.md has the figures. */
-const STRENGTHS = /** @type {Record<string, string>} */ ({
+const STRENGTHS = {
   champion: "the strongest: a network trained for this game",
   pimc: "very strong: solves every deal that is still possible",
   pro: "strong: tries every card in simulated deals",
   standard: "for beginners: ducks, and throws its highest card",
   easy: "plays any card",
-});
+};
 
 /**
  * @param {HTMLElement} root
@@ -34,7 +34,7 @@ export async function mount(root, context) {
 
 /** @param {Context} context @param {any} welcome */
 function hero(context, welcome) {
-  const strongest = welcome.agents.find((/** @type {any} */ agent) =>
+  const strongest = welcome.agents.find((agent) =>
     agent.games.includes("two_player"))?.name || "pro";
   const play = button("Play now", () => create(context, play, {rules: "two_player", match: false,
     seats: [{me: true}, {agent: strongest}]}), {class: "main big"});
@@ -49,21 +49,21 @@ function hero(context, welcome) {
 /** The tables that were left; one at which nobody else plays can be closed for good. */
 /** @param {Context} context @param {any} welcome */
 function tables(context, welcome) {
-  const mine = (welcome.tables || []).filter((/** @type {any} */ table) => table.unfinished);
+  const mine = (welcome.tables || []).filter((table) => table.unfinished);
   if (!mine.length) return null;
   const section = el("section", {class: "mine"}, el("h2", {text: "Continue"}),
-    el("ul", {}, ...mine.reverse().map((/** @type {any} */ table) => {
+    el("ul", {}, ...mine.reverse().map((table) => {
       const item = el("li", {}, el("a", {class: "button", href: `/t/${table.table}`},
         describe(table)), button("✕", close, {"aria-label": `Close: ${describe(table)}`,
         title: "Close this table"}));
       async function close() {
         try {
           await context.connection.request({type: "leave", table: table.table, close: true});
-          welcome.tables = welcome.tables.filter((/** @type {any} */ one) => one !== table);
+          welcome.tables = welcome.tables.filter((one) => one !== table);
           item.remove();
           section.hidden = !section.querySelector("li");
         } catch (error) {
-          notice(/** @type {Error} */ (error).message, {bad: true});
+          notice(error.message, {bad: true});
         }
       }
       return item;
@@ -73,8 +73,7 @@ function tables(context, welcome) {
 
 /** @param {any} table */
 function describe({title, match, seats, you, your_turn: isTurn}) {
-  const others = seats.filter((/** @type {string} */ _, /** @type {number} */ seat) =>
-    seat !== you);
+  const others = seats.filter((_, seat) => seat !== you);
   return `${title}${match ? ", a match" : ""}, with ${others.join(", ")}${isTurn ? " (your turn)"
     : ""}`;
 }
@@ -92,7 +91,7 @@ async function create(context, pressed, what) {
     const table = await context.connection.request({type: "create", name, ...what});
     context.go(`/t/${table.table}`);
   } catch (error) {
-    notice(/** @type {Error} */ (error).message, {bad: true});
+    notice(error.message, {bad: true});
     pressed.disabled = false;
   }
 }
@@ -103,8 +102,7 @@ class Form {
   constructor(context, welcome) {
     this.context = context;
     this.rules = welcome.rules;
-    this.agents = welcome.agents.filter((/** @type {any} */ agent) =>
-      agent.name !== "random"); // another name of easy
+    this.agents = welcome.agents.filter((agent) => agent.name !== "random"); // another name of easy
     this.rule = this.rules[0];
     this.players = this.rule.players[0];
     this.isMatch = "deal";
@@ -119,7 +117,7 @@ class Form {
     const name = el("input", {type: "text", maxlength: "24", value: setting("name"),
       autocomplete: "nickname", on: {change: () => choose("name", name.value.trim())}});
     this.node = el("section", {class: "form"}, el("h2", {text: "Another game"}),
-      picker("Game", this.rules.map((/** @type {any} */ rule) => [rule.name, rule.title]),
+      picker("Game", this.rules.map((rule) => [rule.name, rule.title]),
         this.rule.name, (value) => this.chooseRule(value)),
       this.about, this.size, this.seats,
       this.helps,
@@ -134,7 +132,7 @@ class Form {
 
   /** @param {string} name */
   chooseRule(name) {
-    this.rule = this.rules.find((/** @type {any} */ rule) => rule.name === name);
+    this.rule = this.rules.find((rule) => rule.name === name);
     const {players} = this.rule;
     if (!players.includes(this.players)) this.players = players.includes(4) ? 4 : players[0];
     this.about.textContent = [].concat(this.rule.text).join(" ");
@@ -144,7 +142,7 @@ class Form {
   drawSize() {
     const {players} = this.rule;
     this.size.replaceChildren(...(players.length > 1 ? [choices("Players", "players",
-      players.map((/** @type {number} */ n) => [String(n), String(n)]), String(this.players),
+      players.map((n) => [String(n), String(n)]), String(this.players),
       (value) => {
         this.players = Number(value);
         this.drawSeats();
@@ -162,8 +160,7 @@ class Form {
   get fitting() {
     const names = [this.game];
     if (this.rule.players.length === 1 || this.players === 4) names.push(this.rule.name);
-    return this.agents.filter((/** @type {any} */ agent) =>
-      names.some((name) => agent.games.includes(name)));
+    return this.agents.filter((agent) => names.some((name) => agent.games.includes(name)));
   }
 
   drawSeats() {
@@ -184,7 +181,7 @@ class Form {
       };
       explain();
       const field = picker(this.players > 2 ? `Seat ${index + 2}` : "Against",
-        [...names.map((name) => /** @type {[string, string]} */ ([name, name])),
+        [...names.map((name) => [name, name]),
           [FRIEND, FRIEND]], this.others[index], (value) => {
           this.others[index] = value;
           explain();

@@ -23,7 +23,7 @@ const PARTS = {
 };
 const LINKS = [["/", "Play"], ["/board", "Board"], ["/puzzles", "Puzzles"], ["/runs", "Runs"]];
 
-const main = /** @type {HTMLElement} */ (document.getElementById("main"));
+const main = document.getElementById("main");
 const connection = new Connection();
 /** @type {(() => void)|void} */
 let unmount;
@@ -52,7 +52,7 @@ async function route() {
   mark();
   document.getElementById("notices")?.replaceChildren();
   const root = el("div", {class: "root"});
-  const load = PARTS[/** @type {keyof typeof PARTS} */ (name)];
+  const load = PARTS[name];
   if (!load) {
     main.replaceChildren(lost("There is no such page"));
     return;
@@ -69,14 +69,14 @@ async function route() {
     if (visit !== visits) return;
     console.error(error);
     root.replaceChildren(lost("This page could not be shown",
-      `${/** @type {Error} */ (error).message}. Reload it; if that does not help, the server may be `
+      `${error.message}. Reload it; if that does not help, the server may be `
       + "of another version."));
   }
 }
 
 /** The links at the top. */
 function head() {
-  const top = /** @type {HTMLElement} */ (document.getElementById("top"));
+  const top = document.getElementById("top");
   top.replaceChildren(
     el("a", {class: "home", href: "/"}, el("span", {class: "heart", "aria-hidden": "true",
       text: "♥"}), el("span", {class: "word", text: "Hearts"})),
@@ -95,7 +95,7 @@ function links(props = {}) {
 /** Marks the link of the page that is shown. */
 function mark() {
   for (const link of document.querySelectorAll("#top nav a")) {
-    const path = /** @type {HTMLAnchorElement} */ (link).pathname;
+    const path = link.pathname;
     const isHere = path === "/" ? ["/", "/t"].includes(location.pathname.slice(0, 2).replace(/\/$/,
       "") || "/") : location.pathname.startsWith(path);
     if (isHere) link.setAttribute("aria-current", "page");
@@ -105,10 +105,8 @@ function mark() {
 
 /** How the cards look and move. */
 function settings() {
-  const set = (/** @type {string} */ key) => (/** @type {string} */ value) => choose(key, value);
-  const pick = (/** @type {string} */ legend, /** @type {string} */ key,
-    /** @type {Array<[string, string]>} */ options) =>
-    choices(legend, `set-${key}`, options, setting(key), set(key));
+  const set = (key) => (value) => choose(key, value);
+  const pick = (legend, key, options) => choices(legend, `set-${key}`, options, setting(key), set(key));
   ask({title: "Settings", buttons: [["", "Done"]], body: [
     pick("Colours of the suits", "deck", [["two", "Two"], ["four", "Four"]]),
     pick("Print", "print", [["usual", "Usual"], ["large", "Large"]]),
@@ -121,10 +119,10 @@ function settings() {
 }
 
 /** Links to pages of this site change what is shown, without loading it anew. */
-function follow(/** @type {MouseEvent} */ event) {
+function follow(event) {
   if (event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey
       || event.altKey) return;
-  const link = /** @type {Element} */ (event.target).closest?.("a[href]");
+  const link = event.target.closest?.("a[href]");
   if (!(link instanceof HTMLAnchorElement) || link.origin !== location.origin || link.target
       || link.hasAttribute("download")) return;
   if (link.pathname === location.pathname && link.hash) return;
@@ -133,7 +131,7 @@ function follow(/** @type {MouseEvent} */ event) {
 }
 
 connection.addEventListener("status", (event) => {
-  const isLost = /** @type {CustomEvent} */ (event).detail !== "open";
+  const isLost = event.detail !== "open";
   const line = document.querySelector(".line-lost");
   if (line) line.textContent = isLost ? "Reconnecting …" : "";
   if (!isLost && connection.tries === 0 && visits) say("Connected.");

@@ -35,7 +35,7 @@ function kind(line) {
 function made(lines) {
   switch (kind(lines[0])) {
     case "#": {
-      const level = Math.min(4, 2 + /** @type {RegExpExecArray} */ (/^#+/.exec(lines[0]))[0].length);
+      const level = Math.min(4, 2 + /^#+/.exec(lines[0])[0].length);
       return [el(`h${level}`, {}, ...spans(lines[0].replace(/^#+\s*/, "")))];
     }
     case "-":
@@ -50,7 +50,7 @@ function made(lines) {
 /** @param {string[]} lines */
 function table(lines) {
   const rows = lines.map((line) => line.replace(/^\||\|$/g, "").split("|").map((c) => c.trim()));
-  const isRule = (/** @type {string[]} */ row) => row.every((cell) => /^:?-+:?$/.test(cell));
+  const isRule = (row) => row.every((cell) => /^:?-+:?$/.test(cell));
   const [head, ...body] = rows.filter((row) => !isRule(row));
   return el("table", {}, el("thead", {}, el("tr", {},
     ...head.map((cell) => el("th", {scope: "col"}, ...spans(cell))))),

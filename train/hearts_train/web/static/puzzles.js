@@ -76,7 +76,7 @@ class Page {
       this.puzzle = await asked(`/api/puzzles?number=${number}`);
     } catch (error) {
       this.body.replaceChildren(el("p", {class: "wrong", role: "alert",
-        text: String(/** @type {any} */ (error).message)}),
+        text: String(error.message)}),
       button("To the next puzzle", () => this.open(this.following())));
       return;
     }
@@ -119,8 +119,8 @@ class Page {
     table.hands[1 - seat] = Array(puzzle.others).fill("");
     const worths = chosen ? {known: puzzle.means, seen: null, half: null, close: []} : null;
     return {deal, table, mover: seat, bottom: seat, instead: {}, worths, played: chosen,
-      legal: puzzle.legal, ending: "", isOpen: (/** @type {number} */ shown) => shown === seat,
-      choose: (/** @type {string} */ card) => this.choose(card)};
+      legal: puzzle.legal, ending: "", isOpen: (shown) => shown === seat,
+      choose: (card) => this.choose(card)};
   }
 
   /** @param {string} card */
@@ -148,8 +148,8 @@ class Page {
     const right = chosen === best;
     const words = right ? ["✓ Right: ", chip(best), ` is ${gap.toFixed(1)} points better than any `
       + "other card."]
-      : ["✗ ", chip(/** @type {string} */ (chosen)), ` gives away ${(means[best]
-        - means[/** @type {string} */ (chosen)]).toFixed(1)} points; `, chip(best), " is best."];
+      : ["✗ ", chip(chosen), ` gives away ${(means[best]
+        - means[chosen]).toFixed(1)} points; `, chip(best), " is best."];
     const at = puzzle.steps.length;
     return el("section", {class: right ? "verdict right" : "verdict missed",
       "aria-label": "The answer"}, el("p", {class: "verdict-words"}, ...words), explained(puzzle),
@@ -187,13 +187,11 @@ function explained(puzzle) {
 
 /** What was played before. @param {any} puzzle @param {number} seat */
 function tricksOf(puzzle, seat) {
-  /** @type {any[]} */
   const rows = [];
-  /** @type {any[]} */
   let trick = [];
-  const worth = (/** @type {any[]} */ cards) => cards.reduce((sum, [, card]) =>
+  const worth = (cards) => cards.reduce((sum, [, card]) =>
     sum + (puzzle.card_points[card] || 0), 0);
-  const who = (/** @type {number} */ one) => (one === seat ? "You" : "Opponent");
+  const who = (one) => (one === seat ? "You" : "Opponent");
   for (const step of puzzle.steps) {
     trick.push(step);
     if (step.length < 4) continue;

@@ -42,8 +42,7 @@ class Review {
     this.deal = context.document;
     this.context = context;
     this.key = String(boards += 1);
-    /** @type {Map<number, any>} */
-    this.moments = new Map(this.deal.moments.map((/** @type {any} */ m) => [m.number, m]));
+    this.moments = new Map(this.deal.moments.map((m) => [m.number, m]));
     if (this.deal.next) this.moments.set(this.deal.next.number, this.deal.next);
     this.steps = this.deal.steps;
     /** @type {{at: number, note: string, value: number|null, known: Map<number, any>}|null} */
@@ -54,7 +53,7 @@ class Review {
     /** @type {import("hearts/worlds.js").Picked} */
     this.picked = {weigh: "alike", world: null};
     this.at = 0;
-    this.heard = (/** @type {KeyboardEvent} */ event) => this.onKey(event);
+    this.heard = (event) => this.onKey(event);
     document.addEventListener("keydown", this.heard);
     this.build(root);
     this.go(Math.min(context.at ?? 0, this.steps.length), {quietly: true});
@@ -101,7 +100,6 @@ class Review {
     const {deal, bottom} = this;
     const sign = bottom === 0 ? 1 : -1;
     const values = deal.exact ? [deal.before * sign] : [null];
-    /** @type {any[]} */
     const slips = [];
     const tricks = [];
     for (let at = 0; at < deal.steps.length; at += 1) {
@@ -110,7 +108,7 @@ class Review {
       else values.push(null);
       if (!moment) continue;
       if (!deal.exact && moment.player === bottom) {
-        values[at] = Math.max(...Object.values(/** @type {Record<string, number>} */ (moment.means)));
+        values[at] = Math.max(...Object.values(moment.means));
       }
       const isSlip = deal.exact ? moment.lost > 0 : moment.mark && moment.player === bottom;
       if (isSlip) {
@@ -121,7 +119,7 @@ class Review {
     }
     if (!deal.exact && deal.scores) {
       const [own, all] = [deal.scores[bottom], deal.scores.reduce(
-        (/** @type {number} */ sum, /** @type {number} */ score) => sum + score, 0)];
+        (sum, score) => sum + score, 0)];
       values[values.length - 1] = (all - own) / (deal.names.length - 1) - own;
     }
     if (values.filter((value) => value !== null).length < 2) return null;
@@ -137,7 +135,7 @@ class Review {
   controls() {
     const {deal} = this;
     const seats = choices("Show", `seats-${this.key}`, [["all", "all hands"],
-      ...deal.names.map((/** @type {string} */ name, /** @type {number} */ seat) =>
+      ...deal.names.map((name, seat) =>
         [String(seat), `${name === "You" ? "your hand" : `${possessive(name)} hand`} alone`])],
     "all", (seen) => {
       this.seen = seen;
@@ -164,7 +162,7 @@ class Review {
   /** @param {KeyboardEvent} event */
   onKey(event) {
     if (event.altKey || event.ctrlKey || event.metaKey || event.defaultPrevented) return;
-    const target = /** @type {HTMLElement} */ (event.target);
+    const target = event.target;
     if (target.closest("input, select, textarea, dialog")) return;
     if (!this.stage || !this.stage.isConnected) return;
     /** @type {Record<string, number>} */
@@ -196,7 +194,7 @@ class Review {
   }
 
   leave() {
-    const {at} = /** @type {any} */ (this.branch);
+    const {at} = this.branch;
     this.go(at, {leaving: true});
   }
 
@@ -235,8 +233,7 @@ class Review {
     const found = this.branch && this.branch.known.get(this.at);
     const scores = this.branch ? found && found.scores : this.deal.scores;
     if (!scores) return this.branch ? "The end of this line" : "The deal is not finished";
-    return this.deal.names.map((/** @type {string} */ name, /** @type {number} */ seat) =>
-      `${name} ${scores[seat]}`).join(", ");
+    return this.deal.names.map((name, seat) => `${name} ${scores[seat]}`).join(", ");
   }
 
   show() {
@@ -304,7 +301,7 @@ class Review {
   /** @param {import("hearts/worlds.js").Picked} picked */
   pick(picked) {
     const place = this.panels.querySelector(".world-list")?.scrollTop || 0;
-    const focused = /** @type {HTMLElement|null} */ (document.activeElement);
+    const focused = document.activeElement;
     const value = focused instanceof HTMLInputElement ? focused.value : null;
     const pressed = focused?.classList.contains("world");
     this.picked = picked;
@@ -359,20 +356,20 @@ class Review {
         + "deal there.");
       return;
     }
-    const actions = [...this.steps.slice(0, at).map((/** @type {any} */ step) => step[1]), card];
+    const actions = [...this.steps.slice(0, at).map((step) => step[1]), card];
     const found = await this.look(actions);
     if (!found) return;
     this.enter(at, found.steps, asked, null);
-    /** @type {any} */ (this.branch).known.set(at + 1, found);
+    this.branch.known.set(at + 1, found);
     this.show();
   }
 
   /** A position from the server; null if it cannot say. @param {string[]} actions */
   async look(actions) {
     try {
-      return await /** @type {any} */ (this.context).position(this.deal.deal, actions);
+      return await this.context.position(this.deal.deal, actions);
     } catch (error) {
-      notice(String(/** @type {any} */ (error).message || error), {bad: true});
+      notice(String(error.message || error), {bad: true});
       return null;
     }
   }
@@ -399,7 +396,7 @@ class Review {
     if (!branch || at <= branch.at || branch.known.has(at) || !context.position) return;
     await new Promise((resolve) => setTimeout(resolve, 150));
     if (this.branch !== branch || this.at !== at || branch.known.has(at)) return;
-    const found = await this.look(this.steps.slice(0, at).map((/** @type {any} */ s) => s[1]));
+    const found = await this.look(this.steps.slice(0, at).map((s) => s[1]));
     if (found) branch.known.set(at, found);
     if (found && this.branch === branch && this.at === at) this.show();
   }

@@ -38,7 +38,6 @@ class Runs {
     /** Runs that are left out of the picture. @type {Set<string>} */
     this.hidden = new Set();
     this.showsSettings = false;
-    /** @type {any} */
     this.told = null;
     this.drawn = "";
     this.controls = el("div", {class: "run-controls"});
@@ -53,7 +52,7 @@ class Runs {
 
   get isLive() {
     return !this.told || !this.told.runs.length
-      || this.told.runs.some((/** @type {any} */ run) => run.status === "training");
+      || this.told.runs.some((run) => run.status === "training");
   }
 
   /** Reads the runs again, and draws what has changed. */
@@ -87,22 +86,22 @@ class Runs {
 
   drawControls() {
     const {quantities, standing, x, differing, runs} = this.told;
-    const live = runs.filter((/** @type {any} */ run) => run.status === "training").length;
+    const live = runs.filter((run) => run.status === "training").length;
     this.about.textContent = `${runs.length} run${runs.length > 1 ? "s" : ""}`
       + `${live ? `, ${live} training now` : ""}. Runs that differ in nothing but the seed and the `
       + "machine are one curve: their mean, with a band of one standard deviation; the band of a "
       + "single run is the 95 % interval of its evaluations.";
     if (this.controls.contains(document.activeElement)) return; // not under somebody's hands
-    const others = quantities.filter((/** @type {string} */ name) => !standing.includes(name));
+    const others = quantities.filter((name) => !standing.includes(name));
     this.controls.replaceChildren(
       picker("What", [["", standing.length ? "margins and exploitability" : "nothing yet"],
-        ...standing.map((/** @type {string} */ name) => [name, worded(name)]),
-        ...others.map((/** @type {string} */ name) => [name, worded(name)])], this.y, (value) => {
+        ...standing.map((name) => [name, worded(name)]),
+        ...others.map((name) => [name, worded(name)])], this.y, (value) => {
         this.y = value;
         this.drawCurves();
       }),
       picker("One curve for each", [["", "experiment"], ["name", "config"], ["seed", "seed"],
-        ...differing.map((/** @type {string} */ name) => [name, name])], this.by, (value) => {
+        ...differing.map((name) => [name, name])], this.by, (value) => {
         this.by = value;
         this.drawCurves();
       }),
@@ -113,8 +112,8 @@ class Runs {
   }
 
   async drawCurves() {
-    const names = this.told.runs.map((/** @type {any} */ run) => run.run);
-    const shown = names.filter((/** @type {string} */ name) => !this.hidden.has(name));
+    const names = this.told.runs.map((run) => run.run);
+    const shown = names.filter((name) => !this.hidden.has(name));
     const query = new URLSearchParams({x: this.x});
     if (this.hidden.size) for (const name of shown) query.append("run", name);
     if (this.y) query.append("y", this.y);
@@ -132,31 +131,28 @@ class Runs {
       this.drawn = text;
       const labels = Object.keys(told.groups);
       this.legend.replaceChildren(legend(labels, told.groups));
-      this.panels.replaceChildren(...told.panels.map((/** @type {any} */ one) =>
-        panel(one, told.x, labels)));
+      this.panels.replaceChildren(...told.panels.map((one) => panel(one, told.x, labels)));
     } catch (error) {
       this.drawn = "";
       this.legend.replaceChildren();
-      this.panels.replaceChildren(el("p", {text: /** @type {Error} */ (error).message}));
+      this.panels.replaceChildren(el("p", {text: error.message}));
     }
   }
 
   drawList() {
     const {runs} = this.told;
     const differing = this.showsSettings ? this.told.differing : [];
-    const opponents = [...new Set(runs.flatMap((/** @type {any} */ run) =>
-      Object.keys(run.margins)))];
-    const isExploited = runs.some((/** @type {any} */ run) => run.exploitability !== null);
+    const opponents = [...new Set(runs.flatMap((run) => Object.keys(run.margins)))];
+    const isExploited = runs.some((run) => run.exploitability !== null);
     const heads = ["Drawn", "Run", "Config", "Seed", "Progress", "", "",
       ...opponents.map((name) => `Over ${name}`), ...(isExploited ? ["Exploitability"] : []),
       ...differing];
-    const focused = /** @type {HTMLElement} */ (document.activeElement)?.dataset?.key;
+    const focused = (document.activeElement)?.dataset?.key;
     this.list.replaceChildren(el("table", {},
       el("caption", {text: "Margins in points a deal, with half the 95 % interval"}),
       el("thead", {}, el("tr", {}, ...heads.map((text) => (text
         ? el("th", {scope: "col", text}) : el("td"))))),
-      el("tbody", {}, ...runs.map((/** @type {any} */ run) =>
-        this.row(run, opponents, isExploited, differing)))));
+      el("tbody", {}, ...runs.map((run) => this.row(run, opponents, isExploited, differing)))));
     if (this.told.differing.length) {
       const all = el("input", {type: "checkbox", checked: this.showsSettings,
         data: {key: "settings"}, on: {change: () => {
@@ -167,8 +163,7 @@ class Runs {
         el("span", {text: "the settings in which they differ"})));
     }
     if (focused) {
-      /** @type {HTMLElement|null} */ (this.list.querySelector(`[data-key="${CSS.escape(focused)}"]`)
-      )?.focus();
+      this.list.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
     }
   }
 
@@ -196,8 +191,7 @@ class Runs {
       ...opponents.map((name) => el("td", {class: "number", text: margin(run.margins[name])})),
       ...(isExploited ? [el("td", {class: "number",
         text: run.exploitability === null ? "" : run.exploitability.toFixed(3)})] : []),
-      ...differing.map((/** @type {string} */ name) =>
-        el("td", {text: shown(run.settings[name])})));
+      ...differing.map((name) => el("td", {text: shown(run.settings[name])})));
   }
 
   /** Shows what a run's player is. @param {any} run */
@@ -211,7 +205,7 @@ class Runs {
         el("details", {}, el("summary", {text: "All settings"}),
           el("table", {class: "run-settings"}, el("tbody", {}, ...rows)))]});
     } catch (error) {
-      notice(/** @type {Error} */ (error).message, {bad: true});
+      notice(error.message, {bad: true});
     }
   }
 
@@ -226,7 +220,7 @@ class Runs {
         seats: [{me: true}, ...others]});
       this.context.go(`/t/${table.table}`);
     } catch (error) {
-      notice(/** @type {Error} */ (error).message, {bad: true});
+      notice(error.message, {bad: true});
     }
   }
 }

@@ -40,7 +40,7 @@ export function tableOf(scene) {
 /** The cards that were not dealt, where all hands are open. @param {Scene} scene */
 function kittyOf({deal, isOpen, instead}) {
   const isShown = deal.kitty.length > 0 && Object.keys(instead).length === 0
-    && deal.names.every((/** @type {string} */ _, /** @type {number} */ seat) => isOpen(seat));
+    && deal.names.every((_, seat) => isOpen(seat));
   return isShown && el("p", {class: "kitty"}, "Not dealt: ", chips(deal.kitty));
 }
 

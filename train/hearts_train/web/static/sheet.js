@@ -64,7 +64,7 @@ export function showLast(table) {
 /** Shows the rules in sentences. @param {Table} table */
 export function showRules({rules}) {
   return ask({title: rules.title, buttons: [["", "Close"]], wide: true,
-    body: rules.text.map((/** @type {string} */ text) => el("p", {text}))});
+    body: rules.text.map((text) => el("p", {text}))});
 }
 
 /**
@@ -76,9 +76,9 @@ export function result(table, {next, leave}) {
   const over = table.over;
   const scores = over.scores;
   const best = Math.min(...scores);
-  const order = scores.map((/** @type {number} */ _, /** @type {number} */ seat) => seat)
-    .sort((/** @type {number} */ a, /** @type {number} */ b) => scores[a] - scores[b] || a - b);
-  const rows = order.map((/** @type {number} */ seat) => el("tr",
+  const order = scores.map((_, seat) => seat)
+    .sort((a, b) => scores[a] - scores[b] || a - b);
+  const rows = order.map((seat) => el("tr",
     {class: scores[seat] === best ? "won" : ""},
     el("th", {scope: "row"}, table.who(seat), scores[seat] === best
       && el("span", {class: "sign", role: "img", "aria-label": ", lowest score", text: " ✓"})),
@@ -122,13 +122,12 @@ export function verdict(table) {
   }
   if (you === null) {
     const best = Math.min(...scores);
-    const names = scores.map((/** @type {number} */ score, /** @type {number} */ seat) =>
+    const names = scores.map((score, seat) =>
       score === best ? table.who(seat) : "").filter(Boolean);
     return `Lowest score: ${names.join(", ")}.`;
   }
-  const others = scores.filter((/** @type {number} */ _, /** @type {number} */ seat) =>
-    seat !== you);
-  const mean = others.reduce((/** @type {number} */ a, /** @type {number} */ b) => a + b, 0)
+  const others = scores.filter((_, seat) => seat !== you);
+  const mean = others.reduce((a, b) => a + b, 0)
     / others.length;
   const margin = mean - scores[you];
   const by = others.length === 1 ? `${table.who(you === 0 ? 1 : 0)} ${number(others[0])}`

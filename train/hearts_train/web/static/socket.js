@@ -26,7 +26,6 @@ export class Connection extends EventTarget {
   constructor(address = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws`) {
     super();
     this.address = address;
-    /** @type {any} */
     this.welcome = null;
     this.status = "lost";
     /** @type {WebSocket|null} */

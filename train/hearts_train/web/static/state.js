@@ -4,82 +4,27 @@
 import {cardName, suitName, suitSign} from "hearts/cards.js";
 import {counted} from "hearts/figures.js";
 
-/**
- * @typedef {object} Seat
- * @property {string} name
- * @property {string} kind "agent", "person" or "open"
- * @property {string} [agent]
- * @property {boolean} [connected]
- */
+/** What the events change; all fields are those of `table` in docs/serve.md. */
+const CHANGING = ["seq", "view", "public", "turn", "totals", "number", "sheet"];
 
-/** A table as it stands. */
+/** A table as it stands: the fields of the message, with other names for three. */
 export class Table {
-  /** @type {Seat[]} */
-  seats = [];
-  /** One's own seat; null for onlookers. @type {number|null} */
-  you = null;
-  /** What is played: its name, title, fields and sentences. @type {any} */
-  rules = null;
-  /** Whether deals are played to the end score. */
-  match = false;
-  /** How the deal on the table ended; null while it is played. @type {any} */
-  over = null;
-  /** How the match ended. @type {{winner: number|null, totals: number[]}|null} */
-  matchOver = null;
-  /** How much help the table allows. */
-  help = "odds";
-  /** Whether something can be taken back. */
-  canUndo = false;
-  closed = false;
-  id = "";
-  /** The number of the last event. */
-  seq = 0;
-  /** What one's own seat may know; null for onlookers. @type {any} */
-  view = null;
-  /** What onlookers may know. @type {any} */
-  public = null;
-  /** Whose turn it is. @type {number|null} */
-  turn = null;
-  /** @type {number[]} */
-  totals = [];
-  /** Which deal this is, from 0. */
-  number = 0;
-  /** The finished deals. @type {Array<{scores: number[], net: number[]}>} */
-  sheet = [];
-
   /** @param {any} message `table` of the server */
   constructor(message) {
     this.take(message);
   }
 
   /** Takes over a whole state. @param {any} message */
-  take(message) {
-    this.id = message.table;
-    this.rules = message.rules;
-    this.match = message.match;
-    this.seats = message.seats;
-    this.you = message.you ?? null;
-    this.help = message.help;
-    this.over = message.over || null;
-    this.matchOver = message.match_over || null;
-    this.canUndo = message.undo;
-    this.closed = message.closed;
-    this.see(message);
+  take({table, undo, match_over: matchOver, ...fields}) {
+    Object.assign(this, fields, {id: table, canUndo: undo, matchOver});
   }
 
-  /** Takes over what a message says of the cards. @param {any} message */
+  /** Takes over what an event says of the cards and the scores. @param {any} message */
   see(message) {
-    if (message.seq !== undefined) this.seq = message.seq;
-    if (message.view !== undefined) this.view = message.view;
-    if (message.public !== undefined) this.public = message.public;
-    if (message.turn !== undefined) this.turn = message.turn;
-    if (message.totals) this.totals = message.totals;
-    if (message.number !== undefined) this.number = message.number;
-    if (message.sheet) this.sheet = message.sheet;
+    for (const key of CHANGING) if (message[key] !== undefined) this[key] = message[key];
   }
 
-  /** What everybody knows; of a seat's own view it is a part. */
-  /** @returns {any} */
+  /** What everybody knows; a part of a seat's own view. @returns {any} */
   get facts() {
     return this.view || this.public || {};
   }
@@ -178,7 +123,7 @@ export function whyNot(table, card) {
   const {fields} = table.rules;
   if (trick.length) {
     const suit = trick[0][1][1];
-    if (card[1] !== suit && hand.some((/** @type {string} */ held) => held[1] === suit)) {
+    if (card[1] !== suit && hand.some((held) => held[1] === suit)) {
       return `Follow suit: you hold ${suitName(suit)} ${suitSign(suit)}.`;
     }
     if (table.trickNumber === 1 && !fields.points_on_first_trick) {

@@ -83,7 +83,7 @@ class Room {
     document.documentElement.dataset.page = "table";
     this.root.replaceChildren(el("div", {class: "table"}, this.area, this.drawer.node));
     const {signal} = this.ends;
-    this.connection.addEventListener("message", (/** @type {any} */ e) => this.hear(e.detail),
+    this.connection.addEventListener("message", (e) => this.hear(e.detail),
       {signal});
     this.connection.addEventListener("status", () => this.status(), {signal});
     addEventListener("keydown", (event) => this.key(event), {signal});
@@ -108,7 +108,7 @@ class Room {
     try {
       await this.connection.request({type: "watch", table: this.id, seq});
     } catch (error) {
-      this.fail(/** @type {any} */ (error));
+      this.fail(error);
     }
   }
 
@@ -174,7 +174,7 @@ class Room {
 
   /** @param {any} event */
   async happen(event) {
-    const table = /** @type {Table} */ (this.table);
+    const table = this.table;
     const [trickPause, cardPause] = pauses();
     const {era} = this;
     if (event.kind === "play") {
@@ -241,14 +241,14 @@ class Room {
    * @returns {import("hearts/hand.js").Held}
    */
   held(isBusy = false) {
-    const table = /** @type {Table} */ (this.table);
+    const table = this.table;
     const {view} = table;
     if (!view || table.over) return {cards: [], legal: [], mode: "wait"};
     const canAct = table.isMyTurn && !isBusy && !this.isSent
       && this.connection.status === "open";
     const isFresh = view.received.length && table.trickNumber === 1;
     return {
-      cards: view.phase === "pass" ? view.hand.filter((/** @type {string} */ card) =>
+      cards: view.phase === "pass" ? view.hand.filter((card) =>
         !view.passed.includes(card)) : view.hand,
       legal: canAct && view.phase !== "moon" ? table.legal : [],
       mode: !canAct || view.phase === "moon" ? "wait" : view.phase === "pass" ? "pass" : "play",
@@ -279,7 +279,7 @@ class Room {
 
   /** The buttons of an exchange, a moon, the end of a deal. */
   ways() {
-    const table = /** @type {Table} */ (this.table);
+    const table = this.table;
     this.root.classList.toggle("is-over", Boolean(table.over));
     if (table.over) {
       if (this.shown !== table.over) {
@@ -288,7 +288,7 @@ class Room {
         this.felt.middle.replaceChildren(panel);
         this.actions.replaceChildren();
         this.felt.lay([]);
-        const heading = /** @type {HTMLElement} */ (panel.querySelector("h2"));
+        const heading = panel.querySelector("h2");
         heading.focus({preventScroll: true});
         this.say(`${this.words} ${heading.textContent}`.trim());
       }
@@ -313,14 +313,14 @@ class Room {
 
   /** Does something on one's turn. @param {Record<string, any>} what */
   async act(what) {
-    const table = /** @type {Table} */ (this.table);
+    const table = this.table;
     if (this.isSent || !table.isMyTurn) return;
     this.isSent = true;
     this.hand.update(this.held());
     try {
       await this.connection.request({type: "act", table: this.id, seq: table.seq, ...what});
     } catch (error) {
-      this.fail(/** @type {any} */ (error)); // where it was stale, the whole table follows
+      this.fail(error); // where it was stale, the whole table follows
     }
     this.isSent = false;
     this.refresh();
@@ -328,7 +328,7 @@ class Room {
 
   /** @param {string} card */
   refuse(card) {
-    const why = whyNot(/** @type {Table} */ (this.table), card);
+    const why = whyNot(this.table, card);
     this.line.textContent = why;
     this.line.classList.add("refused");
     say(`${cardText(card)}: ${why}`);
@@ -339,17 +339,17 @@ class Room {
       await this.connection.request({type: "next", table: this.id});
       if (this.table?.over) this.say("Waiting for the others.");
     } catch (error) {
-      this.fail(/** @type {any} */ (error));
+      this.fail(error);
     }
   }
 
   async undo() {
-    const table = /** @type {Table} */ (this.table);
+    const table = this.table;
     this.skip?.();
     try {
       await this.connection.request({type: "undo", table: this.id, seq: table.seq});
     } catch (error) {
-      this.fail(/** @type {any} */ (error));
+      this.fail(error);
     }
   }
 
@@ -362,7 +362,7 @@ class Room {
 
   /** What has happened and what is asked now. @param {string} words */
   sayTurn(words) {
-    const table = /** @type {Table} */ (this.table);
+    const table = this.table;
     const isChoice = table.isMyTurn && ["pass", "moon"].includes(table.view.phase);
     if (isChoice && !this.isSent) return; // it has its own line
     const text = `${words} ${asked(table)}`.trim();
@@ -380,7 +380,7 @@ class Room {
     if (event.ctrlKey || event.altKey || event.metaKey || document.querySelector("dialog[open]")) {
       return;
     }
-    const target = /** @type {HTMLElement} */ (event.target);
+    const target = event.target;
     if (target.matches("input:not([type=radio], [type=checkbox]), select, textarea")) return;
     const isChoice = target.matches("input"); // which has its own arrow keys
     document.documentElement.classList.add("keys");

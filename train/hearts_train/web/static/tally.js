@@ -14,10 +14,9 @@ const OTHERS = {"moon:off": "points off", "moon:others": "others pay", revoke: "
  * @param {(line: any[], note: string) => void} enter shows another line from the first card on
  */
 export function summaryOf(deal, bottom, enter) {
-  const order = deal.names.map((/** @type {string} */ _, /** @type {number} */ i) =>
-    (bottom + i) % deal.names.length);
+  const order = deal.names.map((_, i) => (bottom + i) % deal.names.length);
   const scores = deal.scores
-    ? order.map((/** @type {number} */ seat) => `${deal.names[seat]} ${deal.scores[seat]}`)
+    ? order.map((seat) => `${deal.names[seat]} ${deal.scores[seat]}`)
     : deal.names;
   const about = [deal.rules.name, deal.tags.Event, deal.tags.Date].filter(Boolean).join(" · ");
   return el("header", {class: "summary"},
@@ -30,7 +29,7 @@ export function summaryOf(deal, bottom, enter) {
 export function inWords(deal) {
   return el("section", {class: "in-words", "aria-label": "In words"},
     el("details", {class: "panel", open: true}, el("summary", {}, el("h3", {text: "In words"})),
-      ...deal.summary.map((/** @type {string} */ line) => el("p", {text: line}))),
+      ...deal.summary.map((line) => el("p", {text: line}))),
     explained(deal));
 }
 
@@ -79,7 +78,7 @@ function tally(deal, order, enter) {
 
 /** The first replay by the champion, if there is one. @param {any} deal */
 function hasChampion(deal) {
-  return deal.players.map((/** @type {any} */ player) => player.champion).find(Boolean);
+  return deal.players.map((player) => player.champion).find(Boolean);
 }
 
 /** @param {any} deal */
@@ -120,11 +119,11 @@ export function legend(deal) {
  */
 export function cardList(deal, go) {
   const {exact} = deal;
-  const moments = new Map(deal.moments.map((/** @type {any} */ m) => [m.number, m]));
+  const moments = new Map(deal.moments.map((m) => [m.number, m]));
   /** @type {HTMLTableRowElement[]} */
   const rows = [];
   let before = 0;
-  const bodies = deal.steps.map((/** @type {any} */ [seat, action], /** @type {number} */ at) => {
+  const bodies = deal.steps.map(([seat, action], at) => {
     const moment = moments.get(at);
     const trick = moment ? moment.trick : 0;
     const isFirst = trick !== before;
@@ -182,7 +181,7 @@ function losses(moment, exact) {
   const better = isBest ? [] : moment.better.slice(0, 2);
   const cells = [el("td", {class: "n",
     text: forced || !moment.worlds ? "" : moment.expected_loss.toFixed(2)}),
-  el("td", {class: "better"}, ...better.map((/** @type {string} */ card) => chip(card)))];
+  el("td", {class: "better"}, ...better.map((card) => chip(card)))];
   if (exact) {
     cells.unshift(el("td", {class: "n", text: forced ? "" : moment.lost ? String(moment.lost) : "–"}));
   }
