@@ -320,7 +320,7 @@ def describe(advice: Hint, view: PlayerView, cards: CardText) -> list[str]:
             f"{ways if advice.worlds > 1 else 'the one way'} the unseen cards can lie:"
         )
         words = "within noise" if advice.is_sample else "as good"
-        parts = []
+        parts: list[str] = []
         for worth in advice.worths:
             half = f" ± {worth.half:.1f}" if advice.is_sample else ""
             near = f" ({words})" if worth.is_close and parts else ""

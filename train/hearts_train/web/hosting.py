@@ -331,7 +331,7 @@ class LiveTable:
     def _renew(self, seat: int) -> None:
         """Give an agent a fresh player, and end what the old one has started."""
         old, self._agent_seats[seat] = self._agent_seats[seat], AgentSeat()
-        self.manager.players.listed[self.table.seats[seat].agent].close(old)
+        old.close()
 
     def _played(self, seq: int, action: int, fault: str | None) -> None:
         """Do what an agent has chosen, unless its decision was undone meanwhile."""

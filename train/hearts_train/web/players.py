@@ -177,6 +177,17 @@ class AgentSeat:
     is_closed: bool = False
     """Whether the player will not be asked again; it may still be thinking."""
 
+    def close(self) -> None:
+        """End what the player has started, in a thread."""
+        self.is_closed = True
+        if self.player is not None:
+            threading.Thread(target=_close, args=(self.player,), daemon=True).start()
+
+
+def _close(player: Agent) -> None:
+    with contextlib.suppress(Exception):
+        player.close()
+
 
 class Listed(Participant):
     """An agent on the list.
@@ -239,18 +250,7 @@ class Listed(Participant):
             return ask_one(place.player, view, seed)
         finally:
             if place.is_closed:  # in the meantime, so it may have started something again
-                self.close(place)
-
-    def close(self, place: AgentSeat) -> None:
-        """End what the player in a place has started; it is not asked there again."""
-        place.is_closed = True
-        if place.player is not None:
-            threading.Thread(target=_close, args=(place.player,), daemon=True).start()
-
-
-def _close(player: Agent) -> None:
-    with contextlib.suppress(Exception):
-        player.close()
+                place.close()
 
 
 class Players:
@@ -375,4 +375,4 @@ class Players:
                         break
                     action, fault = agent.answer(place, dealt.view(dealt.player), 0)
                     dealt.play(dealt.legal_actions()[0] if fault is not None else action)
-                agent.close(place)
+                place.close()
