@@ -22,7 +22,7 @@ from tests.refusals import refused
 from tests.training_runs import on_update
 from tests.training_runs import quick as quick
 
-MICRO = Rules.make("micro")
+MICRO, FLAT = Rules.make("micro"), make_encoder("flat")
 RECIPE = {
     "name": "taught",
     "threads": 2,
@@ -56,14 +56,11 @@ def test_the_teacher_says_what_pimc_thinks(preset):
 
 @pytest.mark.slow
 def test_positions_have_a_choice_and_follow_from_the_seed():
-    teacher = Teacher(MICRO, seed=3, deals=20)
+    teacher = Teacher(MICRO, FLAT, seed=3, deals=20)
     positions = teacher(1)
     assert (np.isfinite(positions.values).sum(1) > 1).all()
-    assert positions.observations.shape == (
-        len(positions.values),
-        *make_encoder("flat").space(MICRO).shape,
-    )
-    for again, is_same in ((Teacher(MICRO, seed=3, deals=20)(1), True), (teacher(2), False)):
+    assert len(positions.observations) == len(positions.values)
+    for again, is_same in ((Teacher(MICRO, FLAT, seed=3, deals=20)(1), True), (teacher(2), False)):
         assert np.array_equal(again.values, positions.values, equal_nan=True) == is_same
         assert np.array_equal(again.observations, positions.observations) == is_same
     parts = list(spread(teacher, range(1, 3), workers=2))
@@ -74,17 +71,17 @@ def test_positions_have_a_choice_and_follow_from_the_seed():
 
 @pytest.mark.slow
 def test_each_pass_takes_every_position_once():
-    course = Pretraining(recipe(), MICRO, make_encoder("flat"))
+    course = Pretraining(recipe(), MICRO, FLAT)
     assert course.size == 7 * 20
     passes = [[course.rows(20 * number + i) for i in range(20)] for number in (0, 1, 0)]
     rows = [np.concatenate(one).tolist() for one in passes]
     assert sorted(rows[0]) == sorted(rows[1]) == list(range(2000))
     assert rows[0] == rows[2] != rows[1]
-    packed = Pretraining(recipe(), MICRO, make_encoder("flat"))
-    assert packed.positions.observations.dtype == np.uint8
-    seen = packed.observations(np.arange(50))
-    plain = Teacher(MICRO, seed=packed._teacher.seed, temperature=0.5, random=0.05)(0)
-    np.testing.assert_array_equal(seen, plain.observations[:50])
+    assert course.positions.observations.dtype == np.uint8  # packed
+    shown, space = course.observations(np.arange(50)), FLAT.space(MICRO)
+    assert (shown.dtype, shown.shape) == (space.dtype, (50, *space.shape))
+    given = Teacher(MICRO, FLAT, seed=course._teacher.seed)(0).observations[:50]
+    assert np.array_equal(np.packbits(shown.reshape(50, -1), axis=1), given)
 
 
 @pytest.mark.slow

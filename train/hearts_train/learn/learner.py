@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import copy
 import functools
-import itertools
 import json
 import math
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 
@@ -359,23 +357,18 @@ class Opponents:
     def __init__(
         self, config: TrainConfig, rules: Rules, encoder: Encoder, *, greedy: bool = False
     ) -> None:
-        """Start with blank networks, until the first snapshot is taken.
+        """Start with any networks, until the first snapshot is taken.
 
         If `greedy`, snapshots take their preferred actions, else they sample from the policy.
         """
         self.config = config
         self.num_past = 0
         """How many earlier snapshots there are."""
-        network = config.network
-        ends = math.prod(encoder.space(rules).shape), rules.num_actions
-        sizes = [ends[0], *network.trunk, *network.policy, ends[1]]
-        blank: Tensors = {}
-        for i, (inputs, outputs) in enumerate(itertools.pairwise(sizes)):
-            blank[f"policy.{i}.weight"] = np.zeros((outputs, inputs), np.float32)
-            blank[f"policy.{i}.bias"] = np.zeros(outputs, np.float32)
+        inputs, network = math.prod(encoder.space(rules).shape), config.network
+        some = policy_tensors(ActorCritic(inputs, rules.num_actions, network))
         self.snapshots = [
             NetworkAgent(
-                TorchNetwork(blank, network.activation),
+                TorchNetwork(some, network.activation),
                 rules,
                 encoder,
                 greedy=greedy,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from hearts_agents.search import Memory, Pimc, mean_rows, working_memory
 from hearts_env import BatchGame, Rules
-from hearts_env.encoders import Encoder, make_encoder
+from hearts_env.encoders import Encoder
 from hearts_env.seeds import derived_seed
 from hearts_env.solve import TranspositionTable
 from hearts_env.support.arrays import Array, Floats
@@ -56,21 +56,19 @@ class Teacher:
 
     Attributes:
         rules: Of two players, without an exchange.
-        encoder: What the learner sees, an encoder or its name.
+        encoder: What the learner sees.
         seed: Seed of deals and draws.
         temperature: Of the softmax by which cards are drawn, in points.
         random: The share of cards drawn without regard to their values.
         deals: In a block.
-        packed: Whether observations are packed; only for encoders of zeros and ones.
     """
 
     rules: Rules
-    encoder: str | Encoder = "flat"
+    encoder: Encoder
     seed: int = 0
     temperature: float = 0.5
     random: float = 0.05
     deals: int = 256
-    packed: bool = False
 
     def __post_init__(self) -> None:
         """Refuse rules that the teacher cannot play."""
@@ -87,7 +85,8 @@ class Teacher:
         batch = BatchGame(
             self.rules, self.deals, seed, observation=self.encoder, autodeal=False, freeze=False
         )
-        found = [self._none()]
+        column = seen(self.encoder, self.rules)
+        found = []
         while not batch.done.all():
             waiting = np.flatnonzero(~batch.done)
             views = batch.views(games=waiting)
@@ -101,19 +100,10 @@ class Teacher:
             values[has_choice] = means
             has_choice &= ~np.isnan(values).all(1)
             shown = batch.observe()[waiting[has_choice]]
-            found.append(Positions(shown, values[has_choice].astype(np.float32)))
+            found.append(Positions(column.pack(shown), values[has_choice].astype(np.float32)))
             actions[has_choice] = self._drawn(values[has_choice], rng)
             batch.play(actions, games=waiting)
-        positions = Positions.joined(found)
-        if not self.packed:
-            return positions
-        column = seen(make_encoder(self.encoder), self.rules)
-        return positions._replace(observations=column.pack(positions.observations))
-
-    def _none(self) -> Positions:
-        space = make_encoder(self.encoder).space(self.rules)
-        values = np.empty((0, self.rules.num_actions), np.float32)
-        return Positions(np.empty((0, *space.shape), space.dtype), values)
+        return Positions.joined(found)
 
     def _drawn(self, values: Floats, rng: np.random.Generator) -> Array:
         """An action for each row: by a softmax of the values, or any legal one."""
@@ -145,7 +135,6 @@ class Pretraining:
                 derived_seed(config.seed, 21),
                 self.config.temperature,
                 self.config.random,
-                packed=self._seen.is_bits,
             )
 
     def gather(self) -> Generator[float]:
