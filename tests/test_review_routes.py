@@ -15,6 +15,7 @@ from hearts_agents import make_agent
 from hearts_env import Game, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.game.notation import Record
+from hearts_train.measure.analysis import MOST_WORLDS
 from hearts_train.session.table import Refusal
 from hearts_train.web import puzzles, review_routes, table_help
 from hearts_train.web.players import Unwanted, Workers, check_wanted, in_parts
@@ -303,7 +304,7 @@ def test_odds_by_a_model_are_not_asked_of_too_many_worlds(client, monkeypatch):
         asked = {"type": "odds", "table": told["table"], "seq": browser.state["seq"]}
         assert browser.ask(**asked, model="standard")["code"] == "not_fit"
         plain = browser.ask(**asked)
-        assert plain["worlds"] > table_help.MOST_WORLDS
+        assert plain["worlds"] > MOST_WORLDS
         assert not made
 
 

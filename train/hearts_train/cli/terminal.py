@@ -315,9 +315,10 @@ class Terminal:
 
     def _hint(self, name: str) -> None:
         view, advice = self.game.view(self.seat), None
-        with self._patience(name or "the player that gives hints", "Ctrl-C skips the hint"):
+        name = name or best_hinter(view)
+        with self._patience(name, "Ctrl-C skips the hint"):
             if name not in self._hinters:
-                agent = make_agent(name, seed=0) if name else best_hinter(view.rules)
+                agent = make_agent(name, seed=0)
                 check_rules(agent, view.rules)
                 self._hinters[name] = agent
             advice = hint(self._hinters[name], view)

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_agents import Agent, make_agent
-from hearts_agents.base import AgentAdapter, check_rules
+from hearts_agents import Agent
+from hearts_agents.base import AgentAdapter
 from hearts_agents.baselines import Pro
 from hearts_agents.guard import ask_one, is_ours
 from hearts_agents.search import Pimc
@@ -456,14 +456,14 @@ class Hint:
     is_sample: bool = False
 
 
-def best_hinter(rules: Rules) -> Agent:
-    """The strongest player of the package that gives the worth of every card."""
-    pimc = make_agent("pimc", seed=0)
-    try:
-        check_rules(pimc, rules)
-        return pimc
-    except HeartsError:
-        return make_agent("pro", seed=0)
+MOST_WORLDS = 5_000
+"""All worlds of a position are weighed up to this number; `two_player` has at most 105."""
+
+
+def best_hinter(view: PlayerView) -> str:
+    """The strongest player of the package that gives the worth of every card of a position."""
+    can_weigh_all = has_exact_worlds(view.rules) and view.num_worlds <= MOST_WORLDS
+    return "pimc" if can_weigh_all else "pro"
 
 
 def hint(agent: Agent, view: PlayerView) -> Hint:

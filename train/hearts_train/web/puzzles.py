@@ -113,8 +113,7 @@ def puzzle_json(number: int) -> Json:
     seat = game.player
     assert seat is not None
     view = game.view(seat)
-    pimc = Pimc(seed=0)
-    _, _, margins = pimc.examined(view)
+    _, _, margins = Pimc(seed=0).examined(view)
     names = [game.rules.deck[action] for action in view.legal_actions()]
     return {
         "number": number,
@@ -132,7 +131,7 @@ def puzzle_json(number: int) -> Json:
         "legal": names,
         "best": one.best,
         "gap": one.gap,
-        "means": dict(zip(names, pimc.margins(view), strict=True)),
+        "means": dict(zip(names, margins.mean(axis=0).tolist(), strict=True)),
         "worlds": {name: margins[:, place].tolist() for place, name in enumerate(names)},
         "card_points": {card: points for card, points in game.rules.card_points.items() if points},
         "deal": one.game().to_text(),

@@ -14,16 +14,11 @@ from hearts_agents.user_code import blamed
 from hearts_env import Game, HeartsError, PlayerView
 from hearts_env.solve.beliefs import belief, has_exact_worlds
 from hearts_env.views.worlds import Worlds
-from hearts_train.measure.analysis import Hint, hint, values
+from hearts_train.measure.analysis import MOST_WORLDS, Hint, best_hinter, hint, values
 from hearts_train.session.table import Refusal
 from hearts_train.web.players import Listed, Players, Workers, in_parts
 from hearts_train.web.review import EPSILON
 
-EXACT, SAMPLED = "pimc", "pro"
-"""The players that weigh all worlds of two players, solved with all cards seen; or a sample."""
-
-MOST_WORLDS = 5_000
-"""All worlds are weighed up to this number; the two-player game has at most 105."""
 _DIGITS = 6
 _PATIENCE = 60.0
 
@@ -43,13 +38,13 @@ class Helper:
             Refusal: if the agent is not on the list, cannot play these rules or gives no hint.
         """
         if name is None:
-            return await self._run(self._workers, lambda: hint_of(self._weigher(view), view))
+            return await self._run(self._workers, lambda: hint_of(self._best(view), view))
         agent = await self.players.fitting(name, view.rules)
         return await self._run(agent.workers, lambda: hint_of(agent, view))
 
     async def values(self, view: PlayerView, _name: None = None) -> dict[str, Any]:
         """What each legal card is worth."""
-        return await self._run(self._workers, lambda: values_of(self._weigher(view), view))
+        return await self._run(self._workers, lambda: values_of(self._best(view), view))
 
     async def odds(self, view: PlayerView, model: str | None) -> dict[str, Any]:
         """The chance of each seat to hold each unseen card; by a model of the other player.
@@ -74,11 +69,8 @@ class Helper:
             raise Refusal("not_fit", f"it took longer than {_PATIENCE:g} seconds") from None
         return found
 
-    def _weigher(self, view: PlayerView) -> Listed:
-        agent = self.players.listed[EXACT]
-        if has_exact_worlds(view.rules) and view.num_worlds <= MOST_WORLDS:
-            return agent
-        return self.players.listed[SAMPLED]
+    def _best(self, view: PlayerView) -> Listed:
+        return self.players.listed[best_hinter(view)]
 
     def warm_up(self) -> None:
         """Compute everything once, so that nobody waits for the compilation."""
@@ -86,7 +78,7 @@ class Helper:
         for _ in range(3):
             game.play(game.legal_actions()[0])
         view = game.view(game.player or 0)
-        values_of(self._weigher(view), view)
+        values_of(self._best(view), view)
         odds_of(view)
         odds_by(self.players.listed["standard"], view)
 
