@@ -131,7 +131,7 @@ class Person:
         self.page.on("console", self._note)
 
     def _note(self, message: Any) -> None:
-        # A line that is lost is told by the browser as an error; the page deals with it.
+        # A line that is lost is reported by the browser as an error; the page deals with it.
         if message.type == "error" and "WebSocket" not in message.text:
             self.faults.append(message.text)
 

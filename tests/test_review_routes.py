@@ -180,8 +180,8 @@ def test_whoever_waits_is_told_when_the_server_ends(accept, client, monkeypatch)
         client.app.state.reviews.stop()
         return await asked
 
-    told = b"".join(message.get("body", b"") for message in run(play()))
-    assert json.loads(told).get("refused", json.loads(told))["code"] == "ending"
+    answer = b"".join(message.get("body", b"") for message in run(play()))
+    assert json.loads(answer).get("refused", json.loads(answer))["code"] == "ending"
     assert heavy.over.wait(LIMIT)
 
 
@@ -214,12 +214,12 @@ def plain(document: object) -> object:
 
 def test_reviews_and_positions_are_those_of_the_library(client):
     record = Record(Game.from_text(TEXT))
-    told = client.post("/api/review", json={"deal": TEXT})
-    assert told.status_code == 200
-    assert told.json() == plain(review(record))
+    answer = client.post("/api/review", json={"deal": TEXT})
+    assert answer.status_code == 200
+    assert answer.json() == plain(review(record))
     card = record.game.rules.deck[record.game.legal_actions()[0]]
-    told = client.post("/api/position", json={"deal": TEXT, "actions": [card]})
-    assert told.json() == plain(position(record, [card]))
+    answer = client.post("/api/position", json={"deal": TEXT, "actions": [card]})
+    assert answer.json() == plain(position(record, [card]))
 
 
 @pytest.mark.parametrize(
@@ -249,22 +249,22 @@ def test_reviews_and_positions_are_those_of_the_library(client):
 )
 def test_what_is_no_deal_gets_one_sentence(client, path, body, status, words):
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    told = client.post(f"/api/{path}", content=content)
-    assert told.status_code == status
-    assert words in told.json()["text"]
-    assert "\n" not in told.json()["text"]
+    answer = client.post(f"/api/{path}", content=content)
+    assert answer.status_code == status
+    assert words in answer.json()["text"]
+    assert "\n" not in answer.json()["text"]
     assert client.app.state.reviews.num_waiting == 0
 
 
 def test_puzzles_are_those_of_the_package(client):
     listed = client.get("/api/puzzles").json()["puzzles"]
     assert [one["number"] for one in listed] == list(range(1, 301))
-    told = client.get("/api/puzzles?number=300").json()
-    assert told == plain(puzzles.puzzle_json(300))
+    answer = client.get("/api/puzzles?number=300").json()
+    assert answer == plain(puzzles.puzzle_json(300))
     for number in ("0", "301", "x", "-1", "9" * 30):
-        told = client.get("/api/puzzles", params={"number": number})
-        assert told.status_code == 404
-        assert "1 to 300" in told.json()["text"]
+        answer = client.get("/api/puzzles", params={"number": number})
+        assert answer.status_code == 404
+        assert "1 to 300" in answer.json()["text"]
 
 
 def test_a_fault_of_ours_tells_nothing(client, monkeypatch):
@@ -272,9 +272,9 @@ def test_a_fault_of_ours_tells_nothing(client, monkeypatch):
         raise RuntimeError("secret")
 
     monkeypatch.setattr(review_routes, "review", fails)
-    told = client.post("/api/review", json={"deal": TEXT})
-    assert told.status_code == 500
-    assert "secret" not in told.text
+    answer = client.post("/api/review", json={"deal": TEXT})
+    assert answer.status_code == 500
+    assert "secret" not in answer.text
     assert client.app.state.reviews.num_waiting == 0
 
 
@@ -298,10 +298,10 @@ def test_odds_by_a_model_are_not_asked_of_too_many_worlds(client, monkeypatch):
     made: list[Any] = []
     monkeypatch.setattr(table_help, "belief", lambda *arguments, **_options: made.append(arguments))
     with browsing(client) as browser:
-        told = browser.create("two_player removed=[] hand_size=10", "easy")
+        answer = browser.create("two_player removed=[] hand_size=10", "easy")
         while browser.state["turn"] != 0:
             browser.read()
-        asked = {"type": "odds", "table": told["table"], "seq": browser.state["seq"]}
+        asked = {"type": "odds", "table": answer["table"], "seq": browser.state["seq"]}
         assert browser.ask(**asked, model="standard")["code"] == "not_fit"
         plain = browser.ask(**asked)
         assert plain["worlds"] > MOST_WORLDS

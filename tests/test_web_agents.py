@@ -255,6 +255,6 @@ def test_a_table_whose_agent_is_gone_says_so(tmp_path):
         token, table = browser.token, browser.create("micro", "mine")["table"]
     with serving(tmp_path) as client, browsing(client, token) as browser:
         assert browser.welcome["tables"] == []
-        told = browser.ask(type="watch", table=table)
-        assert told["code"] == "unknown_agent"
-        assert "--agent" in told["text"]
+        answer = browser.ask(type="watch", table=table)
+        assert answer["code"] == "unknown_agent"
+        assert "--agent" in answer["text"]

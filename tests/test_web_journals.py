@@ -1,4 +1,4 @@
-"""Files of tables that are damaged, odd or hostile: each can be read and told, or is refused."""
+"""Files of tables that are damaged, odd or hostile: each can be read and shown, or is refused."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hearts_train.session.folders import ServerFolder, digest_of
 from hearts_train.session.table import Seat, Table
 from hearts_train.store import sealed, unsealed
 from hearts_train.web.messages import entry_message
-from tests.web import Guest, ask, began, follow, manager, told, with_settings
+from tests.web import Guest, ask, began, follow, manager, message_of, with_settings
 from tests.web_browser import browsing, serving
 
 NAME = "5" * 16
@@ -48,7 +48,7 @@ def written(folder: Path, rules: str, steps: int, *, open_seat: bool = False) ->
 
 
 def opened(folder: Path, data: bytes) -> Table | None:
-    """The table that a file describes, told to everybody; None: it was refused."""
+    """The table that a file describes, shown to everybody; None: it was refused."""
     path = ServerFolder(folder).path_of(NAME)
     path.write_bytes(data)
     try:
@@ -56,7 +56,7 @@ def opened(folder: Path, data: bytes) -> Table | None:
     except HeartsError:
         return None
     for seat in (None, *range(table.rules.players)):
-        json.loads(told(table, seat))
+        json.loads(message_of(table, seat))
         for entry in table.log:
             json.loads(entry_message(entry, table.id, seat))
     return table

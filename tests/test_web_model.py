@@ -1,7 +1,7 @@
 """People who join, play, leave, come back, repeat and err in any order, beside a plain `Match`.
 
 Hypothesis draws what they do; the server may be killed between any two messages. The model knows
-the rules from `Match` alone. What every browser has been told must add up, at any time, to what its
+the rules from `Match` alone. What every browser has been sent must add up, at any time, to what its
 seat may see of the model's game.
 """
 
@@ -32,7 +32,7 @@ from tests.web import Guest, ask, manager, settle
 
 
 class Browser(Guest):
-    """A browser that keeps, as the page does, what it was told last."""
+    """A browser that saves its last state, as the page does."""
 
     def __init__(self, token: str) -> None:
         super().__init__(token)
@@ -54,7 +54,7 @@ class Browser(Guest):
                 self._keep(message)
                 self.over = message["over"]
             elif message.get("kind") != "seat" and message["type"] == "event":
-                if message["seq"] > self.seq:  # else told again
+                if message["seq"] > self.seq:  # else sent again
                     assert message["seq"] == self.seq + 1
                     self._keep(message)
                     if message["kind"] in ("deal", "undo"):
@@ -88,10 +88,12 @@ class People(RuleBasedStateMachine):
         self.windows: list[Browser | None] = [Browser(token) for token in self.tokens]
         seats = [{"me": True}, *[{"open": True}] * (n - 1)]
         with mock.patch.object(secrets, "randbits", return_value=seed):  # not left to chance
-            (told,) = self.ask(0, type="create", rules=self.rules_name, seats=seats, match=is_match)
-        self.id = told["table"]
-        self.windows[0].seq = told["seq"]
-        self.windows[0].view = told["view"]
+            (answer,) = self.ask(
+                0, type="create", rules=self.rules_name, seats=seats, match=is_match
+            )
+        self.id = answer["table"]
+        self.windows[0].seq = answer["seq"]
+        self.windows[0].view = answer["view"]
         for p in range(1, n):
             self.ask(p, type="sit", table=self.id, seat=p, name=f"P{p}")
         self.ask(n, type="watch", table=self.id)

@@ -76,10 +76,10 @@ def test_what_is_wrong_is_refused_in_a_sentence_and_the_connection_lives(tmp_pat
             if isinstance(wrong, dict):
                 wrong = json.dumps({**wrong, "id": "w"})
             browser.socket.send_text(wrong)
-            told = browser.read()
-            assert (told["type"], told["code"]) == ("error", code), wrong
-            assert 10 < len(told["text"]) < 400
-            assert told.get("id", "w") == "w"
+            answer = browser.read()
+            assert (answer["type"], answer["code"]) == ("error", code), wrong
+            assert 10 < len(answer["text"]) < 400
+            assert answer.get("id", "w") == "w"
         assert browser.ask(type="ping")["type"] == "pong"
 
 
@@ -226,7 +226,7 @@ def test_after_a_flood_it_takes_a_moment_to_be_let_in_again():
     assert bucket.is_flooded
     assert bucket.wait <= (2 * 60 + 2) / 10
     now[0] += bucket.wait + 1e-9
-    assert not bucket.take()  # the wait was told honestly
+    assert not bucket.take()  # the wait that it named was enough
     now[0] += 1000
     assert [bucket.take() for _ in range(61)] == [*[False] * 60, True]
 

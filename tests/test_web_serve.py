@@ -58,9 +58,9 @@ def connected(stack: ExitStack, address: str, token: str | None = None) -> Brows
     return Browser(Line(socket), token)
 
 
-def dealt(told: dict[str, Any]) -> set[str]:
+def dealt(answer: dict[str, Any]) -> set[str]:
     """The cards that were dealt to seat 0."""
-    return {*told["view"]["hand"], *(card for p, card in told["view"]["history"] if p == 0)}
+    return {*answer["view"]["hand"], *(card for p, card in answer["view"]["history"] if p == 0)}
 
 
 @pytest.mark.slow
@@ -78,16 +78,16 @@ def test_a_server_that_is_killed_in_mid_deal_resumes_every_table(tmp_path):
                 person.act()
         os.kill(process.pid, signal.SIGKILL)
     with server(tmp_path) as (process, address), ExitStack() as stack:
-        for told, token in [(person.state, person.token) for person in people]:
+        for answer, token in [(person.state, person.token) for person in people]:
             person = connected(stack, address, token)
             (mine,) = person.welcome["tables"]
-            assert mine["table"] == told["table"]
-            assert mine["seq"] >= told["seq"]
-            person.ask(type="watch", table=told["table"])
-            seen = told["view"]["history"]
+            assert mine["table"] == answer["table"]
+            assert mine["seq"] >= answer["seq"]
+            person.ask(type="watch", table=answer["table"])
+            seen = answer["view"]["history"]
             assert person.state["view"]["history"][: len(seen)] == seen
-            if told["view"]["rules"] == "two_player":
-                assert dealt(person.state) == dealt(told)
+            if answer["view"]["rules"] == "two_player":
+                assert dealt(person.state) == dealt(answer)
             (game,) = parse_games(person.play_on()["deal"])
             assert [list(play) for play in game.history][: len(seen)] == seen
         process.send_signal(signal.SIGINT)
@@ -162,8 +162,8 @@ def test_mistakes_are_one_line(options, words, tmp_path):
 
 def test_a_folder_that_cannot_be_used_is_one_line(tmp_path):
     (tmp_path / "file").write_text("")
-    told = run("serve", "--port", "0", "--data", tmp_path / "file" / "data")
-    mistake(told, "--data")
+    answer = run("serve", "--port", "0", "--data", tmp_path / "file" / "data")
+    mistake(answer, "--data")
 
 
 def test_two_servers_do_not_share_a_folder(tmp_path):

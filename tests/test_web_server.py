@@ -18,17 +18,17 @@ from tests.web_browser import client as client
 # ---- play ----------------------------------------------------------------------------------------
 def test_a_greeting_tells_what_there_is(client):
     with browsing(client) as browser:
-        told = browser.welcome
-        assert re.fullmatch("[0-9a-f]{32}", told["token"])
-        assert [agent["name"] for agent in told["agents"]] == list(players.SHIPPED)
-        fits = {agent["name"]: agent for agent in told["agents"]}
+        answer = browser.welcome
+        assert re.fullmatch("[0-9a-f]{32}", answer["token"])
+        assert [agent["name"] for agent in answer["agents"]] == list(players.SHIPPED)
+        fits = {agent["name"]: agent for agent in answer["agents"]}
         assert fits["pimc"]["players"] == [2]
         assert "hoyle players=2" not in fits["pimc"]["games"]
         assert fits["standard"]["players"] == [2, 3, 4, 5, 6, 7]
         assert {"name": "party", "players": [3, 4, 5, 6, 7]}.items() <= next(
-            game for game in told["rules"] if game["name"] == "party"
+            game for game in answer["rules"] if game["name"] == "party"
         ).items()
-        assert told["tables"] == []
+        assert answer["tables"] == []
 
 
 @pytest.mark.parametrize(
@@ -69,12 +69,12 @@ def test_who_comes_back_with_the_token_has_the_seat_and_nobody_else(client):
         seen = browser.state["view"]
     with browsing(client) as stranger:
         assert stranger.welcome["tables"] == []
-        told = stranger.ask(type="watch", table=table)
-        assert told["view"] is None
-        assert not told["seats"][0]["connected"]
+        answer = stranger.ask(type="watch", table=table)
+        assert answer["view"] is None
+        assert not answer["seats"][0]["connected"]
         for kind in ("act", "hint", "values", "odds", "undo"):
             more = {"action": seen["legal"][0]} if kind == "act" else {}
-            asked = stranger.ask(type=kind, table=table, seq=told["seq"], **more)
+            asked = stranger.ask(type=kind, table=table, seq=answer["seq"], **more)
             assert asked["code"] == "not_your_seat"
         assert stranger.ask(type="next", table=table)["code"] == "not_your_seat"
         assert stranger.ask(type="leave", table=table, close=True)["type"] == "done"
@@ -101,8 +101,8 @@ def test_a_card_sent_again_after_something_was_taken_back_gets_the_whole_table(c
             browser.read()
         undone = browser.ask(type="undo", table=table, seq=browser.state["seq"])["seq"]
         browser.state = {}
-        told = browser.ask(**first)
-        assert (told["type"], told["seq"]) == ("done", undone)
+        answer = browser.ask(**first)
+        assert (answer["type"], answer["seq"]) == ("done", undone)
         assert browser.state["seq"] == undone
 
 
@@ -177,8 +177,8 @@ def test_a_table_allows_as_much_help_as_was_agreed(level, allowed, client):
         while browser.state["turn"] != 0:
             browser.read()
         for kind in ("values", "hint", "odds"):
-            told = browser.ask(type=kind, table=table, seq=browser.state["seq"])
-            assert told.get("code", kind) == (kind if kind in allowed else "not_allowed")
+            answer = browser.ask(type=kind, table=table, seq=browser.state["seq"])
+            assert answer.get("code", kind) == (kind if kind in allowed else "not_allowed")
 
 
 # ---- pages ---------------------------------------------------------------------------------------
@@ -214,9 +214,9 @@ def test_files_outside_the_folder_are_not_served(client):
 
 
 def test_the_rules_of_a_game_are_told_in_words(client):
-    told = client.get("/api/rules", params={"name": "party players=5"}).json()
-    assert told["players"] == 5
-    assert told["text"][0].startswith("Five players")
+    answer = client.get("/api/rules", params={"name": "party players=5"}).json()
+    assert answer["players"] == 5
+    assert answer["text"][0].startswith("Five players")
     assert client.get("/api/rules", params={"name": "bridge"}).status_code == 404
 
 

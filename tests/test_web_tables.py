@@ -20,7 +20,7 @@ from hearts_train.session import table as session_table
 from hearts_train.session.table import Refusal, Seat, Table
 from hearts_train.web import messages, table_help
 from tests.reshuffle import reshuffled
-from tests.web import began, follow, players, table_of, told
+from tests.web import began, follow, message_of, players, table_of
 
 RULES = (
     "two_player",
@@ -45,13 +45,13 @@ def everything(game: Game, seat: int | None, folder: Path, *, helps: bool) -> li
     """Every byte that a seat, or an onlooker, is sent until `game` is where it is."""
     table = table_of(game, folder, 0 if seat is None else seat)
     listed = players().listed
-    sent = [told(table, seat)]
+    sent = [message_of(table, seat)]
     for action in game.actions:
         follow(table, [action])
         sent += [messages.entry_message(entry, table.id, seat) for entry in table.log]
         if len(table.game.actions) % 4:
             continue
-        sent.append(told(table, seat))
+        sent.append(message_of(table, seat))
         if not helps or seat is None:
             continue
         view = table.game.view(seat)
@@ -131,11 +131,11 @@ def test_the_cards_are_told_only_when_all_are_played(tmp_path):
     game = played("two_player", 2)
     table = table_of(game, tmp_path, 0)
     follow(table, game.actions[:-1])
-    assert json.loads(told(table, 0))["over"] is None
+    assert json.loads(message_of(table, 0))["over"] is None
     with pytest.raises(HeartsError):
         table.result()
     follow(table, game.actions[-1:])
-    over = json.loads(told(table, 1))["over"]
+    over = json.loads(message_of(table, 1))["over"]
     assert over["kitty"] == list(game.kitty)
 
 
@@ -167,10 +167,10 @@ def test_nothing_is_taken_back_once_all_cards_are_shown_or_the_table_is_closed(t
     game = played("classic", 1)
     table = table_of(game, tmp_path, 1)
     follow(table, game.actions[:-1])
-    assert json.loads(told(table, 1))["undo"]
+    assert json.loads(message_of(table, 1))["undo"]
     follow(table, game.actions[-1:])
     for _ in range(2):
-        assert not json.loads(told(table, 1))["undo"]
+        assert not json.loads(message_of(table, 1))["undo"]
         with pytest.raises(Refusal) as refused:
             table.undo(table.seq)
         assert refused.value.code == "not_allowed"
@@ -269,7 +269,7 @@ def test_a_disk_that_refuses_a_line_leaves_the_table_as_it_was(turn, tmp_path, m
     while table.turn != turn or len(table.game.actions) < 4:
         follow(table, [game.actions[len(table.game.actions)]])
     count = len(table.game.actions)
-    before = told(table, 0)
+    before = message_of(table, 0)
     size = table.journal.path.stat().st_size
 
     write, room = os.write, [3]
@@ -282,7 +282,7 @@ def test_a_disk_that_refuses_a_line_leaves_the_table_as_it_was(turn, tmp_path, m
     monkeypatch.setattr(os, "write", full)
     with pytest.raises(OSError, match="No space"):
         follow(table, game.actions[count : count + 1])
-    assert told(table, 0) == before
+    assert message_of(table, 0) == before
     assert table.journal.path.stat().st_size == size
     monkeypatch.setattr(os, "write", write)
     follow(table, game.actions[count:])
@@ -294,13 +294,13 @@ def test_values_are_the_means_over_all_worlds():
     for seed in range(3):
         game = played("two_player", seed, 7 + 2 * seed)
         view = game.view(game.player)
-        told = table_help.values_of(players().listed["pimc"], view)
+        answer = table_help.values_of(players().listed["pimc"], view)
         _, margins = solve_worlds(view)
-        assert told["worlds"] == view.num_worlds == len(margins)
-        assert not told["sample"]
+        assert answer["worlds"] == view.num_worlds == len(margins)
+        assert not answer["sample"]
         means = margins.mean(axis=0)
         legal = [view.rules.action_name(action) for action in view.legal_actions()]
-        assert {worth["action"]: worth["margin"] for worth in told["worths"]} == {
+        assert {worth["action"]: worth["margin"] for worth in answer["worths"]} == {
             name: pytest.approx(mean, abs=1e-6) for name, mean in zip(legal, means, strict=True)
         }
 
@@ -311,7 +311,7 @@ def test_odds_are_those_counted_over_the_worlds(rules):
     while not (game.phase == "play" and 1 < game.view(0).num_worlds < 3000):
         game.undo()
     view, seen = game.view(0), {}
-    told = table_help.odds_of(view)
+    answer = table_help.odds_of(view)
     worlds = list(view.worlds())
     for world in worlds:
         for owner, cards in enumerate(world):
@@ -319,8 +319,8 @@ def test_odds_are_those_counted_over_the_worlds(rules):
                 name = "kitty" if owner == game.rules.players else str(owner)
                 seen.setdefault(card, {}).setdefault(name, 0)
                 seen[card][name] += 1
-    assert told["worlds"] == len(worlds)
-    assert told["chances"] == {
+    assert answer["worlds"] == len(worlds)
+    assert answer["chances"] == {
         card: {owner: pytest.approx(n / len(worlds), abs=1e-6) for owner, n in seen[card].items()}
         for card in view.unseen
     }
@@ -329,13 +329,13 @@ def test_odds_are_those_counted_over_the_worlds(rules):
 def test_odds_by_a_model_are_its_belief():
     game = played("two_player", 8, 11)
     view = game.view(0)
-    told = table_help.odds_by(players().listed["standard"], view)
+    answer = table_help.odds_by(players().listed["standard"], view)
     found = belief(view, make_agent("standard", seed=0).action_probs, epsilon=0.1)
     for card in view.unseen:
         bit = 1 << view.rules.index[card]
         chance = found.weights[(found.hands & bit) != 0].sum()
-        assert told["chances"][card].get("1", 0) == pytest.approx(chance, abs=1e-6)
-        assert sum(told["chances"][card].values()) == pytest.approx(1, abs=1e-5)
+        assert answer["chances"][card].get("1", 0) == pytest.approx(chance, abs=1e-6)
+        assert sum(answer["chances"][card].values()) == pytest.approx(1, abs=1e-5)
 
 
 def test_a_name_with_quotes_is_written_so_that_it_can_be_read():

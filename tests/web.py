@@ -128,7 +128,7 @@ def with_settings(**changes: Any) -> Callable[[bytes], bytes]:
     return apply
 
 
-def told(table: Table, seat: int | None, *, here: bool = True) -> str:
+def message_of(table: Table, seat: int | None, *, here: bool = True) -> str:
     """The whole table as a seat is sent it."""
     return table_message(table, seat, [here] * 7, [False] * 7)
 

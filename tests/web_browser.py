@@ -20,7 +20,7 @@ SOCKET = "ws://localhost/ws"
 
 
 class Browser:
-    """A socket that says hello, and keeps what it was told of one table."""
+    """A socket that says hello, and saves what it was sent of one table."""
 
     def __init__(self, socket: Any, token: str | None = None) -> None:
         self.socket = socket

@@ -38,7 +38,7 @@ class Runs {
     /** Runs that are left out of the picture. @type {Set<string>} */
     this.hidden = new Set();
     this.showsSettings = false;
-    this.told = null;
+    this.data = null;
     this.drawn = "";
     this.controls = el("div", {class: "run-controls"});
     this.legend = el("div");
@@ -51,21 +51,21 @@ class Runs {
   }
 
   get isLive() {
-    return !this.told || !this.told.runs.length
-      || this.told.runs.some((run) => run.status === "training");
+    return !this.data || !this.data.runs.length
+      || this.data.runs.some((run) => run.status === "training");
   }
 
   /** Reads the runs again, and draws what has changed. */
   async refresh() {
-    const told = await asked("/api/runs");
-    const isNew = JSON.stringify(told) !== JSON.stringify(this.told);
-    if (!this.told) {
-      for (const run of told.runs.slice(DRAWN)) {
+    const data = await asked("/api/runs");
+    const isNew = JSON.stringify(data) !== JSON.stringify(this.data);
+    if (!this.data) {
+      for (const run of data.runs.slice(DRAWN)) {
         if (run.status !== "training") this.hidden.add(run.run);
       }
     }
-    this.told = told;
-    if (!told.runs.length) {
+    this.data = data;
+    if (!data.runs.length) {
       this.empty();
       return;
     }
@@ -77,7 +77,7 @@ class Runs {
   }
 
   empty() {
-    const {places} = this.told;
+    const {places} = this.data;
     this.about.textContent = places.length
       ? `There is no run in ${places.join(", ")} yet. Train one: hearts train demo`
       : "This server shows no runs. Start it where there is a folder runs/, or name one: "
@@ -85,7 +85,7 @@ class Runs {
   }
 
   drawControls() {
-    const {quantities, standing, x, differing, runs} = this.told;
+    const {quantities, standing, x, differing, runs} = this.data;
     const live = runs.filter((run) => run.status === "training").length;
     this.about.textContent = `${runs.length} run${runs.length > 1 ? "s" : ""}`
       + `${live ? `, ${live} training now` : ""}. Runs that differ in nothing but the seed and the `
@@ -112,7 +112,7 @@ class Runs {
   }
 
   async drawCurves() {
-    const names = this.told.runs.map((run) => run.run);
+    const names = this.data.runs.map((run) => run.run);
     const shown = names.filter((name) => !this.hidden.has(name));
     const query = new URLSearchParams({x: this.x});
     if (this.hidden.size) for (const name of shown) query.append("run", name);
@@ -125,13 +125,13 @@ class Runs {
       return;
     }
     try {
-      const told = await asked(`/api/runs/curves?${query}`);
-      const text = JSON.stringify(told);
+      const data = await asked(`/api/runs/curves?${query}`);
+      const text = JSON.stringify(data);
       if (text === this.drawn) return;
       this.drawn = text;
-      const labels = Object.keys(told.groups);
-      this.legend.replaceChildren(legend(labels, told.groups));
-      this.panels.replaceChildren(...told.panels.map((one) => panel(one, told.x, labels)));
+      const labels = Object.keys(data.groups);
+      this.legend.replaceChildren(legend(labels, data.groups));
+      this.panels.replaceChildren(...data.panels.map((one) => panel(one, data.x, labels)));
     } catch (error) {
       this.drawn = "";
       this.legend.replaceChildren();
@@ -140,20 +140,20 @@ class Runs {
   }
 
   drawList() {
-    const {runs} = this.told;
-    const differing = this.showsSettings ? this.told.differing : [];
+    const {runs} = this.data;
+    const differing = this.showsSettings ? this.data.differing : [];
     const opponents = [...new Set(runs.flatMap((run) => Object.keys(run.margins)))];
     const isExploited = runs.some((run) => run.exploitability !== null);
     const heads = ["Drawn", "Run", "Config", "Seed", "Progress", "", "",
       ...opponents.map((name) => `Over ${name}`), ...(isExploited ? ["Exploitability"] : []),
       ...differing];
-    const focused = (document.activeElement)?.dataset?.key;
+    const focused = document.activeElement?.dataset?.key;
     this.list.replaceChildren(el("table", {},
       el("caption", {text: "Margins in points a deal, with half the 95 % interval"}),
       el("thead", {}, el("tr", {}, ...heads.map((text) => (text
         ? el("th", {scope: "col", text}) : el("td"))))),
       el("tbody", {}, ...runs.map((run) => this.row(run, opponents, isExploited, differing)))));
-    if (this.told.differing.length) {
+    if (this.data.differing.length) {
       const all = el("input", {type: "checkbox", checked: this.showsSettings,
         data: {key: "settings"}, on: {change: () => {
           this.showsSettings = all.checked;
