@@ -131,33 +131,6 @@ def test_big_batches_are_frozen_and_small_ones_on_request(monkeypatch: pytest.Mo
         asked.clear()
 
 
-def test_a_step_that_cannot_be_plays_nothing() -> None:
-    batch = BatchGame("two_player", 4, seed=6)
-    before, legal = batch.states.copy(), batch.masks().argmax(1)
-    memory = np.zeros(4 * 200 + 4 * 28 - 1, np.int8)
-    observations, masks = memory[:800].reshape(4, 200), memory[-112:].reshape(4, 28)
-    read_only = np.zeros((4, 28), np.int8)
-    read_only.setflags(write=False)
-    beneath = np.zeros((4, 200), np.int8)
-    covered = beneath.reshape(-1)[-32:].view(np.int64)
-    covered[:] = legal
-    illegal = legal.copy()
-    illegal[2] = 27  # a first lead of the ace of hearts
-    for arguments, words in [
-        ((illegal,), "actions 1 2 27"),
-        ((legal[:3],), "actions"),
-        ((legal, observations, masks), "masks"),
-        ((covered, beneath), "observations"),
-        ((legal, np.zeros((4, 199), np.int8)), "observations"),
-        ((legal, None, np.zeros((4, 28), np.float32)), "masks"),
-        ((legal, None, read_only), "masks"),
-    ]:
-        with refused(HeartsError, *words.split()):
-            batch.step(*arguments)
-        assert np.array_equal(batch.states, before)
-        assert not memory.any()
-
-
 @pytest.mark.parametrize("threads", range(1, 9))
 def test_threads_and_size_change_nothing(threads: int) -> None:
     one, many = (
@@ -176,19 +149,6 @@ def test_threads_and_size_change_nothing(threads: int) -> None:
     assert np.array_equal(one.scores(), many.scores()[:30])
 
 
-def test_some_games_draw_what_they_draw_among_all() -> None:
-    whole, parts = (BatchGame("party", 40, seed=4) for _ in range(2))
-    some = np.array([37, 2, 20, 3])
-    others = np.setdiff1d(np.arange(40), some)
-    for _ in range(60):
-        expected, found = whole.random_actions(), np.empty(40, np.int64)
-        found[some] = parts.random_actions(games=some)
-        found[others] = parts.random_actions(games=others)
-        assert np.array_equal(found, expected)
-        whole.play(expected)
-        parts.play(found)
-
-
 def test_random_actions_are_uniform() -> None:
     batch = BatchGame("two_player", 4000, seed=8)
     batch.reset(np.full(4000, 5))  # the same deal in all games
@@ -199,14 +159,6 @@ def test_random_actions_are_uniform() -> None:
     expected = 4000 / mask.sum()
     chi = ((counts[mask == 1] - expected) ** 2 / expected).sum()
     assert chi < mask.sum() + 5 * np.sqrt(2 * mask.sum())
-
-
-def test_finished_games_have_no_random_action() -> None:
-    batch = BatchGame("micro", 3, autodeal=False)
-    while not batch.done.all():
-        batch.play(batch.random_actions())
-    assert batch.random_actions().tolist() == [0, 0, 0]
-    assert batch.legal.tolist() == [0, 0, 0]
 
 
 def _play_on(batch: BatchGame) -> list[int]:
@@ -288,21 +240,6 @@ def test_states_that_no_play_leads_to_are_refused() -> None:
         batch.restore({})
     batch.restore(state)
     assert np.array_equal(batch.state()["actions"], state["actions"])
-
-
-def test_rows_can_be_played_seen_and_dealt_alone() -> None:
-    batch = BatchGame("two_player", 6, seed=2)
-    some = np.array([4, 1])
-    before = batch.states.copy()
-    batch.play(batch.masks(games=some).argmax(1), games=some)
-    changed = (batch.states != before).any(1)
-    assert np.flatnonzero(changed).tolist() == [1, 4]
-    seen = batch.observe(games=some, players=np.array([0, 1]))
-    for row, (g, p) in enumerate([(4, 0), (1, 1)]):
-        assert np.array_equal(seen[row], encode(batch.encoder, batch.game(g).view(p)))
-    batch.reset(np.array([7, 8]), games=some)
-    assert batch.game(4) == Game.deal("two_player", 7)
-    assert batch.seeds[[1, 4]].tolist() == [8, 7]
 
 
 # ---- single games out of a batch -----------------------------------------------------------------
@@ -455,48 +392,6 @@ def test_finished_deals_of_an_arena_can_be_told() -> None:
     assert told > 20
 
 
-# ---- some games only -----------------------------------------------------------------------------
-def test_seeds_and_done_of_the_other_games_stay() -> None:
-    batch = BatchGame("micro", 4, seed=2, autodeal=False)
-    while not batch.done.all():
-        batch.play(batch.random_actions())
-    seeds = batch.seeds.copy()
-    batch.reset(np.array([50, 60]), games=np.array([3, 1]))
-    assert batch.seeds.tolist() == [seeds[0], 60, seeds[2], 50]
-    assert batch.done.tolist() == [True, False, True, False]
-    batch.play(batch.masks(games=np.array([1])).argmax(1), games=np.array([1]))
-    assert batch.done.tolist() == [True, False, True, False]
-    # The next deals of game 2 alone: those of the others are drawn as if that had not been.
-    other = BatchGame("micro", 4, seed=2, autodeal=False)
-    batch.reset(games=np.array([2]))
-    other.reset()
-    assert batch.seeds.tolist() == [seeds[0], 60, other.seeds[2], 50]
-    batch.reset(games=np.array([0]))
-    assert batch.seeds[0] == other.seeds[0]
-
-
-def test_games_that_end_alone_are_done_and_dealt_again_alone() -> None:
-    batch = BatchGame("micro", 3, seed=6, autodeal=True)
-    one = np.array([1])
-    alone = BatchGame("micro", 3, seed=6, autodeal=True)
-    seeds, states = batch.seeds.copy(), batch.states.copy()
-    for _ in range(6):
-        assert not batch.done.any()
-        batch.play(batch.masks(games=one).argmax(1), games=one)
-    assert batch.done.tolist() == [False, True, False]
-    assert np.array_equal(batch.states[[0, 2]], states[[0, 2]])
-    assert batch.seeds[[0, 2]].tolist() == seeds[[0, 2]].tolist()
-    alone.reset()  # every game's second deal
-    assert batch.seeds[1] == alone.seeds[1]
-    assert batch.game(1) == Game.deal("micro", int(alone.seeds[1]))
-    # ``done`` tells of the last move of those games that moved: others keep theirs.
-    zero = np.array([0])
-    batch.play(batch.masks(games=zero).argmax(1), games=zero)
-    assert batch.done.tolist() == [False, True, False]
-    batch.play(batch.masks().argmax(1))
-    assert not batch.done.any()
-
-
 @pytest.mark.skipif(not hasattr(loops.find_illegal, "signatures"), reason="nothing is compiled")
 def test_no_kind_of_array_makes_anything_be_compiled_again() -> None:
     batch = BatchGame("micro", 4, seed=1, num_threads=2)
@@ -549,58 +444,6 @@ def play_and_look(batch: BatchGame, games: Any) -> None:
     batch.step(np.repeat(batch.masks().argmax(1), 2)[::2])
 
 
-def test_without_autodeal_finished_games_wait() -> None:
-    batch = BatchGame("micro", 2, seed=0, autodeal=False)
-    for _ in range(6):
-        batch.play(batch.masks().argmax(1))
-    assert batch.done.all()
-    assert batch.player.tolist() == [-1, -1]
-    assert not batch.masks().any()
-    assert (batch.scores().sum(1) > 0).all()
-    with refused(IllegalActionError, "actions"):
-        batch.play(np.zeros(2, np.int64))
-    batch.reset()
-    assert not batch.done.any()
-
-
-def test_an_illegal_action_plays_nothing() -> None:
-    batch = BatchGame("two_player", 4, seed=6)
-    before = batch.states.copy()
-    actions = batch.masks().argmax(1)
-    actions[2] = 27  # a first lead of the ace of hearts
-    with refused(IllegalActionError, "actions", 1, 2, 27):
-        batch.play(actions)
-    assert np.array_equal(batch.states, before)
-    for wrong in (-1, 28, 10**9):
-        actions[2] = wrong
-        with refused(IllegalActionError, "actions", 2):
-            batch.play(actions)
-
-
-def test_arrays_of_the_wrong_kind_are_refused() -> None:
-    batch = BatchGame("two_player", 4)
-    for out in (
-        np.zeros((4, 199), np.int8),
-        np.zeros((4, 200), np.float64),
-        np.zeros((200, 4), np.int8).T,
-        np.zeros((8, 200), np.int8)[::2],
-        [0] * 4,
-    ):
-        with refused(HeartsError, "out"):
-            batch.observe(out)  # type: ignore[arg-type]
-    with refused(HeartsError, "out"):
-        batch.masks(np.zeros((4, 27), np.int8))
-    for actions in (np.zeros(3, np.int64), np.zeros((4, 1), np.int64), np.zeros(4)):
-        with refused(HeartsError, "actions"):
-            batch.play(actions)
-    with refused(HeartsError, "games"):
-        batch.masks(games=np.array([4]))
-    with refused(DealError, "seeds"):
-        batch.reset(np.array([1, 2, 3]))
-    with refused(DealError, "seeds"):
-        batch.reset(np.array([1, 2, 3, -4]))
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 @pytest.mark.parametrize("observation", ENCODERS)
 def test_observations_are_cast_where_asked(observation: str, dtype: type) -> None:
@@ -612,24 +455,64 @@ def test_observations_are_cast_where_asked(observation: str, dtype: type) -> Non
     assert np.array_equal(out, batch.observe().astype(dtype))
 
 
-def test_a_game_named_twice_is_not_played() -> None:
-    batch = BatchGame("two_player", 3, seed=1)
-    before = batch.states.copy()
-    action = int(batch.masks()[0].argmax())
-    with refused(HeartsError, "games"):
-        batch.play(np.array([action, action]), games=np.array([0, 0]))
-    with refused(HeartsError, "games", 2):
-        batch.reset(games=np.array([2, 0, 2]))
-    assert np.array_equal(batch.states, before)
-    assert np.array_equal(*batch.observe(games=np.array([1, 1])))
+def refusals() -> list[Any]:
+    """What cannot be, each with the words that the message has."""
+    legal = BatchGame("two_player", 4, seed=6).masks().argmax(1)
+    illegal, read_only = legal.copy(), np.zeros((4, 28), np.int8)
+    illegal[2] = 27  # a first lead of the ace of hearts
+    memory = np.zeros(4 * 200 + 4 * 28 - 1, np.int8)
+    beneath = np.zeros((4, 200), np.int8)
+    covered = beneath.reshape(-1)[-32:].view(np.int64)
+    covered[:] = legal
+    read_only.setflags(write=False)
+    two = np.array([2, 0, 2])
+    return [
+        ("step", (illegal,), "actions 1 2 27"),
+        ("step", (legal[:3],), "actions"),
+        ("step", (legal, memory[:800].reshape(4, 200), memory[-112:].reshape(4, 28)), "masks"),
+        ("step", (covered, beneath), "observations"),
+        ("step", (legal, np.zeros((4, 199), np.int8)), "observations"),
+        ("step", (legal, None, np.zeros((4, 28), np.float32)), "masks"),
+        ("step", (legal, None, read_only), "masks"),
+        ("play", (illegal,), "actions 1 2 27"),
+        *(("play", (np.where(np.arange(4) == 2, wrong, legal),), "actions 2")
+          for wrong in (-1, 28, 10**9)),
+        ("play", (np.zeros((4, 1), np.int64),), "actions"),
+        ("play", (np.zeros(4),), "actions"),
+        ("observe", (np.zeros((4, 200), np.float64),), "out"),
+        ("observe", (np.zeros((200, 4), np.int8).T,), "out"),
+        ("observe", (np.zeros((8, 200), np.int8)[::2],), "out"),
+        ("observe", ([0] * 4,), "out"),
+        ("masks", (np.zeros((4, 27), np.int8),), "out"),
+        ("masks", {"games": np.array([4])}, "games"),
+        ("play", {"actions": legal[two], "games": two}, "games 2"),
+        ("reset", {"games": two}, "games 2"),
+        ("reset", (np.array([1, 2, 3]),), "seeds"),
+        ("reset", (np.array([1, 2, 3, -4]),), "seeds"),
+        ("reset", (np.array([1, 2, 3, 2**63 + 5], np.uint64),), "seeds"),
+    ]  # fmt: skip
 
 
-def test_seeds_beyond_63_bits_are_refused() -> None:
-    batch = BatchGame("micro", 2)
-    with refused(DealError, "seeds"):
-        batch.reset(np.array([5, 2**63 + 5], np.uint64))
+@pytest.mark.parametrize(("method", "given", "words"), refusals())
+def test_what_cannot_be_is_refused_and_changes_nothing(method: str, given: Any, words: str) -> None:
+    batch = BatchGame("two_player", 4, seed=6)
+    before = pickle.dumps(batch.state())
+    with refused(HeartsError, *words.split()):
+        getattr(batch, method)(**given) if isinstance(given, dict) else getattr(batch, method)(
+            *given
+        )
+    assert pickle.dumps(batch.state()) == before
+
+
+def test_finished_games_cannot_be_played() -> None:
+    batch = BatchGame("micro", 2, seed=0, autodeal=False)
+    while not batch.done.all():
+        batch.play(batch.random_actions())
+    with refused(IllegalActionError, "actions"):
+        batch.play(np.zeros(2, np.int64))
     batch.reset(np.array([5, 2**63 - 1], np.uint64))
     assert batch.game(1) == Game.deal("micro", 2**63 - 1)
+    assert np.array_equal(*batch.observe(games=np.array([1, 1])))
 
 
 def test_finished_games_are_not_asked_of_agents() -> None:
