@@ -392,6 +392,71 @@ def test_finished_deals_of_an_arena_can_be_told() -> None:
     assert told > 20
 
 
+# ---- some games only -----------------------------------------------------------------------------
+@pytest.mark.parametrize("autodeal", [True, False])
+def test_some_games_alone_are_what_they_are_among_all(autodeal: bool) -> None:
+    """Any games are drawn for, played, seen and dealt anew, beside single games; others stay."""
+    n, rng = 8, np.random.default_rng(int(autodeal))
+    batch, whole = (BatchGame("micro", n, seed=2, autodeal=autodeal) for _ in range(2))
+    upcoming = []  # the seeds of each game's next deals, whatever the others do
+    for _ in range(60):
+        upcoming.append(whole.seeds.copy())
+        whole.reset()
+    games, done, num_deals = [Game.deal("micro", int(s)) for s in batch.seeds], [False] * n, [1] * n
+
+    def deal(g: int, seed: int | None) -> None:
+        if seed is None:
+            seed = int(upcoming[num_deals[g]][g])
+            num_deals[g] += 1
+        games[g] = Game.deal("micro", seed)
+        assert batch.seeds[g] == seed
+
+    for step in range(150):
+        some = rng.permutation(n)[: rng.integers(1, n)]
+        if step % 10 == 9:
+            seeds = rng.integers(2**62, size=len(some)) if step % 20 == 9 else None
+            batch.reset(seeds, games=some)
+            for i, g in enumerate(some.tolist()):
+                deal(g, None if seeds is None else int(seeds[i]))
+                done[g] = False
+        some = np.array([g for g in some.tolist() if not games[g].is_over], np.int64)
+        actions = batch.random_actions(games=some)
+        batch.play(actions, games=some)
+        for g, action in zip(some.tolist(), actions.tolist(), strict=True):
+            games[g].play(action)
+            done[g] = games[g].is_over
+            if done[g]:
+                assert batch.scores()[g].tolist() == games[g].scores()
+                if autodeal:
+                    deal(g, None)
+        assert batch.done.tolist() == done
+        masks = batch.masks()
+        for g, game in enumerate(games):
+            assert batch.game(g) == game
+            assert np.flatnonzero(masks[g]).tolist() == game.legal_actions()
+        players = rng.integers(2, size=len(some))
+        seen = batch.observe(games=some, players=players)
+        for row, g, player in zip(seen, some.tolist(), players.tolist(), strict=True):
+            assert np.array_equal(row, encode(batch.encoder, games[g].view(player)))
+    finished = np.array([g for g in range(n) if games[g].is_over], np.int64)
+    assert bool(len(finished)) != autodeal
+    assert not batch.random_actions(games=finished).any()
+    assert (batch.player[finished] == -1).all()
+
+
+def test_some_games_draw_what_they_draw_among_all() -> None:
+    whole, parts = (BatchGame("party", 40, seed=4) for _ in range(2))
+    some = np.array([37, 2, 20, 3])
+    others = np.setdiff1d(np.arange(40), some)
+    for _ in range(60):
+        expected, found = whole.random_actions(), np.empty(40, np.int64)
+        found[some] = parts.random_actions(games=some)
+        found[others] = parts.random_actions(games=others)
+        assert np.array_equal(found, expected)
+        whole.play(expected)
+        parts.play(found)
+
+
 @pytest.mark.skipif(not hasattr(loops.find_illegal, "signatures"), reason="nothing is compiled")
 def test_no_kind_of_array_makes_anything_be_compiled_again() -> None:
     batch = BatchGame("micro", 4, seed=1, num_threads=2)

@@ -98,6 +98,11 @@ def play_cards(env: Any, cards: list[str]) -> list[dict[str, float]]:
     return rewards
 
 
+def legal(env: Any) -> int:
+    """The first legal action."""
+    return int(np.flatnonzero(env.infos[env.agent_selection]["action_mask"])[0])
+
+
 def made(deal: dict[str, Any], rules: Rules = MICRO, **kwargs: Any) -> Any:
     env: Any = hearts_v0.raw_env(rules=rules, **kwargs)
     env.reset(seed=0, options={"deal": deal})
@@ -147,56 +152,44 @@ def test_handed_out_arrays_are_never_written_to_again() -> None:
 
 
 # ---- rewards, counted by hand --------------------------------------------------------------------
+BY_HAND = {
+    "moon": (MOON, MICRO, MOON_PLAY),
+    "plain": (PLAIN, MICRO, PLAIN_PLAY),
+    "three": (THREE_DEAL, THREE, THREE_PLAY),
+}
+
+
 @pytest.mark.parametrize(
     ("deal", "reward", "paid"),
     [
         # Scores 0 and 15 of at most 15, whoever took 13 points, then 1, then 1 before.
-        ("moon", "margin", [0, 0, 0, 0, 0, 1]),
-        ("moon", "trick", [0, -13 / 15, 0, -1 / 15, 0, 1 + 14 / 15]),  # put right at the end
-        ("plain", "margin", [0, 0, 0, 0, 0, -12 / 15]),  # 13 points and 1
-        ("plain", "trick", [0, 0, 0, -13 / 15, 0, 1 / 15]),
+        ("moon", "margin", {5: [1, -1]}),
+        ("moon", "trick", {1: [-13 / 15, 13 / 15], 3: [-1 / 15, 1 / 15], 5: [29 / 15, -29 / 15]}),
+        ("moon", "points", {5: [0, -15]}),
+        ("moon", "win", {5: [1, -1]}),
+        ("plain", "margin", {5: [-12 / 15, 12 / 15]}),  # 13 points and 1
+        ("plain", "trick", {3: [-13 / 15, 13 / 15], 5: [1 / 15, -1 / 15]}),
+        ("plain", "points", {5: [-13, -1]}),
+        ("plain", "win", {5: [-1, 1]}),
+        ("three", "margin", {5: [0.5, 0.5, -1]}),  # others' mean 1.5 of 3; 0 - 3 of 3
+        ("three", "trick", {5: [0.5, 0.5, -1]}),
+        ("three", "points", {5: [0, 0, -3]}),
+        ("three", "win", {5: [0.5, 0.5, -1]}),  # two share +1
     ],
 )
-def test_margins_and_tricks_by_hand(deal: str, reward: str, paid: list[float]) -> None:
-    """What seat 0 is paid for each card; seat 1 is paid the opposite."""
-    deals, plays = {"moon": MOON, "plain": PLAIN}, {"moon": MOON_PLAY, "plain": PLAIN_PLAY}
-    rewards = play_cards(made(deals[deal], reward=reward), plays[deal])
-    assert [each["player_0"] for each in rewards] == pytest.approx(paid)
-    assert [each["player_1"] for each in rewards] == pytest.approx([-x for x in paid])
-    assert {type(reward) for each in rewards for reward in each.values()} == {float}
-
-
-@pytest.mark.parametrize(
-    ("deal", "reward", "expected"),
-    [
-        ("plain", "points", [-13, -1]),
-        ("moon", "points", [0, -15]),
-        ("plain", "win", [-1, 1]),
-        ("three", "margin", [0.5, 0.5, -1]),  # others' mean 1.5 of 3; 0 - 3 of 3
-        ("three", "trick", [0.5, 0.5, -1]),
-        ("three", "points", [0, 0, -3]),
-        ("three", "win", [0.5, 0.5, -1]),  # two share +1
-    ],
-)
-def test_last_rewards_by_hand(deal: str, reward: str, expected: list[float]) -> None:
-    known, rules, cards = {
-        "plain": (PLAIN, MICRO, PLAIN_PLAY),
-        "moon": (MOON, MICRO, MOON_PLAY),
-        "three": (THREE_DEAL, THREE, THREE_PLAY),
-    }[deal]
-    paid = play_cards(made(known, rules, reward=reward), cards)[-1]
-    assert list(paid.values()) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("reward", REWARDS)
-def test_everybody_gets_the_last_reward(reward: str) -> None:
-    """What ``last`` hands out adds up to all rewards, the loser's last one among them."""
-    env = hearts_v0.env(rules=MICRO, reward=reward)
-    env.reset(seed=0, options={"deal": MOON})
-    cards = iter(MOON_PLAY)
-    returns = play_out(env, lambda _: MICRO.index[next(cards)])
-    expected = {"points": (0.0, -15.0)}.get(reward, (1.0, -1.0))
-    assert list(returns.values()) == pytest.approx(expected)
+def test_rewards_by_hand(deal: str, reward: str, paid: dict[int, list[float]]) -> None:
+    """After each card, by its place in play; ``last`` hands out all of it, the loser's last too."""
+    known, rules, cards = BY_HAND[deal]
+    env = hearts_v0.env(rules, reward=reward)
+    env.reset(seed=0, options={"deal": known})
+    twin = copy.deepcopy(env)
+    for place, rewards in enumerate(play_cards(env, cards)):
+        assert list(rewards.values()) == pytest.approx(paid.get(place, [0] * rules.players))
+        assert {type(value) for value in rewards.values()} == {float}
+    play = iter(cards)
+    returns = play_out(twin, lambda _: rules.index[next(play)])
+    totals = [sum(seat) for seat in zip(*paid.values(), strict=True)]
+    assert list(returns.values()) == pytest.approx(totals)
 
 
 @few("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
@@ -235,7 +228,7 @@ def test_match_is_that_of_the_seed() -> None:
             continue
         assert raw.game == match.game
         assert agent == f"player_{match.player}"
-        action = int(np.flatnonzero(info["action_mask"])[0])
+        action = legal(env)
         match.play(action)
         env.step(action)
     assert match.is_over
@@ -249,7 +242,7 @@ def test_match_pays_deal_by_deal_and_a_win_at_its_end(reward: str) -> None:
     paid = 0.0
     while env.agents and not any(env.terminations.values()):
         game = env.game
-        env.step(int(np.flatnonzero(env.infos[env.agent_selection]["action_mask"])[0]))
+        env.step(legal(env))
         paid += env.rewards["player_0"]
         if not game.is_over:
             assert reward == "trick" or env.rewards["player_0"] == 0
@@ -290,7 +283,7 @@ def test_what_a_deal_was_reaches_every_player_of_a_match_at_its_next_turn() -> N
         *_, termination, truncation, info = env.last()
         if env.unwrapped.match.num_deals == 1 and agent not in told:
             told[agent] = info["deal"]
-        env.step(None if termination or truncation else int(np.flatnonzero(info["action_mask"])[0]))
+        env.step(None if termination or truncation else legal(env))
     assert len(told) == 4
     assert len(set(told.values())) == 1
     assert Game.from_text(told["player_0"]).is_over
@@ -304,7 +297,7 @@ def test_max_deals_truncates() -> None:
     returns = play_out(env)
     env.reset(seed=5)
     while not any(env.truncations.values()):
-        env.step(np.flatnonzero(env.infos[env.agent_selection]["action_mask"])[0])
+        env.step(legal(env))
     assert set(env.truncations.values()) == {True}
     assert set(env.terminations.values()) == {False}
     assert env.match.num_deals == 2
@@ -316,7 +309,7 @@ def test_max_deals_truncates() -> None:
     env = hearts_v0.raw_env(rules, episode="match", max_deals=2)
     env.reset(seed=5)
     while not any(env.terminations.values()):
-        env.step(np.flatnonzero(env.infos[env.agent_selection]["action_mask"])[0])
+        env.step(legal(env))
     assert set(env.truncations.values()) == {False}
 
 
@@ -354,7 +347,7 @@ def test_terminate(episode: str) -> None:
     """The offender gets -1, the others nothing, and all is over."""
     env = hearts_v0.env(rules="party", players=3, episode=episode)
     env.reset(seed=1)
-    env.step(int(np.flatnonzero(env.last()[0]["action_mask"])[0]))
+    env.step(legal(env))
     offender = env.agent_selection
     env.step(illegal(env))
     assert env.rewards == {a: -1.0 if a == offender else 0.0 for a in env.possible_agents}
@@ -375,7 +368,7 @@ def test_raise_leaves_everything_as_it_was() -> None:
     env = hearts_v0.env(illegal_action="raise", reward="trick")
     env.reset(seed=1)
     for _ in range(5):
-        env.step(int(np.flatnonzero(env.last()[0]["action_mask"])[0]))
+        env.step(legal(env))
     twin = copy.deepcopy(env)
     with refused(IllegalActionError, "action"):
         env.step(illegal(env))
@@ -437,9 +430,9 @@ def test_any_kind_of_whole_number_is_an_action() -> None:
     for kind in (int, np.int8, np.int32, np.int64, np.uint16, np.array, lambda a: np.array([a])):
         env = hearts_v0.env()
         env.reset(seed=1)
-        legal = int(np.flatnonzero(env.last()[0]["action_mask"])[0])
-        env.step(kind(legal))
-        assert env.unwrapped.game.actions == [legal]
+        action = legal(env)
+        env.step(kind(action))
+        assert env.unwrapped.game.actions == [action]
 
 
 def test_actions_after_the_end() -> None:

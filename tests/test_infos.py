@@ -13,7 +13,6 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from hearts_agents import HeartsEnv, HeartsVectorEnv
-from hearts_agents.envs.gym_env import register_envs
 from hearts_env import Game, HeartsError, Match, Rules, hearts_v0
 from hearts_env import kernel as k
 from hearts_env.encoders import ENCODERS
@@ -268,12 +267,6 @@ def test_arrays_in_infos_belong_to_whoever_gets_them_or_cannot_be_written_to() -
     _, info = single.reset(seed=1)
     info["scores"][:] = 7
     assert not single.step(int(info["action_mask"].argmax()))[4]["scores"].any()
-
-
-# ---- in the hands of Gymnasium -------------------------------------------------------------------
-@pytest.fixture(autouse=True)
-def _registered() -> None:
-    register_envs()
 
 
 # ---- nothing hidden ------------------------------------------------------------------------------

@@ -102,25 +102,6 @@ def test_every_agent_gets_what_it_gets_in_turns(kind: dict[str, Any]) -> None:
     assert env.step({}) == ({}, {}, {}, {}, {})
 
 
-def test_both_seats_get_their_last_reward() -> None:
-    env = hearts_v0.parallel_env("micro", noop=True)
-    rng = np.random.default_rng(0)
-    won = np.zeros((2, 2), int)
-    for seed in range(40):
-        _, infos = env.reset(seed=seed)
-        returns = np.zeros(2)
-        while env.agents:
-            actions = {
-                agent: int(rng.choice(np.flatnonzero(mask)))
-                for agent, mask in masks_of(infos).items()
-            }
-            _, rewards, _, _, infos = env.step(actions)
-            returns += [rewards["player_0"], rewards["player_1"]]
-        assert returns.sum() == pytest.approx(0)
-        won += [[r > 0, r < 0] for r in returns]
-    assert (won > 5).all()
-
-
 def test_copies_play_on_and_render() -> None:
     env = hearts_v0.parallel_env(render_mode="ansi", noop=True)
     assert env.render_mode == "ansi"
@@ -179,9 +160,6 @@ def test_to_wait_in_turn_is_an_illegal_action() -> None:
     env.reset(seed=1)
     with refused(IllegalActionError, "action", 28):
         env.step(dict.fromkeys(env.agents, 28))
-
-
-# ---- bad input -----------------------------------------------------------------------------------
 
 
 # ---- names ---------------------------------------------------------------------------------------

@@ -160,16 +160,6 @@ def test_svg_escapes_what_comes_from_outside() -> None:
     assert not re.search(r"[\x00-\x09\x0b-\x1f]", svg)
 
 
-def test_equal_pictures_give_identical_drawings() -> None:
-    pytest.importorskip("PIL")
-    one, other = busy_table(5), busy_table(5)
-    assert one == other
-    assert one is not other
-    assert render_svg(one) == render_svg(other)
-    assert render_rgb(one).tobytes() == render_rgb(other).tobytes()
-    assert render_ansi(one) == render_ansi(other)
-
-
 CHANGES: dict[str, dict[str, object]] = {
     "title": {"title": "party"},
     "phase": {"phase": "over"},

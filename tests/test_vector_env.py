@@ -8,10 +8,8 @@ import pickle
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode
 
 from hearts_agents import Agent, HeartsEnv, HeartsVectorEnv, OpponentPool, make_agent
-from hearts_agents.envs.gym_env import ENV_ID, register_envs
 from hearts_env import Game, HeartsError, IllegalActionError, Rules
 from hearts_env.seeds import episode_seed
 from tests.refusals import refused
@@ -123,19 +121,6 @@ def check_final(infos, i, observation, info):
         assert np.array_equal(final[name][i], info[name]), name
         assert final[f"_{name}"][i]
     assert not final["action_mask"][i].any()
-
-
-def test_gymnasium_makes_it_with_its_compiled_batch():
-    register_envs()
-    envs = gymnasium.make_vec(ENV_ID, num_envs=5, opponent="pro")
-    assert isinstance(envs, HeartsVectorEnv)
-    assert envs.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
-    observations, infos = envs.reset(seed=1)
-    assert observations.shape[0] == 5
-    assert observations in envs.observation_space
-    assert infos["action_mask"].dtype == np.int8
-    assert envs.action_space.shape == (5,)
-    envs.close()
 
 
 def test_opponents_outside_are_asked_together():
