@@ -228,7 +228,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
 
     def _make_scratch(self) -> None:
         """What copies do not share: what encoders are shown and have written, and the window."""
-        kept = set(self.__dict__)
+        before = set(self.__dict__)
         own = self.observation_format
         self._shape, self._dtype = own.box.shape, own.own_dtype
         self._r = self.rules.vector
@@ -242,7 +242,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self._mask_in_info = own.mask_in_info
         # Copied into the info of whoever waits; who is to act gets a mask of its own.
         self._no_result = self._shared(no_result(self.rules, is_match=self.episode == "match"))
-        self._scratch = {*self.__dict__, "_scratch"} - kept  # the names of all that is set here
+        self._scratch = {*self.__dict__, "_scratch"} - before  # the names of all that is set here
 
     # -- spaces -----------------------------------------------------------------------------------
     def observation_space(self, agent: str) -> spaces.Dict | spaces.Box:

@@ -52,8 +52,8 @@ def assembled(ptx: str, arch: int) -> str:
         path = Path(folder) / "kernel.ptx"
         path.write_text(ptx)
         command = [ptxas, "-v", f"-arch=sm_{arch}", str(path), "-o", str(path.with_suffix(".o"))]
-        told = subprocess.run(command, check=True, text=True, capture_output=True).stderr
-    lines = [line.strip() for line in told.splitlines() if "Used" in line or "spill" in line]
+        output = subprocess.run(command, check=True, text=True, capture_output=True).stderr
+    lines = [line.strip() for line in output.splitlines() if "Used" in line or "spill" in line]
     return "; ".join(line.removeprefix("ptxas info    : ") for line in lines)
 
 

@@ -67,8 +67,8 @@ def through_aec(game: Game, player: int, seed: int, **options: Any) -> Seen:
     for action in [None, *game.actions]:
         if action is not None:
             env.step(action)
-        kept = (env.rewards, env._cumulative_rewards, env.terminations, env.truncations)
-        seen.append((env.observe(agent), env.infos[agent], *[part[agent] for part in kept]))
+        payments = (env.rewards, env._cumulative_rewards, env.terminations, env.truncations)
+        seen.append((env.observe(agent), env.infos[agent], *[part[agent] for part in payments]))
         seen.append((env.agent_selection, env.render()))
         if env.agent_selection == agent:
             seen.append(env.last())

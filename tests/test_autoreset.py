@@ -32,10 +32,10 @@ CASES: list[dict[str, Any]] = [
 ]
 
 
-def choose(rng: Any, masks: Any, *, wild: float = 0.0) -> Any:
+def choose(rng: Any, masks: Any, *, illegal: float = 0.0) -> Any:
     """A random action in each row, legal but for some."""
     actions = np.where(masks.any(1), (masks * rng.random(masks.shape)).argmax(1), 0)
-    bad = masks.any(1) & (rng.random(len(masks)) < wild)
+    bad = masks.any(1) & (rng.random(len(masks)) < illegal)
     return np.where(bad, (masks == 0).argmax(1), actions)
 
 
@@ -62,38 +62,40 @@ def test_it_is_what_gymnasiums_own_do_with_single_environments(
     assert ours.observation_space == theirs.observation_space
     rng, everywhere = np.random.default_rng(0), np.ones(n, bool)
     seen, infos = ours.reset(seed=3)
-    their_seen, told = theirs.reset(seed=3)
+    their_seen, their_infos = theirs.reset(seed=3)
     keys, ends = infos.keys(), 0
     for _ in range(60):
         assert_same(seen, their_seen, everywhere)
-        assert_same(infos, {key: told[key] for key in keys}, everywhere)
+        assert_same(infos, {key: their_infos[key] for key in keys}, everywhere)
         assert np.array_equal(ours.action_masks(), infos["action_mask"])
-        actions = choose(rng, infos["action_mask"], wild=0.05)
+        actions = choose(rng, infos["action_mask"], illegal=0.05)
         seen, rewards, terminated, truncated, infos = ours.step(actions)
-        their_seen, *theirs_too, told = theirs.step(actions)
+        their_seen, *theirs_too, their_infos = theirs.step(actions)
         for mine, their in zip((rewards, terminated, truncated), theirs_too, strict=True):
             assert mine == pytest.approx(their)
         over = terminated | truncated
         ends += int(over.sum())
         assert ("final_info" in infos) == (mode is AutoresetMode.SAME_STEP and over.any())
         if mode is AutoresetMode.SAME_STEP:
-            keys = told.keys() - {"final_info", "_final_info", "final_obs", "_final_obs"}
+            keys = their_infos.keys() - {"final_info", "_final_info", "final_obs", "_final_obs"}
             continue
         assert infos.keys() == keys
         if mode is AutoresetMode.NEXT_STEP:  # an action must be given there: theirs have none
-            for masks in (told, their_seen) if isinstance(their_seen, dict) else (told,):
+            for masks in (
+                (their_infos, their_seen) if isinstance(their_seen, dict) else (their_infos,)
+            ):
                 masks["action_mask"] = masks["action_mask"].copy()
                 masks["action_mask"][over, 0] = 1
         else:
             assert not infos["action_mask"][over].any()
         assert all(Game.from_text(text) for text in infos["deal"][over])
         if mode is AutoresetMode.DISABLED and over.any():
-            assert_same(infos, told, everywhere)
+            assert_same(infos, their_infos, everywhere)
             seen, infos = ours.reset(options={"reset_mask": over})
-            their_seen, told = theirs.reset(options={"reset_mask": over.copy()})
+            their_seen, their_infos = theirs.reset(options={"reset_mask": over.copy()})
             assert infos.keys() == keys
-            assert_same(infos, told, over)
-            told = infos  # theirs tell only of those that were reset
+            assert_same(infos, their_infos, over)
+            their_infos = infos  # theirs are only of those that were reset
     assert ends > 8
 
 

@@ -171,7 +171,7 @@ def _play_on(batch: BatchGame) -> list[int]:
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
 def test_workers_play_on_with_threads_of_their_own(method: str) -> None:
     batch = BatchGame("two_player", 64, seed=2, num_threads=2)
-    batch.play(batch.random_actions())  # the threads of this process have begun
+    batch.play(batch.random_actions())  # the threads of this process are running
     with multiprocessing.get_context(method).Pool(1) as pool:
         theirs = pool.apply_async(_play_on, (batch,)).get(timeout=HANG)
     assert theirs == _play_on(batch)
@@ -244,7 +244,7 @@ def test_states_that_no_play_leads_to_are_refused() -> None:
 
 # ---- single games out of a batch -----------------------------------------------------------------
 def choose_in_deck_order(game: Any, rng: random.Random) -> int:
-    """A legal action; the cards to pass in deck order, which is all that a state tells of them."""
+    """A legal action; the cards to pass in deck order, as a state has no order of them."""
     legal = game.legal_actions()
     if game.phase == "pass":
         missing = game.rules.pass_count - len(game.passed(game.player))
@@ -378,7 +378,7 @@ def test_what_is_not_a_state_has_no_past() -> None:
 def test_finished_deals_of_an_arena_can_be_told() -> None:
     arena = Arena(3, LearnerOptions.of("classic", episode="match", opponent="easy", max_deals=3))
     arena.reset(np.array([4, 5, 6]))
-    told = 0
+    compared = 0
     for _ in range(45):
         for i in range(3):
             game = arena.batch.game(i)
@@ -387,9 +387,9 @@ def test_finished_deals_of_an_arena_can_be_told() -> None:
             assert list(game.totals) == board.totals
             first = (game.dealer - board.num_deals) % 4
             assert game.start() == next_deal(board, int(arena.deals[i]), first)
-            told += board.num_deals > 0
+            compared += board.num_deals > 0
         arena.step(arena.masks().argmax(1))
-    assert told > 20
+    assert compared > 20
 
 
 # ---- some games only -----------------------------------------------------------------------------

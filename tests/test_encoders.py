@@ -185,7 +185,7 @@ def test_what_cannot_be_observed_is_refused() -> None:
 def test_an_array_that_cannot_hold_an_observation_is_refused(name: str, tmp_path: Path) -> None:
     """Compiled code would write beside it, over whatever lies there."""
     if name in ("flat", "bits") and not hasattr(write_one, "compile"):
-        pytest.skip("it is the compiler that tells arrays apart here")
+        pytest.skip("only compiled code distinguishes these arrays")
     encoder, view = ENCODERS[name], Game.deal("two_player", 1).view(0)
     kind = encode(encoder, view)
     read_only = kind.copy()

@@ -218,12 +218,12 @@ class Answers(Agent):
 def test_an_opponent_may_name_a_card_and_anything_else_is_refused(make):
     def play(form):
         env = make(opponent=Answers(form), seat=0)
-        told = [env.reset(seed=[1] if make is not HeartsEnv else 1)[0].tolist()]
+        seen = [env.reset(seed=[1] if make is not HeartsEnv else 1)[0].tolist()]
         for _ in range(6):
             mask = env.action_masks()
             step = int(mask.argmax()) if mask.ndim == 1 else mask.argmax(1)
-            told.append(env.step(step)[0].tolist())
-        return told
+            seen.append(env.step(step)[0].tolist())
+        return seen
 
     assert play(lambda view, action: view.rules.deck[action]) == play(lambda _, action: action)
 

@@ -278,15 +278,15 @@ def test_win_in_chips_goes_to_the_most_chips() -> None:
 def test_what_a_deal_was_reaches_every_player_of_a_match_at_its_next_turn() -> None:
     env = hearts_v0.env(rules="classic", episode="match", max_deals=2)
     env.reset(seed=5)
-    told = {}
+    texts = {}
     for agent in env.agent_iter():
         *_, termination, truncation, info = env.last()
-        if env.unwrapped.match.num_deals == 1 and agent not in told:
-            told[agent] = info["deal"]
+        if env.unwrapped.match.num_deals == 1 and agent not in texts:
+            texts[agent] = info["deal"]
         env.step(None if termination or truncation else legal(env))
-    assert len(told) == 4
-    assert len(set(told.values())) == 1
-    assert Game.from_text(told["player_0"]).is_over
+    assert len(texts) == 4
+    assert len(set(texts.values())) == 1
+    assert Game.from_text(texts["player_0"]).is_over
 
 
 def test_max_deals_truncates() -> None:
@@ -528,7 +528,7 @@ def test_options_give_a_deal() -> None:
     match: Any = hearts_v0.raw_env(MICRO, episode="match")
     match.reset(seed=1, options={"deal": PLAIN})
     assert match.game is match.match.game
-    # What the deal does not tell is drawn, as without it.
+    # What the deal leaves open is drawn, as without it.
     assert match.game == Game(MICRO, PLAIN["hands"], dealer=Match(MICRO, 1).first_dealer)
     match.reset(seed=1, options={"deal": PLAIN, "dealer": 0})
     assert match.game == Game(MICRO, PLAIN["hands"])

@@ -1,4 +1,4 @@
-"""What environments tell beside observations: the same keys at each step, and nothing hidden."""
+"""What environments give beside observations: the same keys at each step, and nothing hidden."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ def infos_of(way: str, *args: Any, seed: int = 3, **options: Any) -> Iterator[tu
         envs = HeartsVectorEnv(3, *args, **options)
         _, infos = envs.reset(seed=seed)
         for _ in range(40):
-            told = {key: infos.pop(key) for key in [*infos] if "final_" in key}
-            assert len(told) in (0, 4)  # these come as Gymnasium has them
+            final = {key: infos.pop(key) for key in [*infos] if "final_" in key}
+            assert len(final) in (0, 4)  # these come as Gymnasium has them
             yield "step", infos
-            if told:
-                over = told["_final_info"]
-                yield "end", {k: v for k, v in told["final_info"].items() if k[0] != "_"}
-                assert told["final_info"]["seed"][over].all()
+            if final:
+                over = final["_final_info"]
+                yield "end", {k: v for k, v in final["final_info"].items() if k[0] != "_"}
+                assert final["final_info"]["seed"][over].all()
             *_, ended, cut, infos = envs.step(choose(envs.action_masks()))
             over = ended | cut
             if options.get("autoreset_mode") is AutoresetMode.DISABLED and over.any():
@@ -192,7 +192,7 @@ def test_infos_without_texts_are_numbers_and_have_all_else(
 
 
 @pytest.mark.parametrize("illegal_action", ["terminate", "revoke"])
-def test_an_illegal_action_is_told_with_the_same_keys(illegal_action: str) -> None:
+def test_an_illegal_action_is_reported_with_the_same_keys(illegal_action: str) -> None:
     env = HeartsEnv(illegal_action=illegal_action, seat=1)
     _, info = env.reset(seed=1)
     before = shape_of(info)
@@ -308,7 +308,7 @@ def test_the_first_deal_of_a_match_shows_nothing_hidden_either(way: str) -> None
 
 
 def numbers_in(info: Any) -> set[int]:
-    """Every whole number that infos tell, those written in texts too."""
+    """Every whole number in infos, those written in texts too."""
     found = set()
     for leaf in leaves(info):
         if isinstance(leaf, str):
@@ -393,7 +393,7 @@ def test_the_seeds_told_do_not_lead_to_the_next_episodes() -> None:
 
 
 def test_siphash_is_that_of_its_authors() -> None:
-    """Appendix A of the paper has 15 bytes; of eight, 0 to 7, the reference code's vectors tell."""
+    """Appendix A of the paper has 15 bytes; of eight, 0 to 7, the reference code has vectors."""
     key0, key1 = (np.uint64(n) for n in (0x0706050403020100, 0x0F0E0D0C0B0A0908))
     found = int(siphash(key0, key1, key0))
     assert found.to_bytes(8, "little") == bytes.fromhex("6224939a79f5f593")

@@ -139,7 +139,7 @@ def test_a_length_that_would_cut_a_deal_short_is_refused() -> None:
             HeartsVectorEnv(2, **given)  # type: ignore[arg-type]
 
 
-# ---- what readers are told -----------------------------------------------------------------------
+# ---- what readers see ----------------------------------------------------------------------------
 def test_the_module_is_the_games_page() -> None:
     """As PettingZoo's: people, its site and its language agents read the page there."""
     env = hearts_v0.env()

@@ -163,7 +163,7 @@ def test_learners_see_the_same_numbers_in_every_format(
     own = plain.observation_space.dtype
     assert box.dtype == (dtype or own)
     both = zip(steps_of(way, plain, 30), steps_of(way, cast, 30), strict=True)
-    for (wanted, infos, masks), (seen, told, _) in both:
+    for (wanted, infos, masks), (seen, cast_infos, _) in both:
         assert array_of(seen).dtype == box.dtype
         if way == "stable-baselines3":  # whose space is that of a single environment
             assert array_of(seen)[1] in box
@@ -174,18 +174,22 @@ def test_learners_see_the_same_numbers_in_every_format(
         if isinstance(seen, dict):
             assert np.array_equal(seen["action_mask"], masks)
         if mask == "observation":
-            told_last = told if way == "stable-baselines3" else [told, told.get("final_info", {})]
-            assert not any("action_mask" in info for info in told_last)
+            last_infos = (
+                cast_infos
+                if way == "stable-baselines3"
+                else [cast_infos, cast_infos.get("final_info", {})]
+            )
+            assert not any("action_mask" in info for info in last_infos)
         elif way == "stable-baselines3":
-            assert np.array_equal(np.stack([info["action_mask"] for info in told]), masks)
+            assert np.array_equal(np.stack([info["action_mask"] for info in cast_infos]), masks)
         else:
-            assert np.array_equal(told["action_mask"], masks)
+            assert np.array_equal(cast_infos["action_mask"], masks)
         if way == "stable-baselines3":
-            for info, other in zip(told, infos, strict=True):
+            for info, other in zip(cast_infos, infos, strict=True):
                 check_last(cast, info.get("terminal_observation"), other, mask)
         else:
             for last, other in zip(
-                told.get("final_obs", []), infos.get("final_obs", []), strict=True
+                cast_infos.get("final_obs", []), infos.get("final_obs", []), strict=True
             ):
                 check_last(cast, last, {"terminal_observation": other}, mask)
 

@@ -113,9 +113,9 @@ def test_copies_play_on_and_render() -> None:
         actions = first_legal(infos)
         *mine, infos = env.step(actions)
         for other in others:
-            *theirs, told = other.step(actions)
+            *theirs, their_infos = other.step(actions)
             assert theirs[1:] == mine[1:]
-            assert told["player_1"]["deal"] == infos["player_1"]["deal"]
+            assert their_infos["player_1"]["deal"] == infos["player_1"]["deal"]
             assert other.render() == env.render()
             assert other.agents == env.agents
     assert "two_player" in str(env.render())

@@ -21,10 +21,10 @@ def choose(rng, masks):
     return (masks * rng.random(masks.shape)).argmax(axis=1)
 
 
-class Loud(Agent):
+class Counting(Agent):
     """An agent outside the compiled loop, which counts how it is asked."""
 
-    name = "loud"
+    name = "counting"
 
     def __init__(self):
         self.calls, self.decisions = 0, 0
@@ -44,8 +44,8 @@ CASES = [
     {"opponent": "easy", "reward": "trick"},
     {"opponent": ["pro", "easy"], "skip_forced": True},
     {"opponent": "pro?aim=score&beliefs=voids", "steps": 300},
-    {"opponent": Loud(), "reward": "points"},
-    {"rules": "classic", "opponent": ["standard", Loud()], "reward": "trick"},
+    {"opponent": Counting(), "reward": "points"},
+    {"rules": "classic", "opponent": ["standard", Counting()], "reward": "trick"},
     {"rules": "no_pass", "reward": "points", "seat": 2},
     {"rules": "omnibus", "players": 5, "opponent": "easy", "observation": "planes"},
     {"rules": "hoyle", "players": 3, "episode": "match", "reward": "win"},
@@ -94,8 +94,8 @@ def test_every_environment_plays_as_a_single_one_of_its_seed(case):
                 assert infos[f"_{name}"].all()
         assert observations in many.observation_space
         actions = choose(rng, many.action_masks())
-        wild = rng.random(n) < 0.02
-        actions[wild] = rng.integers(many.rules.num_actions, size=wild.sum())
+        illegal = rng.random(n) < 0.02
+        actions[illegal] = rng.integers(many.rules.num_actions, size=illegal.sum())
         observations, rewards, terminated, truncated, infos = many.step(actions)
         assert ("final_info" in infos) == (terminated | truncated).any()
         for i, env in enumerate(singles):
@@ -124,14 +124,14 @@ def check_final(infos, i, observation, info):
 
 
 def test_opponents_outside_are_asked_together():
-    loud = Loud()
-    envs = HeartsVectorEnv(64, opponent=loud, seat=0)
+    counting = Counting()
+    envs = HeartsVectorEnv(64, opponent=counting, seat=0)
     envs.reset(seed=1)
     rng = np.random.default_rng(0)
     for _ in range(13):
         envs.step(choose(rng, envs.action_masks()))
-    assert loud.decisions > 400
-    assert loud.calls < 3 * 14  # not one call a game; forced cards are not even asked for
+    assert counting.decisions > 400
+    assert counting.calls < 3 * 14  # not one call a game; forced cards are not even asked for
 
 
 def test_lists_are_drawn_from_and_pools_grow_while_playing():
@@ -151,7 +151,7 @@ def test_lists_are_drawn_from_and_pools_grow_while_playing():
     names = met(20)  # 4 deals
     assert set(names) == {"easy", "standard"}
     assert 0.18 < names.count("easy") / len(names) < 0.32  # 800 draws of 1 in 4
-    pool.add(Loud(), name="step 1", weight=4.0)
+    pool.add(Counting(), name="step 1", weight=4.0)
     assert envs.opponents is pool
     met(5)  # deals under way end as they began
     names = met(20)
@@ -210,7 +210,7 @@ def test_stepping_before_reset_and_options_are_refused():
 
 
 def test_copies_play_on_identically():
-    envs = HeartsVectorEnv(6, opponent=["easy", Loud()], reward="trick")
+    envs = HeartsVectorEnv(6, opponent=["easy", Counting()], reward="trick")
     _, infos = envs.reset(seed=1)
     rng = np.random.default_rng(0)
     for _ in range(5):
@@ -249,7 +249,7 @@ def test_stable_baselines3s_is_gymnasiums_with_other_infos(make_sb3, options):
         actions = choose(rng, masks)
         seeds, seats, names = theirs.episode_seeds, infos["seat"], infos["opponent"]
         observations, rewards, done, _, infos = ours.step(actions)
-        seen, paid, over, told = theirs.step(actions)
+        seen, paid, over, their_infos = theirs.step(actions)
         assert (seen == observations).all()
         assert paid == pytest.approx(rewards)
         assert paid.dtype == np.float32
@@ -257,23 +257,23 @@ def test_stable_baselines3s_is_gymnasiums_with_other_infos(make_sb3, options):
         totals += rewards
         lengths += 1
         for i in range(7):
-            assert "mine" not in told[i]
-            told[i]["mine"] = 1
+            assert "mine" not in their_infos[i]
+            their_infos[i]["mine"] = 1
             # Where an episode has ended too it is that of the observation, the next one's first.
-            assert (told[i]["action_mask"] == infos["action_mask"][i]).all()
-            assert told[i]["seed"] == (seeds[i] if done[i] else -1)
+            assert (their_infos[i]["action_mask"] == infos["action_mask"][i]).all()
+            assert their_infos[i]["seed"] == (seeds[i] if done[i] else -1)
             if not done[i]:
-                assert told[i]["deal"] == ""
-                assert (told[i]["seat"], told[i]["opponent"]) == (seats[i], names[i])
+                assert their_infos[i]["deal"] == ""
+                assert (their_infos[i]["seat"], their_infos[i]["opponent"]) == (seats[i], names[i])
                 continue
             ended += 1
-            assert (told[i]["terminal_observation"] == infos["final_obs"][i]).all()
-            assert told[i]["episode"]["r"] == pytest.approx(totals[i])
-            assert told[i]["episode"]["l"] == lengths[i]
+            assert (their_infos[i]["terminal_observation"] == infos["final_obs"][i]).all()
+            assert their_infos[i]["episode"]["r"] == pytest.approx(totals[i])
+            assert their_infos[i]["episode"]["l"] == lengths[i]
             own = {"episode", "terminal_observation", "TimeLimit.truncated", "mine", "action_mask"}
-            for name in told[i].keys() - own:
-                assert np.array_equal(told[i][name], infos["final_info"][name][i]), name
-            assert Game.deal("two_player", told[i]["seed"]).player is not None
+            for name in their_infos[i].keys() - own:
+                assert np.array_equal(their_infos[i][name], infos["final_info"][name][i]), name
+            assert Game.deal("two_player", their_infos[i]["seed"]).player is not None
             totals[i], lengths[i] = 0, 0
     assert ended >= 14
 

@@ -348,16 +348,16 @@ class BatchGame(_OnDevice):
         return self.__dict__ | {"_words": None}
 
     def state(self) -> dict[str, Array]:
-        """All that the games need to go on, new arrays by name.
+        """All that the games need to continue, new arrays by name.
 
-        A game is kept as its seed and ``actions``, ``(num_games, most of a deal) int8``, -1 where
+        A game is stored as its seed and ``actions``, ``(num_games, most of a deal) int8``, -1 where
         none has been done yet: a state that is restored can only be one that play leads to.
         """
         own = {name: array.copy() for name, array in self._arrays().items()}
         return own | {"actions": self._past(self._all)}
 
     def restore(self, state: Mapping[str, Array]) -> None:
-        """Go on from what ``state`` gave, in a batch of the same rules, size and seed.
+        """Continue from what ``state`` returned, in a batch of the same rules, size and seed.
 
         Raises:
             HeartsError: if the arrays are missing, of other shapes, or hold impossible values; the

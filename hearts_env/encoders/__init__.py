@@ -116,25 +116,13 @@ def write_many(
     if isinstance(encoder, BatchEncoder):
         encoder.write_many(rules, states, games, players, out)
     else:
-        _Looped(encoder).write_many(rules, states, games, players, out)
+        BatchEncoder.write_many(encoder, rules, states, games, players, out)  # type: ignore[arg-type]
 
 
-StepAndShow = Callable[[Array, Array, int, Array, Array], int]
-"""Plays an action in a state and shows the next player mask and observation; as ``step_row``."""
-
-_STEPS: dict[type, StepAndShow] = {FlatEncoder: step_row, BitsEncoder: step_row}
-
-
-def step_of(encoder: Encoder) -> StepAndShow | None:
-    """The compiled step that writes the observations of `encoder` too, or None."""
-    return _STEPS.get(type(encoder))  # not of subclasses: theirs may differ
-
-
-class _Looped(BatchEncoder):
-    """A user's encoder, asked view by view."""
-
-    def __init__(self, encoder: Encoder) -> None:
-        self.write = encoder.write  # type: ignore[method-assign]
+def step_of(encoder: Encoder) -> Callable[[Array, Array, int, Array, Array], int] | None:
+    """``step_row``, which writes the observations of `encoder` too, or None."""
+    # Not for subclasses: what they write may differ.
+    return step_row if type(encoder) in (FlatEncoder, BitsEncoder) else None
 
 
 def encode(encoder: Encoder, view: PlayerView) -> Array:

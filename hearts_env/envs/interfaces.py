@@ -4,8 +4,8 @@ The loop over turns and the wrapper that enforces the order of calls do what Pet
 Theirs ask for each attribute through ``__getattr__``, several times a turn.
 
 In Hearts one agent acts at a time. As by PettingZoo's ``turn_based_aec_to_parallel``, each step of
-the parallel form plays the action of the agent whose turn it is, and whatever the others give is
-left aside.
+the parallel form plays the action of the agent whose turn it is, and the actions of the others are
+ignored.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
         return self._observations(), self._infos()
 
     def step(self, actions: Mapping[str, Any]) -> Step:
-        """Do the action of the agent whose turn it is; those of others are left aside.
+        """Do the action of the agent whose turn it is; those of others are ignored.
 
         Returns:
             Observations, rewards, terminations, truncations and infos, each of all agents; five

@@ -31,7 +31,7 @@ class LearnerOptions(EpisodeOptions):
 
     @property
     def max_steps(self) -> int | None:
-        """The most decisions of the learner in an episode; None for a match, which may go on."""
+        """The most decisions of the learner in an episode; None for a match, which has no limit."""
         if self.episode == "match":
             return None
         return most_cards(self.rules) + (self.rules.moon == "choose")
