@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
@@ -29,6 +30,7 @@ from hearts_train.learn.runs import find_runs
 from hearts_train.learn.training import Trainer, make_learner, train
 from hearts_train.measure.evaluation import evaluate
 from tests.refusals import refused
+from tests.slow import few
 
 RECIPE: dict[str, Any] = {
     "algorithm": "dqn",
@@ -465,9 +467,14 @@ def test_a_memory_that_would_fill_the_machine_is_refused(setting):
     assert fits * row <= 5e9 < (fits + 1) * row
 
 
-@pytest.mark.parametrize("part", ["target/weights", "average_policy/weights", "reservoir/count"])
-def test_a_state_that_lacks_a_part_is_refused(part):
-    state = learner("nfsp", **SMALL).state()
-    del state.tensors[part]
-    with refused(CheckpointError, "resume", part):
-        learner("nfsp", state, **SMALL)
+@few("algorithm", ["ppo", "monte_carlo", "dqn", "nfsp", "exact", "maskable_ppo"], ["ppo", "nfsp"])
+def test_a_state_that_lacks_an_array_is_refused(algorithm):
+    settings = SMALL | {"env": SMALL["env"] | {"rules": "micro"}, "exact": {"minibatches": 1}}
+    made = learner(algorithm, **settings)
+    made.update()
+    state = made.state()
+    for name in state.tensors:
+        lacking = {n: array for n, array in state.tensors.items() if n != name}
+        with refused(CheckpointError, "resume"):
+            learner(algorithm, replace(state, tensors=lacking), **settings)
+            pytest.fail(name)

@@ -186,10 +186,7 @@ def test_a_state_that_does_not_fit_is_refused():
     state = learner.state()
     for name, change in {
         "policy/action_net.weight": np.zeros(3, np.float32),
-        "policy/action_net.bias": None,
         "optimizer/0/exp_avg": np.full_like(state.tensors["optimizer/0/exp_avg"], np.inf),
-        "optimizer/1/step": None,
-        "snapshot/0/policy.0.bias": None,
     }.items():
         with refused(CheckpointError, "resume", name):
             make_learner(learner.config, replace(state, tensors=state.tensors | {name: change}))

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
@@ -54,37 +53,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not folder.exists():  # each file that imports a fixture has one of its own
         assert train(recipe(), folder, progress=False).updates == 10
     return folder
-
-
-def bad_tensors(tensors: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The tensors of a state with one thing wrong, by what is wrong."""
-    weight, moment = "policy/trunk.0.weight", "optimizer/mean"
-    cast, random = "games/0/cast", "games/0/order"
-    last, rows = tensors["games/0/last"], tensors["games/0/rows/actions"]
-    nexts = tensors["games/0/rows/nexts"]
-    return {
-        "a weight is missing": {n: a for n, a in tensors.items() if n != weight},
-        "a weight is NaN": tensors | {weight: np.full_like(tensors[weight], np.nan)},
-        "a weight is double": tensors | {weight: tensors[weight].astype(np.float64)},
-        "a weight is transposed": tensors | {weight: np.ascontiguousarray(tensors[weight].T)},
-        "a moment is infinite": tensors | {moment: np.full_like(tensors[moment], np.inf)},
-        "a moment is missing": {n: a for n, a in tensors.items() if n != moment},
-        "no snapshot": {n: a for n, a in tensors.items() if not n.startswith("snapshot/")},
-        "a snapshot of another size": tensors | {"snapshot/0/policy.0.bias": np.zeros(3, "f4")},
-        "a snapshot far away": tensors | {"snapshot/99/policy.0.bias": np.zeros(8, "f4")},
-        "a snapshot without number": tensors | {"snapshot/²/policy.0.bias": np.zeros(8, "f4")},
-        "no games": {n: a for n, a in tensors.items() if not n.startswith("games/")},
-        "games of another size": tensors | {cast: np.zeros((3, 2), np.int64)},
-        "an opponent that is not there": tensors | {cast: np.full_like(tensors[cast], 77)},
-        "no random numbers": {n: a for n, a in tensors.items() if n != random},
-        "a generator that is none": tensors | {random: np.zeros(6, np.uint64)},
-        "a decision that waits twice": tensors | {"games/0/last": np.minimum(last, 3)},
-        "decisions that are missing": tensors | {"games/0/rows/actions": rows[1:]},
-        "an action that there is not": tensors | {"games/0/rows/actions": rows + 99},
-        "a decision that waits for nothing": tensors | {"games/0/rows/nexts": nexts + 7},
-        "steps before the first": tensors | {"optimizer/count": np.array(-1)},
-        "no seed": tensors | {"games/0/seed": np.array(-1)},
-    }
 
 
 def on_update(
