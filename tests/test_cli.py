@@ -292,7 +292,6 @@ def test_ctrl_c_waits_where_it_must():
         (["solve", "micro", "--policy", "x.npz"], ["--policy", "x.npz"]),
         (["replay", "nowhere.txt"], ["nowhere.txt"]),
         (["train", "nowhere"], ["config", "nowhere"]),
-        (["train", "smoke", "--set", "x=1"], ["", "x"]),
         (["train", "smoke", "--set", "env.rules=two_players"], ["", "two_player"]),
         (["train", "--resume", "nowhere"], ["resume", "nowhere"]),
         (["train", "--resume", "nowhere", "--run", "there"], ["--run"]),

@@ -132,42 +132,29 @@ def test_a_run_that_is_still_starting_is_in_use(tmp_path):
 
 # ---- disks that fail -----------------------------------------------------------------------------
 @pytest.mark.slow
-def test_a_failed_save_is_told_and_tried_again(whole, tmp_path, monkeypatch, quick, capsys):
-    failures = []
-    save = runs.save_state
-
-    def full(path: Path, state: runs.State) -> None:
-        if 3 <= state.counters.updates <= 5:
-            failures.append(state.counters.updates)
-            raise OSError(28, "No space left on device", str(path))
-        save(path, state)
-
-    monkeypatch.setattr(runs, "save_state", full)
-    folder = tmp_path / "run"
-    result = train(recipe("checkpoint.every_seconds=0.0001"), folder, progress=True)
-    assert result.is_finished
-    assert failures == [3, 4, 5]
-    told = " ".join(capsys.readouterr().err.split())
-    assert told.count("No space left on device") == 3
-    assert_same_history(folder, whole)
-
-
-@pytest.mark.slow
-def test_a_failed_last_save_is_one_line_and_the_run_can_be_resumed(
-    whole, tmp_path, monkeypatch, quick
+@pytest.mark.parametrize("fails", [range(3, 6), range(1, 11)], ids=["some", "also the last"])
+def test_a_failed_save_is_reported_and_tried_again_and_the_last_must_succeed(
+    whole, tmp_path, monkeypatch, quick, capsys, fails
 ):
+    save = runs.save_state
+
     def full(path: Path, state: runs.State) -> None:
-        if state.counters.updates:
+        if state.counters.updates in fails:
             raise OSError(28, "No space left on device", str(path))
         save(path, state)
 
-    save = runs.save_state
     folder = tmp_path / "run"
+    config = recipe("checkpoint.every_seconds=0.0001")
     monkeypatch.setattr(runs, "save_state", full)
-    with refused(CheckpointError, "run", "--resume"):
-        train(recipe(), folder, progress=False)
-    monkeypatch.setattr(runs, "save_state", save)
-    assert train(resume=folder, progress=False).is_finished
+    if 10 in fails:
+        with refused(CheckpointError, "run", "--resume"):
+            train(config, folder)
+        monkeypatch.setattr(runs, "save_state", save)
+        assert train(resume=folder, progress=False).is_finished
+    else:
+        assert train(config, folder).is_finished
+    reported = " ".join(capsys.readouterr().err.split())
+    assert reported.count("No space left on device") == len(fails)
     assert_same_history(folder, whole)
 
 
