@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from hearts_train import console
 from hearts_train.cli.options import (
     AllowCode,
     Backend,
@@ -16,6 +18,7 @@ from hearts_train.cli.options import (
     Workers,
     app,
     names_in,
+    numbers_in,
     refuse_said,
     rules_of,
 )
@@ -63,15 +66,17 @@ def dataset(
     as_json: Json = None,
 ) -> None:
     """Play games and record them: Parquet tables and Minari episodes."""
+    import shlex
+
+    from hearts_agents.spec import AgentSpec
     from hearts_env import Rules
-    from hearts_train.cli.recording import make, recorded
-    from hearts_train.data.folder import unfinished_options
+    from hearts_train.data import folder as datasets
     from hearts_train.data.options import DatasetOptions, check_libraries
     from hearts_train.measure.participants import trained_rules
 
     if resume:
         refuse_said(context, _SETTLED, "--resume", folder)
-        options = unfinished_options(folder)
+        options = datasets.unfinished_options(folder)
     elif not agent:
         raise Mistake("--agent: none given; name one; see 'hearts dataset --help'")
     else:
@@ -81,7 +86,82 @@ def dataset(
             games,
             seed=seed,
             formats=names_in(format, "--format"),
-            **recorded(settings or []),
+            **_recorded(settings or []),
         )
         check_libraries(options.formats)
-    make(folder, options, (workers, backend), resume=resume, as_json=as_json)
+    try:
+        facts = datasets.make_dataset(
+            folder,
+            options,
+            workers=workers,
+            backend=backend,
+            show=lambda doing: console.progress(f"{doing} {options.games:,} games"),
+            resume=resume,
+        ).facts
+    except KeyboardInterrupt:
+        if datasets.is_unfinished(folder):
+            words = ["hearts", "dataset", str(folder), "--resume"]
+            words += ["--allow-code"] * any(AgentSpec.parse(a).runs_code for a in options.agents)
+            console.note(f"saved; continue with: {shlex.join(words)}")
+            if as_json:
+                unfinished = datasets.unfinished_facts(folder)
+                record = {"folder": str(folder), **unfinished, "interrupted": True}
+                console.print_json(record, as_json)
+        raise
+    _show(folder, facts, to_stderr=console.is_stdout(as_json))
+    console.note(f"what is in it, and how to load it: {folder / datasets.SHEET}")
+    if as_json:
+        console.print_json({"folder": str(folder), **facts, "interrupted": False}, as_json)
+
+
+def _show(folder: Path, facts: dict[str, Any], *, to_stderr: bool) -> None:
+    """Print what a dataset holds."""
+    rows = [[f"games of {facts['options']['rules']}", f"{facts['games']:,}"]]
+    rows += [[f"rows of {name}", f"{rows_of:,}"] for name, rows_of in facts["rows"].items()]
+    if facts["episodes"]:
+        rows += [["episodes", f"{facts['episodes']:,}"], ["steps", f"{facts['steps']:,}"]]
+    rows += [["files", f"{len(facts['files']):,}"]]
+    rows += [["MB", f"{sum(file['bytes'] for file in facts['files'].values()) / 1e6:.1f}"]]
+    console.print_table(str(folder), ["content", "number"], rows, to_stderr=to_stderr)
+    if facts["faults"]:
+        console.note(f"{facts['faults']:,} faults ended games; see the datasheet")
+
+
+def _truth(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise Mistake(f"--set: exact={text!r} is unknown; choose true or false")
+    return text == "true"
+
+
+def _share(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise Mistake(f"--set: random={text!r} is not a number; give 0 to 1") from None
+
+
+_SETTINGS: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "action_mask": ("action_mask", str),
+    "dtype": ("dtype", str),
+    "exact": ("exact", _truth),
+    "id": ("dataset_id", str),
+    "observation": ("observation", str),
+    "random": ("random", _share),
+    "reward": ("reward", str),
+    "seat": ("seats", lambda text: numbers_in(text, "--set")),
+    "view": ("views", lambda text: names_in(text, "--set")),
+}
+"""What ``--set`` sets: the argument of ``DatasetOptions``, and how its text is read."""
+
+
+def _recorded(settings: Sequence[str]) -> dict[str, Any]:
+    """The arguments of ``DatasetOptions`` that ``--set KEY=VALUE`` gives."""
+    found: dict[str, Any] = {}
+    for setting in settings:
+        key, sign, text = setting.partition("=")
+        if not sign or key not in _SETTINGS:
+            known = ", ".join(_SETTINGS)
+            raise Mistake(f"--set: {setting!r} sets nothing known; write KEY=VALUE with {known}")
+        name, read = _SETTINGS[key]
+        found[name] = read(text)
+    return found
