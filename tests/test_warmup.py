@@ -52,8 +52,7 @@ def test_all_functions_are_compiled_and_kept():
             for function in filter(lambda f: hasattr(f, "py_func"), found):
                 if not function._cache._cache_file._load_index():
                     missing.add(function.py_func.__name__)
-    # Lessons and datasets alone call it.
-    assert missing <= {"mean_rows"}
+    assert not missing
 
 
 @pytest.mark.slow

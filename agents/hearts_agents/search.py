@@ -25,7 +25,7 @@ from hearts_agents.base import (
     check_turn,
     check_views,
 )
-from hearts_agents.baseline_kernel import SCRATCH_SIZE, best_of
+from hearts_agents.baseline_kernel import SCRATCH_SIZE
 from hearts_agents.baselines import seed_number
 from hearts_agents.spec import AgentSpec
 from hearts_env import HeartsError, PlayerView, Rules
@@ -52,11 +52,11 @@ if TYPE_CHECKING:
 
 _TIE = 1e-9
 MAX_HANDS = 1024
-"""The most hidden hands that ``pimc_rows`` examines; 105 are possible in the 28-card game."""
+"""The most hidden hands that ``mean_rows`` examines; 105 are possible in the 28-card game."""
 
 
 class Memory(NamedTuple):
-    """What ``pimc_rows`` works in; written before it is read in each decision."""
+    """What ``mean_rows`` works in; written before it is read in each decision."""
 
     table: k.Vector
     """The double-dummy solver's transposition table, see ``double_dummy.TranspositionTable``."""
@@ -131,10 +131,16 @@ class Pimc(StochasticAgent):
         """The actions chosen in many games, (len(views),) int64; one compiled call for most."""
         check_views(views)
         check_two_players(views.rules)
-        actions = np.full(len(views), -1, np.int64)
+        actions, legal = np.full(len(views), -1, np.int64), views.legal_masks
+        forced = (legal != 0) & (legal & (legal - 1) == 0)
+        actions[forced] = np.log2(legal[forced])  # exact: powers of two
         if self.worlds is None and type(self)._weighed is Pimc._weighed:
-            memory = working_memory(self._memory(views.rules))
-            pimc_rows(views.rules.vector, views.vectors, views.players, memory, actions)
+            rows = np.flatnonzero(legal & (legal - 1))
+            some, memory = views.subset(rows), working_memory(self._memory(views.rules))
+            means = np.full((len(rows), views.rules.num_actions), -np.inf)
+            mean_rows(views.rules.vector, some.vectors, some.players, memory, means)
+            is_found = means.max(1, initial=-np.inf) > -np.inf
+            actions[rows[is_found]] = means[is_found].argmax(1)  # the lowest of equally good cards
         for i in np.flatnonzero(actions < 0).tolist():
             actions[i] = self.act(views[i])
         return actions
@@ -279,65 +285,29 @@ class PimcBelief(Pimc):
 
 
 @jit
-def pimc_rows(
-    r: k.Vector,
-    vectors: k.Vector,
-    players: k.Vector,
-    memory: Memory,
-    actions: k.Vector,
-) -> None:
-    """Write the choice of ``pimc`` for each view into `actions`, except in these cases.
-
-    They are choices after a moon, more worlds than MAX_HANDS, and games that are over.
-    """
-    for i in range(len(vectors)):
-        v = vectors[i]
-        legal = k.legal_mask(r, v) if v[k.PLAYER] == players[i] else 0
-        if v[k.PHASE] != k.PLAY or legal == 0:
-            continue
-        if legal & (legal - 1) == 0:
-            actions[i] = lowest(legal)
-        elif sum_values(r, v, players[i], legal, memory) <= MAX_HANDS:
-            actions[i] = best_of(legal, memory.sums)
-
-
-@jit
 def mean_rows(
     r: k.Vector, vectors: k.Vector, players: k.Vector, memory: Memory, means: Floats
 ) -> None:
     """Write the mean value of each legal card over all worlds, for each view, into `means`.
 
     ``(len(vectors), num_actions)``; places of other actions are left alone, and so are the rows of
-    the cases that ``pimc_rows`` leaves out.
+    views that allow more than MAX_HANDS worlds, or whose player has no card to play.
     """
     for i in range(len(vectors)):
         v = vectors[i]
         legal = k.legal_mask(r, v) if v[k.PLAYER] == players[i] else 0
         if v[k.PHASE] != k.PLAY or legal == 0:
             continue
-        n = sum_values(r, v, players[i], legal, memory)
+        n = worlds_of_two(r, v, players[i], memory.hands, memory.scratch)
         if n > MAX_HANDS:
             continue
+        memory.sums[:] = 0
+        for world in range(n):
+            card_values(r, v, memory.hands[world], memory.table, memory.values)
+            cards = legal
+            while cards:
+                memory.sums[lowest(cards)] += memory.values[lowest(cards)]
+                cards &= cards - 1
         while legal:
             means[i, lowest(legal)] = memory.sums[lowest(legal)] / n
             legal &= legal - 1
-
-
-@jit
-def sum_values(r: k.Vector, v: k.Vector, player: int, legal: int, memory: Memory) -> int:
-    """Write the sum of each legal card's values over all worlds into ``memory.sums``.
-
-    Returns:
-        The number of worlds; with more than MAX_HANDS nothing is written.
-    """
-    n = worlds_of_two(r, v, player, memory.hands, memory.scratch)
-    if n > len(memory.hands):
-        return n
-    memory.sums[:] = 0
-    for world in range(n):
-        card_values(r, v, memory.hands[world], memory.table, memory.values)
-        cards = legal
-        while cards:
-            memory.sums[lowest(cards)] += memory.values[lowest(cards)]
-            cards &= cards - 1
-    return n

@@ -29,7 +29,14 @@ from hearts_env.solve.regret import (
     update_of,
 )
 from hearts_env.solve.side import Side, backward_mean
-from hearts_env.solve.solved_files import ARRAYS, Saved, check_folder, read_solved, write_solved
+from hearts_env.solve.solved_files import (
+    ARRAYS,
+    Checkpoint,
+    Saved,
+    check_folder,
+    read_solved,
+    write_solved,
+)
 from hearts_env.solve.tree import DEFAULT_MEMORY, GROUPS, Tree, check_memory
 from hearts_env.support import clock
 from hearts_env.support.arguments import check_number, check_positive
@@ -49,25 +56,6 @@ _LONGEST = 200  # ... or by this many
 _FIRST_SAVE, _SAVE_EVERY = 2.0, 60.0  # seconds; between the two, each wait is twice the last
 _MOST_LOOKS = 20_000  # points of a curve
 _DATA = Path(__file__).parent / "data"
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """How far the solving has come.
-
-    Attributes:
-        iteration: Iterations done; in one, both players have had their turn.
-        seconds: Time for them, that for exploitability not counted.
-        exploitability: Of the average so far.
-        value: What the first leader is ahead, in points a deal, in the average so far.
-        seconds_left: An estimate of the time left; None while it is unknown.
-    """
-
-    iteration: int
-    seconds: float
-    exploitability: float
-    value: float
-    seconds_left: float | None = None
 
 
 @dataclass(frozen=True)
@@ -308,9 +296,8 @@ class Solver:
     # -- files ------------------------------------------------------------------------------------
     def save(self, path: str | Path) -> None:
         """Write all that is needed to continue, whole or not at all."""
-        curve = [(c.iteration, c.seconds, c.exploitability, c.value) for c in self.curve]
         figures = (self.algorithm, self.iteration, self.seconds)
-        write_solved(Path(path), Saved("state", self.tree, *figures, self._state(), curve))
+        write_solved(Path(path), Saved("state", self.tree, *figures, self._state(), self.curve))
 
     def _state(self) -> dict[str, Floats]:
         """The arrays that a file has."""
@@ -338,7 +325,7 @@ class Solver:
     def _restored(cls, saved: Saved, num_threads: int | None = None) -> Solver:
         solver = cls(saved.tree, saved.algorithm, num_threads)
         solver.iteration, solver.seconds = saved.iterations, saved.seconds
-        solver.curve = [Checkpoint(*point) for point in saved.curve]
+        solver.curve = saved.curve
         for name, array in solver._state().items():
             array[:] = saved.arrays[name]
         for plan, side, chances in zip(

@@ -23,8 +23,9 @@ import numpy as np
 
 from hearts_env.rules.rules import Rules
 from hearts_env.solve.best_response import Profile, exploitability
-from hearts_env.solve.equilibrium import Checkpoint, Equilibrium
+from hearts_env.solve.equilibrium import Equilibrium
 from hearts_env.solve.side import Side
+from hearts_env.solve.solved_files import Checkpoint
 from hearts_env.solve.tree import DEFAULT_MEMORY, Tree
 from hearts_env.support.arrays import Floats
 from hearts_env.support.errors import HeartsError, needs

@@ -42,11 +42,27 @@ ARRAYS = {"policy": ("chances",), "state": ("chances", "regrets", "averages")}
 MOST_HEADER = 16 * 2**20
 """Bytes of a header at most; that of a state whose curve has 20,000 points takes a sixteenth."""
 
-CurvePoint = tuple[int, float, float, float]
-"""Iteration, seconds, exploitability, value."""
-
 _CERTAIN = 65535
 _MOST_ITERATIONS = 10**12
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """How far the solving has come.
+
+    Attributes:
+        iteration: Iterations done; in one, both players have had their turn.
+        seconds: Time for them, that for exploitability not counted.
+        exploitability: Of the average so far.
+        value: What the first leader is ahead, in points a deal, in the average so far.
+        seconds_left: An estimate of the time left; None while it is unknown.
+    """
+
+    iteration: int
+    seconds: float
+    exploitability: float
+    value: float
+    seconds_left: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +85,7 @@ class Saved:
     iterations: int
     seconds: float
     arrays: dict[str, Array]
-    curve: list[CurvePoint] = field(default_factory=list)
+    curve: list[Checkpoint] = field(default_factory=list)
 
 
 # ---- writing -------------------------------------------------------------------------------------
@@ -96,7 +112,7 @@ def write_solved(path: Path, saved: Saved) -> None:
         "iteration" if is_state else "iterations": saved.iterations,
     }
     if is_state:
-        about["curve"] = saved.curve
+        about["curve"] = [[c.iteration, c.seconds, c.exploitability, c.value] for c in saved.curve]
     text = json.dumps(about, allow_nan=False)
     tensors = saved.arrays if is_state else _packed(saved)
     write_tensors(path, tensors, {"format": FORMAT, "version": str(VERSION), "about": text})
@@ -287,10 +303,10 @@ def _policy(name: str, chances: Floats, side: Side) -> Floats:
         raise _bad(str(error)) from None
 
 
-def _curve(rows: Any, iteration: int) -> list[CurvePoint]:
+def _curve(rows: Any, iteration: int) -> list[Checkpoint]:
     """The points of a state's curve, in order."""
     try:
-        curve = [(i, float(s), float(e), float(v)) for i, s, e, v in rows]
+        curve = [Checkpoint(i, float(s), float(e), float(v)) for i, s, e, v in rows]
         counts = [-1, *(row[0] for row in rows)]
         ascend = all(
             type(count) is int and before < count <= iteration

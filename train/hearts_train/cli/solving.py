@@ -20,10 +20,10 @@ from hearts_env import Game, HeartsError, Rules
 from hearts_env.solve.beliefs import check_two_players
 from hearts_env.solve.best_response import Exploitability, exploit, exploitability
 from hearts_env.solve.endgame import Endgame
-from hearts_env.solve.equilibrium import Checkpoint, Equilibrium, Solver, solve
+from hearts_env.solve.equilibrium import Equilibrium, Solver, solve
 from hearts_env.solve.linear import solve_linear
 from hearts_env.solve.regret import ALGORITHMS, DEFAULT_ALGORITHM
-from hearts_env.solve.solved_files import check_folder
+from hearts_env.solve.solved_files import Checkpoint, check_folder
 from hearts_env.solve.tree import Tree
 from hearts_env.support.arguments import check_positive
 from hearts_env.support.errors import did_you_mean
