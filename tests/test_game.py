@@ -5,8 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import pickle
-import subprocess
-import sys
 from collections import Counter
 from typing import Any
 
@@ -160,17 +158,6 @@ def test_undo_goes_back_step_by_step(rules: Rules, seed: int) -> None:
         game.undo()
 
 
-def test_a_revoke_can_be_undone() -> None:
-    game = play(micro(), "QC AC")
-    before = game.clone()
-    game.revoke()
-    assert game.actions[-1] == -1
-    game.undo()
-    assert game == before
-    play(game, "AD QH QS AH")
-    assert game.scores() == [1, 14]
-
-
 # ---- copies -------------------------------------------------------------------------------------
 
 
@@ -264,23 +251,6 @@ def test_golden_deals_of_matches() -> None:
 
 def test_golden_deals_are_of_every_game() -> None:
     assert {(golden["rules"], golden["players"]) for golden in GOLDEN["deals"]} == set(GAMES)
-
-
-@pytest.mark.slow
-def test_seeds_deal_the_same_in_another_process_without_compiling() -> None:
-    program = (
-        "from tests.golden import golden_deal; import json;"
-        "print(json.dumps([golden_deal('kitty', 5, 7), golden_deal('two_player', 2, 2**63 - 1)]))"
-    )
-    shown = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={"NUMBA_DISABLE_JIT": "1", "PYTHONHASHSEED": "3", "PATH": ""},
-    )
-    for golden in json.loads(shown.stdout):
-        assert golden in GOLDEN["deals"]
 
 
 def test_the_cards_depend_on_the_seed_alone() -> None:

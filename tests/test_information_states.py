@@ -187,16 +187,6 @@ def test_worlds_that_cannot_be() -> None:
         Game.from_view(view, next(view.worlds()), seed=-1)
 
 
-def test_a_world_that_play_rules_out_as_a_whole() -> None:
-    # Seat 0 is to lead, so it holds QC, the only card below AC.
-    view = Game("micro", [["QC", "QD", "AD"], ["AC", "AS", "AH"]]).view(1)
-    assert view.current_player == 0
-    for dead in ("QC QH", "QC QS"):
-        hand = [card for card in view.unseen if card not in dead]
-        with refused(DealError, "world"):
-            Game.from_view(view, [hand, view.hand, dead])
-
-
 # ---- deals ---------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ["micro", "mini hand_size=2", "micro first_lead=eldest_hand"])
 def test_all_deals(name: str) -> None:

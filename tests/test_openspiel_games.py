@@ -15,12 +15,10 @@ import numpy as np
 import pytest
 
 from hearts_env import Game, HeartsError, Rules, openspiel
-from hearts_env.cards import ALL_CARDS
 from hearts_env.encoders import encode, make_encoder
 from hearts_env.envs.rewards import Rewarder
 from hearts_env.openspiel.setup import Setup, rules_of, rules_word
 from hearts_env.rules.presets import GAMES, PRESETS
-from hearts_env.solve.tree import Tree
 from tests.refusals import refused
 from tests.slow import few
 
@@ -416,49 +414,10 @@ def test_openspiels_battery(name: str, kind: str) -> None:
     assert result.wasSuccessful(), [text for _, text in result.failures + result.errors]
 
 
-# ---- its algorithms ------------------------------------------------------------------------------
-SMALL = Rules.preset("micro").replace(
-    removed=[card for card in ALL_CARDS if card not in ["QC", "AC", "QS", "AS", "QH", "AH"]],
-    hand_size=2,
-    first_lead="eldest_hand",
-)
-"""Six cards, two tables, and choices for either player: quick."""
-
-
-@pytest.fixture(scope="module")
-def small() -> Any:
-    return openspiel.load(SMALL)
-
-
-@pytest.fixture(scope="module")
-def tree() -> Tree:
-    return Tree(SMALL)
-
-
-def spiel(name: str) -> Any:
-    """A module of OpenSpiel's own Python code."""
-    return importlib.import_module(f"open_spiel.python.{name}")
-
-
-def test_what_a_policy_says_is_checked(small: Any) -> None:
-    state = deal_of(small, 1)
-    asked = openspiel.spiel_policy(small, lambda views: views.legal_table * 0.7)
+def test_what_a_policy_says_is_checked() -> None:
+    game = openspiel.load("micro first_lead=eldest_hand")
+    asked = openspiel.spiel_policy(game, lambda views: views.legal_table * 0.7)
     with refused(HeartsError, "policy"):
-        asked.action_probabilities(state)
+        asked.action_probabilities(deal_of(game, 1))
     with refused(HeartsError, "state"):
-        asked.action_probabilities(small.new_initial_state())
-
-
-@pytest.mark.parametrize("name", ["hearts_env", "hearts_env(rules=no_pass,reward=trick)"])
-def test_their_environment_runs(name: str) -> None:
-    environment = spiel("rl_environment").Environment(pyspiel.load_game(name))
-    rng = random.Random(name)
-    for _ in range(3):
-        step = environment.reset()
-        total = np.zeros(environment.num_players)
-        while not step.last():
-            player = step.observations["current_player"]
-            step = environment.step([rng.choice(step.observations["legal_actions"][player])])
-            total += step.rewards
-        assert total.tolist() == pytest.approx(environment.get_state.returns())
-        assert total.any()
+        asked.action_probabilities(game.new_initial_state())
