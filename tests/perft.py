@@ -55,18 +55,6 @@ def count_lines(game: Game, depth: int) -> NDArray[np.int64]:
     return counts
 
 
-def divide(game: Game, depth: int) -> dict[str, int]:
-    """The lines of `depth` actions below each first action."""
-    below = {}
-    for action in game.legal_actions():
-        after = game.clone()
-        after.play(action)
-        below[game.rules.action_name(action)] = (
-            int(count_lines(after, depth - 1)[-1]) if depth > 1 else 1
-        )
-    return below
-
-
 # ---- by the naive implementation ----------------------------------------------------------------
 def naive_levels(game: NaiveGame) -> Iterator[int]:
     """How many lines of 1, 2, ... actions there are, slowly; up to the longest."""
@@ -90,24 +78,21 @@ def naive_count(game: NaiveGame, depth: int) -> list[int]:
     return counts + [0] * (depth - len(counts))
 
 
-def naive_divide(game: NaiveGame, depth: int) -> dict[str, int]:
-    """The same as ``divide``, slowly."""
-    below = {}
-    for action in game.legal():
-        after = copy_naive(game)
-        after.play(action)
-        name = game.deck[action] if action < len(game.deck) else str(action)
-        below[name] = naive_count(after, depth - 1)[-1] if depth > 1 else 1
-    return below
-
-
 def report(game: Game, depth: int) -> str:
-    """What differs below which first action: where to look for the fault."""
-    ours, theirs = divide(game, depth), naive_divide(naive_of(game), depth)
-    lines = [f"lines of {depth} actions below each first one (game, naive):"]
-    for name in dict.fromkeys([*theirs, *ours]):
-        mark = "" if ours.get(name) == theirs.get(name) else "   <-- differs"
-        lines.append(f"  {name}: {ours.get(name, 0)}, {theirs.get(name, 0)}{mark}")
+    """The lines of `depth` actions below each first one: where to look for the fault."""
+    naive, lines = naive_of(game), [f"lines of {depth} actions below each first one (game, naive):"]
+    for action in sorted({*game.legal_actions(), *naive.legal()}):
+        counts = [0, 0]
+        if action in game.legal_actions():
+            ours = game.clone()
+            ours.play(action)
+            counts[0] = int(count_lines(ours, depth - 1)[-1]) if depth > 1 else 1
+        if action in naive.legal():
+            theirs = copy_naive(naive)
+            theirs.play(action)
+            counts[1] = naive_count(theirs, depth - 1)[-1] if depth > 1 else 1
+        mark = "" if counts[0] == counts[1] else "   <-- differs"
+        lines.append(f"  {game.rules.action_name(action)}: {counts[0]}, {counts[1]}{mark}")
     return "\n".join([*lines, game.to_text()])
 
 

@@ -263,13 +263,13 @@ def test_all_that_is_public_is_thrown_at() -> None:
 def test_a_wrong_seat_is_one_error_wherever_it_is_named(wrong: Any) -> None:
     game = Game.deal("micro", 3)
     view = game.view(0)
-    told = set()
+    refusals = set()
     calls = [game.view, game.hand, game.taken, game.played, game.passed, game.received, game.voids]
     for call in [*calls, game.cards_left, view.taken, view.played, view.cards_left]:
         with refused(HeartsError, "player", 1) as caught:
             call(wrong)
-        told.add((type(caught.value), str(caught.value)))
-    assert len(told) == 1
+        refusals.add((type(caught.value), str(caught.value)))
+    assert len(refusals) == 1
 
 
 @pytest.mark.parametrize(

@@ -221,13 +221,13 @@ def test_every_signal_interrupts_but_one_that_was_ignored() -> None:
 @posix
 def test_a_noted_signal_waits_and_a_second_one_may_not() -> None:
     for number in SIGNALS:
-        told: list[int] = []
-        with interruptible(), noted_interrupt(lambda told=told: told.append(1)) as pressed:
+        calls: list[int] = []
+        with interruptible(), noted_interrupt(lambda calls=calls: calls.append(1)) as pressed:
             assert not pressed()
             signal.raise_signal(number)
             signal.raise_signal(number)
             assert pressed() == number
-            assert told == [1]
+            assert calls == [1]
         with noted_interrupt(twice=True) as pressed:
             signal.raise_signal(number)
             assert pressed() == number

@@ -168,12 +168,12 @@ def test_our_own_trainer_needs_no_other_library_for_learning_than_torch() -> Non
 
 def test_the_core_loads_nothing_heavy() -> None:
     heavy = ["torch", "stable_baselines3", "matplotlib", "PIL", "pygame", "pydantic", "numba"]
-    told = f"print([m for m in {heavy} if m in sys.modules])"
+    report = f"print([m for m in {heavy} if m in sys.modules])"
     use = (
         "hearts_env.Rules.preset('classic').to_dict(); import hearts_env.render as r; "
         "r.render_svg, r.render_ansi, r.render_rgb, r.Window, r.TablePicture"
     )
-    code = f"import sys, hearts_env; {told}; {use}; {told}"
+    code = f"import sys, hearts_env; {report}; {use}; {report}"
     shown = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
     )

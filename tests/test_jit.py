@@ -1,4 +1,4 @@
-"""Compiled code where nothing can be written, and what a person is told who waits for it."""
+"""Compiled code where nothing can be written, and what a person sees who waits for it."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ def test_a_read_only_install_without_a_home_plays_and_says_what_it_waits_for(
     controller, terminal = os.openpty()
     shown = start(tmp_path, stdout=subprocess.PIPE, stderr=terminal)
     os.close(terminal)
-    told = os.read(controller, 10_000).decode()
+    lines = os.read(controller, 10_000).decode()
     os.close(controller)
     assert shown.stdout.startswith("None [")
-    assert told.count("compiling, once") == told.count("hearts warmup") == 1
-    named = re.findall(r"^  (\S+) \.\.\. \d+\.\d s\r?$", told, re.MULTILINE)
+    assert lines.count("compiling, once") == lines.count("hearts warmup") == 1
+    named = re.findall(r"^  (\S+) \.\.\. \d+\.\d s\r?$", lines, re.MULTILINE)
     assert named.count("kernel.deal") == named.count("kernel.step") == 1
-    assert len(told.splitlines()) == 1 + len(named)
+    assert len(lines.splitlines()) == 1 + len(named)
 
 
 SOURCES = sorted(

@@ -31,7 +31,7 @@ def masked(rules: Rules, legal: list[int]) -> Any:
 
 
 def assert_turn(env: Any, game: Game) -> None:
-    """What the player to act, and by turns another, is shown: what `game` tells of it."""
+    """What the player to act, and by turns another, is shown: as `game` has it."""
     rules, agent = game.rules, f"player_{game.player}"
     assert env.agent_selection == agent
     observation, _, termination, truncation, info = env.last()
