@@ -351,6 +351,13 @@ def test_two_player_hearts_has_at_most_105_worlds(seed: int) -> None:
             assert 1 <= len(list(view.worlds())) == view.num_worlds <= 105
 
 
+def test_a_point_card_on_a_first_trick_without_points_shows_the_whole_hand() -> None:
+    game = make_game("2C 3D 4D / QS 6H 7H", kitty="3C 5D 8H", points_on_first_trick=False)
+    play(game, "2C 6H")
+    # Seat 1 holds two more cards worth points: of QS 7H 8H one is dead.
+    assert game.view(0).num_worlds == 3
+
+
 def test_a_queen_that_did_not_break_hearts_was_played_by_one_who_could_follow() -> None:
     changes: dict[str, Any] = {"queen_any_time": True, "break_on": "void"}
     game = make_game("2C 3D 4D / 3C QS 5D", kitty="4C 6D", **changes)

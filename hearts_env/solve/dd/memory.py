@@ -61,9 +61,10 @@ def write_sure_tricks(mem: k.Vector, length: int) -> None:
 @inner
 def sure_tricks(mem: k.Vector, a: int, b: int) -> int:
     """The tricks that trumps surely take: the leader's, and the follower's times 256."""
-    lane = mem[d.H_LANE + mem[d.H_TRUMP]]
+    trump = mem[d.H_RULES + k.R_TRUMP]
+    lane = mem[d.H_LANE + trump]
     own = a & lane
-    return mem[d.H_SURE + ((own + (own | b & lane)) >> (mem[d.H_TRUMP] << mem[d.H_SHIFT])) + 1]
+    return mem[d.H_SURE + ((own + (own | b & lane)) >> (trump << mem[d.H_SHIFT])) + 1]
 
 
 @inner
@@ -418,12 +419,11 @@ def make_memory(rules: Rules, log2_bytes: int, endgames: int) -> k.Vector:
     mem[d.H_ORDINAL], mem[d.H_SLACK] = ordinal, slack
     mem[d.H_FAR] = (1 << 27) - 1 if wide else (1 << 15) - 1
     mem[d.H_MOON] = ((1 << 26) if wide else (1 << 14)) if ordinal else 0
-    _write_rules(mem, rules)
+    mem[d.H_RULES : d.H_RULES + k.R_SUIT_MASK] = r[: k.R_SUIT_MASK]
     _write_suits(mem, worths, kinds)
     if named and queen:
         mem[d.H_QUEEN_MODE] = kinds[SPADES][0]
         mem[d.H_QUEEN] = queen >> suits[SPADES][0] << (SPADES << int(mem[d.H_SHIFT]))
-        mem[d.H_QUEEN_ANY], mem[d.H_QUEEN_BREAKS] = rules.queen_any_time, rules.queen_breaks_hearts
     mem[d.H_ENDGAMES], mem[d.H_ALIKE] = endgames, alike
     if endgames:
         _write_endgames(mem, starts, len(mem) - num_bytes // 8 - 1 << 3)
@@ -439,14 +439,6 @@ def _names_queen(rules: Rules) -> bool:
     )
 
 
-def _write_rules(mem: k.Vector, rules: Rules) -> None:
-    """Write the options that the search reads as they are."""
-    r = rules.vector
-    mem[d.H_NO_TRICK] = rules.no_trick_points
-    mem[d.H_BREAK_ON], mem[d.H_COMPANY] = r[k.R_BREAK_ON], r[k.R_UNBROKEN_LEAD]
-    mem[d.H_KITTY_TO], mem[d.H_TRUMP] = r[k.R_KITTY_TO], r[k.R_TRUMP]
-
-
 def _write_suits(mem: k.Vector, worths: list[list[int]], kinds: list[Kind]) -> None:
     """Write what the cards of each suit are worth, and the trumps."""
     for s, (kind, plain, marked) in enumerate(kinds):
@@ -455,7 +447,7 @@ def _write_suits(mem: k.Vector, worths: list[list[int]], kinds: list[Kind]) -> N
         mem[d.H_POINTS + 16 * s : d.H_POINTS + 16 * s + len(worths[s])] = worths[s]
         if kind == d.MANY:
             mem[d.H_MANY] |= mem[d.H_LANE + s]
-    trump = int(mem[d.H_TRUMP])
+    trump = int(mem[d.H_RULES + k.R_TRUMP])
     if trump >= 0:
         mem[d.H_TRUMP_LANE] = mem[d.H_LANE + trump]
         kind, plain, _ = kinds[trump]

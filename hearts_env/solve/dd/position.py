@@ -54,18 +54,11 @@ H_LIMIT = _place()  # how many may be
 H_STOPPED = _place()  # they were too many
 H_MOON = _place()  # what a moon adds in the end: see `memory.make_memory`
 H_ORDINAL = _place()  # a moon beats everything else: `H_MOON` is a symbol, not a number of points
-H_NO_TRICK = _place()  # points for whoever takes no trick
-H_BREAK_ON = _place()  # these three as the kernel's `R_` numbers have them
-H_COMPANY = _place()
-H_KITTY_TO = _place()
 H_KITTY_POINTS = _place()  # what the kitty is worth ...
 H_KITTY_PENALTY = _place()  # ... and what of it counts towards a moon
-H_QUEEN_ANY = _place()  # the queen of spades may be played on any lead
-H_QUEEN_BREAKS = _place()  # the queen of spades breaks hearts
 H_QUEEN_MODE = _place()  # kind of the queen's suit if a rule names her ...
 H_QUEEN = _place()  # ... and her place there
 H_SLACK = _place()  # by how much points at stake, bonuses apart, can be wrong
-H_TRUMP = _place()  # the suit of trumps, as the kernel numbers it
 H_TRUMP_LANE = _place()  # the bits of trumps; 0: no trump
 H_TRUMP_POINTS = _place()  # of each of them; 0 where they differ, or there are none
 H_MANY = _place()  # the lanes of suits of kind MANY
@@ -74,6 +67,7 @@ H_ALIKE = _place()  # there clubs and diamonds may be exchanged
 H_ENDGAMES = _place()  # that table has positions of up to this many cards each
 H_FAR = _place()  # beyond every value
 H_OPTIONS = _place()  # techniques switched off
+H_RULES = _place(k.R_SUIT_MASK)  # the numbers of the rule set, each at its place in the kernel
 H_LANE = _place(4)  # the bits of each suit
 H_PLAIN = _place(4)  # points of its cards ...
 H_MARKED = _place(4)  # ... and of its marked ones
@@ -217,9 +211,9 @@ def legal_leads(mem: k.Vector, p: Position) -> int:
     if p.flags & BROKEN:
         return p.a
     company = 0
-    if mem[H_COMPANY] == k.SPADES_OR_HEARTS:
+    if mem[H_RULES + k.R_UNBROKEN_LEAD] == k.SPADES_OR_HEARTS:
         company = mem[H_LANE + SPADES]
-    elif mem[H_COMPANY] == k.QUEEN_FREES_HEARTS:
+    elif mem[H_RULES + k.R_UNBROKEN_LEAD] == k.QUEEN_FREES_HEARTS:
         company = queen_at(mem, p.marks)
     others = p.a & ~mem[H_LANE + HEARTS]
     return others if others & ~company else p.a
@@ -231,7 +225,7 @@ def legal_replies(mem: k.Vector, p: Position, lane: int) -> int:
     follow = p.b & lane
     if follow == 0:
         return p.b
-    if mem[H_QUEEN_ANY]:
+    if mem[H_RULES + k.R_QUEEN_ANY_TIME]:
         return follow | p.b & queen_at(mem, p.marks)
     return follow
 
@@ -279,15 +273,15 @@ def likely_reply(mem: k.Vector, p: Position, x: int, lane: int, replies: int) ->
 @inner
 def _breaks_hearts(mem: k.Vector, p: Position, x: int, y: int) -> bool:
     """Whether a trick without a heart breaks hearts."""
-    if mem[H_BREAK_ON] == k.BREAK_VOID and p.b & lane_of(mem, x) == 0:
+    if mem[H_RULES + k.R_BREAK_ON] == k.BREAK_VOID and p.b & lane_of(mem, x) == 0:
         return True
-    return mem[H_QUEEN_BREAKS] != 0 and (x | y) & queen_at(mem, p.marks) != 0
+    return mem[H_RULES + k.R_QUEEN_BREAKS_HEARTS] != 0 and (x | y) & queen_at(mem, p.marks) != 0
 
 
 @inner
 def _awards_kitty(mem: k.Vector, p: Position, has_heart: bool, penalty: int) -> bool:  # noqa: FBT001
     """Whether the kitty, not yet awarded, goes with this trick."""
-    to = mem[H_KITTY_TO]
+    to = mem[H_RULES + k.R_KITTY_TO]
     return (
         to == k.KITTY_FIRST
         or (to == k.KITTY_LAST and p.a & (p.a - 1) == 0)
@@ -316,7 +310,7 @@ def after(mem: k.Vector, p: Position, x: int, y: int) -> tuple[Position, int, bo
     """
     suit_x = suit_of(mem, x)
     suit_y = suit_of(mem, y)
-    follower_takes = y > x if suit_x == suit_y else suit_y == mem[H_TRUMP]
+    follower_takes = y > x if suit_x == suit_y else suit_y == mem[H_RULES + k.R_TRUMP]
     flags = p.flags
     has_heart = suit_x == HEARTS or suit_y == HEARTS
     if has_heart or (flags & BROKEN == 0 and _breaks_hearts(mem, p, x, y)):
@@ -360,7 +354,7 @@ def at_end(mem: k.Vector, flags: int) -> int:
         return value if moon == MOON_L else -value
     value = 0
     if flags & TRICK_L == 0:
-        value -= mem[H_NO_TRICK]
+        value -= mem[H_RULES + k.R_NO_TRICK_POINTS]
     if flags & TRICK_F == 0:
-        value += mem[H_NO_TRICK]
+        value += mem[H_RULES + k.R_NO_TRICK_POINTS]
     return value
