@@ -377,7 +377,7 @@ def test_what_is_not_a_state_has_no_past() -> None:
 
 def test_finished_deals_of_an_arena_can_be_told() -> None:
     arena = Arena(3, LearnerOptions.of("classic", episode="match", opponent="easy", max_deals=3))
-    arena.reset(np.array([4, 5, 6]))
+    arena.reset([4, 5, 6], np.random.default_rng(0))
     compared = 0
     for _ in range(45):
         for i in range(3):

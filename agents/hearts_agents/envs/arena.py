@@ -32,6 +32,7 @@ from hearts_agents.envs.arena_kernel import (
     read_results,
 )
 from hearts_agents.envs.options import LearnerOptions
+from hearts_agents.envs.pool import OpponentPool
 from hearts_env import BatchGame, Game, HeartsError, IllegalActionError, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.kernel import find_illegal
@@ -85,6 +86,7 @@ class Arena:
         self.rules, self.form, self.pool = options.rules, options.form, options.pool
         self.is_match = options.episode == "match"
         self.acts_when_over = False
+        self.is_reset = False
         self.batch = BatchGame(
             self.rules,
             check_number("num_envs", num_envs, 1, 10_000_000),
@@ -118,17 +120,31 @@ class Arena:
         return self.batch.states
 
     # -- the two commands ----------------------------------------------------------------------
-    def reset(self, seeds: Ints) -> None:
-        """Begin the first episodes of these seeds, one a game."""
-        self.set_seeds(self._all, seeds)
-        if len(seeds):
-            self.pool.reseed(secret_seed(int(self.seeds[0]), "opponents"))
-        self.begin(self._all)
+    def reset(self, seed: Any, random: np.random.Generator, rows: Ints | None = None) -> None:
+        """Begin episodes, in some `rows` only or everywhere.
 
-    def set_seeds(self, rows: Ints, seeds: Ints) -> None:
-        """Let the next episodes of `rows` be the first of these seeds."""
-        self.seeds[rows] = seeds
-        self.numbers[rows] = 0
+        Args:
+            seed: as Gymnasium has it: of the first game, the next counting up; or a list, with None
+                for games that continue with the next of their sequence; None: for all of them.
+            random: draws the seeds of games that have no sequence yet.
+            rows: the numbers of the games; at first those of all.
+
+        Raises:
+            HeartsError: if `seed` is something else, or a list of another length.
+        """
+        if rows is None or not self.is_reset:
+            if seed is not None or not self.is_reset:
+                self.seeds[:] = env_seeds(seed, self.num_envs, random)
+                self.numbers[:] = 0
+                self.pool.reseed(secret_seed(int(self.seeds[0]), "opponents"))
+            rows = self._all
+        elif seed is not None:
+            seeds = env_seeds(seed, self.num_envs, random)
+            new = [g for g in rows.tolist() if whole(seed) is not None or seed[g] is not None]
+            self.seeds[new] = seeds[new]
+            self.numbers[new] = 0
+        self.is_reset = True
+        self.begin(rows)
 
     def begin(self, rows: Ints) -> None:
         """Begin the next episode in each of `rows`, up to the learner's first decision."""
@@ -384,6 +400,26 @@ class Arena:
             facts,
             text=lambda i: Game.from_state(rules, states[i]).to_text(),
         )
+
+
+class ManyLearners:
+    """What environments of many learners have in common."""
+
+    arena: Arena
+
+    @property
+    def opponents(self) -> OpponentPool:
+        """The pool that opponents are drawn from; additions count from the next episodes on."""
+        return self.arena.pool
+
+    @property
+    def episode_seeds(self) -> Ints:
+        """The seeds of the episodes under way, a new array (num_envs,); they reveal all cards."""
+        return self.arena.deals.copy()
+
+    def action_masks(self) -> NDArray[np.int8]:
+        """What each learner may do now, a new array (num_envs, n) int8."""
+        return self.arena.masks()
 
 
 def objects(number: int, value: object) -> NDArray[Any]:

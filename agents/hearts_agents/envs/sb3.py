@@ -15,10 +15,9 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
-from hearts_agents.envs.arena import Arena, Finished, check_env_seed, env_seeds
+from hearts_agents.envs.arena import Arena, Finished, ManyLearners, check_env_seed
 from hearts_agents.envs.gym_env import HeartsEnv
 from hearts_agents.envs.options import LearnerKeywords, LearnerOptions
-from hearts_agents.envs.pool import OpponentPool
 from hearts_env import HeartsError, Rules
 from hearts_env.envs.infos import DeferredDeal, read_only_values
 from hearts_env.envs.options import takes_options
@@ -26,7 +25,7 @@ from hearts_env.support.arguments import check_any_seed, check_choice
 from hearts_env.support.arrays import Array
 
 
-class HeartsSB3VecEnv(VecEnv):
+class HeartsSB3VecEnv(ManyLearners, VecEnv):
     """Many episodes, each with one learner, for stable-baselines3 and sb3-contrib.
 
     ::
@@ -71,7 +70,6 @@ class HeartsSB3VecEnv(VecEnv):
         self._drawer = given.drawer
         self._actions: Array | None = None
         self._infos: list[dict[str, Any]] = []
-        self._is_reset = False
         self._start = time.time()
         super().__init__(
             self.arena.num_envs, self.arena.space, spaces.Discrete(self.rules.num_actions)
@@ -82,21 +80,12 @@ class HeartsSB3VecEnv(VecEnv):
             self.seed(seed)
         self._random = np.random.default_rng(None if seed is None else check_env_seed(seed))
 
-    @property
-    def opponents(self) -> OpponentPool:
-        """The pool that opponents are drawn from; additions count from the next episodes on."""
-        return self.arena.pool
-
     def reset(self) -> Any:
         """Begin new episodes everywhere; returns the observations."""
         if any(self._options):
             raise HeartsError("options: a vector environment takes none; omit them")
-        seeds = self._seeds
-        if self._is_reset and all(seed is None for seed in seeds):
-            self.arena.begin(np.arange(self.num_envs))
-        else:
-            self.arena.reset(env_seeds(seeds, self.num_envs, self._random))
-        self._is_reset = True
+        seeds = None if None in self._seeds else self._seeds
+        self.arena.reset(seeds, self._random)
         self._reset_seeds()
         self._reset_options()
         self._infos = self._first_infos(np.arange(self.num_envs))
@@ -114,7 +103,7 @@ class HeartsSB3VecEnv(VecEnv):
 
     def step_wait(self) -> tuple[Any, Array, Array, list[dict[str, Any]]]:
         """Play the actions: observations, rewards, dones, infos."""
-        if self._actions is None or not self._is_reset:
+        if self._actions is None or not self.arena.is_reset:
             raise HeartsError("step: nothing to wait for; call reset and step_async first")
         actions, self._actions = self._actions, None
         rewards, done, finished = self.arena.step(actions)
@@ -127,11 +116,6 @@ class HeartsSB3VecEnv(VecEnv):
                 self._infos[game] = info
         self._add_masks(infos)
         return self.arena.observe(), rewards.astype(np.float32), done, infos
-
-    @property
-    def episode_seeds(self) -> NDArray[np.int64]:
-        """The seeds of the episodes under way, a new array (num_envs,); they reveal all cards."""
-        return self.arena.deals.copy()
 
     def _make_scratch(self) -> None:
         """What the infos of all episodes share until they end; its arrays are read-only."""
@@ -149,7 +133,7 @@ class HeartsSB3VecEnv(VecEnv):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._make_scratch()
-        self._infos = self._first_infos(np.arange(self.num_envs)) if self._is_reset else []
+        self._infos = self._first_infos(np.arange(self.num_envs)) if self.arena.is_reset else []
 
     def _add_masks(self, infos: list[dict[str, Any]]) -> None:
         """Add the masks that belong to the observations of now."""
@@ -185,10 +169,6 @@ class HeartsSB3VecEnv(VecEnv):
         """Do nothing: nothing is held open."""
 
     # -- what models ask of single environments ---------------------------------------------------
-    def action_masks(self) -> NDArray[np.int8]:
-        """What each learner may do now, a new array (num_envs, n) int8."""
-        return self.arena.masks()
-
     def has_attr(self, attr_name: str) -> bool:
         """Whether environments have an attribute or method of this name."""
         return attr_name in ("action_masks", "render_mode", "rules", "opponents") or (
@@ -227,7 +207,7 @@ class HeartsSB3VecEnv(VecEnv):
         """A picture of the first environment alone; None for each without a render mode."""
         if self.render_mode is None:
             return [None] * self.num_envs
-        if not self._is_reset:
+        if not self.arena.is_reset:
             raise HeartsError("render: there is no game yet; call reset first")
         batch, learner = self.arena.batch, int(self.arena.learner[0])
         frame = self._drawer.draw(batch.game(0), mover=learner)

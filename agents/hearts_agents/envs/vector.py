@@ -13,9 +13,8 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from hearts_agents.envs.arena import Arena, Finished, env_seeds, objects
+from hearts_agents.envs.arena import Arena, Finished, ManyLearners, objects
 from hearts_agents.envs.options import LearnerKeywords, LearnerOptions
-from hearts_agents.envs.pool import OpponentPool
 from hearts_env import HeartsError, Rules
 from hearts_env.envs.infos import DeferredDeal, read_only
 from hearts_env.envs.observations import Observation
@@ -25,7 +24,7 @@ from hearts_env.support.arrays import Array, Ints
 from hearts_env.support.errors import did_you_mean, quoted
 
 
-class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
+class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
     """Many episodes, each with one learner: ``gymnasium.make_vec("hearts_env/Hearts-v0", ...)``.
 
     When the episode of an environment has ended, ``autoreset_mode`` says when the next begins:
@@ -97,7 +96,6 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.metadata = {**type(self).metadata, "autoreset_mode": self._mode}
-        self._is_reset = False
         self._names = objects(self.num_envs, "")  # of the opponents
         self._set: dict[str, list[Any]] = {}  # what users have set, one an environment
         self._make_scratch()
@@ -113,11 +111,6 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._make_scratch()
-
-    @property
-    def opponents(self) -> OpponentPool:
-        """The pool that opponents are drawn from; additions count from the next episodes on."""
-        return self.arena.pool
 
     @property
     def autoreset_mode(self) -> AutoresetMode:
@@ -139,26 +132,12 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
             HeartsError: if the seed or an option is invalid; nothing has changed then.
         """
         rows = self._rows_of(options)
-        if rows is not None and self._is_reset:
-            self._reset_some(rows, seed)
-        elif seed is None and self._is_reset:
-            self.arena.begin(np.arange(self.num_envs))
-        else:
-            seeds = env_seeds(seed, self.num_envs, self.np_random)
+        is_whole = rows is None or not self.arena.is_reset
+        self.arena.reset(seed, self.np_random, rows)
+        if is_whole:
             super().reset(seed=whole(seed))
-            self.arena.reset(seeds)
-        self._is_reset = True
         self._names = self.arena.opponents(np.arange(self.num_envs))
         return self.arena.observe(), self._infos()
-
-    def _reset_some(self, rows: Ints, seed: int | list[int | None] | None) -> None:
-        """Begin episodes in `rows`: of new seeds, where they are given, or the next."""
-        if seed is not None:
-            seeds = env_seeds(seed, self.num_envs, self.np_random)
-            each: Any = [seed] * self.num_envs if whole(seed) is not None else seed
-            anew = np.array([row for row in rows.tolist() if each[row] is not None], np.int64)
-            self.arena.set_seeds(anew, seeds[anew])
-        self.arena.begin(rows)
 
     def _rows_of(self, options: object) -> Ints | None:
         """The environments that the options of a reset name; None: all."""
@@ -179,13 +158,13 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
             )
         if not mask.any():
             raise HeartsError("options: reset_mask is False everywhere; set it where to reset")
-        if not self._is_reset and not mask.all():
+        if not self.arena.is_reset and not mask.all():
             raise HeartsError("options: reset_mask at the first reset; omit it")
         return np.flatnonzero(mask)
 
     def step(self, actions: Array) -> tuple[Observation, Array, Array, Array, dict[str, Any]]:
         """Play one action in each environment, and everything up to the next decision there."""
-        if not self._is_reset:
+        if not self.arena.is_reset:
             raise gymnasium.error.ResetNeeded("call reset before the first step")
         stays = self._mode is not AutoresetMode.SAME_STEP
         waiting = np.flatnonzero(self.arena.over) if stays else _NONE
@@ -210,15 +189,6 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
         if finished is not None and stays:
             infos = self._with_results(infos, finished)
         return self.arena.observe(), rewards, done & ~truncated, truncated, infos
-
-    def action_masks(self) -> NDArray[np.int8]:
-        """What each learner may do now, a new array (num_envs, n) int8."""
-        return self.arena.masks()
-
-    @property
-    def episode_seeds(self) -> NDArray[np.int64]:
-        """The seeds of the episodes under way, a new array (num_envs,); they reveal all cards."""
-        return self.arena.deals.copy()
 
     def _infos(self) -> dict[str, Any]:
         infos = self._no_infos.copy()
