@@ -36,7 +36,7 @@ Executor = tuple[int | None, str]
 BACKENDS = ("local", "ray")
 MAX_WORKERS = 1024
 _AHEAD = 4
-"""Tasks begun for each worker before the first of them is asked for: more would be done in vain
+"""Tasks handed out for each worker before the first of them is asked for: more would be in vain
 where the results so far decide that no more are needed."""
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _MOST_LOSSES = 3
@@ -76,7 +76,7 @@ def spread(
 
 
 def check_executor(workers: object, backend: object) -> Executor:
-    """`workers` and `backend` as ``spread`` takes them, before anything is begun.
+    """`workers` and `backend` as ``spread`` takes them, before anything is started.
 
     Raises:
         HeartsError: if they are not a whole number from 1 to 1024 (or None) and a backend, or Ray
@@ -121,7 +121,7 @@ class _Outcome:
 def _in_order(
     work: Callable[[Any], Any], tasks: Iterator[Any], workers: int | None, backend: str
 ) -> Generator[Any]:
-    """The results of all tasks, those that come early kept until their turn."""
+    """The results of all tasks, those that come early wait for their turn."""
     places: _Ray | _Processes = (
         _Ray(work, workers) if backend == "ray" else _Processes(work, workers or 1)
     )
@@ -182,7 +182,7 @@ class _Processes:
         self._waiting.append((number, _pickled(task, "a task")))
 
     def finished(self) -> list[tuple[int, _Outcome]]:
-        """Wait for some; a task whose process has ended is begun again."""
+        """Wait for some; a task whose process has ended is started again."""
         self._hand_out()
         found = []
         busy = {p.pipe: p for p in self._processes if p.number is not None}

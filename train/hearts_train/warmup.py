@@ -86,7 +86,7 @@ def warm_up(
         parts: names out of `PARTS`; None: all of them.
 
     Raises:
-        HeartsError: compiled code can be kept nowhere or compiling is switched off, `workers` or
+        HeartsError: compiled code cannot be saved or compiling is switched off, `workers` or
             `parts` are no such thing, or a part ended three processes.
     """
     names = list(PARTS) if parts is None else list(parts)
@@ -107,7 +107,7 @@ def warm_up(
 
 
 def _check_cache() -> None:
-    """Refuse to compile what would not be kept."""
+    """Refuse to compile what would not be saved."""
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         raise HeartsError("NUMBA_DISABLE_JIT: it is set, so nothing is compiled; unset it")
     for package in (hearts_env, hearts_agents):

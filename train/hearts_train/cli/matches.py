@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from hearts_env import Rules
     from hearts_env.solve.deal_results import DealResults
     from hearts_train.executor import Executor
-    from hearts_train.measure.equity import MatchEquity, Simulated
+    from hearts_train.measure.equity import MatchEquity
 
 UNITS = ("deal", "match")
 """The values of ``--unit``."""
@@ -45,7 +45,14 @@ def analyse_match(
     score. Three players and more need totals, and the chance from them is estimated by simulation.
     """
     from hearts_train.cli.reports import command_line
-    from hearts_train.measure.equity import load_results, measure_results
+    from hearts_train.measure.display import save_figure
+    from hearts_train.measure.equity import (
+        MatchEquity,
+        figure_of,
+        load_results,
+        measure_results,
+        simulated_equity,
+    )
 
     given = numbers_in(totals, "--totals")
     if results is not None:
@@ -73,11 +80,25 @@ def analyse_match(
         console.note(f"written: {out}")
     ends = found.rules if rules is None else rules
     _check_known(ends, given, plot)
-    record: dict[str, Any]
+    title = f"chance to win a match of {ends.name}: {_who(found)}"
     if ends.players == 2:
-        record = _report_table(found, ends, given, plot, as_json=as_json)
+        equity = MatchEquity(ends, found)
+        columns, rows, record = _table_of(equity, given)
     else:
-        record = _report_drawn(found, ends, given or [], seed, as_json=as_json)
+        drawn = simulated_equity(found, given or [], rules=ends, seed=seed)
+        title += f"; {drawn.matches:,} matches drawn, {drawn.deals:.1f} deals each"
+        columns = ["player", "total", "chance"]
+        chances = zip(drawn.totals, drawn.chances, drawn.halves, strict=True)
+        rows = [
+            [f"seat {seat}" if seat else "agent", str(total), f"{chance:.4f} ± {half:.4f}"]
+            for seat, (total, chance, half) in enumerate(chances)
+        ]
+        record = {"rules": ends.name, "deals": found.num_deals, "about": dict(found.about)}
+        record |= vars(drawn)
+    console.print_table(title, columns, rows, to_stderr=console.is_stdout(as_json))
+    if plot is not None:
+        save_figure(figure_of(equity, title), plot)
+        console.note(f"drawn: {plot}")
     if as_json:
         console.print_json(record, as_json)
     if results is None and found.about.get("interrupted"):
@@ -119,54 +140,14 @@ def _who(found: DealResults) -> str:
     return f"{pair}, {found.num_deals:,} results"
 
 
-def _report_table(
-    found: DealResults,
-    rules: Rules,
-    totals: list[int] | None,
-    plot: Path | None,
-    *,
-    as_json: str | None,
-) -> dict[str, object]:
-    """Compute, show and draw the table of two players; its JSON."""
-    from hearts_train.measure.display import save_figure
-    from hearts_train.measure.equity import MatchEquity, figure_of, shown_totals
-
-    equity = MatchEquity(rules, found)
-    steps = shown_totals(equity)
-    title = f"chance to win a match of {rules.name}: {_who(found)}"
-    if totals is not None:
-        chance, deals = equity.chance(*totals), equity.deals_to_come(*totals)
-        row = [f"{totals[0]} : {totals[1]}", f"{chance:.4f}", f"{deals:.2f}"]
-        console.print_table(
-            title, ["score", "chance", "deals left"], [row], to_stderr=console.is_stdout(as_json)
-        )
-    elif rules.settlement == "points":
-        columns = ["own \\ other", *map(str, steps)]
-        rows = [
-            [str(a), *(f"{chance:.3f}" for chance in line)]
-            for a, line in zip(steps.tolist(), equity.grid(steps), strict=True)
-        ]
-        console.print_table(title, columns, rows, to_stderr=console.is_stdout(as_json))
-    else:
-        both = [(a, 2 * rules.stake - a) for a in steps.tolist()]
-        rows = [
-            [str(a), f"{equity.chance(a, b):.3f}", f"{equity.deals_to_come(a, b):.1f}"]
-            for a, b in both
-        ]
-        console.print_table(
-            title, ["chips", "chance", "deals left"], rows, to_stderr=console.is_stdout(as_json)
-        )
-    if plot is not None:
-        save_figure(figure_of(equity, title), plot)
-        console.note(f"drawn: {plot}")
-    return _table_json(equity, totals)
-
-
-def _table_json(equity: MatchEquity, totals: list[int] | None) -> dict[str, object]:
+def _table_of(
+    equity: MatchEquity, totals: list[int] | None
+) -> tuple[list[str], list[list[str]], dict[str, Any]]:
+    """Columns and rows of the table of two players, and its JSON."""
     from hearts_train.measure.equity import shown_totals
 
     rules, found = equity.rules, equity.results
-    record: dict[str, object] = {
+    record: dict[str, Any] = {
         "rules": rules.name,
         "rules_in_full": rules.to_dict(),
         "deals": found.num_deals,
@@ -176,44 +157,25 @@ def _table_json(equity: MatchEquity, totals: list[int] | None) -> dict[str, obje
         "going_on": equity.going_on,
     }
     if totals is not None:
-        chance = {
-            "chance": equity.chance(*totals),
-            "deals_to_come": equity.deals_to_come(*totals),
-        }
-        return record | {"totals": totals} | chance
-    steps = shown_totals(equity, 20).tolist()
+        chance, deals = equity.chance(*totals), equity.deals_to_come(*totals)
+        rows = [[f"{totals[0]} : {totals[1]}", f"{chance:.4f}", f"{deals:.2f}"]]
+        record |= {"totals": totals, "chance": chance, "deals_to_come": deals}
+        return ["score", "chance", "deals left"], rows, record
+    steps, more = shown_totals(equity).tolist(), shown_totals(equity, 20).tolist()
+    record["totals"] = more
     if rules.settlement != "points":
-        pairs = [(a, 2 * rules.stake - a) for a in steps]
-        return record | {"totals": steps, "chances": [equity.chance(*pair) for pair in pairs]}
-    grid = [[equity.chance(a, b) for b in steps] for a in steps]
-    lengths = [[equity.deals_to_come(a, b) for b in steps] for a in steps]
-    return record | {"totals": steps, "chances": grid, "deals_to_come": lengths}
-
-
-def _report_drawn(
-    found: DealResults,
-    rules: Rules,
-    totals: list[int],
-    seed: int,
-    *,
-    as_json: str | None,
-) -> dict[str, object]:
-    """Simulate matches of more than two players and show how many each wins; its JSON."""
-    from hearts_train.measure.equity import simulated_equity
-
-    drawn: Simulated = simulated_equity(found, totals, rules=rules, seed=seed)
-    rows = [
-        [("agent" if seat == 0 else f"seat {seat}"), str(total), f"{chance:.4f} ± {half:.4f}"]
-        for seat, (total, chance, half) in enumerate(
-            zip(drawn.totals, drawn.chances, drawn.halves, strict=True)
-        )
-    ]
-    title = (
-        f"chance to win a match of {rules.name}: {_who(found)}; {drawn.matches:,} matches drawn, "
-        f"{drawn.deals:.1f} deals each"
-    )
-    console.print_table(
-        title, ["player", "total", "chance"], rows, to_stderr=console.is_stdout(as_json)
-    )
-    about = {"rules": rules.name, "deals": found.num_deals, "about": dict(found.about)}
-    return about | vars(drawn)
+        all_ = 2 * rules.stake
+        rows = [
+            [
+                str(a),
+                f"{equity.chance(a, all_ - a):.3f}",
+                f"{equity.deals_to_come(a, all_ - a):.1f}",
+            ]
+            for a in steps
+        ]
+        record["chances"] = [equity.chance(a, all_ - a) for a in more]
+        return ["chips", "chance", "deals left"], rows, record
+    rows = [[str(a), *(f"{equity.chance(a, b):.3f}" for b in steps)] for a in steps]
+    record["chances"] = [[equity.chance(a, b) for b in more] for a in more]
+    record["deals_to_come"] = [[equity.deals_to_come(a, b) for b in more] for a in more]
+    return ["own \\ other", *map(str, steps)], rows, record

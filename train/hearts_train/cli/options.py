@@ -150,7 +150,7 @@ Resume = Annotated[
 
 
 def _page_target(path: Path | None) -> Path | None:
-    """A page that can be written, told apart from other files by its name."""
+    """A page that can be written; its name must say that it is one."""
     if path is not None and path.suffix.lower() not in (".html", ".htm"):
         raise Mistake(f"--html: {path} is not the name of a page; give one that ends in .html")
     check_output(path, "--html")
@@ -276,8 +276,8 @@ def refuse_other(context: typer.Context, names: Sequence[str], why: str) -> None
             raise Mistake(f"{_written(context, name)}: {why}")
 
 
-def refuse_said(context: typer.Context, names: Sequence[str], option: str, kept: Path) -> None:
+def refuse_said(context: typer.Context, names: Sequence[str], option: str, file: Path) -> None:
     """Refuse options whose values a resumed file fixes."""
     for name in names:
         if is_said(context, name):
-            raise Mistake(f"{_written(context, name)}: {option} takes it from {kept}; omit it")
+            raise Mistake(f"{_written(context, name)}: {option} takes it from {file}; omit it")

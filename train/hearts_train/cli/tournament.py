@@ -107,28 +107,31 @@ def tournament(
     and the agent 'built-in' all built-in agents that can play. A command that was stopped or
     killed continues where it was.
     """
-    how = {"isolate": isolate, "workers": workers, "backend": backend}
+    from hearts_train.cli import league, reports
+    from hearts_train.measure import tournament as measure
+
+    how: dict[str, Any] = {"isolate": isolate, "workers": workers, "backend": backend}
     if folder is None:
         refuse_other(context, _OF_FOLDERS, "is for a folder; add --folder DIR, or omit it")
         if "built-in" in (agents or []):
             raise Mistake("agents: 'built-in' is for a folder; add --folder DIR, or name them")
-        _play_once(
-            context,
-            agents or [],
-            {
-                "rules": rules_of(rules),
-                "deals": 1000 if deals is None else deals,
-                "seed": seed,
-                "time_limit": time_limit,
-                **how,
-            },
-            (save, resume, plot),
-            as_json=as_json,
-        )
+        check_apart(save=save or resume, plot=plot, json=as_json)
+        everybody: Any = agents or []
+        settings: dict[str, Any] = {"rules": rules_of(rules), "seed": seed, **how}
+        settings |= {"deals": 1000 if deals is None else deals, "time_limit": time_limit}
+        if resume is not None:
+            everybody, saved = reports.resumed(context, resume, "tournament")
+            settings |= saved
+        settings |= {"command": reports.command_line(), "show": console.progress}
+        result = measure.tournament(everybody, **settings, save=save, resume=resume)
+        reports.show_tournament(result, to_stderr=console.is_stdout(as_json))
+        if as_json:
+            console.print_json(result.to_json(), as_json)
+        if plot is not None and result.standings:
+            measure.plot(result, plot)
+            console.note(f"drawn: {plot}")
+        reports.finish("tournament", save, resume, interrupted=result.interrupted)
         return
-    from hearts_train.cli import league as keeping
-    from hearts_train.measure.tournament import Goal
-
     refuse_other(context, _OF_ONE, "is not for --folder, which keeps all; omit it")
     is_every = rules == EVERY
     played = None if is_every else rules_of(rules)
@@ -136,15 +139,15 @@ def tournament(
         refuse_other(context, _NOT_VERIFIED, "is not for --verify, which plays again; omit it")
         if sample is not None and sample < 1:
             raise Mistake(f"--sample: {sample} is out of range; give 1 or more")
-        keeping.check(folder, played, sample, seed, as_json=as_json, **how)
+        league.check(folder, played, sample, seed, as_json=as_json, **how)
         return
     refuse_other(context, ("sample",), "is for --verify; add it, or omit this")
     if deals == 0:
         refuse_other(context, _OF_PLAY, "is for play, and --deals 0 plays nothing; omit it")
     among = None if only is None else names_in(only, "--only")
-    goal = None if deals == 0 else Goal(deals, until, minutes, among)
+    goal = None if deals == 0 else measure.Goal(deals, until, minutes, among)
     if agents:
-        keeping.add(
+        league.add(
             folder,
             agents,
             played,
@@ -155,40 +158,5 @@ def tournament(
     else:
         refuse_other(context, ("seed",), "is for a new folder, or --verify; omit it")
     if goal is not None:
-        keeping.play(folder, played, goal, **how)
-    keeping.show(folder, played, page, as_json=as_json)
-
-
-def _play_once(
-    context: typer.Context,
-    agents: Any,
-    settings: dict[str, Any],
-    files: tuple[Path | None, Path | None, Path | None],
-    *,
-    as_json: str | None,
-) -> None:
-    """Play a round robin and show its ranking."""
-    from hearts_train.cli import reports
-    from hearts_train.measure.tournament import plot as draw
-    from hearts_train.measure.tournament import tournament as play
-
-    save, resume, plot = files
-    check_apart(save=save or resume, plot=plot, json=as_json)
-    if resume is not None:
-        agents, known = reports.resumed(context, resume, "tournament")
-        settings |= known
-    result = play(
-        agents,
-        **settings,
-        save=save,
-        resume=resume,
-        command=reports.command_line(),
-        show=console.progress,
-    )
-    reports.show_tournament(result, to_stderr=console.is_stdout(as_json))
-    if as_json:
-        console.print_json(result.to_json(), as_json)
-    if plot is not None and result.standings:
-        draw(result, plot)
-        console.note(f"drawn: {plot}")
-    reports.finish("tournament", save, resume, interrupted=result.interrupted)
+        league.play(folder, played, goal, **how)
+    league.show(folder, played, page, as_json=as_json)

@@ -295,7 +295,7 @@ class Benchmark:
             show: shows the progress.
 
         Raises:
-            HeartsError: if a file cannot be begun, or continued with these settings.
+            HeartsError: if a file cannot be created, or continued with these settings.
             OSError: if a file cannot be read or written.
             KeyboardInterrupt: it was stopped; what was finished is in the file.
         """
@@ -309,7 +309,7 @@ class Benchmark:
         return sealed(self.result(found, exact), self.circumstances(found))
 
     def exploitability(self, show: Show = silent) -> dict[str, Any]:
-        """What an exact best response wins from the agent, or why that cannot be told."""
+        """What an exact best response wins from the agent, or why that is not known."""
         seed = secret_seed(self.seed, "exploitability")
         with show(f"{self.name}, exploitability") as report:
             return exploited(

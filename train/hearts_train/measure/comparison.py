@@ -76,7 +76,7 @@ class Comparison(Result):
         llr: Log likelihood ratio at the end.
         bounds: Where it decides, ``low`` and ``high``.
         looks: For each look the deals, the mean and the log likelihood ratio.
-        seconds: How long it took this time; what was kept before a resumption is not in it.
+        seconds: How long it took this time, without what was saved before a resumption.
         faults: Deals charged to each agent for misbehaving: the two, then the field.
         examples: Some of those faults.
     """

@@ -38,7 +38,7 @@ Report = Callable[["Task", float], None]
 UNITS = ("deal", "match")
 MIN_DEALS = 2
 MAX_DEALS = 10_000_000
-"""Duplicate deals; the scores of all of them are kept, 80 bytes a deal with two players."""
+"""Duplicate deals; the scores of all of them are in memory, 80 bytes a deal with two players."""
 LONGEST_ANSWER = 86_400
 """Seconds that an answer may be waited for: a day."""
 RESULTS = Kind(
@@ -291,7 +291,7 @@ def _made_again(
 
 
 class Saved(NamedTuple):
-    """What the work in a file of results was begun with."""
+    """The settings of the work in a file of results."""
 
     agents: list[AgentSpec]
     arguments: dict[str, Any]
@@ -299,7 +299,7 @@ class Saved(NamedTuple):
 
 
 def read_saved(path: str | os.PathLike[str], work: str | None = None) -> Saved:
-    """What the work in a file of results was begun with, its agents to be made again.
+    """The settings of the work in a file of results, its agents to be made again.
 
     Args:
         path: the file.

@@ -31,7 +31,7 @@ ROLES = ("agent", "opponent")
 _MOST_EXAMPLES = 3
 """At most this many of an agent's faults are described in full in each block."""
 WORST = 5
-"""So many deals that went worst for the agent are kept card by card in each block."""
+"""So many deals that went worst for the agent are recorded card by card in each block."""
 
 
 @dataclass(frozen=True)

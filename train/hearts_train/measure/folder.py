@@ -415,7 +415,7 @@ def enter(
     isolate: bool = False,
     is_lenient: bool = False,
 ) -> list[Entered]:
-    """Enter agents in games of a league; both are begun where they are not there yet.
+    """Enter agents in games of a league; both are created where they are missing.
 
     Args:
         path: the league's folder.
@@ -428,7 +428,7 @@ def enter(
 
     Raises:
         HeartsError: if an agent is unknown, or cannot play a game; if the league is of another
-            version, or was begun with another seed.
+            version, or has another seed.
         OSError: if a file cannot be read or written.
     """
     wanted = 0 if seed is None else check_seed(seed)
@@ -472,7 +472,7 @@ def _made_folder(path: Path) -> Iterator[None]:
 def _enter(
     folder: Folder, rules: Rules, agents: Sequence[str], *, isolate: bool, is_lenient: bool
 ) -> list[Entered]:
-    """Enter agents in one game, whose file is begun with the first who can play it."""
+    """Enter agents in one game, whose file is created with the first who can play it."""
     found: list[Entered] = []
     name = game_name(rules)
     known = folder.games.get(name)

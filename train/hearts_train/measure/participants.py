@@ -40,7 +40,7 @@ def rounds(batch: BatchGame, players: Sequence[Seat]) -> Iterator[list[tuple[int
     """Who is to act, round by round, until all games of a batch are over.
 
     A round is the seats whose turn it is at its start, each with its player and its games; whoever
-    asks plays their actions. Players are told when the games begin, and when some are over.
+    asks plays their actions. Players learn when the games begin, and when some are over.
     """
     reported = np.zeros(len(batch.done), np.bool_)
     for seat, player in enumerate(players):
@@ -334,7 +334,7 @@ def exploited(
     seed: int,
     report: Progress,
 ) -> dict[str, Any]:
-    """What an exact best response wins from an agent, or why that cannot be told."""
+    """What an exact best response wins from an agent, or why that is not known."""
     with participant.answering(tree.rules, seed) as player:
         try:
             with blamed(f"{name} raised", "correct it, and play again"):

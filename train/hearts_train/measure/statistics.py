@@ -233,7 +233,7 @@ def _better(a: Floats, b: Floats) -> Floats:
 
 # ---- the sequential test -------------------------------------------------------------------------
 TEST_VERSION = 1
-"""Of the test. Raise it with whatever changes when it looks, the LLR or its bounds: what was kept
+"""Of the test. Raise it with whatever changes when it looks, the LLR or its bounds: what was saved
 for one test is not continued under another."""
 FIRST_LOOK = 64
 """Pairs before the first look: fewer say too little about the variance."""
@@ -463,7 +463,7 @@ def log_likelihood(levels: Floats, counts: Floats, mean: float) -> LogLikelihood
 
 
 class _Paths:
-    """The sum of standardised margins from look to look, as long as the test goes on.
+    """The sum of standardised margins from look to look, as long as the test continues.
 
     A random walk with normal steps of variance 1 a pair, absorbed at the bounds. Densities are
     computed once, for the drift c; with drift d the density at y after n deals is
