@@ -68,9 +68,9 @@ class Agent:
         should write their own.
         """
         check_views(views)
-        chances = np.zeros((len(views), views.rules.num_actions))
-        chances[np.arange(len(views)), self.act_batch(views)] = 1.0
-        return chances
+        probs = np.zeros((len(views), views.rules.num_actions))
+        probs[np.arange(len(views)), self.act_batch(views)] = 1.0
+        return probs
 
     def digest_parts(self, rules: Rules | None = None) -> Iterable[bytes] | None:
         """What its digest is of, with `rules` for what it plays these with; None: nothing own."""

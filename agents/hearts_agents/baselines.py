@@ -196,8 +196,8 @@ class Easy(Baseline):
         """The same probability for every legal action."""
         check_views(views)
         legal = views.legal_table
-        chances: Probs = legal / legal.sum(1, keepdims=True)
-        return chances
+        probs: Probs = legal / legal.sum(1, keepdims=True)
+        return probs
 
 
 class Standard(Baseline):

@@ -45,26 +45,14 @@ def is_code_allowed() -> bool:
     return os.environ.get(TRUST) == "1"
 
 
-def check_code_allowed(path: str | Path, why: str, *, allow_code: bool) -> None:
-    """Refuse to load a file that can run code, unless the user says that they trust it.
-
-    Args:
-        path: the file.
-        why: what loading it can do.
-        allow_code: whether the user said so here; the function ``allow_code`` says it for all.
-    """
-    if not (allow_code or is_code_allowed()):
-        raise HeartsError(
-            f"allow_code: loading {quoted(str(path))} can run any code that is in it ({why}); if "
-            "you trust whoever made it, add --allow-code, or in Python "
-            "make_agent(path, allow_code=True)"
-        )
-
-
 RAISED, ILLEGAL, TAMPERED, CRASHED, LATE = KINDS = (
-    *("raised", "illegal", "tampered"),
-    *("crashed", "late"),  # only a process of its own
+    "raised",
+    "illegal",
+    "tampered",
+    "crashed",
+    "late",
 )
+"""What an agent can do wrong; the last two only in a process of its own."""
 
 
 class Fault(NamedTuple):

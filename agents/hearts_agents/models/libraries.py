@@ -23,7 +23,7 @@ from gymnasium import spaces
 
 from hearts_agents.models.network import EncoderAgent, trained_for_others
 from hearts_agents.registry import WEIGHTS_ALONE
-from hearts_agents.user_code import blamed, check_code_allowed
+from hearts_agents.user_code import blamed, is_code_allowed
 from hearts_env import HeartsError, Rules
 from hearts_env.encoders import ENCODERS
 from hearts_env.rules.presets import PRESETS
@@ -436,8 +436,12 @@ def load_model(
     except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError):
         names = set()
     form.check_file(name, names)
-    if form.risk:
-        check_code_allowed(path, form.risk, allow_code=allow_code)
+    if form.risk and not (allow_code or is_code_allowed()):
+        raise HeartsError(
+            f"allow_code: loading {quoted(name)} can run any code that is in it ({form.risk}); if "
+            "you trust whoever made it, add --allow-code, or in Python "
+            "make_agent(path, allow_code=True)"
+        )
     return form(name, data, seed, encoder=encoder, rules=rules, greedy=greedy, dtype=dtype)
 
 

@@ -78,8 +78,8 @@ class EncoderAgent(StochasticAgent):
             return super().action_probs(views)
         logits = self._weights(views).astype(np.float64)
         logits[~self._is_legal(views.rules, views.legal_masks)] = -np.inf
-        chances: Probs = np.exp(logits - logits.max(axis=1, keepdims=True))
-        return chances / chances.sum(axis=1, keepdims=True)
+        probs: Probs = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return probs / probs.sum(axis=1, keepdims=True)
 
     def _weights(self, views: BatchView) -> Array:
         check_views(views)

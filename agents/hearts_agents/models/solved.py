@@ -51,7 +51,7 @@ class SolvedAgent(StochasticAgent):
         return int(self.act_batch(BatchView.of([view]))[0])
 
     def digest_parts(self, rules: Rules | None = None) -> Iterator[bytes]:
-        """The chances."""
+        """The probabilities."""
         return (chances.tobytes() for chances in self.solved.chances)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SolvedAgent:

@@ -1,4 +1,4 @@
-"""Whether a program is fit to be an agent: it plays a few deals, and what is wrong is said."""
+"""Whether a program is fit to be an agent: it plays a few deals, and reports what is wrong."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ class Isolated(Agent):
     ) -> tuple[Ints | None, list[Fault]]:
         """What the agent answers, and its faults; a process that ends or is late fails in all rows.
 
-        It is not told which `games` they are, as programs are.
+        The numbers of the `games` are not sent; programs get them.
         """
         size = len(views)
         given: Ints | None = None

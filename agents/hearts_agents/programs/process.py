@@ -31,7 +31,7 @@ if sys.platform != "win32":
     import fcntl
 
 REFUSED = "refused"
-"""What a program may do that is no fault, when it is told the rules."""
+"""A program may refuse the rules, which is no fault."""
 LAST_WORDS = "; its last words: "
 """What stands in a message before what the program wrote to its standard error."""
 
@@ -113,7 +113,7 @@ class _Guard:
         self._known: set[int] = set()
 
     def note(self, word: str, group: int) -> None:
-        """Tell it that a group began (``+``) or was ended (``-``); once for each."""
+        """Note that a group was started (``+``) or ended (``-``); once for each."""
         if sys.platform == "win32":
             return
         with self._lock:

@@ -65,7 +65,7 @@ class ExternalAgent(Agent):
 
         Args:
             command: the program and its arguments, split as a shell does.
-            seed: told to the program; None: it takes its own.
+            seed: sent to the program; None: it takes its own.
             seconds: for the answer to one message.
             start_seconds: for the start, until it is ready.
             batch: views in one message at most.
@@ -87,15 +87,15 @@ class ExternalAgent(Agent):
         """Whether the program, once started, takes many views in one message."""
         self.left_by_itself = False
         """Whether the program, once closed, ended without being killed."""
-        self._is_due, self._is_said = True, False  # the message that games begin
+        self._game_due, self._game_sent = True, False  # the message `game`
         self._failures = 0
         self._running: dict[int, int] | None = None
-        """The seats in the games that are not over, if whoever asks tells of them."""
-        self._unsent = b""  # said before the next message
+        """The seats in the games that are not over, if ``begin`` was called."""
+        self._unsent = b""  # sent before the next message
 
     # -- as an agent ------------------------------------------------------------------------------
     def check_rules(self, rules: Rules) -> None:
-        """Start the program and tell it the rules, which it may refuse."""
+        """Start the program and send it the rules, which it may refuse."""
         try:
             self.start(rules)
         except ProgramError as error:
@@ -115,23 +115,23 @@ class ExternalAgent(Agent):
         return np.array(given, np.int64) if plain else given  # type: ignore[return-value]
 
     def reseed(self, seed: int) -> None:
-        """Tell the program, before it is next asked, to begin anew with `seed`."""
+        """Send the program a new `seed` before it is next asked."""
         self._seed = check_any_seed(seed)
-        self._is_due = True
+        self._game_due = True
 
     def begin(self, seats: Sequence[int]) -> None:
-        """Tell the program, before it is next asked, that games begin, numbered from 0.
+        """Announce games, numbered from 0, to the program before it is next asked.
 
-        From then on ``answers`` is told which game a view is of, and ``over`` which are over.
+        From then on ``answers`` takes the game of each view, and ``over`` those that are over.
 
         Args:
             seats: of each game, which seat the program has.
         """
         self._running = dict(enumerate(seats))
-        self._is_due = True
+        self._game_due = True
 
     def over(self, games: Sequence[int], scores: Sequence[Sequence[int]]) -> None:
-        """Tell the program, before it is next asked or ended, that some of these games are over.
+        """Announce the end of some of these games before the program is next asked or ended.
 
         Args:
             games: which.
@@ -140,10 +140,10 @@ class ExternalAgent(Agent):
         if self._running is None or not games:
             return
         seats = [self._running.pop(game) for game in games]
-        if self._is_said and not self._is_due and self._process is not None:
+        if self._game_sent and not self._game_due and self._process is not None:
             own = [each[seat] for each, seat in zip(scores, seats, strict=True)]
             self._unsent += line("over", games=[*games], own=own, scores=[[*s] for s in scores])
-            self._is_said = bool(self._running)
+            self._game_sent = bool(self._running)
 
     def answers(
         self, views: BatchView, games: Sequence[int] | None = None
@@ -155,7 +155,7 @@ class ExternalAgent(Agent):
 
         Args:
             views: what it is asked about.
-            games: of those that ``begin`` has told, that of each view; None: it is not told.
+            games: the number of each view's game, after ``begin``; None: not sent.
         """
         given: list[Any] = []
         faults: list[Fault] = []
@@ -201,7 +201,7 @@ class ExternalAgent(Agent):
         process, self._process, self._running = self._process, None, None
         self._failures = 0
         if process is not None:
-            last = line("over") if self._is_said else b""
+            last = line("over") if self._game_sent else b""
             process.close(self._unsent + last + line("bye"))
             self.left_by_itself = process.left_by_itself
 
@@ -224,7 +224,7 @@ class ExternalAgent(Agent):
         if self._is_given_up:
             raise ProgramError(f"failed {self._failures} times in a row; it is not started again")
         self._rules, self._lines = rules, ViewLines(rules)
-        self._is_due, self._is_said, self._unsent = True, False, b""
+        self._game_due, self._game_sent, self._unsent = True, False, b""
         process = LineProcess(self._words)
         hello = line(
             "hello",
@@ -268,7 +268,7 @@ class ExternalAgent(Agent):
             named = "" if games is None else f'"games":{dump([*games])},'
             text = f'{{"type":"acts",{named}"views":[{",".join(texts)}]}}\n'
         unsent, self._unsent = self._unsent, b""
-        begin = self._beginning() if self._is_due else b""
+        begin = self._beginning() if self._game_due else b""
         process.send(unsent + begin + text.encode(), messages)
 
     def _answer(self, process: LineProcess, size: int) -> list[Any]:
@@ -288,9 +288,9 @@ class ExternalAgent(Agent):
         return [numbers.get(a, a) if a.__class__ is str else a for a in given]
 
     def _beginning(self) -> bytes:
-        """What is said before the first view after a start, a reseeding or ``begin``."""
-        over = line("over") if self._is_said else b""
-        self._is_due, self._is_said = False, True
+        """The messages before the first view after a start, a reseeding or ``begin``."""
+        over = line("over") if self._game_sent else b""
+        self._game_due, self._game_sent = False, True
         # JavaScript's numbers are exact up to here.
         seed = None if self._seed is None else self._seed % 2**53
         if not self._running:

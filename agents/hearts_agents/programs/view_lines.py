@@ -1,10 +1,12 @@
 """Views as JSON, as programs outside read them; the schema is ``external_schema.json``.
 
-The keys are the attributes of ``PlayerView``: nothing is told that a view does not know. What costs
+The keys are the attributes of ``PlayerView``: no message has what a view does not know. What costs
 time is put together from pieces that are made once.
 """
 
 from __future__ import annotations
+
+import functools
 
 import numpy as np
 
@@ -30,9 +32,10 @@ class ViewLines:
             f"[{code >> 6},{self._names[code & 63]}]" if code & 63 < len(rules.deck) else ""
             for code in range(64 * rules.players)
         ]
-        self._pieces: dict[int, str] = {}
-        self._taken_so_far: dict[tuple[int, ...], str] = {}
-        self._deals: dict[tuple[int, ...], str] = {}
+        self._cards, self._taken, self._deal = (
+            functools.lru_cache(_MOST_PIECES)(write)
+            for write in (self._write_cards, self._write_taken, self._write_deal)
+        )
         self._points, self._tricks, self._shown, self._totals = (
             k.every_seat(field, rules.players) for field in (k.POINTS, k.TRICKS, k.VOIDS, k.TOTALS)
         )
@@ -47,13 +50,10 @@ class ViewLines:
 
     def write(self, views: BatchView) -> list[str]:
         """The views as JSON objects, in their order."""
-        for kept in (self._pieces, self._taken_so_far, self._deals):
-            if len(kept) > _MOST_PIECES:
-                kept.clear()
-        begin = int(self.rules.vector[k.R_HISTORY])
-        words = views.vectors[:, begin:, None] >> _SHIFTS & (1 << k.PLAY_BITS) - 1
+        history = int(self.rules.vector[k.R_HISTORY])
+        words = views.vectors[:, history:, None] >> _SHIFTS & (1 << k.PLAY_BITS) - 1
         plays = words.reshape(len(views), -1).tolist()
-        rows = views.vectors[:, :begin].tolist()
+        rows = views.vectors[:, :history].tolist()
         legal, players = views.legal_masks.tolist(), views.players.tolist()
         return list(map(self._view, rows, plays, players, legal))
 
@@ -75,34 +75,25 @@ class ViewLines:
             f',"winner":{seats[s[k.WINNER]]}'
             f',"hearts_broken":{"true" if s[k.BROKEN] else "false"}'
             f',"history":[{",".join(history)}]'
-            f"{self._taken_so_far.get(taken) or self._of_taken(taken)}"
-            f"{self._deals.get(deal) or self._of_deal(deal)}"
+            f"{self._taken(taken)}{self._deal(deal)}"
         )
 
-    def _of_taken(self, numbers: tuple[int, ...]) -> str:
+    def _write_taken(self, numbers: tuple[int, ...]) -> str:
         """What follows from points, tricks and suits shown to be void, of every seat each."""
         n = self.rules.players
         voids = ",".join([self._voids[mask] for mask in numbers[2 * n :]])
         points, tricks = [*numbers[:n]], [*numbers[n : 2 * n]]
-        text = f',"points":{points},"tricks_taken":{tricks},"voids":[{voids}]'
-        self._taken_so_far[numbers] = text
-        return text
+        return f',"points":{points},"tricks_taken":{tricks},"voids":[{voids}]'
 
-    def _of_deal(self, numbers: tuple[int, ...]) -> str:
+    def _write_deal(self, numbers: tuple[int, ...]) -> str:
         """What does not change, or seldom, while a deal is played."""
         passed, received, dealer, number, kitty, taker, *totals = numbers
         direction = self._directions[number % len(self._directions)]
-        text = (
+        return (
             f',"passed":{self._cards(passed)},"received":{self._cards(received)}'
             f',"direction":{direction},"dealer":{dealer},"deal_number":{number}'
             f',"totals":{totals},"kitty":{self._cards(kitty)},"kitty_taker":{self._seats[taker]}}}'
         )
-        self._deals[numbers] = text
-        return text
 
-    def _cards(self, mask: int) -> str:
-        piece = self._pieces.get(mask)
-        if piece is None:
-            piece = "[" + ",".join([self._names[action] for action in list_of(mask)]) + "]"
-            self._pieces[mask] = piece
-        return piece
+    def _write_cards(self, mask: int) -> str:
+        return "[" + ",".join([self._names[action] for action in list_of(mask)]) + "]"
