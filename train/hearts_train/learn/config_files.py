@@ -137,18 +137,10 @@ def load_config(
     Raises:
         ConfigError: if there is no such config, a key is unknown, or a value cannot be used.
     """
-    tree: Any = {}
+    tree: dict[str, Any] = {}
     source = "defaults"
     if name_or_path is not None:
-        text, source = _read(name_or_path)
-        tree = parse_yaml(text, source)
-        if tree is None:
-            tree = {}
-        if not isinstance(tree, dict):
-            raise ConfigError(
-                f"{source}: {quoted(tree)} is not a mapping; write lines of the form key: value",
-                value=tree,
-            )
+        tree, source = read_tree(name_or_path)
         stem = Path(source).stem
         if "name" not in tree and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", stem):
             tree["name"] = stem
@@ -181,8 +173,22 @@ def with_present_names(tree: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def read_tree(name_or_path: str | Path) -> tuple[dict[str, Any], str]:
+    """The nested settings of a config as they are written, and its name in messages.
+
+    ConfigError if it cannot be read, or is not a mapping.
+    """
+    text, source = _read(name_or_path)
+    tree = parse_yaml(text, source)
+    if not isinstance(tree, dict | None):
+        raise ConfigError(
+            f"{source}: {quoted(tree)} is not a mapping; write lines of the form key: value",
+            value=tree,
+        )
+    return tree or {}, source
+
+
 def _read(name_or_path: str | Path) -> tuple[str, str]:
-    """The text of a config, and its name in messages."""
     shipped = shipped_configs()
     name = str(name_or_path)
     path = Path(name_or_path)

@@ -46,7 +46,7 @@ from hearts_env.support.tensors import (
     write_tensors,
 )
 from hearts_train.learn.config import BudgetConfig, ConfigError, TrainConfig
-from hearts_train.learn.config_files import load_config, parse_yaml, with_present_names
+from hearts_train.learn.config_files import load_config, read_tree, with_present_names
 from hearts_train.learn.log import METRICS_NAME, TENSORBOARD_NAME, Counters, History, read_metrics
 
 CONFIG_NAME = "config.yaml"
@@ -340,11 +340,6 @@ class RunFolder(History):
         """Seconds of training so far, evaluations included."""
         return max((float(row["seconds"]) for row in self.rows), default=0.0)
 
-    @property
-    def has_player(self) -> bool:
-        """Whether there is a player to play against."""
-        return has_player(self.path)
-
     @cached_property
     def share(self) -> float | None:
         """The share of its budget that is spent, 0 to 1; None if its config does not say."""
@@ -403,20 +398,8 @@ def read_run(folder: Path) -> RunFolder:
         raise CheckpointError(
             f"run: {str(folder)!r} {what}; give a folder that `hearts train` has written"
         )
-    try:
-        text = config.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise CheckpointError(
-            f"run: {str(config)!r} cannot be read ({error}); give another folder", value=config
-        ) from None
-    tree = parse_yaml(text, str(config))
-    if not isinstance(tree, dict):
-        raise CheckpointError(
-            f"run: {str(config)!r} is not a config; give another folder", value=config
-        )
-    rows = read_metrics(folder)
-    settings = dict(_flat(with_present_names(tree)))
-    return RunFolder(rows, folder, settings, is_held(folder / LOCK_NAME))
+    settings = dict(_flat(with_present_names(read_tree(config)[0])))
+    return RunFolder(read_metrics(folder), folder, settings, is_held(folder / LOCK_NAME))
 
 
 def find_runs(places: Sequence[Path]) -> tuple[list[RunFolder], list[str]]:

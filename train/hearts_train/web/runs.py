@@ -160,7 +160,7 @@ def _summary(name: str, run: RunFolder, differing_in: Sequence[str]) -> dict[str
         | {
             "rules": run.settings.get("env.rules"),
             "left": run.seconds_left if run.is_training else None,
-            "player": run.has_player,
+            "player": has_player(run.path),
             "margins": {
                 opponent: {"margin": row["margin"], "ci95": row["ci95"]}
                 for opponent, row in run.latest.items()
@@ -219,7 +219,7 @@ async def ask_play(request: Request) -> Response:
 
     def enter() -> dict[str, Any]:
         run = _shelf(request).find(given.get("run") if isinstance(given, dict) else None)
-        if not run.has_player:
+        if not has_player(run.path):
             raise HeartsError(f"run: {run.path.name} has no player yet; wait for its first save")
         rules = rules_of(run)
         listed = players.add(str(run.path))
