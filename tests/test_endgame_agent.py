@@ -167,5 +167,5 @@ def test_what_cannot_work_is_refused_before_the_deal() -> None:
     large = Rules.preset("two_player").replace(removed=(), hand_size=13)
     with refused(HeartsError, "tricks", 3):
         EndgameAgent(network, 3).check_rules(large)
-    with refused(HeartsError, "x.safetensors"):
+    with refused(HeartsError, "endgame"):
         SafeSolver(Endgame(late(1)), 0, Endgame(late(1)).sides[0].uniform()).save("x.safetensors")

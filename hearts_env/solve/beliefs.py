@@ -161,17 +161,9 @@ def _write_past_views(
     vectors: k.Vector,
     actions: k.Vector,
 ) -> None:
-    """Write what `seat` saw at each of its plays, and what it played, in each deal.
+    """Write what `seat` saw at each of its plays, and what it played, in each of the dealt hands.
 
-    Args:
-        r: rules of two players without an exchange.
-        seen: a state or view whose history counts.
-        seat: whose plays.
-        deals: (n, 2) the dealt hands.
-        skip: how many of its first plays are left out.
-        s: (rules.state_size,) memory for the replay.
-        vectors: (n, plays, rules.state_size) out.
-        actions: (n, plays) out.
+    The first `skip` plays are left out; `s` is memory for the replay.
     """
     for i in range(len(deals)):
         begin_past(r, seen, deals[i, 0], deals[i, 1], s)

@@ -255,11 +255,7 @@ def _rows_of(
             raise HeartsError("rules: state vectors need them; give the rules that they are of")
         vectors = states
     else:
-        if not isinstance(states, Sequence):
-            raise HeartsError(
-                f"states: {type(states).__name__} has no states; "
-                "give a BatchGame, a list of games or an array"
-            )
+        check_is("states", states, Sequence, "give a BatchGame, a list of games or an array")
         games = list(states)
         for game in games:
             check_is("states", game, Game, "give games, all of the same rules")

@@ -32,7 +32,6 @@ import itertools
 import math
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -318,16 +317,6 @@ class SafeSolver(Solver):
         total = self._hand_regrets.sum(0)
         self._enter(np.where(total > 0.0, self._hand_regrets[0] / np.maximum(total, 1e-300), 0.5))
         self.seconds += time.perf_counter() - begin
-
-    def save(self, path: str | Path) -> None:
-        """Not for endgames solved for one player: what is left at the root is not in such a file.
-
-        Raises:
-            HeartsError: always.
-        """
-        raise HeartsError(
-            f"{path}: an endgame solved for one player cannot be saved; solve it for both"
-        )
 
     def _enter(self, stay: Floats) -> None:
         """Set how often the other player stays with each of its hands."""

@@ -52,12 +52,8 @@ class _After(NamedTuple):
 def _follow(rules: Rules, own: Ints, other: Ints, plays_off: Bools, changes: Ints) -> _After:
     """What results lead to: for two players the same as ``Scoreboard.add``, for many at once.
 
-    Args:
-        rules: the rules.
-        own: ``(n, 1)``, a player's totals.
-        other: ``(n, 1)``, the other's.
-        plays_off: ``(n, 1)``, whether the match is being played off.
-        changes: ``(k, 2)``, what results add to both.
+    `own`, `other` and `plays_off` are ``(n, 1)``; `changes`, what results add to both totals, are
+    ``(k, 2)``.
     """
     a, b = own + changes[:, 0], other + changes[:, 1]
     level, newly = a == b, np.zeros(np.broadcast_shapes(own.shape, changes[:, 0].shape), np.bool_)

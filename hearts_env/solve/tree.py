@@ -504,16 +504,9 @@ def _write_views(
     s: k.Vector,
     out: Ints,
 ) -> None:
-    """Write what `player` sees, a row for each history.
+    """Write what `player` sees, a row for each history; `s` is memory for the replay.
 
-    Args:
-        r: The rules.
-        player: Whose views.
-        past: n hands dealt to seat 0, n dealt to seat 1, as masks; the cards played,
-            ``(n, 2 * hand_size)``, as in `Side`; and how many they are, ``(n,)``.
-        dealer: The dealer.
-        s: ``(rules.state_size,)``, for notes.
-        out: ``(n, rules.state_size)``.
+    `past` are the hands dealt to seat 0, those dealt to seat 1, the cards played, and how many.
     """
     hands0, hands1, history, length = past
     for i in range(len(length)):
