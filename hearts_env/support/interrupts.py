@@ -117,9 +117,6 @@ def signals_apart() -> Iterator[Callable[[], None]]:
         if raised:
             raise raised[0]
 
-    if threading.current_thread() is not threading.main_thread():  # signals do not get here
-        yield check
-        return
     found: dict[int, Any] = {number: signal.getsignal(number) for number in _RAISING}
     before = {number: handler for number, handler in found.items() if callable(handler)}
 
@@ -130,10 +127,5 @@ def signals_apart() -> Iterator[Callable[[], None]]:
             raised.append(error)
             raise
 
-    try:
-        for number in before:
-            signal.signal(number, handle)
+    with _handled(handle, tuple(before)):
         yield check
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

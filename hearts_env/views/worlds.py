@@ -137,13 +137,16 @@ class Worlds:
                 for rest in assign(place + 1, left & ~hand):
                     yield (hand, *rest)
 
+        return filter(None, (self._world(unseen, dodge) for unseen in assign(0, everything)))
+
+    def _world(
+        self, unseen: Sequence[int], dodge: tuple[int, ...] | None
+    ) -> tuple[int, ...] | None:
+        """A world, the player's own hand included; None if a dodging queen rules it out."""
+        if dodge and all(h & ~b == 0 for h, b in zip(unseen, dodge, strict=True)):
+            return None
         own = int(self.vector[k.HANDS + k.SEAT * self.player])
-        for unseen in assign(0, everything):
-            if dodge and all(h & ~b == 0 for h, b in zip(unseen, dodge, strict=True)):
-                continue
-            hands = list(unseen)
-            hands.insert(self.player, own)
-            yield tuple(hands)
+        return (*unseen[: self.player], own, *unseen[self.player :])
 
     def chances(self) -> NDArray[np.float64]:
         """The exact probability that each owner holds each card of the deck, ``(owners, deck)``."""
@@ -176,18 +179,13 @@ class Worlds:
         if self.count == 0:
             raise HeartsError("worlds: no world agrees with this view; it cannot have arisen")
         weights = [_count_ways(_kinds(self.unseen, family), self.sizes) for family in self.families]
-        own = int(self.vector[k.HANDS + k.SEAT * self.player])
 
         def draw() -> tuple[int, ...]:
             while True:
                 (family,) = rng.choices(self.families, [w / sum(weights) for w in weights])
                 unseen = _draw(self.unseen, family, self.sizes, rng)
-                dodge = self._dodge(family)
-                if dodge and all(h & ~b == 0 for h, b in zip(unseen, dodge, strict=True)):
-                    continue
-                hands = list(unseen)
-                hands.insert(self.player, own)
-                return tuple(hands)
+                if world := self._world(unseen, self._dodge(family)):
+                    return world
 
         return draw
 
