@@ -1,4 +1,4 @@
-"""Deals told card by card: the figures against plain search, the pages, the command."""
+"""Deals card by card: the figures against plain search, the pages, the command."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_perfect_play_loses_nothing() -> None:
     assert "what it could know" not in " ".join(summary(found))
 
 
-def test_unfinished_and_revoked_deals_are_told_as_far_as_they_go() -> None:
+def test_unfinished_and_revoked_deals_are_analysed_as_far_as_they_go() -> None:
     game = Game.deal("mini", 5)
     for _ in range(3):
         game.play(game.legal_actions()[0])
@@ -70,16 +70,16 @@ def test_unfinished_and_revoked_deals_are_told_as_far_as_they_go() -> None:
 
 
 @pytest.mark.parametrize("choice", [0, 1])
-def test_a_moon_choice_is_told(choice: int) -> None:
+def test_a_moon_choice_is_reported(choice: int) -> None:
     game = Game.deal(Rules.from_text("micro moon=choose"), 0)
     while game.phase == "play":
         game.play(game.legal_actions()[-1])
     assert game.phase == "moon"
-    told = "Player 1 shot the moon and "
-    assert f"{told}has not chosen yet" in " ".join(summary(analyse(game)))
+    shown = "Player 1 shot the moon and "
+    assert f"{shown}has not chosen yet" in " ".join(summary(analyse(game)))
     game.play(game.legal_actions()[choice])
     words = ("the points come off its own score", "the other pays")[choice]
-    assert f"{told}chose: {words}." in summary(analyse(game))
+    assert f"{shown}chose: {words}." in summary(analyse(game))
 
 
 @pytest.mark.slow
@@ -126,16 +126,16 @@ def test_the_command(tmp_path: Path) -> None:
     page, plot = tmp_path / "a.html", tmp_path / "a.png"
     result = run("analyse", file, "--game", 2, "--html", page, "--plot", plot, "--json")
     assert result.exit_code == 0, result.stderr
-    (told,) = json.loads(result.stdout)
-    assert told["scores"] == deals[1].scores()
+    (shown,) = json.loads(result.stdout)
+    assert shown["scores"] == deals[1].scores()
     assert np.isclose(
-        sum(card["lost"] for card in told["cards"]), sum(p["lost"] for p in told["players"])
+        sum(card["lost"] for card in shown["cards"]), sum(p["lost"] for p in shown["players"])
     )
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 
-def test_mistakes_are_told_in_one_line(tmp_path: Path) -> None:
+def test_mistakes_are_one_line(tmp_path: Path) -> None:
     file = tmp_path / "deals.txt"
     file.write_text(played("micro", 1, "easy", "easy").to_text() * 2, encoding="utf-8")
     four = tmp_path / "four.txt"

@@ -118,7 +118,7 @@ def following(agent, game):
 
 
 def plain_worlds(agent, game, player):
-    """Every deal that `player` cannot tell from the real one, weighed by the agent's play."""
+    """Every deal that looks like the real one to `player`, weighed by the agent's play."""
     view = game.view(player)
     for world in view.worlds():
         replay, weight = Game.from_view(view, world).start(), 1.0
@@ -190,13 +190,13 @@ def test_an_even_selection_keeps_the_weight_of_each_branch():
     rng = np.random.default_rng(1)
     branches = np.repeat([4, -1, 7], [100, 3, 60])
     weights = rng.random(163)
-    weights[5] = 40.0  # kept more than once
-    kept, thinned = _thinned(branches, weights, 20)
+    weights[5] = 40.0  # saved more than once
+    saved, thinned = _thinned(branches, weights, 20)
     for branch in (4, -1, 7):
-        own = branches[kept] == branch
+        own = branches[saved] == branch
         assert own.sum() <= 20
         assert thinned[own].sum() == pytest.approx(weights[branches == branch].sum())
-    assert kept[branches[kept] == -1].tolist() == [100, 101, 102]
+    assert saved[branches[saved] == -1].tolist() == [100, 101, 102]
     alike = _thinned(np.zeros(40, np.int64), np.ones(40), 20)[0]
     assert np.diff(alike).tolist() == [2] * 19
     assert _thinned(branches, weights, 100)[0].tolist() == list(range(163))
@@ -298,7 +298,7 @@ def test_copies_in_mid_game_and_single_views_are_answered_alike():
     assert attacker.act_batch(views).tolist() == found[0]
 
 
-def test_an_agent_that_tells_no_chances_is_found_out():
+def test_an_agent_without_probabilities_is_found_out():
     rules = Rules.preset("two_player")
     assert play_of(Drawing(), rules) == (False, True)
     assert play_of(make_agent("easy", seed=0), rules) == (True, False)
@@ -343,7 +343,7 @@ def test_who_can_be_attacked_and_by_whom():
 
 
 class Drawing(Agent):
-    """Draws its cards, and tells no chances."""
+    """Draws its cards, and gives no probabilities."""
 
     name = "draws"
 
@@ -413,8 +413,8 @@ def test_nobody_who_was_asked_is_left_running():
     attacker.close()
     assert Opened.began == 1
     assert not Opened.running
-    kept = [Opened(), Opened()]  # so that no two have the same id
-    exploiter = Exploiter(kept[0], ["belief", kept[1]], "micro")
+    saved = [Opened(), Opened()]  # so that no two have the same id
+    exploiter = Exploiter(saved[0], ["belief", saved[1]], "micro")
     assert not Opened.running
     exploiter.exactly()
     assert not Opened.running
@@ -446,24 +446,24 @@ def test_a_search_for_a_time_is_not_attacked():
 
 
 @pytest.mark.slow
-def test_an_attack_over_deals_is_kept_and_gone_on_with(tmp_path):
-    kept = tmp_path / "kept.jsonl"
+def test_an_attack_over_deals_is_saved_and_continued(tmp_path):
+    saved = tmp_path / "saved.jsonl"
     words = ["standard", "--attackers", "belief,pimc", "--deals", 20, "--tricks", 3]
-    done = run(*words, "--save", kept, "--json")
+    done = run(*words, "--save", saved, "--json")
     assert done.exit_code == 0, done.stderr
     record = json.loads(done.stdout)
     assert record["exploitability"] is None
     assert record["gains"][0]["margin"] > 4
     assert record["gains"][0]["deals"] == 20
-    lines = kept.read_bytes().splitlines(keepends=True)
-    kept.write_bytes(b"".join(lines[:2]))  # as if it had been stopped after the first block
-    again = json.loads(run("--resume", kept, "--json").stdout)
+    lines = saved.read_bytes().splitlines(keepends=True)
+    saved.write_bytes(b"".join(lines[:2]))  # as if it had been stopped after the first block
+    again = json.loads(run("--resume", saved, "--json").stdout)
     assert [gain["margin"] for gain in again["gains"]] == [g["margin"] for g in record["gains"]]
     assert again["deals_digest"] == record["deals_digest"]
     assert "stopped early" not in done.stderr
     for words, said in [
-        (["standard", "--resume", kept], "agents"),
-        (["--resume", kept, "--tricks", 2], "--tricks"),
+        (["standard", "--resume", saved], "agents"),
+        (["--resume", saved, "--tricks", 2], "--tricks"),
     ]:
         mistake(run(*words), said, "--resume")
 
@@ -506,7 +506,7 @@ def test_a_class_of_ones_own_is_attacked_whatever_methods_it_has(tmp_path):
 
 
 @pytest.mark.slow
-def test_mistakes_are_told(tmp_path):
+def test_mistakes_are_one_line(tmp_path):
     evaluated = tmp_path / "evaluated.jsonl"
     words = ["evaluate", "easy", "--opponents", "easy", "--deals", "2", "--save", str(evaluated)]
     assert CliRunner().invoke(app, words).exit_code == 0

@@ -333,7 +333,7 @@ def test_a_search_is_better_than_its_policy():
 
 @few("model", ["", "pimc", "pro", "equilibrium"], ["", "pimc"])
 def test_the_result_does_not_depend_on_what_was_asked_before_or_beside(model):
-    """Any agent that tells its chances is a model."""
+    """Any agent with action_probs is a model."""
     rules = "mini" if model == "equilibrium" else "two_player"
     models = [make_agent(model, seed=1)] if model else []
     agent = SearchAgent(policy(rules), 16, models=models)

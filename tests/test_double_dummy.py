@@ -274,7 +274,7 @@ def test_the_solver_is_compiled_for_no_literals():
     solve(game)
     solve_batch([game])
     if not hasattr(getattr(search.search, "_cache", None), "_cache_file"):
-        pytest.skip("compiling is switched off, or nothing compiled is kept")
+        pytest.skip("compiling is switched off, or nothing compiled is cached")
     seen = 0
     for room in (position, memory, search):
         for function in filter(lambda f: hasattr(f, "py_func"), vars(room).values()):

@@ -153,7 +153,7 @@ def test_the_command(tmp_path) -> None:
         assert words in result.stderr
 
 
-def test_play_that_the_model_would_not_choose_is_told_in_options(tmp_path) -> None:
+def test_play_that_the_model_would_not_choose_is_refused_by_option(tmp_path) -> None:
     file = tmp_path / "deal.txt"
     file.write_text(played("mini", 0, "easy", "easy", cards=10).to_text(), encoding="utf-8")
     arguments = ["endgame", str(file), "--tricks", "2", "--agent", "easy", "--model", "standard"]

@@ -146,7 +146,7 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(agent._solved) == 1
 
 
-def test_deals_that_only_the_kitty_tells_apart_have_solutions_of_their_own() -> None:
+def test_deals_that_differ_in_the_kitty_alone_have_solutions_of_their_own() -> None:
     rules = Rules.preset("micro").replace(kitty_to="first_trick")
     for tricks, seed in itertools.product((2, 4), range(12)):  # the last tricks may be all
         agent = EndgameAgent(policy(rules, seed=1), tricks, seed=1)

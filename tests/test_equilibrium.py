@@ -293,17 +293,17 @@ def test_threads_do_not_change_the_result(micro):
         assert np.array_equal(one, two)
 
 
-def test_progress_tells_the_time_left(micro, clock):
+def test_progress_has_the_time_left(micro, clock):
     clock.tick = 0.5  # an iteration reads it twice
-    told = []
-    solve(micro, target=1e-8, progress=told.append)
-    assert [found.iteration for found in told] == sorted({found.iteration for found in told})
-    left = [found.seconds_left for found in told[-5:-1]]
+    shown = []
+    solve(micro, target=1e-8, progress=shown.append)
+    assert [found.iteration for found in shown] == sorted({found.iteration for found in shown})
+    left = [found.seconds_left for found in shown[-5:-1]]
     assert all(seconds is not None and seconds >= 0 for seconds in left)
-    told.clear()
-    solve(micro, iterations=100, progress=told.append)
-    assert [found.seconds_left for found in told[1:]] == [
-        0.5 * (100 - found.iteration) for found in told[1:]
+    shown.clear()
+    solve(micro, iterations=100, progress=shown.append)
+    assert [found.seconds_left for found in shown[1:]] == [
+        0.5 * (100 - found.iteration) for found in shown[1:]
     ]
 
 

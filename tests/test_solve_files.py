@@ -159,8 +159,8 @@ def test_a_header_is_checked_entry_by_entry(changes, words, file):
 
 
 def test_figures_of_a_state_are_computed_and_not_read(solver, file):
-    told = [[c.iteration, c.seconds, 0.0, 50.0] for c in solver.curve]
-    rewrite(file, changes={"curve": told})
+    shown = [[c.iteration, c.seconds, 0.0, 50.0] for c in solver.curve]
+    rewrite(file, changes={"curve": shown})
     found, true = load(file), solver.result()
     assert (found.value, found.exploitability) == (true.value, true.exploitability)
 
@@ -206,7 +206,7 @@ def test_a_policy_file_is_small_and_plays_alike(tmp_path):
 
 # ---- keeping a state -----------------------------------------------------------------------------
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_a_resumed_solver_goes_on_as_if_never_stopped(algorithm, tmp_path):
+def test_a_resumed_solver_continues_as_if_never_stopped(algorithm, tmp_path):
     tree, file = Tree("micro"), tmp_path / "state.safetensors"
     whole = solve(tree, algorithm, iterations=90)
     solve(tree, algorithm, iterations=37, save_to=file)
@@ -261,15 +261,15 @@ def test_a_state_is_there_from_the_beginning_soon_again_and_at_the_end(
     assert (saving.calls[:2], saving.calls[-1]) == ([0, 1], 50)
 
 
-def test_a_failed_save_in_between_is_told_and_tried_again(tree, tmp_path, saving, monkeypatch):
+def test_a_failed_save_in_between_warns_and_is_tried_again(tree, tmp_path, saving, monkeypatch):
     file = tmp_path / "a.safetensors"
     saving.fail = lambda number: number in (1, 2)
     for name in ("_FIRST_SAVE", "_SAVE_EVERY"):
         monkeypatch.setattr(equilibrium, name, 0.0)
-    with pytest.warns(UserWarning, match="No space") as told:
+    with pytest.warns(UserWarning, match="No space") as shown:
         assert solve(Solver(tree), iterations=50, save_to=file).iterations == 50
-    assert len(told) == 2
-    assert all(str(file) in str(warning.message) for warning in told)
+    assert len(shown) == 2
+    assert all(str(file) in str(warning.message) for warning in shown)
     assert Solver.load(file).iteration == 50
 
 
@@ -304,7 +304,7 @@ def pressing(monkeypatch, name, numbers, after=5):
 
 @posix
 @pytest.mark.parametrize("number", SIGNALS)
-def test_every_signal_keeps_the_state_and_tells_its_number(number, tmp_path, monkeypatch):
+def test_every_signal_saves_the_state_and_is_the_exit_status(number, tmp_path, monkeypatch):
     state = tmp_path / "state.safetensors"
     with monkeypatch.context() as patched:
         pressing(patched, "look", [number])
