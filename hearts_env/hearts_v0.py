@@ -58,9 +58,9 @@ takes the points off oneself, `len(deck) + 1` gives them to all others.
 
 The array is what an encoder makes of all that the agent may know. `flat` is a row of zeros and
 ones in blocks: the hand, the trick, what each player has played and taken, what is still out.
-`action_mask` has a 1 for each action that is legal now. It is all zero for whoever is not to move:
-another player's mask would be a look into the hand. An action outside it ends the episode with -1
-for that agent and 0 for the others, unless `illegal_action` says otherwise.
+`action_mask` has a 1 for each action that is legal now. It is all zero for agents that are not to
+move, because it would reveal their hands. An action outside it ends the episode with -1 for that
+agent and 0 for the others, unless `illegal_action` says otherwise.
 
 ## Rewards
 
@@ -77,8 +77,8 @@ margin is good.
 
 ## Infos
 
-Infos have the same keys with the same types after every reset and every step. What a deal shows
-only at its end has a value of its own until then: zeros, -1 or "".
+Infos have the same keys with the same types after every reset and every step. What is known only
+at the end of a deal is zeros, -1 or "" until then.
 
 | key | type | during the deal | after it |
 |---|---|---|---|

@@ -1,4 +1,4 @@
-"""``champion``: the networks that come with the package, one for each game that they were taught.
+"""``champion``: the networks that come with the package, one for each game.
 
 How each was made, what it wins and from whom, and what wins from it, is in the card beside its
 weights (``data/champion_*.md``) and in docs/champion.md.
@@ -34,7 +34,7 @@ _FOLDER = Path(__file__).parent / "data"
 
 
 class Champion(PerGameAgent):
-    """``champion``: the network of the package that was trained for the rules; it may search."""
+    """The package's network for the rules; it can also search."""
 
     name = "champion"
     plays = ", ".join(SHIPPED)

@@ -25,7 +25,7 @@ _TIE = 1e-9
 
 
 class MatchPlayer(Agent):
-    """``match``: the card with the best mean chance to win the match, over all worlds."""
+    """Plays the card with the best mean chance to win the match, over all worlds."""
 
     name = "match"
     plays = "two-player games without an exchange, for the match"

@@ -77,7 +77,7 @@ def working_memory(table: k.Vector) -> Memory:
 
 
 class Pimc(StochasticAgent):
-    """``pimc``: the card that is best on average over all worlds, each solved double dummy.
+    """Plays the card that is best on average over all worlds, each solved double dummy.
 
     Not thread-safe: each one works in memory of its own.
     """
@@ -229,7 +229,7 @@ def _check_has_card(view: PlayerView) -> None:
 
 
 class PimcBelief(Pimc):
-    """``pimc_belief``: the same, worlds weighted by how a model of the other player plays."""
+    """``pimc`` with worlds weighted by how a model of the other player plays."""
 
     name = "pimc_belief"
 

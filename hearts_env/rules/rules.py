@@ -140,7 +140,7 @@ class Rules:
     end_when: str = _one_of(("reached", "exceeded"))
     """Whether that total must be reached or exceeded. ``"reached"`` (default) or ``"exceeded"``."""
     tie: str = _one_of(("lowest_shared", "all_past_limit"))
-    """When another deal is played although a total is there. Default ``"lowest_shared"``.
+    """When a match continues past its end score. Default ``"lowest_shared"``.
 
     ``lowest_shared``: while the lowest total is shared. ``all_past_limit``: also after one deal
     has taken all totals past the limit.
