@@ -12,9 +12,7 @@ import ipaddress
 import logging
 import math
 import secrets
-import time
-from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -33,7 +31,7 @@ from hearts_env.support.errors import HeartsError
 from hearts_train.session.folders import ServerFolder, digest_of
 from hearts_train.session.table import Refusal
 from hearts_train.web import assets, messages, review_routes
-from hearts_train.web.hosting import Limits, LiveTable, TableManager
+from hearts_train.web.hosting import Bucket, Buckets, Limits, LiveTable, TableManager
 from hearts_train.web.messages import Request, answer
 from hearts_train.web.players import Players
 from hearts_train.web.runs import RunShelf
@@ -265,7 +263,6 @@ class Lobby:
 # ---- who may come in -----------------------------------------------------------------------------
 MOST_BODY = 512 * 1024
 """Bytes that a request may bring."""
-_MOST_ADDRESSES = 10_000
 _HEADERS = {
     "Cache-Control": "no-cache",
     "X-Content-Type-Options": "nosniff",
@@ -274,40 +271,6 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }
-
-
-class Bucket:
-    """Counts what comes: a number at once, and a number a second after that.
-
-    Attributes:
-        left: How many more may come at once; after a flood it is down to less than minus `burst`,
-            never further, so that whoever stops is soon let in again.
-    """
-
-    def __init__(
-        self, burst: int, rate: float, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self.left = float(burst)
-        self._burst, self._rate, self._clock = float(burst), rate, clock
-        self._at = clock()
-
-    def take(self) -> bool:
-        """Count one; whether it is one too many."""
-        now = self._clock()
-        left = min(self.left + (now - self._at) * self._rate, self._burst)
-        self.left = max(left, -self._burst) - 1
-        self._at = now
-        return self.left < 0
-
-    @property
-    def is_flooded(self) -> bool:
-        """Whether as many again have come as may come at once."""
-        return self.left < -self._burst
-
-    @property
-    def wait(self) -> float:
-        """Seconds until one more may come, if none comes before."""
-        return max(0.0, (1 - self.left) / self._rate)
 
 
 def content_policy(scripts: Iterable[str]) -> str:
@@ -335,10 +298,9 @@ class SecurityMiddleware:
         rate: float = 10.0,
     ) -> None:
         self._app = app
-        self._burst, self._rate = burst, rate
         self._hosts = {"localhost", *(host.lower() for host in hosts)}
         self._headers = {"Content-Security-Policy": policy, **_HEADERS}
-        self._buckets: OrderedDict[str, Bucket] = OrderedDict()
+        self._buckets = Buckets(burst, rate)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or hand it on."""
@@ -390,13 +352,7 @@ class SecurityMiddleware:
         return None
 
     def _bucket(self, scope: Scope) -> Bucket:
-        """That of the address from which a request comes."""
-        address = scope["client"][0] if scope.get("client") else ""
-        bucket = self._buckets.setdefault(address, Bucket(self._burst, self._rate))
-        self._buckets.move_to_end(address)
-        if len(self._buckets) > _MOST_ADDRESSES:
-            self._buckets.popitem(last=False)
-        return bucket
+        return self._buckets.of(scope["client"][0] if scope.get("client") else "")
 
 
 def _length(headers: Headers) -> int:

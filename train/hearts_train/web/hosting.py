@@ -10,8 +10,8 @@ import contextlib
 import logging
 import secrets
 import time
-from collections import OrderedDict, deque
-from collections.abc import Iterable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -25,6 +25,7 @@ from hearts_train.web.table_help import Helper
 
 log = logging.getLogger("hearts.serve")
 
+_MOST_ADDRESSES = 10_000
 _LEVELS = {"values": "warn", "hint": "values", "odds": "odds"}
 """The level of help that a table must allow, by request."""
 
@@ -42,7 +43,7 @@ class Limits:
         connections: Connections in all.
         connections_each: Connections of one address.
         own: Unfinished tables of one person.
-        created: New tables of one address within an hour.
+        created: New tables of one address at once, and then within an hour.
         live: Tables in memory.
         stored: Tables on disk.
         idle: Seconds after which a table at which nobody is leaves the memory.
@@ -62,6 +63,56 @@ class Limits:
     stored: int = 100_000
     idle: float = 600.0
     waiting: int = 400
+
+
+class Bucket:
+    """Limits how often something is done: a number at once, and a number a second after that.
+
+    Attributes:
+        left: How many more may come at once; after a flood it is down to less than minus `burst`,
+            never further, so that whoever stops is soon let in again.
+    """
+
+    def __init__(
+        self, burst: int, rate: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.left = float(burst)
+        self._burst, self._rate, self._clock = float(burst), rate, clock
+        self._at = clock()
+
+    def take(self) -> bool:
+        """Count one; whether it is one too many."""
+        now = self._clock()
+        left = min(self.left + (now - self._at) * self._rate, self._burst)
+        self.left = max(left, -self._burst) - 1
+        self._at = now
+        return self.left < 0
+
+    @property
+    def is_flooded(self) -> bool:
+        """Whether as many again have come as may come at once."""
+        return self.left < -self._burst
+
+    @property
+    def wait(self) -> float:
+        """Seconds until one more may come, if none comes before."""
+        return max(0.0, (1 - self.left) / self._rate)
+
+
+class Buckets:
+    """A bucket for each address; those that have not come for long are forgotten."""
+
+    def __init__(self, burst: int, rate: float) -> None:
+        self._burst, self._rate = burst, rate
+        self._buckets: OrderedDict[str, Bucket] = OrderedDict()
+
+    def of(self, address: str) -> Bucket:
+        """The bucket of an address."""
+        bucket = self._buckets.setdefault(address, Bucket(self._burst, self._rate))
+        self._buckets.move_to_end(address)
+        if len(self._buckets) > _MOST_ADDRESSES:
+            self._buckets.popitem(last=False)
+        return bucket
 
 
 class Browser(Protocol):
@@ -362,7 +413,7 @@ class TableManager:
         self.limits = limits
         self.helper = Helper(players)
         self._live: OrderedDict[str, LiveTable] = OrderedDict()  # those used last at the end
-        self._created: dict[str, deque[float]] = {}
+        self._created = Buckets(limits.created, limits.created / 3600)
         self._unreadable: set[str] = set()  # tables of which the log has it
 
     @property
@@ -493,11 +544,6 @@ class TableManager:
         self.check_own(browser.owner)
         if self.folder.num_tables >= self.limits.stored:
             raise Refusal("too_many_tables", "the server's disk is full")
-        now, times = time.monotonic(), self._created.setdefault(browser.address, deque())
-        while times and times[0] < now - 3600:
-            times.popleft()
-        if len(times) >= self.limits.created:
-            raise Refusal(
-                "too_many_tables", "too many new tables from this address; wait some minutes"
-            )
-        times.append(now)
+        if self._created.of(browser.address).take():
+            text = "too many new tables from this address; wait some minutes"
+            raise Refusal("too_many_tables", text)
