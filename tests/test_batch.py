@@ -177,19 +177,6 @@ def test_workers_play_on_with_threads_of_their_own(method: str) -> None:
     assert theirs == _play_on(batch)
 
 
-def test_pickle_in_mid_game_plays_on_identically() -> None:
-    batch = BatchGame("classic", 8, seed=1, num_threads=2)
-    for _ in range(20):
-        batch.play(batch.masks().argmax(1))
-    copy = pickle.loads(pickle.dumps(batch))
-    for _ in range(60):
-        actions = batch.masks().argmax(1)
-        batch.play(actions)
-        copy.play(actions)
-    assert np.array_equal(batch.states, copy.states)
-    assert np.array_equal(batch.seeds, copy.seeds)
-
-
 @pytest.mark.parametrize("autodeal", [True, False])
 @pytest.mark.parametrize(("name", "players"), [*GAMES, ("micro moon=choose", 2)])
 def test_a_batch_goes_on_from_its_state(name: str, players: int, autodeal: bool) -> None:

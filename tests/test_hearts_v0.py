@@ -592,40 +592,6 @@ def assert_same(one: hearts_v0.raw_env, other: hearts_v0.raw_env) -> None:
         assert all(np.array_equal(info[key], other.infos[agent][key]) for key in info)
 
 
-@pytest.mark.parametrize("make", [hearts_v0.env, hearts_v0.raw_env])
-@pytest.mark.parametrize("episode", ["deal", "match"])
-@pytest.mark.parametrize("reward", ["trick", "win"])
-@pytest.mark.parametrize(
-    "copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "pickle"]
-)
-def test_copies_play_on_identically(make: Any, episode: str, reward: str, copied: Any) -> None:
-    max_deals = 3 if episode == "match" else None
-    env = make(rules="classic", episode=episode, reward=reward, max_deals=max_deals)
-    assert copied(env).possible_agents == env.possible_agents  # also before the first reset
-    env.reset(seed=2)
-    rng = random.Random(1)
-    for step in itertools.count():
-        if not env.agents:
-            break
-        twin = copied(env) if step % 17 == 3 else None
-        *_, termination, truncation, info = env.last()
-        over = termination or truncation
-        action = None if over else rng.choice(np.flatnonzero(info["action_mask"]).tolist())
-        before = env.unwrapped.game.clone()
-        if twin is not None:
-            twin.step(action)
-            assert env.unwrapped.game == before  # nothing is shared
-            env.step(action)
-            assert_same(env.unwrapped, twin.unwrapped)
-            played = [dict(e.rewards) for e in (env, twin)]
-            assert played[0] == played[1]
-            env = twin
-        else:
-            env.step(action)
-    env.reset()
-    assert env.agents
-
-
 @pytest.mark.parametrize(
     "copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "pickle"]
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from typing import Any
 
 import gymnasium
@@ -100,26 +98,6 @@ def test_every_agent_gets_what_it_gets_in_turns(kind: dict[str, Any]) -> None:
     assert Game.from_text(infos["player_0"]["deal"]) == env.unwrapped.game
     assert np.array_equal(env.state(), table.state())
     assert env.step({}) == ({}, {}, {}, {}, {})
-
-
-def test_copies_play_on_and_render() -> None:
-    env = hearts_v0.parallel_env(render_mode="ansi", noop=True)
-    assert env.render_mode == "ansi"
-    _, infos = env.reset(seed=2)
-    for _ in range(5):
-        *_, infos = env.step(first_legal(infos))
-    others = [copy.deepcopy(env), pickle.loads(pickle.dumps(env))]
-    while env.agents:
-        actions = first_legal(infos)
-        *mine, infos = env.step(actions)
-        for other in others:
-            *theirs, their_infos = other.step(actions)
-            assert theirs[1:] == mine[1:]
-            assert their_infos["player_1"]["deal"] == infos["player_1"]["deal"]
-            assert other.render() == env.render()
-            assert other.agents == env.agents
-    assert "two_player" in str(env.render())
-    env.close()
 
 
 # ---- whoever waits -------------------------------------------------------------------------------

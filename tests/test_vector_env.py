@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-
 import gymnasium
 import numpy as np
 import pytest
@@ -207,21 +204,6 @@ def test_stepping_before_reset_and_options_are_refused():
         envs.reset(seed=[1])
     with refused(HeartsError, "num_envs", value=0):
         HeartsVectorEnv(0)
-
-
-def test_copies_play_on_identically():
-    envs = HeartsVectorEnv(6, opponent=["easy", Counting()], reward="trick")
-    _, infos = envs.reset(seed=1)
-    rng = np.random.default_rng(0)
-    for _ in range(5):
-        *_, infos = envs.step(choose(rng, infos["action_mask"]))
-    others = [copy.deepcopy(envs), pickle.loads(pickle.dumps(envs))]
-    for _ in range(20):
-        actions = choose(rng, envs.action_masks())
-        mine = envs.step(actions)
-        for other in others:
-            theirs = other.step(actions)
-            assert all((a == b).all() for a, b in zip(mine[:4], theirs[:4], strict=True))
 
 
 # ---- stable-baselines3 ---------------------------------------------------------------------------
