@@ -489,8 +489,7 @@ class Rules:
             raise RulesError(f"rules: {quoted(text)} is not text; give a preset's name", value=text)
         if len(text) > _MAX_TEXT:
             raise RulesError(
-                f"rules: a text of {len(text):,} characters; give a preset's name and the fields "
-                f"that differ, {_MAX_TEXT:,} at most"
+                f"rules: a text of {len(text):,} characters; give one of {_MAX_TEXT:,} at most"
             )
         if players is not None:
             players = check_number("players", players, *RANGES["players"], RulesError)
@@ -549,9 +548,7 @@ class Rules:
         A player of one can play the other: ``end_score``, ``end_when``, ``tie``, ``max_deals`` and
         ``target`` are not compared. Observations show totals as shares of the end score.
         """
-        if self is other:
-            return True
-        return isinstance(other, Rules) and self._of_a_deal == other._of_a_deal
+        return self is other or (isinstance(other, Rules) and self._of_a_deal == other._of_a_deal)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Rules.from_dict, (self.to_dict(),)
