@@ -7,7 +7,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -252,20 +252,21 @@ def exploit_agents(
     names: Sequence[str], rules: Rules, *, seed: int, max_memory: float
 ) -> list[Exploitability]:
     """The exact exploitability of each agent."""
-    agents = [make_agent(name, seed=seed) for name in names]
-    for agent in agents:
-        check_rules(agent, rules)
-    tree = Tree(rules, max_memory)
-    console.note(f"{tree.rules.name}: {tree.size}")
     results = []
-    for name, agent in zip(names, agents, strict=True):
-        with console.progress(name) as report:
-            results.append(exploit(agent, tree, name, progress=report))
-        if results[-1].frozen:
-            console.note(
-                f"{name}: draws random numbers and gives no probabilities (action_probs); one draw "
-                "for each information set was taken as what it always plays"
-            )
+    with ExitStack() as stack:  # agents may be programs
+        agents = [stack.enter_context(closing(make_agent(name, seed=seed))) for name in names]
+        for agent in agents:
+            check_rules(agent, rules)
+        tree = Tree(rules, max_memory)
+        console.note(f"{tree.rules.name}: {tree.size}")
+        for name, agent in zip(names, agents, strict=True):
+            with console.progress(name) as report:
+                results.append(exploit(agent, tree, name, progress=report))
+            if results[-1].frozen:
+                console.note(
+                    f"{name}: draws random numbers and gives no probabilities (action_probs); one "
+                    "draw for each information set was taken as what it always plays"
+                )
     return results
 
 
