@@ -23,18 +23,13 @@ def smoke(*overrides: str):
     return load_config("smoke", ["threads=1", *overrides])
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """A whole smoke run."""
-    return train(smoke(), tmp_path_factory.mktemp("runs") / "smoke", progress=False)
-
-
 def rows(folder: Path, kind: str) -> list[dict[str, Any]]:
     return [row for row in runs.read_metrics(folder) if row["kind"] == kind]
 
 
-def test_run_folder(run):
+def test_run_folder(tmp_path):
     config = smoke()
+    run = train(config, tmp_path / "smoke", progress=False)
     names = {path.name for path in run.run_dir.iterdir()}
     assert names == {
         runs.CONFIG_NAME,

@@ -54,7 +54,7 @@ class Display:
 
     def _show(self) -> None:
         margins = [f"{margin} {name}" for name, margin in self._margins.items()]
-        message = " · ".join([self._speed, *margins])
+        message = " · ".join(filter(None, [self._speed, *margins]))
         self.progress(self.learner.config.name, self.learner.progress, message)
 
     def evaluated(self, opponent: str, result: Evaluation) -> None:
