@@ -30,9 +30,9 @@ from hearts_env.support.arrays import Bytes, Floats, Floats32, Ints, Numbers
 from hearts_env.support.bits import lowest
 from hearts_env.support.errors import HeartsError
 from hearts_env.support.jit import jit
+from hearts_env.support.tensors import Tensors
 from hearts_train.learn.config import LATEST, TrainConfig
 
-Arrays = dict[str, NDArray[Any]]
 Network = Callable[[slice], tuple[NDArray[np.float32], NDArray[np.float32]]]
 
 MAX_FORCED_DEALS = 10_000
@@ -225,13 +225,13 @@ class SelfPlayGames:
         self.table.last[:] = places[self.table.last]
         self.size = len(rows)
 
-    def _saved(self) -> Arrays:
+    def _saved(self) -> Tensors:
         """The parts of the list that an update does not make anew."""
         names = ("masks", "actions", "log_probs", "values", "rewards", "nexts")
         return {"observations": self.observations} | {n: getattr(self.rows, n) for n in names}
 
     # -- saving ----------------------------------------------------------------------------------
-    def state(self) -> Arrays:
+    def state(self) -> Tensors:
         """Everything that the games need to continue, new arrays by name; between two updates."""
         state = {f"games/{name}": array for name, array in self.batch.state().items()}
         state |= {
@@ -272,12 +272,12 @@ class SelfPlayGames:
             array[...] = given[name]
         self.size = len(waiting)
 
-    def _arrays(self) -> Arrays:
+    def _arrays(self) -> Tensors:
         table = self.table
         return {"cast": table.cast, "last": table.last, "paid": table.paid, "random": self.random}
 
 
-def part_of(state: Mapping[str, NDArray[Any]], prefix: str) -> Arrays:
+def part_of(state: Mapping[str, NDArray[Any]], prefix: str) -> Tensors:
     """The arrays whose names begin with `prefix`, without it."""
     return {n.removeprefix(prefix): array for n, array in state.items() if n.startswith(prefix)}
 

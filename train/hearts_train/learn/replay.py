@@ -1,6 +1,6 @@
 """Replay buffers: the latest decisions, or a uniform sample of all (a reservoir).
 
-Arrays of zeros and ones are packed into bits, so that hundreds of thousands of decisions are a few
+Tensors of zeros and ones are packed into bits, so that hundreds of thousands of decisions are a few
 megabytes of a run's state.
 """
 
@@ -10,18 +10,15 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hearts_env.encoders import Encoder
 from hearts_env.rules.rules import Rules
 from hearts_env.solve.tree import DEFAULT_MEMORY, format_gigabytes
 from hearts_env.support.arguments import check_array
-from hearts_env.support.arrays import Array
+from hearts_env.support.arrays import Array, Ints
 from hearts_env.support.errors import HeartsError
+from hearts_env.support.tensors import Tensors
 from hearts_train.learn.config import ConfigError
-
-Arrays = dict[str, Array]
-Places = NDArray[np.int64]
 
 
 class Column(NamedTuple):
@@ -114,18 +111,18 @@ class Memory:
             self._stored[name][places[chosen]] = column.pack(rows[name][chosen])
         self.count += len(places)
 
-    def _places(self, number: int, _: np.random.Generator) -> Places:
+    def _places(self, number: int, _: np.random.Generator) -> Ints:
         """The place of each of `number` decisions; ``capacity`` or more: not stored."""
         return (self.count + np.arange(number)) % self.capacity
 
-    def read(self, places: Places) -> Arrays:
+    def read(self, places: Ints) -> Tensors:
         """The decisions at these places, by column."""
         return {
             name: column.unpack(self._stored[name][places]) for name, column in self.columns.items()
         }
 
     # -- saving ------------------------------------------------------------------------------------
-    def state(self) -> Arrays:
+    def state(self) -> Tensors:
         """The whole buffer, new arrays by name."""
         stored = {name: array[: len(self)].copy() for name, array in self._stored.items()}
         return stored | {"count": np.array(self.count)}
@@ -160,7 +157,7 @@ class Reservoir(Memory):
         super().__init__(capacity, columns)
         self.min_reservoir_prob = min_reservoir_prob
 
-    def _places(self, number: int, rng: np.random.Generator) -> Places:
+    def _places(self, number: int, rng: np.random.Generator) -> Ints:
         before = self.count + np.arange(number)
         chances = np.maximum(self.capacity / (before + 1), self.min_reservoir_prob)
         drawn = np.where(
