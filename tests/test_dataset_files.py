@@ -92,8 +92,8 @@ def test_every_field_says_what_it_is(made):
     sheet = (made.folder / "README.md").read_text()
     for name in ("games", "decisions"):
         for field in pq.read_schema(made.folder / name / "part-00000.parquet"):
-            told = field.metadata[b"description"].decode()
-            assert told in sheet
+            reported = field.metadata[b"description"].decode()
+            assert reported in sheet
             assert f"`{field.name}`" in sheet
         found = pq.ParquetFile(made.folder / name / "part-00000.parquet").metadata
         assert found.row_group(0).column(0).compression == "ZSTD"
@@ -109,12 +109,12 @@ def test_minari_reads_the_episodes(made, monkeypatch):
     assert found.total_episodes == 2 * GAMES == made.facts["episodes"]
     assert found.total_steps == len(decisions) == made.facts["steps"]
     about = list(found.storage.get_episode_metadata(range(found.total_episodes)))
-    for episode, told in zip(found, about, strict=True):
-        mine = [d for d in decisions if (d["game"], d["seat"]) == (told["game"], told["seat"])]
+    for episode, facts in zip(found, about, strict=True):
+        mine = [d for d in decisions if (d["game"], d["seat"]) == (facts["game"], facts["seat"])]
         assert episode.actions.tolist() == [d["action"] for d in mine]
         assert episode.rewards.tolist() == [d["reward"] for d in mine]
-        assert told["deal"] == games[told["game"]]["text"]
-        assert told["seed"] == games[told["game"]]["seed"]
+        assert facts["deal"] == games[facts["game"]]["text"]
+        assert facts["seed"] == games[facts["game"]]["seed"]
         assert episode.observations.shape == (len(mine) + 1, *found.observation_space.shape)
         assert found.observation_space.contains(episode.observations[0])
         masks = episode.infos["action_mask"]
@@ -207,13 +207,13 @@ def test_the_command_makes_a_dataset(tmp_path):
     words += ["--set", "seat=1", "--set", "random=0.25", "--set", "view=text,json"]
     result = run("dataset", tmp_path / "d", *words, "--json")
     assert result.exit_code == 0, result.stderr
-    told = json.loads(result.stdout)
-    assert told["rows"]["games"] == 3
-    assert told["options"]["agents"] == ["easy", "random"]
-    kept = [told["options"][name] for name in ("seats", "random", "views")]
+    reported = json.loads(result.stdout)
+    assert reported["rows"]["games"] == 3
+    assert reported["options"]["agents"] == ["easy", "random"]
+    kept = [reported["options"][name] for name in ("seats", "random", "views")]
     assert kept == [[1], 0.25, ["text", "json"]]
-    assert json.loads((tmp_path / "d" / "dataset.json").read_text()).items() <= told.items()
-    again = told["command"].split()[1:]
+    assert json.loads((tmp_path / "d" / "dataset.json").read_text()).items() <= reported.items()
+    again = reported["command"].split()[1:]
     assert run(*again, tmp_path / "again").exit_code == 0
     for path in ("dataset.json", "README.md", "games/part-00000.parquet"):
         assert (tmp_path / "d" / path).read_bytes() == (tmp_path / "again" / path).read_bytes()
@@ -230,7 +230,7 @@ def test_a_checkpoint_plays_the_rules_that_it_was_trained_for(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         (["d"], "--agent"),
         (["d", "--agent", "nobody"], "agent 'nobody'"),
@@ -248,16 +248,16 @@ def test_a_checkpoint_plays_the_rules_that_it_was_trained_for(tmp_path):
         (["full", "--agent", "pro"], "folder"),
     ],
 )
-def test_mistakes_are_told_in_a_line(tmp_path, monkeypatch, words, told):
+def test_mistakes_are_reported_in_a_line(tmp_path, monkeypatch, words, reported):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "other").touch()
-    mistake(run("dataset", *words), *told.split())
+    mistake(run("dataset", *words), *reported.split())
     assert not (tmp_path / "d").exists()
 
 
-def test_a_missing_library_is_told_in_a_line(tmp_path, monkeypatch):
+def test_a_missing_library_is_reported_in_a_line(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "h5py", None)
     result = run("dataset", tmp_path / "d", "--agent", "pro", "--format", "minari")
     mistake(result, "dataset", "h5py", "[dataset]")

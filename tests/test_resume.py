@@ -229,10 +229,10 @@ def test_a_second_trainer_in_the_folder_is_refused(whole, tmp_path):
         (tmp_path / "new").mkdir()
         with held(tmp_path / "new" / runs.LOCK_NAME, "test"), pytest.raises(CheckpointError):
             train(recipe(), tmp_path / "new", progress=False)
-        told = CliRunner().invoke(app, ["train", "--resume", str(folder)])
-        assert told.exit_code == 2
-        assert told.stderr.startswith("error: run:")
-        assert told.stderr.count("\n") == 1
+        reported = CliRunner().invoke(app, ["train", "--resume", str(folder)])
+        assert reported.exit_code == 2
+        assert reported.stderr.startswith("error: run:")
+        assert reported.stderr.count("\n") == 1
     assert all(path.read_bytes() == content for path, content in before.items())
     assert train(resume=folder, progress=False).is_finished
 

@@ -221,9 +221,9 @@ def test_tensorboard_reads_what_the_log_has(tmp_path):
     assert scalars(tmp_path)[-1] == (80, "update/updates", 2.0)
 
 
-def test_a_file_for_tensorboard_that_is_full_is_told_once_and_the_log_goes_on(tmp_path):
-    told: list[str] = []
-    metrics = log.Metrics(tmp_path, runs.Counters(), told.append)
+def test_a_file_for_tensorboard_that_is_full_is_reported_once_and_the_log_continues(tmp_path):
+    reported: list[str] = []
+    metrics = log.Metrics(tmp_path, runs.Counters(), reported.append)
     assert metrics._board is not None
     row = {"updates": 1, "decisions_per_second": 1.0, "seconds": 1.0}
     metrics.write("update", 1, row)
@@ -231,9 +231,9 @@ def test_a_file_for_tensorboard_that_is_full_is_told_once_and_the_log_goes_on(tm
     for update in (2, 3):
         metrics.write("update", update, row | {"updates": update})
     metrics.close()
-    assert len(told) == 1
-    assert str(tmp_path / runs.TENSORBOARD_NAME) in told[0]
-    assert "\n" not in told[0]
+    assert len(reported) == 1
+    assert str(tmp_path / runs.TENSORBOARD_NAME) in reported[0]
+    assert "\n" not in reported[0]
     assert [r["updates"] for r in runs.read_metrics(tmp_path)] == [1, 2, 3]
     assert {step for step, _, _ in scalars(tmp_path)} == {1}
 
@@ -311,7 +311,7 @@ FILES = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
-def test_a_damaged_file_is_no_matter_or_is_told_of_in_one_line(
+def test_a_damaged_file_is_no_matter_or_is_reported_in_one_line(
     whole, tmp_path, quick, monkeypatch, name
 ):
     """Other damages to what is read are drawn in fuzz.py."""

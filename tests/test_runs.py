@@ -36,8 +36,8 @@ def evaluation(decisions: int, margin: float, opponent: str = "pro") -> dict[str
 
 
 def update(decisions: int, **values: float) -> dict[str, object]:
-    told = {"kind": "update", "decisions": decisions, "updates": decisions // 1000}
-    return {**told, "decisions_per_second": 1e5, "seconds": decisions / 1e5, **values}
+    reported = {"kind": "update", "decisions": decisions, "updates": decisions // 1000}
+    return {**reported, "decisions_per_second": 1e5, "seconds": decisions / 1e5, **values}
 
 
 def make(folder: Path, *rows: dict[str, object], seed: int = 0, **settings: float) -> Path:
@@ -126,26 +126,26 @@ def test_the_list_as_a_table_and_as_json(four):
     line = next(line for line in result.output.splitlines() if "demo-1" in line)
     assert line.split()[1:] == ["demo", "1", "2,000,000", "finished", "+5.00", "±", "0.50", "0.01"]
     assert "50% stopped" in result.output
-    told = json.loads(hearts("runs", four / "demo-2", "--json").stdout.splitlines()[-1])
-    assert [told[0][key] for key in ("name", "seed", "status", "share")] == [
+    reported = json.loads(hearts("runs", four / "demo-2", "--json").stdout.splitlines()[-1])
+    assert [reported[0][key] for key in ("name", "seed", "status", "share")] == [
         "demo",
         2,
         "finished",
         1.0,
     ]
-    assert told[0]["settings"]["ppo.ent_coef"] == 0.1
+    assert reported[0]["settings"]["ppo.ent_coef"] == 0.1
 
 
 @pytest.mark.slow
-def test_runs_of_one_recipe_and_seed_are_told_to_be_one_sample(four, tmp_path):
+def test_runs_of_one_recipe_and_seed_are_reported_as_one_sample(four, tmp_path):
     rows = (evaluation(0, -4.0), evaluation(2 * 10**6, 3.0))
     make(four / "again", *rows, seed=0, ent_coef=0.01)
-    told = hearts("runs", four / "demo-0", four / "demo-1", "--plot", tmp_path / "a.svg")
-    assert "one sample" not in told.stderr
-    told = hearts("runs", four / "demo-0", four / "again", "--plot", tmp_path / "a.svg")
-    assert told.exit_code == 0, told.output
-    assert "seed of" in told.stderr
-    assert "one sample" in told.stderr
+    reported = hearts("runs", four / "demo-0", four / "demo-1", "--plot", tmp_path / "a.svg")
+    assert "one sample" not in reported.stderr
+    reported = hearts("runs", four / "demo-0", four / "again", "--plot", tmp_path / "a.svg")
+    assert reported.exit_code == 0, reported.output
+    assert "seed of" in reported.stderr
+    assert "one sample" in reported.stderr
 
 
 def test_exploitability_of_before_the_margins_shown_is_not_shown(tmp_path):
@@ -153,9 +153,9 @@ def test_exploitability_of_before_the_margins_shown_is_not_shown(tmp_path):
     rows = (evaluation(0, -4.0), exact | {"decisions": 0}, evaluation(10**6, 1.0))
     broken_off = make(tmp_path / "killed", *rows)
     whole = make(tmp_path / "whole", *rows, exact | {"decisions": 10**6, "preferred": 1.5})
-    told = [json.loads(hearts("runs", run, "--json").stdout)[0] for run in (broken_off, whole)]
-    assert told[0]["exploitability"] == []
-    assert told[1]["exploitability"][0]["preferred"] == 1.5
+    reported = [json.loads(hearts("runs", run, "--json").stdout)[0] for run in (broken_off, whole)]
+    assert reported[0]["exploitability"] == []
+    assert reported[1]["exploitability"][0]["preferred"] == 1.5
     assert "4.330" not in hearts("runs", tmp_path).output
 
 
@@ -172,7 +172,7 @@ def test_a_picture_of_the_kind_that_its_name_says(four, suffix, start):
     assert out.read_bytes().startswith(start)
 
 
-def test_a_run_that_cannot_be_read_is_told_of(four, capsys):
+def test_a_run_that_cannot_be_read_is_reported(four, capsys):
     (four / "demo-0" / "config.yaml").write_text("name: [")
     runs, faults = find_runs([four])
     assert len(runs) == 3
@@ -181,7 +181,7 @@ def test_a_run_that_cannot_be_read_is_told_of(four, capsys):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         (["runs", "{0}", "--plot", "x.txt"], "--plot: 'x.txt'"),
         (["runs", "{0}", "--x", "steps"], "--x: 'steps'"),
@@ -191,13 +191,13 @@ def test_a_run_that_cannot_be_read_is_told_of(four, capsys):
         (["runs"], "run: "),
     ],
 )
-def test_mistakes_are_told_in_one_line(four, words, told, monkeypatch):
+def test_mistakes_are_reported_in_one_line(four, words, reported, monkeypatch):
     monkeypatch.chdir(four)
     (four / "demo-0" / "empty").mkdir()
     result = hearts(*(word.format(four) for word in words))
     assert result.exit_code != 0
     assert isinstance(result.exception, SystemExit | HeartsError | console.Mistake)
-    assert told in result.output + str(result.exception)
+    assert reported in result.output + str(result.exception)
 
 
 def test_what_is_not_finite_is_left_out_and_no_common_range_is_no_curve(tmp_path):

@@ -395,7 +395,7 @@ def test_advantages_are_normalised_over_the_whole_update_where_wanted():
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
-def test_a_device_that_is_not_there_is_told_of():
+def test_a_device_that_is_not_there_is_reported():
     with refused(ConfigError, "device"):
         learner("device=cuda")
     assert learner("device=auto").device.type == "cpu"

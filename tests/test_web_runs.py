@@ -47,14 +47,14 @@ def client(runs, tmp_path):
         yield client
 
 
-def test_all_runs_are_told_with_names_that_are_no_paths(client, tmp_path):
+def test_all_runs_are_reported_with_names_that_are_no_paths(client, tmp_path):
     answer = client.get("/api/runs")
-    told = answer.json()
-    assert {run["run"] for run in told["runs"]} == {"demo-0", "demo-1"}
-    one = next(run for run in told["runs"] if run["run"] == "demo-1")
+    reported = answer.json()
+    assert {run["run"] for run in reported["runs"]} == {"demo-0", "demo-1"}
+    one = next(run for run in reported["runs"] if run["run"] == "demo-1")
     assert (one["seed"], one["status"], one["share"], one["player"]) == (1, "finished", 1.0, True)
     assert one["margins"] == {"pro": {"margin": 5.0, "ci95": [4.5, 5.5]}}
-    assert told["standing"] == ["over pro"]
+    assert reported["standing"] == ["over pro"]
     assert str(tmp_path) not in answer.text
 
 
@@ -62,16 +62,16 @@ def test_a_change_is_seen(client, runs):
     assert client.get("/api/runs").json()["runs"][0]["margins"]["pro"]["margin"] in (3.0, 5.0)
     with (runs / "demo-0" / "metrics.jsonl").open("a") as file:
         file.write(json.dumps(evaluation(3 * 10**6, 9.0)) + "\n")
-    told = client.get("/api/runs").json()["runs"]
-    assert {run["margins"]["pro"]["margin"] for run in told} == {9.0, 5.0}
+    reported = client.get("/api/runs").json()["runs"]
+    assert {run["margins"]["pro"]["margin"] for run in reported} == {9.0, 5.0}
 
 
 def test_curves_are_those_of_hearts_plot(client):
-    told = client.get("/api/runs/curves", params={"y": "over pro"}).json()
-    (panel,) = told["panels"]
+    reported = client.get("/api/runs/curves", params={"y": "over pro"}).json()
+    (panel,) = reported["panels"]
     (curve,) = panel["curves"]
     assert (curve["runs"], curve["x"], curve["mean"]) == (2, [0.0, 2.0], [-4.0, 4.0])
-    (group,) = told["groups"].values()
+    (group,) = reported["groups"].values()
     assert set(group) == {"demo-0", "demo-1"}
     alone = client.get("/api/runs/curves", params={"run": "demo-0", "y": "entropy"}).json()
     assert alone["panels"][0]["curves"][0]["mean"] == [0.5]
@@ -79,8 +79,8 @@ def test_curves_are_those_of_hearts_plot(client):
 
 def test_a_run_is_played(client, runs):
     """Its player sits down under the run's name, and plays."""
-    told = client.post("/api/runs/play", json={"run": "demo-1"}).json()
-    assert told == {"agent": "demo-1", "rules": "two_player", "players": 2}
+    reported = client.post("/api/runs/play", json={"run": "demo-1"}).json()
+    assert reported == {"agent": "demo-1", "rules": "two_player", "players": 2}
     with client.websocket_connect("ws://localhost/ws") as socket:
         socket.send_json({"type": "hello", "v": 1})
         assert "demo-1" in {agent["name"] for agent in socket.receive_json()["agents"]}
@@ -109,9 +109,9 @@ def test_a_table_with_a_run_goes_on_after_a_restart(client, runs, tmp_path):
         socket.send_json({"type": "hello", "v": 1, "token": token})
         socket.receive_json()
         socket.send_json({"type": "watch", "table": message["table"]})
-        while (told := socket.receive_json())["type"] not in ("table", "error"):
+        while (reported := socket.receive_json())["type"] not in ("table", "error"):
             pass
-        assert (told["type"], told.get("you")) == ("table", 1)
+        assert (reported["type"], reported.get("you")) == ("table", 1)
 
 
 @pytest.mark.parametrize("name", ["nobody", "../mine/demo-1", "", None, 3, ["demo-1"]])
@@ -122,7 +122,7 @@ def test_only_runs_on_the_shelf_are_played(client, name):
 
 
 @pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "reported"),
     [
         ("/api/runs/curves?x=steps", "x: 'steps' is unknown; choose decisions or minutes"),
         ("/api/runs/curves?y=over%20easy", "is not in these runs; choose from over pro"),
@@ -130,10 +130,10 @@ def test_only_runs_on_the_shelf_are_played(client, name):
         ("/api/runs/card?run=../demo-1", "run: '../demo-1' is not here; reload the page"),
     ],
 )
-def test_questions_that_cannot_be_answered(client, path, told):
+def test_questions_that_cannot_be_answered(client, path, reported):
     answer = client.get(path)
     assert answer.status_code == 422
-    assert told in answer.json()["text"]
+    assert reported in answer.json()["text"]
 
 
 def test_a_run_without_a_player_is_not_played(client):
@@ -142,9 +142,9 @@ def test_a_run_without_a_player_is_not_played(client):
 
 
 def test_a_card_comes_as_text(client):
-    told = client.get("/api/runs/card", params={"run": "demo-1"}).json()
-    assert told["card"] == "# <b>demo</b>\n"
-    assert told["settings"]["ppo.ent_coef"] == 0.01
+    reported = client.get("/api/runs/card", params={"run": "demo-1"}).json()
+    assert reported["card"] == "# <b>demo</b>\n"
+    assert reported["settings"]["ppo.ent_coef"] == 0.01
 
 
 def test_runs_of_one_name_in_several_places_are_all_there(tmp_path):
@@ -152,5 +152,5 @@ def test_runs_of_one_name_in_several_places_are_all_there(tmp_path):
     names = set(RunShelf(places).runs())
     assert names == {f"demo-{seed}{more}" for seed in (0, 1) for more in ("", " (2)", " (3)")}
     assert set(RunShelf([places[0] / "demo-0"]).runs()) == {"demo-0"}
-    told = RunShelf(places).curves([], [], "decisions", ["seed"])
-    assert str(tmp_path) not in str(told)
+    reported = RunShelf(places).curves([], [], "decisions", ["seed"])
+    assert str(tmp_path) not in str(reported)
