@@ -246,7 +246,7 @@ const MEANINGS = {
   warn: `Asks before you play a card that is ${WARN} points worse than your best one, or more.`,
   values: "Shows on every card that you may play by how many points you win with it, on average "
     + "over all hands that fit what you have seen.",
-  odds: "The same, and who may hold each unseen card.",
+  odds: "Shows what each card is worth, and who may hold each unseen card.",
 };
 
 /** What an average is over. @param {any} answer */
