@@ -194,56 +194,41 @@ def total_steps(total: int, scale: int) -> int:
 
 def card_blocks(rules: Rules) -> list[Block]:
     """The facts that are sets of cards, of one size each."""
-    n = len(rules.deck)
-
-    def cards(name: str, meaning: str, seat: int = 0) -> Block:
-        return Block(name, n, meaning, seat, is_cards=True)
-
-    blocks = [cards("hand", "cards the observer holds")]
-    blocks += [
-        cards(f"played_{p}", f"cards that {seat_name(p)} has played", p)
-        for p in range(rules.players)
+    facts = [("hand", "cards the observer holds", 0)]
+    facts += [
+        (f"played_{p}", f"cards that {seat_name(p)} has played", p) for p in range(rules.players)
     ]
-    blocks.append(cards("trick", "cards of the unfinished trick"))
-    blocks += [
-        cards(
-            f"may_hold_{p}",
-            f"unseen cards that {seat_name(p)} can hold by all that play has shown",
-            p,
-        )
+    facts.append(("trick", "cards of the unfinished trick", 0))
+    shown = "can hold by all that play has shown"
+    facts += [
+        (f"may_hold_{p}", f"unseen cards that {seat_name(p)} {shown}", p)
         for p in range(1, rules.players)
     ]
     if rules.pass_count:
-        blocks.append(cards("passed", "cards the observer passes"))
-        blocks.append(cards("received", "cards the observer was passed"))
+        facts.append(("passed", "cards the observer passes", 0))
+        facts.append(("received", "cards the observer was passed", 0))
     if rules.kitty_to != "nobody":
-        blocks.append(cards("kitty", "the kitty, once awarded"))
-    return blocks
+        facts.append(("kitty", "the kitty, once awarded", 0))
+    size = len(rules.deck)
+    return [Block(name, size, meaning, seat, is_cards=True) for name, meaning, seat in facts]
 
 
 def taken_blocks(rules: Rules, *, all_taken: bool) -> list[Block]:
     """Who has taken which cards, or which of those that are worth points."""
-    if all_taken:
-        return [
-            Block(f"taken_{p}", len(rules.deck), f"cards taken by {seat_name(p)}", p, is_cards=True)
-            for p in range(rules.players)
-        ]
-    size = sum(card in rules.card_points for card in rules.deck)
+    size = sum(all_taken or card in rules.card_points for card in rules.deck)
+    meaning = (
+        "cards taken by {}" if all_taken else "cards worth points that {} has taken, in deck order"
+    )
     return [
-        Block(
-            f"taken_{p}",
-            size,
-            f"cards worth points that {seat_name(p)} has taken, in deck order",
-            p,
-        )
+        Block(f"taken_{p}", size, meaning.format(seat_name(p)), p, is_cards=all_taken)
         for p in range(rules.players)
     ]
 
 
 def other_blocks(rules: Rules) -> list[Block]:
     """The facts that are not sets of cards."""
-    n = rules.players
-    every = range(n)
+    n, every = rules.players, range(rules.players)
+    total = "in tenths of the end score (in chips: of all stakes)"
     blocks = [Block("led_suit", 4, "suit led to the unfinished trick, one-hot CDSH")]
     blocks += [
         Block(f"voids_{p}", 4, f"suits that {seat_name(p)} has shown void in, CDSH", p)
@@ -264,12 +249,7 @@ def other_blocks(rules: Rules) -> list[Block]:
     if tells_dodged(rules.vector):
         blocks.append(Block("dodged", 4, "suit the queen was played on by one who held it, CDSH"))
     blocks += [
-        Block(
-            f"total_{p}",
-            TOTAL_STEPS,
-            f"match total of {seat_name(p)}, in tenths of the end score (in chips: of all stakes)",
-            p,
-        )
+        Block(f"total_{p}", TOTAL_STEPS, f"match total of {seat_name(p)}, {total}", p)
         for p in every
     ]
     return blocks
