@@ -175,14 +175,10 @@ def test_a_package_that_is_installed_adds_its_player(tmp_path, monkeypatch):
 
 # ---- specs: options, code ------------------------------------------------------------------------
 def test_options_follow_a_question_mark():
-    pro: Any = make_agent("pro?worlds=7")
-    assert pro.worlds == 7
-    belief: Any = make_agent("pimc_belief?model=pimc&epsilon=0.25&worlds=9")
+    belief: Any = make_agent("pimc_belief?model=pimc&epsilon=0.25", worlds=9)
     assert (belief.model.name, belief.epsilon, belief.worlds) == ("pimc", 0.25, 9)
     timed: Any = make_agent("pro?milliseconds=2.5&worlds=none")
     assert (timed.milliseconds, timed.samples) == (2.5, None)
-    both: Any = make_agent("pro?worlds=7", milliseconds=3)
-    assert (both.worlds, both.milliseconds) == (7, 3)
 
 
 def test_options_are_read_by_the_types_of_the_factory():
