@@ -23,13 +23,9 @@ class SolvedAgent(StochasticAgent):
         self.name = f"solved {solved.rules.name}"
         self.plays = solved.rules.name
 
-    def can_play(self, rules: Rules) -> bool:
-        """Whether a deal of `rules` is one of those solved."""
-        return self.rules.is_same_deal(rules)
-
     def check_rules(self, rules: Rules) -> None:
         """Refuse rules other than those solved."""
-        if not self.can_play(rules):
+        if not self.rules.is_same_deal(rules):
             raise HeartsError(
                 f"rules: this policy was solved for {self.rules.name!r} and cannot play "
                 f"{rules.name!r}; play its rules, or solve yours with hearts solve"

@@ -35,7 +35,7 @@ REFUSED = "refused"
 LAST_WORDS = "; its last words: "
 """What stands in a message before what the program wrote to its standard error."""
 
-_MOST_KEPT = 4096  # bytes of what it wrote to its standard error
+_MOST_STDERR = 4096  # bytes that are saved of it
 _MOST_WORDS = 300  # characters of that in a message
 _CHUNK = 1 << 16
 _PIPE = 1 << 20  # bytes of what was sent and not read yet; Linux allows this many
@@ -186,15 +186,15 @@ class LineProcess:
         command: Sequence[str],
         *,
         environment: Mapping[str, str] | None = None,
-        keeps_words: bool = True,
+        saves_stderr: bool = True,
     ) -> None:
         """Start it, without waiting for it.
 
         Args:
             command: the program and its arguments.
             environment: its environment; None: that of this process.
-            keeps_words: keep the end of what it writes to its standard error, for messages; False:
-                it is written to that of this process.
+            saves_stderr: save the end of its standard error for messages; False: it writes to that
+                of this process.
 
         Raises:
             ProgramError: if it cannot be started.
@@ -202,7 +202,7 @@ class LineProcess:
         if sys.platform == "win32":
             raise ProgramError("programs are asked through pipes that Windows has not; use Linux")
         try:
-            stderr = subprocess.PIPE if keeps_words else None
+            stderr = subprocess.PIPE if saves_stderr else None
             process = start_child(command, stderr=stderr, environment=environment, bufsize=0)
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
@@ -228,7 +228,7 @@ class LineProcess:
         self._due = 0
         """Answers to lines that were sent, not yet taken."""
         self._read = bytearray()
-        self._kept = bytearray()
+        self._stderr = bytearray()
         self.left_by_itself = False
         """Whether it ended after its last lines, so that it had not to be killed."""
         self._end = weakref.finalize(self, _kill, process, os.getpid())
@@ -328,7 +328,7 @@ class LineProcess:
         return bool(data)
 
     def _listen(self) -> bool:
-        """Keep the end of what it has written to its standard error; whether there was any."""
+        """Save the end of what it has written to its standard error; whether there was any."""
         try:
             data = os.read(self._words, _CHUNK)
         except BlockingIOError:
@@ -337,8 +337,8 @@ class LineProcess:
             with contextlib.suppress(KeyError):
                 self._poll.unregister(self._words)
             return False
-        self._kept += data
-        del self._kept[:-_MOST_KEPT]
+        self._stderr += data
+        del self._stderr[:-_MOST_STDERR]
         return True
 
     # -- its end ----------------------------------------------------------------------------------
@@ -348,15 +348,12 @@ class LineProcess:
             if not self._listen():
                 break
         self.kill()
-        words = self.last_words()
-        return ProgramError(what + (LAST_WORDS + words if words else ""), kind)
-
-    def last_words(self) -> str:
-        """The last lines of its standard error, in one line without control characters."""
-        lines = self._kept.decode(errors="replace").split("\n")
+        # The last lines of its standard error, in one line without control characters.
+        lines = self._stderr.decode(errors="replace").split("\n")
         text = " / ".join(line.strip() for line in lines[-4:] if line.strip())
-        shown = "".join(c if c.isprintable() else "?" for c in text)
-        return shown if len(shown) <= _MOST_WORDS else "..." + shown[3 - _MOST_WORDS :]
+        words = "".join(c if c.isprintable() else "?" for c in text)
+        words = words if len(words) <= _MOST_WORDS else "..." + words[3 - _MOST_WORDS :]
+        return ProgramError(what + (LAST_WORDS + words if words else ""), kind)
 
     def _how_it_ended(self) -> str:
         try:
