@@ -50,6 +50,8 @@ PARTS: dict[str, Callable[..., str]] = {}
 """Generated parts by name; the words after the name are their arguments."""
 
 _BAR = re.compile(r"(?<!\\)\|")
+BLOCK = re.compile(r"^```python([^\n]*)\n(.*?)^```[ ]*$", re.DOTALL | re.MULTILINE)
+"""A Python block of a page: what follows the word `python`, and the code."""
 
 
 def pages() -> list[Path]:

@@ -142,9 +142,7 @@ PACKAGES = {
 def imported_by_pages() -> Iterator[str]:
     """Every name of these packages that a page of the documentation imports."""
     for page in parts.pages():
-        for code in re.findall(
-            r"^```python[^\n]*\n(.*?)^```", page.read_text("utf-8"), re.M | re.S
-        ):
+        for _, code in parts.BLOCK.findall(page.read_text("utf-8")):
             for node in ast.walk(ast.parse(code)):
                 if isinstance(node, ast.ImportFrom) and str(node.module).startswith("hearts_"):
                     yield from (f"{node.module}.{alias.name}" for alias in node.names)

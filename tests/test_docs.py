@@ -42,7 +42,6 @@ def load_script(name: str) -> ModuleType:
 parts = load_script("parts")
 tables = load_script("tables")
 figures = load_script("figures")
-BLOCK = re.compile(r"^```python([^\n]*)\n(.*?)^```[ ]*$", re.DOTALL | re.MULTILINE)
 PAGES = [pytest.param(page, id=page.relative_to(DOCS).as_posix()) for page in parts.pages()]
 QUICK = ("start.md", "worlds.md", "rules.md", "notation.md", "tutorials/game.md")
 """Pages that run in a second each; the others are slow tests."""
@@ -51,7 +50,7 @@ QUICK = ("start.md", "worlds.md", "rules.md", "notation.md", "tutorials/game.md"
 def blocks_of(page: Path) -> list[str]:
     """The Python blocks of a page that are run."""
     text = page.read_text(encoding="utf-8")
-    return [code for flags, code in BLOCK.findall(text) if "no-run" not in flags]
+    return [code for flags, code in parts.BLOCK.findall(text) if "no-run" not in flags]
 
 
 # ---- pages ---------------------------------------------------------------------------------------
