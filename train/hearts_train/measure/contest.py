@@ -48,6 +48,8 @@ RESULTS = Kind(
     "a file of results",
     "give one that --save has written",
 )
+_NOT_WRITTEN = (KeyError, TypeError, ValueError, OverflowError, AttributeError)
+"""What reading a record raises that is not one of ours."""
 _BLOCKS = {"deal": (2048, 16), "match": (32, 32)}
 """Of each unit how many are played at once: in the largest block, and in the first."""
 
@@ -78,7 +80,6 @@ class Contest:
         totals: Sequence[int] | None = None,
         isolate: bool = False,
         time_limit: float | None = None,
-        most_open: int = 1,
         workers: int | None = None,
         backend: str = "local",
         command: str | None = None,
@@ -95,7 +96,6 @@ class Contest:
             totals: of matches, those of seats 0 and 1 at the start; None: of a new match.
             isolate: every player in a process of its own.
             time_limit: with `isolate`, seconds that a process may take for one answer.
-            most_open: how many pairings keep their players' processes while others play.
             workers: processes that play.
             backend: where they run (``executor.spread``).
             command: the command line, for the results.
@@ -110,7 +110,8 @@ class Contest:
             raise HeartsError('totals: are those of matches; omit them, or give unit="match"')
         self.isolate = bool(isolate)
         self.time_limit = _check_time_limit(time_limit, isolate=self.isolate)
-        self.most_open = most_open
+        self.most_open = 1
+        """So many pairings keep their players' processes while others play."""
         self._executor = check_executor(workers, backend)
         self.command = command
         self.participants: list[Participant] = []
@@ -136,8 +137,9 @@ class Contest:
     def __reduce__(self) -> tuple[Any, ...]:
         agents = [participant.to_send() for participant in self.participants]
         digests = [participant.digest for participant in self.participants]
-        names = ("rules", "seed", "unit", "totals", "isolate", "time_limit", "most_open")
-        return _made_again, (agents, digests, {name: getattr(self, name) for name in names})
+        names = ("rules", "seed", "unit", "totals", "isolate", "time_limit")
+        settings = {name: getattr(self, name) for name in names}
+        return _made_again, (agents, digests, settings, self.most_open)
 
     @property
     def names(self) -> list[str]:
@@ -162,7 +164,7 @@ class Contest:
             tasks: what is played.
             report: called while this process plays.
         """
-        known = [self._saved_block(task) for task in tasks]
+        known = [self._known.get((*task.pairing, task.first, task.deals)) for task in tasks]
         wanted = [task for task, block in zip(tasks, known, strict=True) if block is None]
         if wanted:
             self._compile()
@@ -261,31 +263,28 @@ class Contest:
             **about: what else the results follow from; a file to continue must say the same.
         """
         settings = {"work": work, **self.settings(), "about": about}
+        of_unit = Block.of if self.totals is None else MatchBlock.of
         with saving(save, resume, RESULTS, settings) as self._store:
             for record in [] if self._store is None else self._store.records:
-                with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError):
+                with contextlib.suppress(*_NOT_WRITTEN):
                     (i, j), block = record.entry["pairing"], record.entry["block"]
-                    self._known[i, j, block["first"], block["deals"]] = block
+                    found = of_unit(block, self.rules.players)
+                    self._known[i, j, found.first, found.deals] = found
             try:
                 yield
             finally:
                 self._store, self._known = None, {}
 
-    def _saved_block(self, task: Task) -> AnyBlock | None:
-        """What the file has of a task; None if it is not there, or cannot be what was written."""
-        record = self._known.get((*task.pairing, task.first, task.deals))
-        of_unit = Block.of if self.totals is None else MatchBlock.of
-        try:
-            return None if record is None else of_unit(record, self.rules.players)
-        except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
-            return None
-
 
 def _made_again(
-    agents: Sequence[AgentLike], digests: Sequence[str | None], settings: dict[str, Any]
+    agents: Sequence[AgentLike],
+    digests: Sequence[str | None],
+    settings: dict[str, Any],
+    most_open: int,
 ) -> Contest:
     """A contest in another process."""
     contest = Contest(agents, **settings)
+    contest.most_open = most_open
     check_same(contest.participants, digests)
     return contest
 
