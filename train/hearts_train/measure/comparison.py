@@ -24,7 +24,7 @@ from hearts_env.support.arrays import Floats
 from hearts_env.support.progress import Show, silent
 from hearts_train.measure.contest import Contest, Pairing, Task, check_deals
 from hearts_train.measure.display import short_names
-from hearts_train.measure.duel import Block, Example
+from hearts_train.measure.duel import Block, Example, few_of
 from hearts_train.measure.evaluation import Result
 from hearts_train.measure.participants import AgentLike, Participant, names_once
 from hearts_train.measure.statistics import (
@@ -45,7 +45,6 @@ from hearts_train.measure.statistics import (
 
 MAX_DEALS = 1_000_000
 _LARGEST_BLOCK = 1024
-_MOST_EXAMPLES = 3
 
 ShowTest = Callable[[str], AbstractContextManager[Any]]
 """Shows deals done, deals that seem to be needed, and a line of news."""
@@ -255,7 +254,7 @@ def compare(
         seconds=time.perf_counter() - begin,
         interrupted=interrupted,
         faults=tuple(faults),
-        examples=tuple(_first_of_each([example for block in found for example in block.examples])),
+        examples=few_of(example for block in found for example in block.examples),
         **contest.how(deals=state.deals),
     )
 
@@ -318,12 +317,6 @@ def _parts(max_deals: int) -> Iterator[range]:
         edges = [before + (end - before) * i // count for i in range(count + 1)]
         yield from itertools.starmap(range, itertools.pairwise(edges))
         before = end
-
-
-def _first_of_each(examples: Sequence[Example]) -> Iterator[Example]:
-    """A few examples of the faults of each agent."""
-    for name in dict.fromkeys(example.agent for example in examples):
-        yield from [example for example in examples if example.agent == name][:_MOST_EXAMPLES]
 
 
 # ---- groups of runs ------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -29,7 +29,7 @@ from hearts_train.measure.participants import Participant, Seat, rounds
 
 ROLES = ("agent", "opponent")
 _MOST_EXAMPLES = 3
-"""At most this many of an agent's faults are described in full in each block."""
+"""At most this many of an agent's faults are described in full, in each block and result."""
 WORST = 5
 """So many deals that went worst for the agent are recorded card by card in each block."""
 
@@ -55,6 +55,14 @@ class Example:
     seed: int
     seat: int
     view: str
+
+
+def few_of(examples: Iterable[Example]) -> tuple[Example, ...]:
+    """The first faults of each agent in each role."""
+    found: dict[tuple[str, str], list[Example]] = {}
+    for example in examples:
+        found.setdefault((example.role, example.agent), []).append(example)
+    return tuple(one for key in sorted(found) for one in found[key][:_MOST_EXAMPLES])
 
 
 @dataclass(frozen=True)

@@ -66,12 +66,12 @@ from hearts_train.measure.duel import (
     Example,
     MatchBlock,
     WorstDeal,
+    few_of,
 )
 from hearts_train.measure.participants import AgentLike
 from hearts_train.measure.statistics import mean_and_interval
 
 File = str | os.PathLike[str]
-_MOST_EXAMPLES = 3
 
 
 def platform_versions() -> dict[str, str]:
@@ -269,13 +269,7 @@ def summarize(
         seconds = sum(block.seconds[role] for block in played)
         decisions = sum(block.decisions[role] for block in played)
         ms.append(1000 * seconds / decisions if decisions else 0.0)
-    examples = [example for block in played for example in block.examples]
     worst = [deal for block in played for deal in block.worst if deal.number < deals]
-    described = [
-        example
-        for role in ("agent", "opponent")
-        for example in [e for e in examples if e.role == role][:_MOST_EXAMPLES]
-    ]
     return Evaluation(
         agent=pair[0],
         opponent=pair[1],
@@ -297,7 +291,7 @@ def summarize(
         opponent_ms_per_decision=ms[1],
         faults=sum(block.faults[0] for block in played),
         opponent_faults=sum(block.faults[1] for block in played),
-        examples=tuple(described),
+        examples=few_of(example for block in played for example in block.examples),
         chips=chips,
         chips_ci95=chips_ci95,
         margins=margins,
