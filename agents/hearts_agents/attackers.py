@@ -109,14 +109,14 @@ class Attacker(CachingAgent):
 
     def check_rules(self, rules: Rules) -> None:
         """Refuse games of other than two players, with an exchange, or that the model refuses."""
-        check_two_players(rules)
+        check_two_players(rules, self.name)
         check_rules(self.model, rules)
         if self.base is not None:
             check_rules(self.base, rules)
 
     def act_batch(self, views: BatchView) -> Actions:
         """The actions chosen in many views, ``(len(views),) int64``."""
-        check_two_players(views.rules)
+        check_two_players(views.rules, self.name)
         legal = views.legal_masks
         is_play = views.vectors[:, k.PHASE] == k.PLAY
         # After a moon the last: the shooter is as far ahead either way.

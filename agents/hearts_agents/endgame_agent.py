@@ -105,7 +105,7 @@ class EndgameAgent(StochasticAgent):
 
         Those too of which the last tricks may have too many pairs of hands.
         """
-        check_two_players(rules)
+        check_two_players(rules, self.name)
         check_tricks_left(rules, self.tricks)
         self.policy.check_rules(rules)
         self.early.check_rules(rules)

@@ -106,7 +106,7 @@ class Pimc(StochasticAgent):
             HeartsError: if `rules` has another number of players, an exchange, or so large a kitty
                 that more than a million worlds are possible at the first card.
         """
-        check_two_players(rules)
+        check_two_players(rules, self.name)
         worlds = num_first_worlds(rules)
         if worlds > MAX_WORLDS:
             raise HeartsError(
@@ -130,7 +130,7 @@ class Pimc(StochasticAgent):
     def act_batch(self, views: BatchView) -> Actions:
         """The actions chosen in many games, (len(views),) int64; one compiled call for most."""
         check_views(views)
-        check_two_players(views.rules)
+        check_two_players(views.rules, self.name)
         actions, legal = np.full(len(views), -1, np.int64), views.legal_masks
         forced = (legal != 0) & (legal & (legal - 1) == 0)
         actions[forced] = np.log2(legal[forced])  # exact: powers of two

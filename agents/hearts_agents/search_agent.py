@@ -169,7 +169,7 @@ class SearchAgent(CachingAgent):
 
     def check_rules(self, rules: Rules) -> None:
         """Refuse games of other than two players, with an exchange, or not the policy's."""
-        check_two_players(rules)
+        check_two_players(rules, self.name)
         for agent in (self.policy, *self.models):
             check_rules(agent, rules)
         if self.match:

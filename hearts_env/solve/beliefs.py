@@ -255,16 +255,21 @@ def num_first_worlds(rules: Rules) -> int:
     return math.comb(len(rules.deck) - rules.hand_size, rules.hand_size)
 
 
-def check_two_players(rules: Rules) -> None:
+def check_two_players(rules: Rules, player: str = "") -> None:
     """Refuse rules without exactly one other player, or with an exchange.
+
+    Args:
+        rules: of the game.
+        player: whom the message names as unable to play it.
 
     Raises:
         HeartsError: the rules are such.
     """
     if not has_exact_worlds(rules):
         wrong = f"is for {rules.players} players" if rules.players != 2 else "has an exchange"
+        which = f"{player} cannot play {rules.name!r}, which" if player else repr(rules.name)
         raise HeartsError(
-            f"rules: {rules.name!r} {wrong}; give rules for 2 players with pass_count 0, like mini"
+            f"rules: {which} {wrong}; give rules for 2 players with pass_count 0, like mini"
         )
 
 
