@@ -50,8 +50,9 @@ _END, _FIRST, _ROW, _LAST_ROW = range(1, 5)
 
 _SPINS = 20_000
 """Pauses before a thread sleeps: 0.2 to 1 ms, as long as a processor's pause."""
-_ALONE = 100.0
-"""How many times as long as it has waited for others a caller works without them."""
+_ALONE, _LONGEST_ALONE = 4.0, 128.0
+"""How many times as long as it has waited for others a caller works without them: twice as many
+each time that it waits again, and slowly fewer while it need not."""
 
 
 @jit
@@ -144,6 +145,7 @@ class Workers:
         self._order = _no_order(num_threads)
         self._running = threading.Lock()
         self._alone_until = 0.0  # by the clock: the others have no processor
+        self._alone = _ALONE  # how many times as long as it waits
         self._is_cut_short = False  # somebody did not wait: threads may still be at old work
 
     def run(self, function: int, arguments: NDArray[np.int64], size: int, chunk: int) -> None:
@@ -180,6 +182,7 @@ class Workers:
         """Take part in the order until it is done; an interrupt waits for that."""
         start = clock.now()
         if take_part(self._order, _SPINS):
+            self._alone = max(_ALONE, 0.99 * self._alone)
             return
         # A thread has lost its processor in the middle of a chunk. Where that happens, others want
         # the processors too: it is soon the same again, and each time all of them wait for one.
@@ -190,7 +193,8 @@ class Workers:
             take_part(self._order, sys.maxsize)
             raise
         finally:
-            self._alone_until = clock.now() + _ALONE * (clock.now() - start)
+            self._alone_until = clock.now() + self._alone * (clock.now() - start)
+            self._alone = min(_LONGEST_ALONE, 2.0 * self._alone)
 
     def share(self, work: Callable[[slice, int], None], size: int) -> None:
         """Call ``work(rows, thread)`` on equal parts of `size` rows, and wait for all of them."""
