@@ -117,6 +117,14 @@ def test_the_queen_goes_to_who_must_take_her():
     assert solve(game).value == -13
 
 
+@pytest.mark.parametrize(("allowed", "value"), [(True, -2), (False, 2)])
+def test_a_heart_is_kept_for_later_where_the_first_trick_forbids_points(allowed, value):
+    # Allowed, the queen goes on the club and seat 0 takes the two of hearts too. Forbidden, seat 1
+    # must discard the diamond, and takes both with the queen.
+    game = make_game("2C 2H/3D QH", "KC", moon="none", points_on_first_trick=allowed)
+    assert solve(game).value == value
+
+
 def test_a_moon_that_can_be_shot_is_shot():
     game = make_game("2C AH KH/3D QH JH", "4D", trump="H", break_on=None)
     # Seat 0 leads the club, seat 1 is void: a heart takes it, or the diamond does not.
