@@ -282,6 +282,7 @@ def test_a_model_plays_the_legal_action_that_it_weighs_most(linear, suffix, view
 def test_a_module_of_torch_is_an_agent_as_it_is_at_that_moment(is_traced, views):
     module = torch.nn.Linear(SIZE, ACTIONS, bias=False)
     module.weight.data = torch.from_numpy(WEIGHTS.T.copy())
+    module.policy = torch.nn.Identity()  # of this name stable-baselines3's models have a part too
     given = script(module, torch.zeros(2, SIZE)) if is_traced else module
     agent = make_agent(given, encoder="flat", rules="micro")
     expected = best_of(seen(views).astype(np.float32) @ WEIGHTS, views)

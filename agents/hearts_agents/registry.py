@@ -10,6 +10,8 @@ import inspect
 import math
 import os
 import re
+import types
+import typing
 from collections.abc import Callable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -239,8 +241,15 @@ def _kinds(parameter: inspect.Parameter | None) -> set[str]:
     """The names of the plain types that a parameter takes; none if nothing says."""
     if parameter is None:
         return set()
-    hint = inspect.formatannotation(parameter.annotation).replace("Optional", "None")
-    kinds = {"bool", "int", "float", "str", "None"} & {*re.findall(r"[\w.]+", hint)}
+    hint = parameter.annotation
+    if isinstance(hint, str):  # that could not be evaluated
+        parts = hint.split("|")
+    elif typing.get_origin(hint) in (types.UnionType, typing.Union):
+        parts = [inspect.formatannotation(part) for part in typing.get_args(hint)]
+    else:
+        parts = [inspect.formatannotation(hint)]
+    names = {part.strip().replace("NoneType", "None") for part in parts}  # not those in list[int]
+    kinds = {"bool", "int", "float", "str", "None"} & names
     default = type(parameter.default).__name__
     return kinds or {"bool", "int", "float", "str"} & {default}
 

@@ -135,7 +135,8 @@ def takes_options(options: Callable[..., Any], **defaults: Any) -> Callable[[Fun
             for name, parameter in inspect.signature(options).parameters.items()
             if name not in names
         ]
-        known = [*names, *(parameter.name for parameter in added)]
+        parameters = sorted([*own, *added], key=lambda parameter: parameter.kind)
+        known = [p.name for p in parameters if p.name not in ("self", "cls")]
 
         @functools.wraps(function)
         def checked(*args: Any, **named: Any) -> Any:
@@ -144,9 +145,7 @@ def takes_options(options: Callable[..., Any], **defaults: Any) -> Callable[[Fun
                     raise unexpected_keyword(function.__qualname__, name, known)
             return function(*args, **(defaults | named))
 
-        checked.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            sorted([*own, *added], key=lambda parameter: parameter.kind)
-        )
+        checked.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         checked.__doc__ = _described(function, options)
         return checked  # type: ignore[return-value]
 

@@ -125,8 +125,9 @@ class Arena:
 
         Args:
             seed: as Gymnasium has it: of the first game, the next counting up; or a list, with None
-                for games that continue with the next of their sequence; None: for all of them.
-            random: draws the seeds of games that have no sequence yet.
+                in `rows` for games that continue with the next of their sequence, else for those
+                that begin a new one; None: all continue.
+            random: draws the seeds of new sequences.
             rows: the numbers of the games; at first those of all.
 
         Raises:
@@ -143,8 +144,8 @@ class Arena:
             new = [g for g in rows.tolist() if whole(seed) is not None or seed[g] is not None]
             self.seeds[new] = seeds[new]
             self.numbers[new] = 0
-        self.is_reset = True
         self.begin(rows)
+        self.is_reset = True
 
     def begin(self, rows: Ints) -> None:
         """Begin the next episode in each of `rows`, up to the learner's first decision."""

@@ -78,9 +78,11 @@ class ModelAgent(EncoderAgent):
         """
         encoder = encoder or self.default_encoder
         if encoder is None:
+            fix = 'make_agent(model, encoder="flat")'
+            fix = "model.onnx?encoder=flat" if isinstance(model, bytes) else fix
             raise HeartsError(
                 f"encoder: {quoted(name)} does not say what its model sees; state it, as in "
-                f"model.onnx?encoder=flat; known: {', '.join(ENCODERS)}",
+                f"{fix}; known: {', '.join(ENCODERS)}",
                 value=name,
             )
         if encoder not in ENCODERS:
@@ -459,7 +461,9 @@ def agent_of_model(
     `model` is one of stable-baselines3 or a ``torch.nn.Module``; the options are those of
     ``ModelAgent``.
     """
-    if hasattr(model, "policy"):
+    import torch
+
+    if not isinstance(model, torch.nn.Module):
         form: type[ModelAgent] = Sb3Agent
         # What it gave last may be of a gradient under way, which cannot be copied.
         last = getattr(getattr(model.policy, "action_dist", None), "distribution", None)
