@@ -192,13 +192,17 @@ def test_options_are_read_by_the_types_of_the_factory():
             flag: bool = False,
             word: str = "a",
             guessed=None,
+            listed: list[int] | list[float] = (),
         ):
             self.values = (whole, part, flag, word, guessed)
+            self.listed = listed
 
     register_agent("options", Options)
     made: Any = make_agent("options?whole=2&part=3&flag=true&word=4&guessed=5")
     assert made.values == (2, 3.0, True, "4", 5)
     assert [type(value) for value in made.values] == [int, float, bool, str, int]
+    made = make_agent("options?listed=1,2.5")
+    assert made.listed == "1,2.5"
     made = make_agent("options?flag=False&word=true&guessed=x")
     assert made.values == (1, 0.5, False, "true", "x")
     for text, words in (

@@ -192,6 +192,18 @@ def test_what_is_no_action_is_refused_and_an_illegal_one_if_it_is_to_raise():
         envs.step(np.array([1.0, 2.0, 3.0]))
 
 
+def test_after_a_reset_that_has_failed_there_is_no_step():
+    class Failing(Agent):
+        def act(self, view):
+            raise HeartsError("act: not today")
+
+    envs = HeartsVectorEnv(8, "classic", opponent=Failing())
+    with pytest.raises(HeartsError, match="not today"):
+        envs.reset(seed=1)
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        envs.step(np.zeros(8, np.int64))
+
+
 def test_stepping_before_reset_and_options_are_refused():
     envs = HeartsVectorEnv(2)
     with pytest.raises(gymnasium.error.ResetNeeded):
