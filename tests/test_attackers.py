@@ -26,8 +26,15 @@ from hearts_env.solve.best_response import best_response, exploit
 from hearts_env.solve.response import ALL, Responses, _thinned, whole_game
 from hearts_env.solve.tree import Tree
 from hearts_train.cli.app import app
+from hearts_train.cli.reports import show_attack
 from hearts_train.measure.contest import _BLOCKS, Contest, Task
-from hearts_train.measure.exploit import Exploiter, is_small, play_of
+from hearts_train.measure.exploit import (
+    Exploiter,
+    ExploiterScore,
+    ExploitResult,
+    is_small,
+    play_of,
+)
 from tests.refusals import mistake, refused
 from tests.reshuffle import reshuffled
 from tests.test_exploit import all_deals, random_policy
@@ -437,6 +444,19 @@ def test_the_command_shows_the_truth_beside_what_was_found():
     assert record["gains"][1]["ratio"] == pytest.approx(1)
     assert "100.0%" in done.stderr
     assert "attacker is lbr" in done.stderr
+
+
+def test_an_attacker_that_was_stopped_is_shown_with_its_own_deals(capsys):
+    common = {"margin": 1.0, "ci95": (0.5, 1.5), "ms_per_decision": 1.0}
+    gains = [ExploiterScore(attacker=f"of {n}", deals=n, **common) for n in (400, 112)]
+    how = {"exploitability": None, "is_one_draw": False, "noise": 0.0, "tricks": 3, "seed": 0}
+    show_attack(
+        ExploitResult(agent="a", rules="two_player", gains=tuple(gains), interrupted=True, **how),
+        to_stderr=False,
+    )
+    shown = capsys.readouterr().out
+    assert "of 112 (stopped: 112 deals)" in shown
+    assert "of 400 (" not in shown
 
 
 def test_a_search_for_a_time_is_not_attacked():

@@ -28,6 +28,8 @@ from hearts_env.support.interrupts import held_interrupt
 from hearts_train import console
 from hearts_train.cli.app import app
 from hearts_train.learn.config_files import shipped_configs
+from hearts_train.measure.contest import Contest
+from hearts_train.measure.duel import Duel
 from hearts_train.screen import progress
 from tests.refusals import mistake
 from tests.slow import few
@@ -258,6 +260,35 @@ def test_ctrl_c_waits_where_it_must():
     with pytest.raises(KeyboardInterrupt):
         work()
     assert reached
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["evaluate", "easy", "--deals", "32", "--opponents", "easy"],
+        ["compare", "easy", "standard", "--deals", "64"],
+        ["tournament", "easy", "standard", "--deals", "32"],
+        ["benchmark", "easy", "--track", "micro", "--deals", "32"],
+        ["exploit", "easy", "--rules", "two_player", "--attackers", "belief", "--deals", "32"],
+    ],
+    ids=" ".join,
+)
+def test_a_command_stopped_before_its_first_result_says_how_to_continue(
+    words, tmp_path, monkeypatch
+):
+    def stops(*_arguments, **_settings):
+        raise KeyboardInterrupt
+
+    saved = tmp_path / "saved"
+    monkeypatch.setattr(Duel, "play", stops)
+    done = run(*words, "--save", saved)
+    assert done.exit_code == console.INTERRUPTED
+    assert f"hearts {words[0]} --resume {saved}" in done.stderr
+    saved.unlink()
+    monkeypatch.setattr(Contest, "__init__", stops)  # before there is a file
+    done = run(*words, "--save", saved)
+    assert done.exit_code == console.INTERRUPTED
+    assert done.stderr.splitlines()[-1] == "stopped"
 
 
 # ---- mistakes ------------------------------------------------------------------------------------

@@ -238,6 +238,12 @@ def test_settings_that_do_not_go_together_are_refused(algorithm, changes, names)
         make_config(changes)
 
 
+@pytest.mark.parametrize("algorithm", ["maskable_ppo", "exact"])
+def test_threads_that_share_no_games_may_be_more_than_these(algorithm):
+    few = {"env": {"num_envs": 3}, "ppo": {"num_steps": 4, "batch_size": 6}}
+    assert make_config({"algorithm": algorithm, "threads": 4, **few}).threads == 4
+
+
 def test_updates_that_fit_into_no_memory_are_refused(monkeypatch):
     for field, env, steps in (
         ("config env.num_envs", {"num_envs": 10**11}, 1),

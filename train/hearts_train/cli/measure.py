@@ -91,17 +91,18 @@ def evaluate(
         refuse_other(context, ("plot",), "is not for matches; omit it, or --unit match")
     else:
         refuse_other(context, ("totals",), "is for matches; add --unit match, or omit it")
-    results = measure(
-        everybody[0],
-        everybody[1:],
-        **settings,
-        save=save,
-        resume=resume,
-        workers=workers,
-        backend=backend,
-        command=reports.command_line(),
-        show=console.progress,
-    )
+    with reports.stoppable("evaluate", save or resume):
+        results = measure(
+            everybody[0],
+            everybody[1:],
+            **settings,
+            save=save,
+            resume=resume,
+            workers=workers,
+            backend=backend,
+            command=reports.command_line(),
+            show=console.progress,
+        )
     reports.show_evaluations(results, to_stderr=console.is_stdout(as_json))
     if as_json:
         console.print_json([result.to_json() for result in results], as_json)

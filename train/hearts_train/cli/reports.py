@@ -48,8 +48,8 @@ def resumed(context: typer.Context, path: Path, work: str) -> Saved:
 
 
 def say_how_to_continue(command: str, path: Path | None) -> None:
-    """Print the command that continues what was saved."""
-    if path is not None:
+    """Print the command that continues what was saved, if a file was begun."""
+    if path is not None and path.exists():
         is_code = any(agent.runs_code for agent in read_saved(path).agents)
         allow = " --allow-code" if is_code else ""
         console.note(f"saved; continue with: hearts {command} --resume {path}{allow}")
@@ -205,9 +205,9 @@ def play_comparison(
     """Compare two agents, or two groups of runs; after a signal say how to continue."""
     first, second = groups
     arguments |= {"command": command_line(), "show": console.progress}
-    if len(first) == 1:
-        return compare(first[0], second[0], **arguments)
     with stoppable("compare", arguments["save"] or arguments["resume"]):
+        if len(first) == 1:
+            return compare(first[0], second[0], **arguments)
         return compare_runs(first, second, **arguments)
 
 
@@ -332,7 +332,9 @@ def show_attack(result: ExploitResult, *, to_stderr: bool) -> None:
         else:
             assert gain.ms_per_decision is not None
             margin = format_margin(gain.margin, gain.ci95)
-            rows.append([gain.attacker, margin, format_ms(gain.ms_per_decision)])
+            is_short = gain.deals < result.gains[0].deals
+            stopped = f" (stopped: {gain.deals:,} deals)" * is_short
+            rows.append([gain.attacker + stopped, margin, format_ms(gain.ms_per_decision)])
     if is_exact:
         rows.append(["best response", f"{result.exploitability:+.4f}", "exact"])
         over = "over all deals, exact"

@@ -248,15 +248,16 @@ def exploit(
         arguments = {"agent": agents[0], "rules": games[0], "deals": deals, "tricks": tricks}
         arguments |= {"attackers": reports.attackers_in(attackers), "seed": seed}
         arguments["train"] = partial(reports.train_attacker, agents[0], seconds, run, seed)
-    result = measure(
-        **arguments,
-        save=save,
-        resume=resume,
-        workers=workers,
-        backend=backend,
-        command=reports.command_line(),
-        show=console.progress,
-    )
+    with reports.stoppable("exploit", save or resume):
+        result = measure(
+            **arguments,
+            save=save,
+            resume=resume,
+            workers=workers,
+            backend=backend,
+            command=reports.command_line(),
+            show=console.progress,
+        )
     assert isinstance(result, ExploitResult)
     reports.show_attack(result, to_stderr=console.is_stdout(as_json))
     if as_json:

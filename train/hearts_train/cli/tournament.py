@@ -123,7 +123,8 @@ def tournament(
             everybody, saved = reports.resumed(context, resume, "tournament")
             settings |= saved
         settings |= {"command": reports.command_line(), "show": console.progress}
-        result = measure.tournament(everybody, **settings, save=save, resume=resume)
+        with reports.stoppable("tournament", save or resume):
+            result = measure.tournament(everybody, **settings, save=save, resume=resume)
         reports.show_tournament(result, to_stderr=console.is_stdout(as_json))
         if as_json:
             console.print_json(result.to_json(), as_json)

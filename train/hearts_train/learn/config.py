@@ -435,11 +435,6 @@ class TrainConfig(_Section):
                 f"ppo.batch_size: {ppo.batch_size} is more than the {rollout} decisions of an "
                 "update (env.num_envs * ppo.num_steps); make it smaller"
             )
-        if self.threads > self.env.num_envs:
-            raise ValueError(
-                f"threads: {self.threads} is more than the {self.env.num_envs} games of "
-                "env.num_envs, which they share; make it smaller"
-            )
         if ppo.has_magnet and ppo.magnet == AVERAGE and not self.ema_decay:
             raise ValueError(
                 "ppo.magnet_coef: the magnet is the average of the weights, and ema_decay is 0; "
@@ -463,6 +458,11 @@ class TrainConfig(_Section):
                 key, _, value = setting.partition("=")
                 what = f"{value!r} is not" if value else "not"
                 raise ValueError(f"{key}: {what} for {name}; omit it, or take algorithm: ppo")
+        if name not in ("maskable_ppo", "exact") and self.threads > self.env.num_envs:
+            raise ValueError(
+                f"threads: {self.threads} is more than the {self.env.num_envs} games of "
+                "env.num_envs, which they share; make it smaller"
+            )
         if name == "maskable_ppo" and self.rollout % self.ppo.batch_size == 1:
             raise ValueError(
                 f"ppo.batch_size: {self.ppo.batch_size} leaves a last minibatch of one decision; "
