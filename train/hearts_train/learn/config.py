@@ -330,6 +330,8 @@ class Algorithm(NamedTuple):
     place of logits, and the player takes the best action."""
     memories: tuple[str, ...] = ()
     """The settings of its buffer sizes, which a resumed run must keep."""
+    shares_games: bool = True
+    """Whether its threads have the games of ``env.num_envs`` among them."""
 
     def load(self) -> Any:
         """The class of its learner, imported now."""
@@ -347,6 +349,7 @@ ALGORITHMS: dict[Name, Algorithm] = {
         "maskable:MaskableLearner",
         "one seat, by sb3-contrib",
         (*_OF_PPO, "ema_decay", "device=cuda", "precision=bfloat16"),
+        shares_games=False,
     ),
     "monte_carlo": Algorithm(
         "monte_carlo:MonteCarloLearner", "what cards earn in the end", _OF_PPO, is_mixed=False
@@ -365,7 +368,10 @@ ALGORITHMS: dict[Name, Algorithm] = {
         memories=("dqn.buffer_size", "nfsp.reservoir"),
     ),
     "exact": Algorithm(
-        "exact:ExactLearner", "small decks, from exact values", (*_OF_PPO, "device=cuda")
+        "exact:ExactLearner",
+        "small decks, from exact values",
+        (*_OF_PPO, "device=cuda"),
+        shares_games=False,
     ),
 }
 """The first is the default."""
@@ -458,7 +464,7 @@ class TrainConfig(_Section):
                 key, _, value = setting.partition("=")
                 what = f"{value!r} is not" if value else "not"
                 raise ValueError(f"{key}: {what} for {name}; omit it, or take algorithm: ppo")
-        if name not in ("maskable_ppo", "exact") and self.threads > self.env.num_envs:
+        if one.shares_games and self.threads > self.env.num_envs:
             raise ValueError(
                 f"threads: {self.threads} is more than the {self.env.num_envs} games of "
                 "env.num_envs, which they share; make it smaller"
