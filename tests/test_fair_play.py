@@ -295,13 +295,15 @@ def test_a_signal_to_all_leaves_an_isolated_player_to_whoever_asks_it():
     ("actions", "faults", "kind"),
     [
         ([99], [], "illegal"),
-        ([0, 0], [], "illegal"),
+        ([0, 0], [], "crashed"),
         ([0], [[0, "raised", ""], [0, "late", ""], [7, "late", ""]], "late"),
         ([0], [[float("inf"), "raised", ""]], "crashed"),
         ([0], [[0, "odd", ""]], "crashed"),
         ([0], None, "crashed"),
         ("no", [], "crashed"),
         (3, [], "crashed"),
+        ([], [], "crashed"),
+        ([], [[1, "raised", ""]], "crashed"),
     ],
 )
 def test_what_a_process_of_an_isolated_player_says_is_checked(actions, faults, kind, monkeypatch):
@@ -312,6 +314,26 @@ def test_what_a_process_of_an_isolated_player_says_is_checked(actions, faults, k
     actions, found = ask(Isolated("x", AgentSpec.parse("easy"), views.rules, 0), views)
     assert actions.tolist() == [NO_ACTION]
     assert [(fault.row, fault.kind) for fault in found] == [(0, kind)]
+
+
+def test_too_few_actions_beside_faults_are_faults_of_all(monkeypatch):
+    reply = {"actions": to_text(np.array([0]), "<i8"), "faults": [[0, "raised", ""]]}
+    monkeypatch.setattr(Isolated, "_renew", lambda _: None)
+    monkeypatch.setattr(Isolated, "_reply_about", lambda *_: reply)
+    views = BatchGame("two_player", 3, seed=1, autodeal=False).views()
+    actions, found = ask(Isolated("x", AgentSpec.parse("easy"), views.rules, 0), views)
+    assert actions.tolist() == [NO_ACTION] * 3
+    assert [(fault.row, fault.kind) for fault in found] == [(row, "crashed") for row in range(3)]
+
+
+def test_a_new_seed_after_a_crash_starts_the_process_and_waits_for_nothing(monkeypatch):
+    sent = []
+    monkeypatch.setattr(Isolated, "_renew", lambda self: sent.append(self._seed))
+    monkeypatch.setattr(Isolated, "_reply", lambda *_: pytest.fail("waited"))
+    player = Isolated("x", AgentSpec.parse("easy"), Rules.make("two_player"), 0)
+    player.close()  # as after a crash
+    player.reseed(7)
+    assert sent == [0, 7]
 
 
 @pytest.mark.slow

@@ -398,7 +398,7 @@ def test_lines_are_verified_by_playing_them_again(copied):
     result = run(copied, "verify", "--json")
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout) == {"holds": True, "blocks": 9, "differing": []}
-    assert "9 blocks of 336" in result.stderr
+    assert "9 blocks of 336 deals played again" in result.stderr
     assert json.loads(run(copied, "verify", "--sample", "2", "--json").stdout)["blocks"] == 2
 
     def better(entry):

@@ -275,7 +275,7 @@ def test_the_command_plays_matches() -> None:
         (["--totals", "1;2"], "--totals '1;2'"),
         (["--totals", "100,1"], "totals 100"),
         (["--deals", "1"], "deals 1 2 10,000,000"),
-        (["--plot", "x.png"], "--plot --unit"),
+        (["--plot", "x.png"], "--plot omit"),
         (["--unit", "trick"], "unit 'trick'"),
     ]:
         mistake(run("evaluate", *words[:5], *wrong), *said.split())

@@ -270,12 +270,24 @@ def test_a_model_plays_the_legal_action_that_it_weighs_most(linear, suffix, view
     for other in (copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
         assert other.act_batch(views).tolist() == expected
         assert other.rules == RULES
-    drawn: Any = pickle.loads(pickle.dumps(agent))
-    drawn.greedy = False
+    drawn: Any = agent.with_greedy(False)
     logits = seen(views).astype(np.float64) @ WEIGHTS
     odds = np.where(views.legal_table, np.exp(logits - logits.max(1, keepdims=True)), 0)
     chances = odds / odds.sum(1, keepdims=True)
     np.testing.assert_allclose(drawn.action_probs(views), chances, atol=1e-5)
+
+
+@pytest.mark.parametrize("suffix", [".zip", ".onnx"])
+def test_copies_of_a_player_observe_in_the_dtype_that_was_stated(suffix, linear, models, tmp_path):
+    if suffix == ".onnx":
+        pytest.importorskip("onnxruntime")
+    file = linear.get(suffix, str(tmp_path / "model.zip"))
+    if suffix == ".zip":
+        models["PPO"].save(file)
+    agent: Any = make_agent(f"{file}?encoder=flat&dtype=float64", allow_code=True)
+    for copied in (copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))):
+        assert copied(agent).dtype == np.float64
+    assert agent.with_greedy(False).dtype == np.float64
 
 
 @pytest.mark.parametrize("is_traced", [False, True])

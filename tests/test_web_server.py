@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from hearts_env import Game
+from hearts_env import Game, HeartsError
 from hearts_env.game.notation import parse_games
 from hearts_train.web import assets, players, table_help
 from tests.web_browser import browsing
@@ -137,6 +137,25 @@ def test_help_is_computed_from_the_view(client, monkeypatch):
         browser.act()
         for kind in ("values", "hint", "odds"):
             assert browser.ask(type=kind, **asked)["code"] == "stale", kind
+
+
+def test_help_that_failed_is_computed_again(client, monkeypatch):
+    original, failures = table_help.values_of, [HeartsError("values: once"), None]
+
+    def values_of(*args):
+        if (failure := failures.pop(0)) is not None:
+            raise failure
+        return original(*args)
+
+    monkeypatch.setattr(table_help, "values_of", values_of)
+    with browsing(client) as browser:
+        table = browser.create("two_player", "standard", seed=3)["table"]
+        while browser.state["turn"] != 0:
+            browser.read()
+        asked = {"type": "values", "table": table, "seq": browser.state["seq"]}
+        assert browser.ask(**asked)["type"] == "error"
+        assert browser.ask(**asked)["worths"]
+    assert not failures
 
 
 def test_of_more_players_values_are_a_sample_and_no_model_is_asked(client):

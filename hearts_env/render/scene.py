@@ -156,7 +156,7 @@ def phase_title(phase: str) -> str:
 
 def count_text(count: int, noun: str) -> str:
     """A count with its noun in the right number, e.g. ``"1 trick"``, ``"2 tricks"``."""
-    return f"{count} {noun}" if abs(count) == 1 else f"{count} {noun}s"
+    return f"{count:,} {noun}" if abs(count) == 1 else f"{count:,} {noun}s"
 
 
 def printable(text: str) -> str:

@@ -210,6 +210,7 @@ class ModelAgent(EncoderAgent):
         vars(self).update(state)
         if self._data:
             self._load()
+            self.dtype = state["dtype"]  # which its options may have set
 
 
 class OnnxAgent(ModelAgent):

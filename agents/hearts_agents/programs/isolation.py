@@ -155,7 +155,8 @@ class Isolated(Agent):
 
     def reseed(self, seed: int) -> None:
         """Continue with an agent that remembers nothing, its random numbers from `seed`."""
-        self.ready()
+        if self._process is not None:
+            self.ready()
         self._seed = seed
         self._renew()
 
@@ -171,6 +172,8 @@ class Isolated(Agent):
         try:
             reply = self._reply_about(views, "act", "actions", 25 * size)
             given = _numbers(reply["actions"], "<i8")
+            if len(given) != size:
+                raise ValueError(f"{len(given)} actions for {size} views")
             by_row = {fault.row: fault for fault in map(_fault, reply["faults"])}
             faults = [by_row[row] for row in by_row if 0 <= row < size]
         except ProgramError as error:

@@ -171,8 +171,8 @@ class Announcer:
         if game.phase == "pass":
             n = game.rules.players
             to = (self.seat + {"left": 1, "right": -1, "across": n // 2}[game.direction]) % n
-            count = game.rules.pass_count
-            self.say(f"Exchange: {count} cards {game.direction}, to {self.names[to]}.")
+            count = count_text(game.rules.pass_count, "card")
+            self.say(f"Exchange: {count} {game.direction}, to {self.names[to]}.")
         elif game.rules.pass_count and not game.actions:
             self.say("No exchange in this deal (hold).")
 

@@ -15,6 +15,7 @@ from typing import Any
 import typer
 
 from hearts_env import Rules
+from hearts_env.render.scene import count_text
 from hearts_env.support.files import write_whole
 from hearts_train import console
 from hearts_train.cli.page import Html, bars, page, table
@@ -92,10 +93,8 @@ def check(
             f"{', '.join(one['fields'])}"
         )
     if not wrong:
-        console.note(
-            f"{path}: {len(blocks):,} blocks of {num_deals(blocks):,} deals hold; played again "
-            "they are the same to the last digit"
-        )
+        played = f"{count_text(len(blocks), 'block')} of {count_text(num_deals(blocks), 'deal')}"
+        console.note(f"{path}: {played} played again: the same to the last digit")
     if as_json:
         console.print_json({"holds": not wrong, "blocks": len(blocks), "differing": wrong}, as_json)
     if wrong:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hearts_env.render.scene import count_text
 from hearts_train import console
 from hearts_train.cli.options import names_in, numbers_in
 from hearts_train.console import Mistake
@@ -136,8 +137,8 @@ def _who(found: DealResults) -> str:
     deals = found.about.get("deals")
     if isinstance(deals, int):
         stopped = ", stopped early" if found.about.get("interrupted") else ""
-        return f"{pair}, {deals:,} deals, each from every seat{stopped}"
-    return f"{pair}, {found.num_deals:,} results"
+        return f"{pair}, {count_text(deals, 'deal')}, each from every seat{stopped}"
+    return f"{pair}, {count_text(found.num_deals, 'result')}"
 
 
 def _table_of(

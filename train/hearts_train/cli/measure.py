@@ -88,7 +88,7 @@ def evaluate(
         settings |= {"seed": seed, "unit": unit, "isolate": isolate, "time_limit": time_limit}
         settings["totals"] = numbers_in(totals, "--totals")
     if settings.get("unit") == "match":
-        refuse_other(context, ("plot",), "is not for matches; omit it, or --unit match")
+        refuse_other(context, ("plot",), "is not for matches; omit it")
     else:
         refuse_other(context, ("totals",), "is for matches; add --unit match, or omit it")
     with reports.stoppable("evaluate", save or resume):

@@ -15,6 +15,7 @@ import typer
 
 from hearts_agents.attackers import METHODS
 from hearts_env import Rules, __version__
+from hearts_env.render.scene import count_text
 from hearts_train import console
 from hearts_train.cli.options import names_in, refuse_said
 from hearts_train.console import Mistake
@@ -151,7 +152,7 @@ def show_counted_faults(counts: Mapping[str, int], found: Sequence[Example]) -> 
         examples.setdefault((example.agent, example.kind), example)
     for name, count in counts.items():
         if count:
-            console.note(f"{name}: {count:,} deals forfeited (faults), for example:")
+            console.note(f"{name}: {count_text(count, 'deal')} forfeited (faults), for example:")
         for (agent, kind), example in examples.items():
             if agent == name:
                 console.note(
@@ -333,7 +334,7 @@ def show_attack(result: ExploitResult, *, to_stderr: bool) -> None:
             assert gain.ms_per_decision is not None
             margin = format_margin(gain.margin, gain.ci95)
             is_short = gain.deals < result.gains[0].deals
-            stopped = f" (stopped: {gain.deals:,} deals)" * is_short
+            stopped = f" (stopped: {count_text(gain.deals, 'deal')})" * is_short
             rows.append([gain.attacker + stopped, margin, format_ms(gain.ms_per_decision)])
     if is_exact:
         rows.append(["best response", f"{result.exploitability:+.4f}", "exact"])

@@ -40,6 +40,7 @@ from numpy.typing import NDArray
 
 from hearts_env import HeartsError, Rules, __version__, settle
 from hearts_env.game.match import Scoreboard
+from hearts_env.render.scene import count_text
 from hearts_env.support.progress import Progress, Show, no_progress, silent
 from hearts_train.measure.contest import (
     MIN_DEALS,
@@ -209,7 +210,8 @@ def evaluations_table(results: Sequence[Evaluation]) -> ResultTable:
     short = short_names([first.agent, *(result.opponent for result in results)])
     rows = [
         [
-            short[result.opponent] + f" (stopped: {result.deals:,} deals)" * result.interrupted,
+            short[result.opponent]
+            + f" (stopped: {count_text(result.deals, 'deal')})" * result.interrupted,
             format_margin(result.margin, result.ci95),
             f"{result.won:.1%}",
             *([format_interval(result.rank, result.rank_ci95)] if is_ranked else []),

@@ -262,7 +262,8 @@ class LiveTable:
         for old in [key for key in self._helps if key[0] != seq]:
             del self._helps[old]
         key = (seq, seat, request.type, name)
-        if key not in self._helps:
+        task = self._helps.get(key)
+        if task is None or (task.done() and task.exception() is not None):  # a failure may pass
             work = getattr(self.manager.helper, request.type)(table.game.view(seat), name)
             self._helps[key] = asyncio.create_task(work)
         self._begin(self._send_help(browser, request, seq, self._helps[key]))
