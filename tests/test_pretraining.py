@@ -194,6 +194,54 @@ def test_a_trained_player_can_be_the_magnet(tmp_path):
     )
 
 
+@pytest.fixture
+def trained(tmp_path):
+    """A trained player of the recipe's sizes: its file, and its weights."""
+    learner = make_learner(recipe(pretraining={}, ema_decay=0.0))
+    learner.update()
+    path, tensors = tmp_path / "trained.safetensors", learner.tensors()
+    layers = Network(tensors).sizes
+    save_checkpoint(path, tensors, Checkpoint(MICRO, "flat", layers, "relu"))
+    return str(path), tensors
+
+
+def starting(name, updates=2, **changes):
+    network = RECIPE["network"] | {"start": name, "start_updates": updates}
+    return make_learner(recipe(**{"pretraining": {}, "network": network} | changes))
+
+
+@pytest.mark.parametrize("ema_decay", [0.0, 0.5])
+def test_learning_starts_from_a_trained_player_and_first_fits_its_values(trained, ema_decay):
+    path, tensors = trained
+    learner = starting(path, ema_decay=ema_decay)
+    values = [weights.clone() for weights in learner.network.value.parameters()]
+    for is_same in (True, True, False):
+        learner.update()
+        for name, array in learner.tensors().items():
+            assert np.array_equal(array, tensors[name]) == is_same, name
+    assert not any(
+        torch.equal(old, new)
+        for old, new in zip(values, learner.network.value.parameters(), strict=True)
+    )
+
+
+def test_a_start_that_cannot_be_one_is_refused(trained):
+    path, _ = trained
+    for changes in (
+        {"network": {"trunk": [24], "start": path}},
+        {"network": RECIPE["network"] | {"activation": "tanh", "start": path}},
+        {"pretraining": RECIPE["pretraining"]},
+        {"env": {"rules": "mini", "num_envs": 16}},
+        {"env": {"rules": "micro", "num_envs": 16, "observation": "ranked"}},
+    ):
+        with refused(ConfigError, "network.start"):
+            starting(path, **changes)
+    with refused(ConfigError, "network.start", "no-such"):
+        starting("no-such")
+    with pytest.raises(ValueError, match="not for dqn"):
+        starting(path, algorithm="dqn")
+
+
 def test_a_magnet_that_cannot_be_one_is_refused():
     ppo = {"magnet_coef": 1.0, "batch_size": 64}
     for name, message in (

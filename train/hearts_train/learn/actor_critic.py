@@ -118,12 +118,16 @@ def perceptron(sizes: Sequence[int], activation: str, *, ends_linear: bool = Tru
     return nn.Sequential(*(layers[:-1] if ends_linear else layers))
 
 
+def linear_layers(network: ActorCritic) -> list[nn.Linear]:
+    """The layers that choose actions, in order."""
+    return [m for m in (*network.trunk, *network.policy) if isinstance(m, nn.Linear)]
+
+
 def policy_tensors(network: ActorCritic) -> dict[str, NDArray[np.float32]]:
     """Copies of the weights that choose actions, named as in a player's file."""
-    layers = [m for m in (*network.trunk, *network.policy) if isinstance(m, nn.Linear)]
     return {
         f"policy.{i}.{name}": array.detach().cpu().numpy().copy()
-        for i, layer in enumerate(layers)
+        for i, layer in enumerate(linear_layers(network))
         for name, array in layer.named_parameters()
     }
 

@@ -94,6 +94,14 @@ class NetworkConfig(_Section):
     policy: Sizes = [64]
     value: Sizes = [64]
     activation: Literal["relu", "tanh"] = "relu"
+    start: str | None = Field(
+        default=None,
+        description="a trained player that sees the same and has these sizes, whose weights it "
+        "starts from: a name or file",
+    )
+    start_updates: Annotated[int, Field(ge=0)] = Field(
+        default=25, description="with start: the first updates, in which only the value head learns"
+    )
 
 
 class PPOConfig(_Section):
@@ -341,7 +349,7 @@ class Algorithm(NamedTuple):
 
 Name = Literal["ppo", "maskable_ppo", "monte_carlo", "dqn", "nfsp", "exact"]
 
-_OF_PPO = ("pretraining.positions", "ppo.magnet_coef")
+_OF_PPO = ("pretraining.positions", "ppo.magnet_coef", "network.start")
 
 ALGORITHMS: dict[Name, Algorithm] = {
     "ppo": Algorithm("ppo:PPOLearner", "all seats learn"),
@@ -456,6 +464,7 @@ class TrainConfig(_Section):
             "pretraining.positions": self.pretraining.positions,
             "ema_decay": self.ema_decay,
             "ppo.magnet_coef": self.ppo.has_magnet,
+            "network.start": self.network.start,
             f"device={self.device}": True,
             f"precision={self.precision}": True,
         }

@@ -38,7 +38,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -56,7 +56,13 @@ from hearts_env.support.arrays import Floats, Floats32, Ints
 from hearts_env.support.errors import HeartsError
 from hearts_env.support.workers import Workers
 from hearts_train.learn import runs
-from hearts_train.learn.actor_critic import ActorCritic, Replicas, perceptron, set_threads
+from hearts_train.learn.actor_critic import (
+    ActorCritic,
+    Replicas,
+    linear_layers,
+    perceptron,
+    set_threads,
+)
 from hearts_train.learn.config import AVERAGE, OF_VALUES, ConfigError, TrainConfig
 from hearts_train.learn.games import END, SelfPlayGames
 from hearts_train.learn.learner import NetworkLearner, Saved
@@ -81,6 +87,8 @@ class PPOLearner(NetworkLearner):
         set_threads(1)  # of torch's own: they share small products, and gain nothing
         self.workers = Workers(config.threads)
         self.games = [self._make_games(thread) for thread in range(config.threads)]
+        if config.network.start is not None:
+            self._start_from(config.network.start)
         average = self.averaged.networks[0] if self.averaged else None
         self.magnet = find_magnet(config, self.rules, self.encoder, average)
         if self.magnet is not None:
@@ -96,6 +104,32 @@ class PPOLearner(NetworkLearner):
         return SelfPlayGames(
             self.config, self.rules, self.encoder, self._add_opponents(), number, seed, self._empty
         )
+
+    def _start_from(self, name: str) -> None:
+        """Take a trained player's weights: all but those of the value head."""
+        if self.config.pretraining.positions:
+            raise ConfigError(
+                "network.start: pretraining would overwrite the weights; leave out "
+                "pretraining.positions or network.start"
+            )
+        player = _trained_player("network.start", name, self.rules, self.encoder).network
+        layers = linear_layers(self.network)
+        sizes = [layers[0].in_features, *(layer.out_features for layer in layers)]
+        if sizes != list(player.sizes) or player.activation != self.config.network.activation:
+            raise ConfigError(
+                f"network.start: {name!r} has layers of {list(player.sizes)} and "
+                f"{player.activation}, not {sizes} and {self.config.network.activation}; set "
+                "network.trunk, network.policy and network.activation to its own",
+                value=name,
+            )
+        for replicas in (self.replicas, *([self.averaged] if self.averaged else [])):
+            copy_layers(player, linear_layers(replicas.networks[0]))
+
+    @property
+    def _is_starting(self) -> bool:
+        """Whether only the value head learns, since the other weights are a trained player's."""
+        network = self.config.network
+        return network.start is not None and self.counters.updates < network.start_updates
 
     def _make_parts(self) -> None:
         """Make what an algorithm has besides; by default nothing."""
@@ -148,6 +182,8 @@ class PPOLearner(NetworkLearner):
     def _learn(self) -> dict[str, Any]:
         if self.counters.pretraining_steps < self.pretraining.size:
             return self._pretrain()
+        if self.config.network.start and self.counters.updates == self.config.network.start_updates:
+            self.optimizer.reset()
         figures = self._play_and_learn()
         if self.averaged is not None:
             self.averaged.weights.lerp_(self.replicas.weights, 1 - self.config.ema_decay)
@@ -183,6 +219,13 @@ class PPOLearner(NetworkLearner):
             for name, mean in means
             if name in self.figures
         }
+
+    def _step(self, learning_rate: float) -> None:
+        if self._is_starting:
+            for weights in (*self.network.trunk.parameters(), *self.network.policy.parameters()):
+                assert weights.grad is not None
+                weights.grad.zero_()
+        super()._step(learning_rate)
 
     def _collect(self, thread: int, steps: int) -> None:
         """Play: `steps` decisions in each game of a thread."""
@@ -370,21 +413,24 @@ def find_magnet(
     ConfigError if the magnet is a player whose logits cannot be had from what the learner sees.
     """
     if config.ppo.magnet != AVERAGE:
-        return _layers_of(_trained_player(config.ppo.magnet, rules, encoder).network)
+        player = _trained_player("ppo.magnet", config.ppo.magnet, rules, encoder).network
+        layers = perceptron(player.sizes, player.activation)
+        copy_layers(player, [layer for layer in layers if isinstance(layer, torch.nn.Linear)])
+        return layers
     return None if average is None else torch.nn.Sequential(average.trunk, average.policy)
 
 
-def _trained_player(name: str, rules: Rules, encoder: Encoder) -> NetworkAgent:
+def _trained_player(setting: str, name: str, rules: Rules, encoder: Encoder) -> NetworkAgent:
     try:
         agent = make_agent(name, seed=0)
         agent = agent.player_of(rules) if isinstance(agent, PerGameAgent) else agent
         if isinstance(agent, NetworkAgent):
             agent.check_rules(rules)
     except HeartsError as error:
-        raise ConfigError(f"ppo.magnet: {error}") from None
+        raise ConfigError(f"{setting}: {error}") from None
     if not isinstance(agent, NetworkAgent):
         raise ConfigError(
-            f"ppo.magnet: {name!r} is not a trained network; give average, champion, or a run's "
+            f"{setting}: {name!r} is not a trained network; give champion, or a run's "
             "folder or checkpoint",
             value=name,
         )
@@ -392,24 +438,22 @@ def _trained_player(name: str, rules: Rules, encoder: Encoder) -> NetworkAgent:
     algorithm = config.get("algorithm") if isinstance(config, dict) else None
     if algorithm in OF_VALUES:
         raise ConfigError(
-            f"ppo.magnet: {name!r} has learnt by {algorithm} what actions are worth, and no policy "
-            "to be pulled towards; take a player of ppo or nfsp",
+            f"{setting}: {name!r} has learnt by {algorithm} what actions are worth, and no policy; "
+            "take a player of ppo or nfsp",
             value=name,
         )
     if agent.encoder != encoder:
         raise ConfigError(
-            f"ppo.magnet: {name!r} does not see what the learner sees; set env.observation to the "
-            "encoder that it was trained with, or take another magnet",
+            f"{setting}: {name!r} does not see what the learner sees; set env.observation to the "
+            "encoder that it was trained with, or take another player",
             value=name,
         )
     return agent
 
 
-def _layers_of(network: Network) -> torch.nn.Sequential:
-    found = perceptron(network.sizes, network.activation)
-    linear = (layer for layer in found if isinstance(layer, torch.nn.Linear))
+def copy_layers(player: Network, layers: Sequence[torch.nn.Linear]) -> None:
+    """Copy a player's weights into linear layers of the same sizes."""
     with torch.no_grad():
-        for layer, (weight, bias) in zip(linear, network.layers, strict=True):
+        for layer, (weight, bias) in zip(layers, player.layers, strict=True):
             layer.weight.copy_(torch.from_numpy(weight.T.copy()))
             layer.bias.copy_(torch.from_numpy(bias))
-    return found
