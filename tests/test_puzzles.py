@@ -12,12 +12,15 @@ from bench.make_puzzles import GAP, LEGAL, MISSING, RATING, Judge, Search, line_
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError
 from hearts_env.batch.views import BatchView
+from hearts_env.game.notation import Record
 from hearts_env.solve import solve_worlds
 from hearts_train.cli.app import app
+from hearts_train.measure.analysis import analyse
 from hearts_train.web.puzzles import (
     FILE,
     cards_in,
     listed,
+    mistakes,
     puzzle,
     puzzle_json,
     puzzles,
@@ -110,7 +113,7 @@ def test_a_puzzle_is_told_as_its_player_sees_it() -> None:
     game = one.game()
     view = game.view(game.player)
     assert shown["hand"] == list(view.hand)
-    assert shown["others"] == view.cards_left(1 - view.player)
+    assert shown["left"][1 - view.player] == view.cards_left(1 - view.player)
     assert [step[1] for step in shown["steps"]] == cards_in(one.play)
     assert shown["legal"] == [game.rules.deck[a] for a in view.legal_actions()]
     assert max(shown["means"], key=shown["means"].get) == shown["best"] == one.best
@@ -121,6 +124,35 @@ def test_a_puzzle_is_told_as_its_player_sees_it() -> None:
     for number in (0, 301, "x"):
         with refused(HeartsError, "number"):
             puzzle(number)
+
+
+@pytest.mark.parametrize("rules", ["two_player", "classic"])
+def test_mistakes_are_the_slips_of_the_analysis_told_as_puzzles(rules) -> None:
+    game = Game.deal(rules, 3)
+    while not game.is_over:
+        game.play(game.legal_actions()[0])
+    analysis = analyse(game)
+    record = Record(game, {f"Player {seat}": f"p{seat}" for seat in range(game.rules.players)})
+    told = [mistakes(record, seat) for seat in range(2)]
+    assert any(found["cards"] for found in told)
+    for seat, found in enumerate(told):
+        own = [m for m in analysis.moments if m.player == seat and len(m.means) > 1]
+        assert found["choices"] == len(own)
+        assert found["lost"] == pytest.approx(analysis.expected_loss(seat))
+        costly = sorted((m for m in own if m.mark), key=lambda m: -m.expected_loss)
+        assert [card["at"] for card in found["cards"]] == [m.number for m in costly]
+        for card, moment in zip(found["cards"], costly, strict=True):
+            before = game.start()
+            for action in game.actions[: moment.number]:
+                before.play(action)
+            assert card["hand"] == list(before.hand(seat))
+            assert card["points"] == before.points()
+            assert card["left"] == [len(before.hand(p)) for p in range(game.rules.players)]
+            assert tuple(tuple(step[:2]) for step in card["steps"]) == before.view(seat).history
+            names = [f"p{p}" for p in range(game.rules.players)]
+            assert card["names"] == [*names[:seat], "You", *names[seat + 1 :]]
+            assert (card["played"], card["lost"]) == (moment.card, moment.expected_loss)
+            assert card["means"][card["best"]] == max(card["means"].values())
 
 
 @pytest.mark.slow

@@ -43,6 +43,7 @@ def routes() -> list[BaseRoute]:
     return [
         Route("/api/review", ask_review, methods=["POST"]),
         Route("/api/position", ask_position, methods=["POST"]),
+        Route("/api/mistakes", ask_mistakes, methods=["POST"]),
         Route("/api/puzzles", ask_puzzles),
     ]
 
@@ -66,6 +67,15 @@ async def ask_position(request: Request) -> Response:
         if len(actions) > MOST_ACTIONS:
             raise HeartsError(f"actions: {len(actions)} given; at most {MOST_ACTIONS} make a deal")
         return position(read_deal(_deal_of(given)), actions)
+
+    return await _answer(request, look)
+
+
+async def ask_mistakes(request: Request) -> Response:
+    """``{"deal": text, "seat": number}``: what this seat gave away, and by which cards."""
+
+    def look(given: Json, progress: Progress) -> Json:
+        return puzzles.mistakes(read_deal(_deal_of(given)), given.get("seat", 0), progress)
 
     return await _answer(request, look)
 

@@ -44,14 +44,15 @@ export function panel({quantity, label, curves}, xLabel, labels) {
     + `${(curve.x.at(-1) ?? 0).toFixed(1)}`).join("; ");
   const isLog = quantity === "exploitability" && curves.every(({mean}) => mean.every((v) => v > 0));
   return el("figure", {class: "run-panel"},
-    picture(curves, xLabel, label, labels, isLog, said), el("figcaption", {text: label}));
+    picture(curves, xLabel, label, labels, isLog, said, isLog || quantity === "lost"),
+    el("figcaption", {text: label}));
 }
 
 /**
  * @param {Curve[]} curves @param {string} xLabel @param {string} label @param {string[]} labels
- * @param {boolean} isLog @param {string} said
+ * @param {boolean} isLog @param {string} said @param {boolean} isPlain figures without a plus sign
  */
-function picture(curves, xLabel, label, labels, isLog, said) {
+function picture(curves, xLabel, label, labels, isLog, said, isPlain) {
   const all = curves.flatMap(({low, high, mean}) => (isLog ? mean : [...low, ...high]));
   const last = Math.max(1e-9, ...curves.flatMap(({x}) => x));
   const scale = isLog ? Math.log10 : (value) => value;
@@ -67,7 +68,7 @@ function picture(curves, xLabel, label, labels, isLog, said) {
   for (const value of isLog ? decades(low, high) : ruled(low, high)) {
     svg.append(draw("path", {d: `M${EDGE.left} ${y(value)}H${WIDTH - EDGE.right}`,
       class: value === 0 ? "zero" : "rule"}),
-    draw("text", {x: EDGE.left - 6, y: y(value) + 4, "text-anchor": "end"}, labelled(value, isLog)));
+    draw("text", {x: EDGE.left - 6, y: y(value) + 4, "text-anchor": "end"}, labelled(value, isPlain)));
   }
   for (const value of ruled(0, last)) {
     svg.append(draw("path", {d: `M${x(value)} ${HEIGHT - EDGE.bottom}v5`, class: "tick"}),

@@ -3,7 +3,7 @@
 import {chips} from "hearts/cards.js";
 import {ask, el} from "hearts/dom.js";
 import {counted, plain, signed} from "hearts/figures.js";
-import {toFragment} from "hearts/line.js";
+import {boardAt, costliest, judged} from "hearts/own.js";
 
 /** @typedef {import("hearts/state.js").Table} Table */
 
@@ -92,6 +92,7 @@ export function result(table, {next, leave}) {
     {click: next}}, table.matchOver ? "Next match" : "Next deal");
   return el("section", {class: "result", "aria-labelledby": "verdict"},
     el("h2", {id: "verdict", tabindex: "-1", text: verdict(table)}),
+    over.deal && table.you !== null && lesson(over.deal, table.you),
     el("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Scores and hands"},
       el("table", {}, el("thead", {}, el("tr", {}, el("th", {scope: "col", text: "Player"}),
         el("th", {scope: "col", class: "n", text: "Score"}),
@@ -100,12 +101,22 @@ export function result(table, {next, leave}) {
         el("th", {scope: "col", text: "Cards dealt"}))), el("tbody", {}, ...rows))),
     kitty.length ? el("p", {}, "Not dealt: ", chips(kitty)) : null,
     el("div", {class: "buttons"}, main,
-      over.deal && el("a", {class: "button", href: `/board#deal=${toFragment(over.deal)}${
-        table.you ? `&seat=${table.you}` : ""}`,
-        text: "Analyse"}),
+      over.deal && el("a", {class: "button", text: "Analyse",
+        href: boardAt({deal: over.deal, seat: table.near}, 0)}),
       table.match && el("button", {type: "button", text: "Score sheet",
         on: {click: () => showSheet(table)}}),
       el("button", {type: "button", text: "Leave", on: {click: leave}})));
+}
+
+/**
+ * What the deal teaches: one's costliest card; it comes when the server has looked.
+ * @param {string} deal @param {number} seat
+ */
+function lesson(deal, seat) {
+  const line = el("p", {class: "lesson", role: "status", text: "Looking at your cards …"});
+  judged(deal, seat).then((own) => line.replaceChildren(...costliest(own), " ",
+    el("a", {href: "/puzzles#mine", text: "All your mistakes"})), () => line.remove());
+  return line;
 }
 
 /**
