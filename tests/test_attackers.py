@@ -258,6 +258,38 @@ def test_what_is_said_to_be_won_is_won_at_the_table(method):
     assert won / 2 / len(deals) == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.parametrize("name", ["pro", "easy"])
+def test_who_is_awake_in_some_tricks_wins_part_of_it(name):
+    """Asleep it is the agent, mixing or not; awake in all it is what it was."""
+    found, won = gains(name, tricks=2)
+    assert set(gains(name, tricks=2, awake=range(1, 4))[1].items()) == set(won.items())
+    assert gains(name, tricks=2, awake=[])[1] == pytest.approx(dict.fromkeys(METHODS, 0), abs=1e-9)
+    for awake in ([1], [2, 3]):
+        result, part = gains(name, tricks=3, awake=awake)
+        assert result.awake == tuple(awake)
+        assert part["belief"] <= part["lbr"] + 1e-9
+        assert 0 < part["endings"] <= found.exploitability + 1e-9
+        assert part["lbr_endings"] == pytest.approx(part["endings"])  # the best of these tricks
+    assert gains(name, tricks=3, awake=[2, 3])[1]["endings"] < found.exploitability - 0.01
+
+
+def test_who_sleeps_plays_as_the_agent_at_the_table():
+    exploiter = Exploiter("standard", ["belief", "endings"], awake=[])
+    found = exploiter.over_deals(8)
+    assert [gain.margin for gain in found.gains] == [0, 0]
+    assert [gain.over_first for gain in found.gains] == [None, 0]
+    late = Exploiter("standard", ["belief", "endings"], awake=range(12, 14)).over_deals(48)
+    assert 0 < late.gains[1].margin < 9  # two tricks of the fourteen that all of them win
+    assert late.gains[1].over_first == pytest.approx(late.gains[1].margin - late.gains[0].margin)
+
+
+def test_a_search_by_worlds_is_attacked_and_one_by_time_is_not():
+    found = Exploiter("champion?small=true&search=2", ["belief"], awake=[12, 13]).over_deals(2)
+    assert found.gains[0].deals == 2
+    with refused(HeartsError, "agent", "search=16"):
+        Exploiter("champion?search=50ms", ["belief"])
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_hidden_cards_dealt_anew_change_no_choice(method):
     attacker = Attacker("standard", method, tricks=4)
@@ -331,6 +363,8 @@ def test_who_can_be_attacked_and_by_whom():
         ("pro", ["lbr"], {"rules": "classic"}, "rules 4"),
         ("equilibrium", ["lbr"], {}, "rules"),
         ("pro", ["lbr"], {"tricks": 0}, "tricks"),
+        ("pro", ["lbr"], {"awake": [14]}, "awake 14"),
+        ("pro", ["lbr"], {"awake": 7}, "awake 7"),
         ("pro", ["lbr"], {"seed": -1}, "seed"),
         ("nobody", ["lbr"], {}, "agent nobody"),
     ]:
@@ -536,6 +570,7 @@ def test_mistakes_are_one_line(tmp_path):
         (["pro", "--attackers", ","], ["--attackers", "','"]),
         (["pro", "--seconds", 0, "--attackers", "all"], ["--seconds", "0"]),
         (["pro", "--deals", 1], ["deals", "1"]),
+        (["pro", "--awake", "13-7"], ["--awake", "13-7"]),
         (["--resume", evaluated], ["resume", "hearts evaluate --resume"]),
         (["--resume", tmp_path / "none"], [str(tmp_path / "none")]),
     ]:

@@ -8,7 +8,7 @@ what it wins on average is a lower bound of what a best response would win.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -22,10 +22,10 @@ from hearts_env import kernel as k
 from hearts_env.batch.kernel import write_views
 from hearts_env.batch.views import BatchView
 from hearts_env.solve.beliefs import Fan, Policy, Tracker, check_policy, check_two_players
-from hearts_env.solve.response import ALL, Responses
+from hearts_env.solve.response import ALL, Responses, is_awake
 from hearts_env.support.arguments import check_chance, check_number
 from hearts_env.support.arrays import Ints
-from hearts_env.support.errors import did_you_mean
+from hearts_env.support.errors import did_you_mean, quoted
 
 
 class Method(NamedTuple):
@@ -70,7 +70,7 @@ class Attacker(CachingAgent):
         tricks: int = TRICKS,
         epsilon: float = 0.0,
         most_worlds: int = 512,
-        base: Agent | None = None,
+        awake: Sequence[int] | None = None,
     ) -> None:
         """An attacker of `model`.
 
@@ -82,8 +82,8 @@ class Attacker(CachingAgent):
                 does not always do what its ``action_probs`` says.
             most_worlds: where the model mixes its cards, worlds branch in the play to the end after
                 a card; of more than this many an even selection is taken.
-            base: who plays where nothing is tried; None: the best card double dummy over the
-                worlds, weighed.
+            awake: the tricks, from 1, in which it attacks, like ``range(7, 14)``; in all others it
+                plays as the model does. None: all.
 
         Raises:
             HeartsError: the method is unknown, or a number is out of range.
@@ -98,7 +98,7 @@ class Attacker(CachingAgent):
         self.tricks = check_number("tricks", tricks, 0, k.MAX_CARDS)
         self.epsilon = check_chance("epsilon", epsilon)
         self.most_worlds = check_number("most_worlds", most_worlds, 1, 1_000_000)
-        self.base = base
+        self.awake = check_awake(awake)
         self.name = method
         self._forget()
 
@@ -111,12 +111,21 @@ class Attacker(CachingAgent):
         """Refuse games of other than two players, with an exchange, or that the model refuses."""
         check_two_players(rules, self.name)
         check_rules(self.model, rules)
-        if self.base is not None:
-            check_rules(self.base, rules)
 
     def act_batch(self, views: BatchView) -> Actions:
         """The actions chosen in many views, ``(len(views),) int64``."""
         check_two_players(views.rules, self.name)
+        awake = is_awake(self.awake)[views.vectors[:, k.TRICK_NUM]]
+        if awake.all():
+            return self._attack(views)
+        actions = np.empty(len(views), np.int64)
+        for rows, act in ((awake, self._attack), (~awake, self.model.act_batch)):
+            if rows.any():
+                actions[rows] = act(views.subset(np.flatnonzero(rows)))
+        return actions
+
+    def _attack(self, views: BatchView) -> Actions:
+        """The actions in tricks in which it is awake."""
         legal = views.legal_masks
         is_play = views.vectors[:, k.PHASE] == k.PLAY
         # After a moon the last: the shooter is as far ahead either way.
@@ -152,8 +161,8 @@ class Attacker(CachingAgent):
             self._responses = Responses(
                 rules,
                 self._policy,
-                None if self.base is None else played_by(rules, self.base),
                 most_worlds=self.most_worlds,
+                awake=self.awake,
             )
         return self._responses
 
@@ -165,18 +174,32 @@ class Attacker(CachingAgent):
             reseed(seed)
 
     def close(self) -> None:
-        """Close the model and the base, which may be programs."""
-        for agent in (self.model, self.base):
-            if isinstance(agent, Agent):
-                agent.close()
+        """Close the model, which may be a program."""
+        self.model.close()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Attacker:
         """An attacker with a model of its own, which remembers no view."""
         other = copy.copy(self)
         other.model = copy.deepcopy(self.model, memo)
-        other.base = copy.deepcopy(self.base, memo)
         other._forget()
         return other
+
+
+def check_awake(awake: Any) -> tuple[int, ...] | None:
+    """The tricks in which an attacker is awake, ascending; None: all.
+
+    Raises:
+        HeartsError: they are not numbers of tricks.
+    """
+    if awake is None:
+        return None
+    try:
+        return tuple(sorted({check_number("awake", trick, 1, k.MAX_CARDS) for trick in awake}))
+    except TypeError:
+        raise HeartsError(
+            f"awake: {quoted(awake)} are not tricks; give their numbers, like range(7, 14)",
+            value=awake,
+        ) from None
 
 
 def as_policy(agent: Agent, name: str = "") -> Policy:

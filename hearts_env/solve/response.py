@@ -17,7 +17,7 @@ poker bots*) with exact beliefs and whole deals played out.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +30,7 @@ from hearts_env.solve.beliefs import Fan, Policy, check_policy
 from hearts_env.solve.dd.search import card_values
 from hearts_env.solve.double_dummy import borrowed
 from hearts_env.solve.walk import Walk, start_deal
-from hearts_env.support.arrays import Array, Floats, Ints
+from hearts_env.support.arrays import Array, Bools, Floats, Ints
 from hearts_env.support.bits import highest, lowest
 from hearts_env.support.jit import jit
 
@@ -65,6 +65,18 @@ def whole_game(rules: Rules, seat: int) -> Fan:
 
 Chooser = Callable[[Fan], Ints]
 """The action of the player to act in each information set of a fan, ``(sets,) int64``."""
+
+
+def is_awake(awake: Sequence[int] | None) -> Bools:
+    """By the number of a trick, from 0: whether it is one of `awake`, which count from 1.
+
+    ``(MAX_CARDS + 1,)``; None: all are.
+    """
+    found = np.full(k.MAX_CARDS + 1, awake is None)
+    if awake is not None:
+        found[np.array(awake, np.int64) - 1] = True
+    return found
+
 
 Worth = Callable[[Ints, Ints], Floats]
 """What deals that are over are worth: of states, ``(n, rules.state_size)``, to seats, ``(n,)``."""
@@ -103,6 +115,7 @@ class Responses:
         *,
         most_worlds: int | None = None,
         worth: Worth | None = None,
+        awake: Sequence[int] | None = None,
     ) -> None:
         """Responses to `policy`.
 
@@ -113,12 +126,15 @@ class Responses:
             most_worlds: where a policy mixes, worlds branch; of more than this many after one card
                 an even selection is taken. None: all are.
             worth: what cards are to earn most of; None: the margin of the deal.
+            awake: the tricks, from 1, in which the player searches or the chooser plays; in all
+                others it plays by `policy` itself. None: all.
         """
         self.rules = rules
         self.policy = policy
         self.chooser = self.by_worlds if chooser is None else chooser
         self.most_worlds = most_worlds
         self.worth = self._margins if worth is None else worth
+        self._is_awake = is_awake(awake)
         # Deals part where more is seen than the card (see ``walk``).
         self._shows_more = bool(rules.queen_any_time) or rules.kitty_to != "nobody"
 
@@ -198,7 +214,8 @@ class Responses:
         """All that can follow after one action."""
         numbers, firsts = fan.numbers, fan.starts[:-1]
         movers = fan.states[firsts, k.PLAYER]
-        is_over, is_own = movers < 0, movers == fan.seats
+        is_over = movers < 0
+        is_own = (movers == fan.seats) & self._is_awake[fan.states[firsts, k.TRICK_NUM]]
         legal = np.empty(len(fan.seats), np.int64)
         write_legal(self.rules.vector, np.ascontiguousarray(fan.states[firsts]), legal)
         is_choice = is_own & (legal & (legal - 1) != 0)
@@ -245,18 +262,22 @@ class Responses:
         return margins
 
     def _branches(
-        self, fan: Fan, numbers: Ints, searched: Ints, actions: Ints, is_others: Array
+        self, fan: Fan, numbers: Ints, searched: Ints, actions: Ints, by_policy: Array
     ) -> tuple[Ints, Ints, Floats]:
         """Which worlds continue by which actions, and how likely: rows, actions, weights.
 
         `searched` has the actions to be tried in each information set as a mask, `actions` the one
-        that is played there (-1: none is), `is_others` says where the other player is to act.
+        that is played there (-1: none is), `by_policy` says where the policy plays.
         """
         own = np.flatnonzero(actions[numbers] >= 0)
         tried = np.flatnonzero(searched[numbers])
         which, cards = np.nonzero(searched[numbers[tried], None] >> np.arange(_ACTIONS - 1) & 1)
-        others = np.flatnonzero(is_others[numbers])
-        chances = self._chances(fan.states, others)
+        others = np.flatnonzero(by_policy[numbers])
+        # What looks alike to the player that moves is asked once.
+        firsts = fan.starts[:-1][numbers[others]]
+        alike = fan.states[firsts, k.PLAYER] == fan.seats[numbers[others]]
+        asked, of = np.unique(np.where(alike, firsts, others), return_inverse=True)
+        chances = self._chances(fan.states, asked)[of]
         drawn, replies = np.nonzero(chances)
         rows = np.concatenate([own, tried[which], others[drawn]])
         played = np.concatenate([actions[numbers[own]], cards, replies])

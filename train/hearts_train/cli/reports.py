@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -307,6 +308,24 @@ def attackers_in(text: str | None) -> list[str]:
     return [*known, *(name for name in names if name not in ("all", *known))]
 
 
+def tricks_in(text: str | None) -> range | None:
+    """The tricks of ``--awake``, like 7-13, or 7; None: not given."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"\s*(\d{1,2})\s*(?:-\s*(\d{1,2})\s*)?", text)
+    first, last = (0, 0) if found is None else (int(found[1]), int(found[2] or found[1]))
+    if not 1 <= first <= last:
+        raise Mistake(f"--awake: {text!r} are no tricks; give the first and the last, like 7-13")
+    return range(first, last + 1)
+
+
+def format_tricks(tricks: Sequence[int]) -> str:
+    """Like 7-13, or 1, 3."""
+    if len(tricks) > 1 and tricks[-1] - tricks[0] == len(tricks) - 1:
+        return f"{tricks[0]}-{tricks[-1]}"
+    return ", ".join(map(str, tricks))
+
+
 def train_attacker(agent: str, seconds: float, run: Path | None, seed: int, rules: Rules) -> str:
     """Train an attacker of the agent; returns its run's folder."""
     from hearts_train.learn.training import attacker_config, train  # needs torch
@@ -324,7 +343,10 @@ def train_attacker(agent: str, seconds: float, run: Path | None, seed: int, rule
 def show_attack(result: ExploitResult, *, to_stderr: bool) -> None:
     """Print what each attacker wins, and which wins most."""
     is_exact = result.exploitability is not None
-    columns = ["attacker", "wins a deal", *(["of the best response"] if is_exact else ["ms"])]
+    first = result.gains[0].attacker
+    more = [] if len(result.gains) == 1 else [f"more than {first}"]
+    columns = ["attacker", "wins a deal"]
+    columns += ["of the best response"] if is_exact else [*more, "ms"]
     rows = []
     for gain in result.gains:
         if is_exact:
@@ -335,7 +357,9 @@ def show_attack(result: ExploitResult, *, to_stderr: bool) -> None:
             margin = format_margin(gain.margin, gain.ci95)
             is_short = gain.deals < result.gains[0].deals
             stopped = f" (stopped: {count_text(gain.deals, 'deal')})" * is_short
-            rows.append([gain.attacker + stopped, margin, format_ms(gain.ms_per_decision)])
+            over = format_margin(gain.over_first, gain.over_first_ci95)
+            rows.append([gain.attacker + stopped, margin])
+            rows[-1] += [*([over] if more else []), format_ms(gain.ms_per_decision)]
     if is_exact:
         rows.append(["best response", f"{result.exploitability:+.4f}", "exact"])
         over = "over all deals, exact"
@@ -344,6 +368,8 @@ def show_attack(result: ExploitResult, *, to_stderr: bool) -> None:
         over = f"95 % interval over {result.gains[0].deals:,} duplicate deals{stopped}"
     drawn = " (one draw)" * result.is_one_draw
     title = f"what is won from {result.agent}{drawn}, {result.rules}: points a deal, {over}"
+    if result.awake is not None:
+        title += f"; attackers awake in tricks {format_tricks(result.awake)}"
     console.print_table(title, columns, rows, to_stderr=to_stderr)
     best = result.best
     amount = f"{best.margin:+.4f}" if is_exact else format_margin(best.margin, best.ci95)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 _OF_EXACT = ("max_memory", "plot")
-_OF_ATTACKERS = ("tricks", "deals", "seconds", "run", "save", "workers", "backend")
+_OF_ATTACKERS = ("tricks", "awake", "deals", "seconds", "run", "save", "workers", "backend")
 
 
 @app.command(
@@ -196,6 +196,14 @@ def exploit(
         int | None,
         typer.Option("--tricks", help="Last tricks that 'endings' answers exactly; usually half."),
     ] = None,
+    awake: Annotated[
+        str | None,
+        typer.Option(
+            "--awake",
+            metavar="FIRST-LAST",
+            help="Tricks, like 7-13, in which the attackers attack; in others they play as AGENT.",
+        ),
+    ] = None,
     seconds: Annotated[
         float, typer.Option("--seconds", help="How long 'trained' learns against the agent.")
     ] = 300.0,
@@ -247,6 +255,7 @@ def exploit(
             raise Mistake(f"--seconds: {seconds:g} is out of range; give a number above 0")
         arguments = {"agent": agents[0], "rules": games[0], "deals": deals, "tricks": tricks}
         arguments |= {"attackers": reports.attackers_in(attackers), "seed": seed}
+        arguments["awake"] = reports.tricks_in(awake)
         arguments["train"] = partial(reports.train_attacker, agents[0], seconds, run, seed)
     with reports.stoppable("exploit", save or resume):
         result = measure(
