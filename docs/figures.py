@@ -68,10 +68,14 @@ an hour allows."""
 
 _ATTACKS = {
     "standard": "standard --attackers all --deals 200",
-    "demo-0": "../demo-0 --attackers all --deals 200",
-    "pro": "pro --attackers belief,endings,lbr_endings,trained --deals 100",
-    "pimc": "pimc --attackers belief,endings,lbr_endings,trained --deals 40",
+    "pro": "pro --attackers all --deals 100",
+    "demo-0": "../demo-0 --attackers all --deals 1000",
+    "pimc": "pimc --attackers all --deals 60",
+    "champion": "champion --attackers all --deals 1000",
+    "champion_small": "champion?small=true --attackers all --deals 1000",
+    "champion_search": "champion?search=16 --attackers belief --deals 60",
 }
+"""Attacks on players: all with equal attackers, which answer seven tricks exactly."""
 
 COMMANDS = {
     "exploit-champion": [
@@ -94,9 +98,9 @@ COMMANDS = {
         "--deals 400 --totals 80,60"
     ],
     "endgame": ["endgame pro-pro.txt --model pro --agent standard,pro,pimc"],
-    "attack-champion": [
-        "exploit champion --attackers belief,lbr_endings --tricks 4 --deals 1000",
-        "exploit champion?greedy=false --attackers belief,lbr_endings --tricks 4 --deals 300",
+    "attack-awake": [
+        f"exploit champion --attackers belief,lbr_endings --tricks 7 --awake {awake} --deals 1000"
+        for awake in ("1-6", "7-13", "10-13")
     ],
     "attack-micro": [
         f"exploit {agent} --rules micro --attackers belief,lbr,endings,lbr_endings"
@@ -109,7 +113,10 @@ COMMANDS = {
             for agent in ("standard", "pro", "pimc", "network", "equilibrium")
         ),
     ],
-    **{f"attack-{name}": [f"exploit {words} --seconds 120"] for name, words in _ATTACKS.items()},
+    **{
+        f"attack-{name}": [f"exploit {words} --tricks 7" + " --seconds 120" * ("all" in words)]
+        for name, words in _ATTACKS.items()
+    },
 }
 """Each in its own folder in `WORK`, empty at first; ``../demo-0`` was trained before."""
 
@@ -177,19 +184,26 @@ def evaluate(name: str) -> None:
 
 
 def run_commands(name: str) -> None:
-    """Run the commands of a figure, and write what they print."""
+    """Run the commands of a figure, from where they were stopped, and write what they print."""
     folder = WORK / name
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     if any("pro-pro.txt" in command for command in COMMANDS[name]):
         write_whole(folder / "pro-pro.txt", "\n".join(pro_against_itself()).encode())
     records = []
-    for command in COMMANDS[name]:
+    for place, command in enumerate(COMMANDS[name]):
         line = command if command.startswith("bench ") else f"hearts {command}"
         typed = shlex.join(f"python -m {line}".split() if line == command else line.split())
-        records.append({"command": typed, "results": call(f"{line} --json", folder)})
+        done, saved = folder / f"{place}.json", folder / f"{place}.jsonl"
+        if not done.exists():
+            if saved.exists():
+                line = f"hearts {line.split()[1]} --resume {saved.name}"
+            elif command.startswith("exploit ") and "--deals" in command:
+                line += f" --save {saved.name}"
+            write_json(done, call(f"{line} --json", folder))
+        records.append({"command": typed, "results": json.loads(done.read_bytes())})
     record = {"version": __version__, "platform": platform_versions(), "commands": records}
     write_json(path_of(name), record)
+    shutil.rmtree(folder)
 
 
 def pro_against_itself() -> Iterator[str]:

@@ -34,6 +34,7 @@ from hearts_env.rules.rules import CHOICES, FIELDS, RANGES
 from hearts_env.rules.values import MAX_POINTS
 from hearts_env.solve.deal_results import shipped_results
 from hearts_train.cli import league as league_tables
+from hearts_train.cli.reports import format_tricks
 from hearts_train.measure.benchmark import SPLITS, TRACKS, read_field
 from hearts_train.measure.display import (
     format_interval,  # noqa: F401  templates in the pages use it
@@ -450,8 +451,10 @@ def attacked(name: str) -> str:
     for record in records:
         gains = {gain["attacker"]: gain_of(gain) for gain in record["gains"]}
         last = points(record["exploitability"]) if is_exact else f"{record['gains'][0]['deals']:,}"
-        agent = record["agent"].removeprefix("../")
-        rows.append([f"`{agent}`", *(gains.get(word, "") for word in words), last])
+        agent = f"`{record['agent'].removeprefix('../')}`"
+        if record.get("awake"):
+            agent += f" in tricks {format_tricks(record['awake'])}"
+        rows.append([agent, *(gains.get(word, "") for word in words), last])
     last = "best response" if is_exact else "duplicate deals"
     return table(["attacked", *(f"`{word}`" for word in words), last], rows)
 
@@ -459,7 +462,8 @@ def attacked(name: str) -> str:
 def gain_of(gain: dict[str, Any]) -> str:
     """What an attacker wins, with its interval or its share of what a best response wins."""
     if gain["ci95"] is not None:
-        return interval(gain)
+        learned = gain.get("decisions")
+        return interval(gain) + (f" ({learned / 1e6:.1f} M decisions)" if learned else "")
     share = f" ({gain['ratio']:.0%})" if gain["ratio"] is not None and gain["ratio"] > 0 else ""
     return f"{gain['margin']:+.3f}{share}"
 
