@@ -24,6 +24,7 @@ from bench.complexity import Complexity
 from bench.complexity import rows as size_rows
 from bench.speed import Result
 from bench.speed import tables as speed_tables
+from hearts_agents import template as agent_template
 from hearts_agents.attackers import METHODS
 from hearts_env import Rules, hearts_v0, kernel
 from hearts_env.cards import DIRECTIONS, MAX_ROTATION, RANKS, CardPoints
@@ -158,6 +159,13 @@ def players(*names: str) -> str:
             sizes = [show_deck(r), r.hand_size, r.kitty_size, show_exchange(r)]
             rows.append([f"`{name}`", number, *sizes, f"{r.max_margin:g}"])
     return table(["preset", "players", "deck", "hand", "kitty", "exchange", "`max_margin`"], rows)
+
+
+@part
+def template() -> str:
+    """The code that ``hearts agents --new my_agent`` writes."""
+    code = Path(agent_template.__file__).read_text(encoding="utf-8")
+    return f"```python no-run\n{code.replace('template.', 'my_agent.')}```\n"
 
 
 @part

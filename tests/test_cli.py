@@ -17,8 +17,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from hearts_agents import make_agent
 from hearts_agents.models.checkpoint import CHECKPOINT_NAME, Checkpoint, save_checkpoint
-from hearts_env import Game, Rules, __version__
+from hearts_agents.spec import AgentSpec
+from hearts_env import BatchGame, Game, Rules, __version__
 from hearts_env.encoders import make_encoder
 from hearts_env.rules.explain import explain, option_rows
 from hearts_env.rules.presets import PRESETS
@@ -30,6 +32,7 @@ from hearts_train.cli.app import app
 from hearts_train.learn.config_files import shipped_configs
 from hearts_train.measure.contest import Contest
 from hearts_train.measure.duel import Duel
+from hearts_train.measure.participants import Participant
 from hearts_train.screen import progress
 from tests.refusals import mistake
 from tests.slow import few
@@ -102,6 +105,53 @@ def test_help_is_light_and_playing_needs_no_torch():
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_a_new_agent_plays_at_once_and_its_digest_covers_its_weights(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = run("agents", "--new", "mine")
+    assert done.exit_code == 0, done.output
+    commands = [shlex.split(line) for line in done.output.splitlines() if line.startswith("  ")]
+    assert [words[:3] for words in commands] == [
+        ["hearts", command, "mine.py:MyAgent"] for command in ("evaluate", "benchmark")
+    ]
+    shown = run(*commands[0][1:], "--deals", "30", "--json")
+    rows = json.loads(shown.stdout)
+    assert [row["faults"] for row in rows] == [0, 0, 0]
+    assert rows[0]["ci95"][0] > 0  # better than `easy`
+    agent = AgentSpec.parse("mine.py:MyAgent")
+    first = Participant(agent, 0).to_json()["digest"]
+    weights = json.loads(Path("mine.json").read_text())
+    Path("mine.json").write_text(json.dumps(weights | {"lead": [0, 1, 0]}))
+    assert Participant(agent, 0).to_json()["digest"] != first
+    code = Path("mine.py").read_text()
+    for name, said in (("mine", "mine.py"), ("a/b", "a"), ("my-agent", "my-agent"), (".py", "")):
+        mistake(run("agents", "--new", name), "--new", said)
+    assert Path("mine.py").read_text() == code
+
+
+@few("preset", list(PRESETS), ["mini", "omnibus"])
+def test_the_agent_to_start_from_plays_every_game_as_it_says(preset):
+    agent = make_agent("hearts_agents.template:MyAgent", seed=3, temperature=0.5)
+    batch = BatchGame(preset, 8, seed=4, autodeal=False)
+    while not batch.done.all():
+        games = np.flatnonzero(~batch.done)
+        views = batch.views(games)
+        probs, actions = agent.action_probs(views), agent.act_batch(views)
+        assert not probs[~views.legal_table.astype(bool)].any()
+        assert probs.sum(1) == pytest.approx(1)
+        assert probs[np.arange(len(views)), actions].all()
+        agent.reseed(5)
+        acted = agent.act(views[0])
+        agent.reseed(5)
+        assert agent.act_batch(views)[0] == acted
+        batch.play(actions, games=games)
+
+
+@pytest.mark.parametrize("option", ["--rules mini", "--games 3", "--seed 1"])
+def test_options_of_a_check_are_refused_without_one(option):
+    mistake(run("agents", *option.split()), option.split()[0], "--check")
+    mistake(run("agents", "--new", "mine", *option.split()), option.split()[0], "--new")
 
 
 def test_agents_lists_each_with_a_line():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,6 +35,7 @@ from hearts_train.console import Mistake
 if TYPE_CHECKING:
     from hearts_env import Rules
 
+_OF_CHECKS = ("rules", "games", "seed")
 _OF_MATCHES = ("agent", "rules", "deals", "totals", "seed", "workers", "backend", "save")
 
 
@@ -294,8 +297,18 @@ def show_rules(
             print(f"  {value}")
 
 
-@app.command(epilog="Example: hearts agents --check 'exec:python3 my_bot.py --fast'")
+@app.command(
+    epilog="Example: hearts agents --new my_agent; "
+    "hearts agents --check 'exec:python3 my_bot.py --fast'"
+)
 def agents(
+    context: typer.Context,
+    new: Annotated[
+        Path | None,
+        typer.Option(
+            "--new", metavar="NAME", help="Write NAME.py and NAME.json: an agent to change."
+        ),
+    ] = None,
     check: Annotated[
         str | None,
         typer.Option(
@@ -311,8 +324,15 @@ def agents(
 ) -> None:
     """List the built-in and registered agents: what they do, what they can play, their options.
 
-    With --check, test a program as an agent; exit status 1 if it is not fit to play.
+    With --new, write the code of an agent of your own, which plays at once. With --check, test a
+    program as an agent; exit status 1 if it is not fit to play.
     """
+    if new is not None:
+        refuse_other(context, ("check", *_OF_CHECKS, "as_json"), "is not for --new; omit it")
+        _write_agent(new)
+        return
+    if check is None:
+        refuse_other(context, _OF_CHECKS, "is for --check; add it, or omit this")
     if check is not None:
         _check_program(check, rules_of(rules), games, seed, as_json=as_json)
         return
@@ -338,6 +358,26 @@ def agents(
         "my_agent.py:MyAgent and package.module:MyAgent; 'exec:./bot --flag', a program.\n"
         "Options follow a ?, as in pro?worlds=50."
     )
+
+
+def _write_agent(path: Path) -> None:
+    """Write a copy of ``hearts_agents.template`` and its weights, and say how to go on."""
+    import hearts_agents
+    from hearts_env.support.files import write_whole
+
+    stem = path.name.removesuffix(".py")
+    if not re.fullmatch(r"\w+", stem):
+        raise Mistake(f"--new: {path} is not a name; give letters, digits and _, as in my_agent")
+    files = {suffix: path.with_name(stem + suffix) for suffix in (".py", ".json")}
+    for file in files.values():
+        check_new(file, "--new")
+    for suffix, file in files.items():
+        text = (Path(hearts_agents.__file__).parent / f"template{suffix}").read_text("utf-8")
+        write_whole(file, text.replace("template.", f"{stem}.").encode())
+    agent = shlex.quote(f"{files['.py']}:MyAgent")
+    print(f"written: {files['.py']} and {files['.json']}; measure it, now and when it is better:")
+    print(f"  hearts evaluate {agent} --opponents easy,standard,pro")
+    print(f"  hearts benchmark {agent}")
 
 
 def _check_program(
