@@ -107,8 +107,8 @@ def test_play_that_nothing_explains_leaves_all_worlds_alike() -> None:
     ("chances", "words"),
     [
         ([[0.5, 0.5, 0.0]], "shape"),
-        ([[np.nan, 0.5]], "finite"),
-        ([[-1.0, 2.0]], "negative"),
+        ([[np.nan, 0.5]], "nan"),
+        ([[-1.0, 2.0]], "-1"),
         ([[0.5, 0.5]], "illegal"),
         ([[0.0, 0.0]], "no legal"),
         ([[0.5, 0.0]], "0.5"),

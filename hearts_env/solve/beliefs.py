@@ -49,14 +49,17 @@ def check_policy(chances: Array, legal: Bools) -> Floats:
         ) from None
     if weights.shape != legal.shape:
         raise HeartsError(f"policy: shape {weights.shape}; needed is {legal.shape}")
-    if not np.isfinite(weights).all():
-        raise HeartsError("policy: some probabilities are not finite; correct them")
-    if (weights < 0).any():
-        raise HeartsError("policy: some probabilities are negative; give 0 to 1")
+    if not (weights >= 0).all() or np.isinf(weights).any():
+        row, action = np.argwhere(~(weights >= 0) | np.isinf(weights))[0]
+        raise HeartsError(
+            f"policy: the probability of action {action} in view {row} is "
+            f"{weights[row, action]:g}; give 0 to 1"
+        )
     if weights[~legal].any():
         row, action = np.argwhere((weights > 0) & ~legal)[0]
         raise HeartsError(
-            f"policy: action {action} in view {row} is illegal; give it probability 0"
+            f"policy: action {action} in view {row} is illegal and has probability "
+            f"{weights[row, action]:g}; give it 0"
         )
     total = weights.sum(1, keepdims=True)
     if (total == 0).any():

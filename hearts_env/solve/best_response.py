@@ -13,6 +13,7 @@ action.
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -123,7 +124,8 @@ def exploit(
     Args:
         agent: an object with ``action_probs(views)``, the chances of all actions as
             ``(len(views), num_actions)``; or with ``act_batch(views)`` or ``act(view)``, whose
-            choice is taken for what it always plays there.
+            choice is taken for what it always plays there; or a function of ``views`` that gives
+            such chances, or actions ``(len(views),) int``.
         game: the rules, or their tree, which can be used again.
         name: what to call it in results and errors.
         max_memory: gigabytes that the tree may take.
@@ -192,6 +194,8 @@ def action_probs_in(tree: Tree, player: int, policy: Policy) -> Floats:
 
 
 def _name(agent: Any, name: str) -> str:
+    if not name and inspect.isroutine(agent):
+        return f"function {agent.__name__}"
     return name or str(getattr(agent, "name", "") or type(agent).__name__)
 
 
@@ -206,42 +210,50 @@ def probs_function(agent: Any, name: str) -> Callable[[BatchView], Floats]:
         for word in ("action_probs", "act_batch", "act")
     )
     if policy is None and act_batch is None and act is None:
-        raise HeartsError(
-            f"agent: {name} has neither action_probs(views) nor act_batch(views) nor act(view); "
-            "give an object with one of them"
-        )
+        if isinstance(agent, type) or not callable(agent):
+            raise HeartsError(
+                f"agent: {name} has neither action_probs(views) nor act_batch(views) nor "
+                "act(view), and is no function of views; give an object with one of them"
+            )
+        policy = agent
 
-    def actions_of(views: BatchView) -> Array:
+    def answer(views: BatchView) -> Any:
+        if policy is not None:
+            return policy(views)
         if act_batch is not None:
-            return np.asarray(act_batch(views))
+            return act_batch(views)
         assert act is not None
-        return np.asarray([act(views[i]) for i in range(len(views))])
+        return [act(views[i]) for i in range(len(views))]
 
     def ask(views: BatchView) -> Floats:
         legal = views.legal_table
-        if policy is not None:
-            table = policy(views)
-        else:
-            actions = actions_of(views)
-            if actions.shape != (len(views),) or actions.dtype.kind not in "iu":
-                raise HeartsError(
-                    f"{name}: gave actions of shape {actions.shape} and dtype {actions.dtype}; "
-                    f"needed is a whole number for each of {len(views)} views"
-                )
-            outside = (actions < 0) | (actions >= legal.shape[1])
-            if outside.any():
-                raise HeartsError(
-                    f"{name}: {actions[outside][0]} is not an action of these rules; "
-                    "give one of the view's legal actions"
-                )
-            table = np.zeros(legal.shape)
-            table[np.arange(len(views)), actions] = 1.0
+        given = answer(views)
+        if policy is None or (policy is agent and np.ndim(given) == 1):
+            given = _certain(np.asarray(given), legal.shape, name)
         try:
-            return check_policy(table, legal)
+            return check_policy(given, legal)
         except (HeartsError, TypeError, ValueError) as error:
             raise HeartsError(f"{name}: {error}") from None
 
     return ask
+
+
+def _certain(actions: Array, shape: tuple[int, ...], name: str) -> Floats:
+    """The chances of a choice: 1 for the action in each row."""
+    if actions.shape != shape[:1] or actions.dtype.kind not in "iu":
+        raise HeartsError(
+            f"{name}: gave actions of shape {actions.shape} and dtype {actions.dtype}; "
+            f"needed is a whole number for each of {shape[0]} views"
+        )
+    outside = (actions < 0) | (actions >= shape[1])
+    if outside.any():
+        raise HeartsError(
+            f"{name}: {actions[outside][0]} is not an action of these rules; "
+            "give one of the view's legal actions"
+        )
+    table = np.zeros(shape)
+    table[np.arange(len(actions)), actions] = 1.0
+    return table
 
 
 @jit

@@ -226,7 +226,7 @@ def refuse_size(size: TreeSize, max_memory: float) -> None:
     if not size.exact or size.gigabytes > max_memory:
         raise HeartsError(
             f"max_memory: the game tree of {size.rules.name} does not fit into {max_memory:g} GB: "
-            f"{size}; allow more, or take fewer cards (hand_size, removed)"
+            f"{size}; allow more, or take fewer cards, like micro, mini and mini_6"
         )
 
 

@@ -2,8 +2,8 @@
 
 What users import is exported here, and loaded on first use::
 
-    from hearts_train import evaluate, compare, tournament, benchmark, exploit
-    from hearts_train import train, load_config, export_policy
+    from hearts_train import evaluate, compare, tournament, benchmark, exploit, exploitability
+    from hearts_train import train, load_config, export_policy, ExploitabilityCallback
 """
 
 import os
@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hearts_train.learn.config_files import load_config
-    from hearts_train.learn.export import export_policy
+    from hearts_train.learn.export import ExploitabilityCallback, export_policy
     from hearts_train.learn.training import train
     from hearts_train.measure.benchmark import benchmark
     from hearts_train.measure.comparison import compare
     from hearts_train.measure.evaluation import evaluate
     from hearts_train.measure.exploit import exploit
+    from hearts_train.measure.exploitability import exploitability
     from hearts_train.measure.tournament import tournament
 
 # Read by torch's OpenMP when it is loaded, so set before anything here can import torch. Its
@@ -26,10 +27,12 @@ if TYPE_CHECKING:
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 _HOMES = {
+    "ExploitabilityCallback": "hearts_train.learn.export",
     "benchmark": "hearts_train.measure.benchmark",
     "compare": "hearts_train.measure.comparison",
     "evaluate": "hearts_train.measure.evaluation",
     "exploit": "hearts_train.measure.exploit",
+    "exploitability": "hearts_train.measure.exploitability",
     "export_policy": "hearts_train.learn.export",
     "load_config": "hearts_train.learn.config_files",
     "tournament": "hearts_train.measure.tournament",
@@ -51,10 +54,12 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "ExploitabilityCallback",
     "benchmark",
     "compare",
     "evaluate",
     "exploit",
+    "exploitability",
     "export_policy",
     "load_config",
     "tournament",

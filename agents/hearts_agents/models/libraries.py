@@ -50,6 +50,8 @@ class ModelAgent(EncoderAgent):
     default_encoder: str | None = None
     risk = ""
     """What loading a file of this kind can do; "" where it runs no code."""
+    has_chances = True
+    """Whether it gives logits; else values of actions, from which nothing is drawn."""
 
     def __init__(
         self,
@@ -345,7 +347,8 @@ class Sb3Agent(ModelAgent):
                 "TRPO, MaskablePPO, DQN and QRDQN",
                 value=name,
             )
-        if not self.greedy and self._output != "get_distribution":
+        self.has_chances = self._output == "get_distribution"
+        if not self.greedy and not self.has_chances:
             raise HeartsError(
                 f"greedy: {quoted(name)} gives values of actions, not probabilities; omit it",
                 value=name,

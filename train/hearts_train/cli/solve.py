@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -136,16 +137,19 @@ def endgame(
     as_json: Json = None,
 ) -> None:
     """Solve the last tricks of recorded deals as games of imperfect information."""
-    from hearts_agents import make_agent
     from hearts_train.cli import solving
     from hearts_train.cli.replay import read_records
     from hearts_train.measure.display import save_figure
+    from hearts_train.measure.exploitability import asked
 
-    agents = {name: make_agent(name, seed=seed) for name in names_in(agent, "--agent")}
-    mind = None if model is None else make_agent(model, seed=seed)
+    names = names_in(agent, "--agent")
     games = [record.game for record in read_records(file, number)]
     found = []
-    with console.progress("endgames") as report:
+    with ExitStack() as stack, console.progress("endgames") as report:  # agents may be programs
+        players = [
+            stack.enter_context(asked(name, games[0].rules, seed))
+            for name in (*names, *([] if model is None else [model]))
+        ]
         for place, game in enumerate(games):
             report(place, len(games))
             found.append(
@@ -153,8 +157,8 @@ def endgame(
                     game,
                     place + 1 if number is None else number,
                     tricks,
-                    agents,
-                    mind,
+                    players[: len(names)],
+                    None if model is None else players[-1].policy,
                     epsilon=epsilon,
                     target=target,
                     max_memory=max_memory,

@@ -6,18 +6,16 @@ import itertools
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hearts_agents import Agent, make_agent
-from hearts_agents.base import check_rules
 from hearts_env import Game, HeartsError, Rules
-from hearts_env.solve.beliefs import check_two_players
+from hearts_env.solve.beliefs import Policy, check_two_players
 from hearts_env.solve.best_response import Exploitability, exploit, exploitability
 from hearts_env.solve.endgame import Endgame
 from hearts_env.solve.equilibrium import Equilibrium, Solver, solve
@@ -40,6 +38,7 @@ from hearts_train.measure.display import (
     styles,
     wrapped,
 )
+from hearts_train.measure.exploitability import Asked, asked
 from hearts_train.measure.statistics import Z95
 
 if TYPE_CHECKING:
@@ -254,14 +253,12 @@ def exploit_agents(
     """The exact exploitability of each agent."""
     results = []
     with ExitStack() as stack:  # agents may be programs
-        agents = [stack.enter_context(closing(make_agent(name, seed=seed))) for name in names]
-        for agent in agents:
-            check_rules(agent, rules)
+        agents = [stack.enter_context(asked(name, rules, seed)) for name in names]
         tree = Tree(rules, max_memory)
         console.note(f"{tree.rules.name}: {tree.size}")
-        for name, agent in zip(names, agents, strict=True):
+        for name, policy in agents:
             with console.progress(name) as report:
-                results.append(exploit(agent, tree, name, progress=report))
+                results.append(exploit(policy, tree, name, progress=report))
             if results[-1].frozen:
                 console.note(
                     f"{name}: draws random numbers and gives no probabilities (action_probs); one "
@@ -374,8 +371,8 @@ def solve_endgame(
     game: Game,
     deal: int,
     tricks: int,
-    agents: Mapping[str, Agent],
-    model: Agent | None,
+    agents: Sequence[Asked],
+    model: Policy | None,
     *,
     epsilon: float,
     target: float,
@@ -401,10 +398,9 @@ def solve_endgame(
         raise HeartsError(
             f"position: deal {deal} ends before its last {tricks} tricks begin; give whole deals"
         )
-    policy = None if model is None else model.action_probs
     begin = time.perf_counter()
     try:
-        end = Endgame(replay, (policy, policy), epsilon=epsilon, max_memory=max_memory)
+        end = Endgame(replay, (model, model), epsilon=epsilon, max_memory=max_memory)
     except HeartsError as error:
         if error.argument != "policies":
             raise
@@ -423,7 +419,7 @@ def solve_endgame(
         solution.exploitability,
         built - begin,
         done - built,
-        {name: exploit(agent, end, name).exploitability for name, agent in agents.items()},
+        {name: exploit(policy, end, name).exploitability for name, policy in agents},
     )
 
 

@@ -1,4 +1,4 @@
-"""Policies of a user's own stable-baselines3 models, exported as players' files."""
+"""For users of stable-baselines3: models as players' files, and how exploitable they become."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import nn
 
@@ -18,8 +19,12 @@ from hearts_agents.models.checkpoint import Checkpoint, save_checkpoint
 from hearts_agents.models.network import Network
 from hearts_env import HeartsError, Rules
 from hearts_env.encoders import make_encoder
+from hearts_env.solve.tree import DEFAULT_MEMORY
+from hearts_env.support import clock
+from hearts_env.support.arguments import check_number
 from hearts_env.support.tensors import Tensors
 from hearts_train.learn.actor_critic import ACTIVATIONS
+from hearts_train.measure.exploitability import exploitability
 
 
 def export_policy(
@@ -115,3 +120,72 @@ def policy_tensors(
         tensors[f"policy.{i}.weight"] = layer.weight.detach().cpu().numpy().copy()
         tensors[f"policy.{i}.bias"] = layer.bias.detach().cpu().numpy().copy()
     return tensors
+
+
+class ExploitabilityCallback(BaseCallback):
+    """Logs how exploitable a model is while it learns: exact, in points a deal, on a small deck.
+
+    In its logger are ``exploitability/preferred``, of its preferred actions;
+    ``exploitability/drawn``, of actions drawn from its probabilities, if it has any; and
+    ``exploitability/seconds``, what that took.
+
+    Attributes:
+        curve: All of them, each with its ``timesteps``.
+    """
+
+    def __init__(
+        self,
+        rules: Rules | str = "mini",
+        *,
+        every: int = 100_000,
+        encoder: str = "flat",
+        max_memory: float = DEFAULT_MEMORY,
+        verbose: int = 0,
+    ) -> None:
+        """A callback for ``model.learn``.
+
+        Args:
+            rules: those that the model learns; of two players, with few cards.
+            every: timesteps from one to the next; the first is before anything is learnt.
+            encoder: what the model sees.
+            max_memory: gigabytes that the game tree may take.
+            verbose: as stable-baselines3 has it.
+
+        Raises:
+            HeartsError: if a value cannot be used; when learning begins, if the deck is too large
+                or the model does not fit.
+        """
+        super().__init__(verbose)
+        self.rules = Rules.make(rules)
+        self.every = check_number("every", every, 1, 2**53)
+        self.encoder, self.max_memory = encoder, max_memory
+        self.curve: list[dict[str, float]] = []
+        self._next = 0
+
+    def _on_training_start(self) -> None:
+        self._next = self.num_timesteps
+        self._on_step()
+
+    def _on_step(self) -> bool:
+        if self.num_timesteps >= self._next:
+            self._next = self.num_timesteps + self.every
+            self._measure()
+        return True
+
+    def _measure(self) -> None:
+        begin, found = clock.now(), {}
+        is_drawn = hasattr(self.model.policy, "get_distribution")
+        for word in ("preferred", "drawn") if is_drawn else ("preferred",):
+            found[word] = exploitability(
+                self.model,
+                self.rules,
+                max_memory=self.max_memory,
+                encoder=self.encoder,
+                greedy=word == "preferred",
+            )
+        found["seconds"] = clock.now() - begin
+        self.curve.append({"timesteps": self.num_timesteps, **found})
+        for word, value in found.items():
+            self.logger.record(f"exploitability/{word}", value)
+        self.logger.record("time/total_timesteps", self.num_timesteps, exclude="tensorboard")
+        self.logger.dump(self.num_timesteps)
