@@ -19,12 +19,22 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def test_every_card_is_drawn_twice_and_its_ink_is_the_pages() -> None:
-    symbols = {s.get("id"): s for s in ET.fromstring(assets.sprite()).iter(f"{SVG}symbol")}
-    assert set(symbols) == {"back", *ALL_CARDS, *(f"large-{card}" for card in ALL_CARDS)}
+    sprite = ET.fromstring(assets.sprite())
+    symbols = {s.get("id"): s for s in sprite.iter(f"{SVG}symbol")}
+    courts = {card for card in ALL_CARDS if card[0] in "JQK"}
+    parts = {*(f"court-{card}" for card in courts), *(f"pip-{suit}" for suit in "CDSH")}
+    assert set(symbols) == {"back", *ALL_CARDS, *(f"large-{card}" for card in ALL_CARDS), *parts}
+    for card in ALL_CARDS:
+        pictures = [use.get("href") for use in symbols[card].iter(f"{SVG}use")]
+        assert pictures == [f"#court-{card}"] * (card in courts)
+    named = [element.get("id") for element in sprite.iter() if element.get("id")]
+    assert len(named) == len(set(named))
+    assert {use.get("href") for use in sprite.iter(f"{SVG}use")} <= {f"#{name}" for name in named}
+    assert len(assets.sprite()) < 400_000
     for card in ALL_CARDS:
         for name in (card, f"large-{card}"):
             inks = {path.get("fill") for path in symbols[name].iter(f"{SVG}path")}
-            assert inks == {"currentColor"}
+            assert inks - {"none"} == {"currentColor"}
             rank = "10" if card[0] == "T" else card[0]
             assert rank in {text.text for text in symbols[name].iter(f"{SVG}text")}
 

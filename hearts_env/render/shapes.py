@@ -242,18 +242,30 @@ def rank_text(card: str) -> str:
 
 
 def card_face(
-    card: str, x: float, y: float, w: float, look: Look = Look.PLAIN, ink: str | None = None
+    card: str,
+    x: float,
+    y: float,
+    w: float,
+    look: Look = Look.PLAIN,
+    ink: str | None = None,
+    *,
+    centre: bool = True,
 ) -> Group:
-    """An open card, `w` wide, with its upper left corner at `(x, y)`; `ink` if not the suit's."""
+    """An open card, `w` wide, with its upper left corner at `(x, y)`.
+
+    `ink` if it is not the suit's; without its `centre` there is room for another picture.
+    """
     ink, h = ink or INK[card[1]], w * HEIGHT
-    items: list[Item] = [*_blank(x, y, w, PAPER, EDGE), *_centre(card, x, y, w, ink)]
+    items: list[Item] = [*_blank(x, y, w, PAPER, EDGE)]
+    if centre:
+        items += _centre(card, x, y, w, ink)
     for sign, corner_x, corner_y in ((1, x, y), (-1, x + w, y + h)):
         items.append(
             Text(
-                corner_x + sign * 0.18 * w,
+                corner_x + sign * 0.15 * w,
                 corner_y + sign * 0.30 * w,
                 rank_text(card),
-                (0.26 if card[0] == "T" else 0.29) * w,
+                (0.25 if card[0] == "T" else 0.29) * w,
                 ink,
                 anchor="middle",
                 bold=True,
@@ -263,9 +275,9 @@ def card_face(
         items.append(
             suit_path(
                 card[1],
-                corner_x + sign * 0.18 * w,
-                corner_y + sign * 0.47 * w,
-                sign * 0.22 * w,
+                corner_x + sign * 0.15 * w,
+                corner_y + sign * 0.46 * w,
+                sign * 0.2 * w,
                 ink,
             )
         )

@@ -24,11 +24,16 @@ from hearts_env.render.svg import svg_lines
 from hearts_env.support.files import write_whole
 
 STATIC = Path(__file__).parent / "static"
+COURTS = Path(__file__).parent / "data" / "courts.svg"
 SPRITE = "cards.svg"
 """The name of the cards below ``/static/``; it is drawn, not a file."""
 
 _WIDTH = 100.0  # of a card in the sprite; its edge is half outside
 _MARGIN = 0.6
+_COURT = (
+    '<use href="#court-{}" x="24.5" y="30.5" width="51" height="81"/>'
+    '<path d="M24.5 30.5h51v81h-51z" fill="none" stroke="#2b4a94" stroke-width=".7"/>'
+)
 _IMPORT = re.compile(r"""(?:\bfrom|\bimport)\s*\(?\s*["']hearts/([\w.-]+\.js)["']""")
 _SCRIPT = re.compile(r"<script\b(?![^>]*\bsrc=)[^>]*>(.*?)</script>", re.DOTALL)
 
@@ -51,20 +56,25 @@ def sprite() -> str:
     """All cards as one SVG document of symbols.
 
     ``QS`` is a face, ``large-QS`` the same in large print, ``back`` a closed card. The ink is
-    ``currentColor``, so that the page chooses the colours of the suits.
+    ``currentColor``, so that the page chooses the colours of the suits. ``court-QS`` and
+    ``pip-S`` are parts of the pictures of the court cards.
     """
-    groups = [("back", card_back(0, 0, _WIDTH))]
+    symbols = [_symbol("back", card_back(0, 0, _WIDTH))]
     for card in ALL_CARDS:
-        groups.append((card, card_face(card, 0, 0, _WIDTH, ink="currentColor")))
-        groups.append((f"large-{card}", large_face(card, 0, 0, _WIDTH, ink="currentColor")))
-    symbols = "\n".join(_symbol(name, group) for name, group in groups)
-    return f'<svg xmlns="http://www.w3.org/2000/svg" id="cards">\n{symbols}\n</svg>\n'
+        is_court = card[0] in "JQK"
+        face = card_face(card, 0, 0, _WIDTH, ink="currentColor", centre=not is_court)
+        symbols.append(_symbol(card, face, _COURT.format(card) if is_court else ""))
+        large = large_face(card, 0, 0, _WIDTH, ink="currentColor")
+        symbols.append(_symbol(f"large-{card}", large))
+    _, _, courts = COURTS.read_text(encoding="utf-8").partition("-->\n")
+    drawn = "\n".join(symbols)
+    return f'<svg xmlns="http://www.w3.org/2000/svg" id="cards">\n{drawn}\n{courts}'
 
 
-def _symbol(name: str, group: Group) -> str:
+def _symbol(name: str, group: Group, more: str = "") -> str:
     size = f"{_WIDTH + 2 * _MARGIN:g} {_WIDTH * HEIGHT + 2 * _MARGIN:g}"
     drawn = "".join(svg_lines(group.items[1:]))  # without the shadow, which the page's style casts
-    return f'<symbol id="{name}" viewBox="-{_MARGIN:g} -{_MARGIN:g} {size}">{drawn}</symbol>'
+    return f'<symbol id="{name}" viewBox="-{_MARGIN:g} -{_MARGIN:g} {size}">{drawn}{more}</symbol>'
 
 
 def inline_modules(entry: Sequence[str]) -> str:
@@ -109,7 +119,8 @@ def routes() -> list[Any]:
     from starlette.routing import Route
 
     async def cards(request: Request) -> Response:
-        return Response(sprite(), media_type="image/svg+xml")
+        hour = {"Cache-Control": "max-age=3600"}
+        return Response(sprite(), media_type="image/svg+xml", headers=hour)
 
     return [Route(f"/static/{SPRITE}", cards)]
 
