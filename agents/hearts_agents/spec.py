@@ -228,13 +228,13 @@ class AgentSpec:
         if self.kind is Kind.CODE:
             return find_code(self.name)
         if self.kind is Kind.FILE:
-            suffix = next((one for one in FILES if self.name.endswith(one)), CHECKPOINT_SUFFIX)
-            place = FILES[suffix]
-            if self.name.lower().endswith(_OF_WEIGHTS):
+            suffix = next((one for one in FILES if self.name.endswith(one)), None)
+            if suffix is None and self.name.lower().endswith(_OF_WEIGHTS):
                 raise CheckpointError(
                     f"agent: {quoted(self.name)} is not a player's file; {WEIGHTS_ALONE}"
                 )
-            if suffix == CHECKPOINT_SUFFIX:
+            place = FILES[suffix or CHECKPOINT_SUFFIX]
+            if suffix in (None, CHECKPOINT_SUFFIX):
                 place = FORMATS.get(format_of(self.name) or "", place)
             return functools.partial(loaded_from(place), self.name)
         if is_model(self.agent):

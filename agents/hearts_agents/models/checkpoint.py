@@ -23,8 +23,10 @@ import hashlib
 import json
 import math
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +34,9 @@ import numpy as np
 
 from hearts_env.encoders import ENCODERS, Encoder, make_encoder
 from hearts_env.rules.rules import Rules
+from hearts_env.support.arguments import check_choice
 from hearts_env.support.arrays import Array
-from hearts_env.support.errors import CheckpointError, HeartsError, did_you_mean, quoted
+from hearts_env.support.errors import CheckpointError, HeartsError, did_you_mean, needs, quoted
 from hearts_env.support.files import kind_of
 from hearts_env.support.tensors import DIGEST, digest_of, read_tensors, write_tensors
 
@@ -158,6 +161,116 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, Array], Checkpoint]:
     return {name: tensor.astype(np.float32) for name, tensor in tensors.items()}, meta
 
 
+def read_weights(
+    path: str | Path,
+    encoder: str,
+    rules: Rules | str | None = None,
+    activation: str | None = None,
+    part: str | None = None,
+) -> tuple[dict[str, Array], Checkpoint]:
+    """The same of a file of weights alone: a state dict of linear layers. Never runs code from it.
+
+    Args:
+        path: of torch.save (``.pth``), or of safetensors.
+        encoder: what the network sees.
+        rules: those that it plays; None: ``two_player``.
+        activation: between its layers; one layer has none.
+        part: the parts of the file that are the policy, in their order, as ``body+policy``; None:
+            the whole file.
+
+    Raises:
+        CheckpointError: if there is no such file, or it is not of linear layers, one after another.
+        HeartsError: if what is stated is unknown, or does not fit it.
+    """
+    where, rules = str(path), Rules.make("two_player" if rules is None else rules)
+    tensors = _state_dict(where)
+    tops = list(dict.fromkeys(name.partition(".")[0] for name in tensors))
+    names: list[str] = []
+    for wanted in [""] if part is None else part.split("+"):
+        inside = [name for name in tensors if not wanted or name.startswith(f"{wanted}.")]
+        if not inside:
+            raise CheckpointError(
+                f"part: {where!r} has no {wanted!r}; {did_you_mean(wanted, tops)}"
+            )
+        names += inside
+    sizes: list[int] = []
+    renamed: dict[str, Array] = {}
+    for name in names:
+        array, (layer, dot, kind) = tensors[name], name.rpartition(".")
+        if kind == "bias" and layer + dot + "weight" in names:  # which takes it
+            continue
+        is_linear = kind == "weight" and array.ndim == 2
+        bias = tensors.get(layer + dot + "bias", np.zeros(len(array) if is_linear else 0))
+        if not is_linear or bias.shape != array.shape[:1]:
+            raise CheckpointError(
+                f"{name}: of shape {array.shape} in {where!r} is not of a linear layer; play such "
+                "a network by code of yours (hearts agents --new), or as TorchScript or ONNX"
+            )
+        outputs, inputs = array.shape
+        if sizes and sizes[-1] != inputs:
+            raise CheckpointError(
+                f"{name}: takes {inputs} numbers in {where!r} where the layer before gives "
+                f"{sizes[-1]}; state the parts of the policy in their order, as in "
+                f"part={'+'.join(tops[:2])}; there are: {', '.join(tops)}"
+            )
+        place, sizes = len(sizes[1:]), [*(sizes or [inputs]), outputs]
+        renamed |= {f"policy.{place}.weight": array, f"policy.{place}.bias": bias}
+    if len(sizes) > 2 or activation is not None:
+        check_choice("activation", activation, ACTIVATIONS)
+    seen = math.prod(make_encoder(encoder).space(rules).shape)
+    if sizes[:1] != [seen] or sizes[-1] != rules.num_actions:
+        raise CheckpointError(
+            f"encoder: {encoder} of {rules.name} has {seen} numbers and {rules.num_actions} "
+            f"actions, the layers of {where!r} have {'-'.join(map(str, sizes))}; state the "
+            "encoder and the rules that it was trained with"
+        )
+    facts = {"name": Path(path).stem}
+    return renamed, Checkpoint(rules, encoder, tuple(sizes), activation or ACTIVATIONS[0], facts)
+
+
+def _state_dict(where: str) -> dict[str, Array]:
+    """The tensors of a file in the order of the network, float32."""
+    if kind_of(where) != "file":
+        raise CheckpointError(f"agent: there is no file {where!r}; check the path")
+    if where.endswith(".safetensors"):
+        try:
+            tensors, header = read_tensors(Path(where))
+        except CheckpointError as error:
+            raise CheckpointError(
+                f"agent: {where!r} is not a whole safetensors file ({error}); give another copy"
+            ) from None
+        if header.get("format") == FORMAT:
+            raise CheckpointError(f"encoder: {where!r} itself says what it plays; omit all options")
+        # The format sorts the names: 10 before 2.
+        order = sorted(tensors, key=lambda name: [*map(_number, re.split(r"(\d+)", name))])
+        found: dict[str, Any] = {name: tensors[name] for name in order}
+    else:
+        try:
+            torch = import_module("torch")
+        except ImportError:
+            raise HeartsError(f"agent: {where!r} {needs('train')}") from None
+        try:
+            loaded = torch.load(where, map_location="cpu", weights_only=True)
+            found = {name: tensor.float().numpy() for name, tensor in loaded.items()}
+        except Exception:  # the type differs by what is in it
+            raise CheckpointError(
+                f"agent: {where!r} is not a state dict; write it with "
+                "torch.save(model.state_dict(), path)"
+            ) from None
+    if not found:
+        raise CheckpointError(f"agent: {where!r} has no weights; give another file")
+    for name, array in found.items():
+        if not np.isfinite(array).all():
+            raise CheckpointError(
+                f"{name}: has values that are not finite in {where!r}; the training diverged"
+            )
+    return {name: np.asarray(array, np.float32) for name, array in found.items()}
+
+
+def _number(text: str) -> int | str:
+    return int(text) if text.isdigit() else text
+
+
 def _parse_header(
     where: str, header: Mapping[str, str], tensors: Mapping[str, Array]
 ) -> Checkpoint:
@@ -166,7 +279,8 @@ def _parse_header(
     if stated != FORMAT:
         raise CheckpointError(
             f"format: {where!r} says {stated!r} and not {FORMAT!r}; it is a safetensors file of "
-            "something else: give a player that `hearts train` wrote"
+            "something else: give a player that `hearts train` wrote, or, of weights alone, state "
+            "?encoder=flat&activation=relu"
         )
     if header.get("version") != str(VERSION):
         raise CheckpointError(
