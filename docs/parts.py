@@ -7,7 +7,6 @@ in ``docs/results``; ``docs/tables.py`` puts them into the pages.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import inspect
 import json
 import re
@@ -26,6 +25,7 @@ from bench.speed import Result
 from bench.speed import tables as speed_tables
 from hearts_agents import template as agent_template
 from hearts_agents.attackers import METHODS
+from hearts_agents.spec import AgentSpec, Kind
 from hearts_env import Rules, hearts_v0, kernel
 from hearts_env.cards import DIRECTIONS, MAX_ROTATION, RANKS, CardPoints
 from hearts_env.encoders import ENCODERS, HistoryEncoder
@@ -34,17 +34,15 @@ from hearts_env.rules.presets import PRESETS
 from hearts_env.rules.rules import CHOICES, FIELDS, RANGES
 from hearts_env.rules.values import MAX_POINTS
 from hearts_env.solve.deal_results import shipped_results
-from hearts_train.cli import league as league_tables
 from hearts_train.cli.reports import format_tricks
-from hearts_train.measure.benchmark import SPLITS, TRACKS, read_field
+from hearts_train.measure.benchmark import NEWEST, SPLITS, TRACKS, protocol_name, read_benchmark
 from hearts_train.measure.display import (
     format_interval,  # noqa: F401  templates in the pages use it
     format_margin,
+    format_ms,
 )
 from hearts_train.measure.equity import MatchEquity
 from hearts_train.measure.exploit import TRAINED
-from hearts_train.measure.folder import is_league, read_folder
-from hearts_train.measure.standings import tables as tables_of
 
 DOCS = Path(__file__).resolve().parent
 
@@ -504,15 +502,76 @@ def benchmark_deals() -> str:
 
 
 @part
-def benchmark_field(track: str, split: str, *of: str) -> str:
-    """The margins of a track's players, or of some, over each other."""
-    names = TRACKS[track].field
-    played = {(p["agent"], p["opponent"]): p for p in read_field()[f"{track} {split}"]["pairings"]}
-    rows = [
-        [f"`{one}`", *("" if one == other else interval(played[one, other]) for other in names)]
-        for one in of or names
+def leaderboard(track: str) -> str:
+    """The entries of a track: the best first, with what attackers take from them."""
+    entries = [record for record in entered() if record["result"]["track"] == track]
+    rows = []
+    for record in sorted(entries, key=lambda record: -record["result"]["margin"]):
+        result, entry = record["result"], record["entry"]
+        by = f"[{entry['authors']}]({entry['code']})" if "code" in entry else entry["authors"]
+        times = [ms for ms, _ in record["run"]["ms_per_card"].values()]
+        cells = [f"`{result['agent']['name']}`", interval(result), taken_from(result)]
+        cells += [format_ms(statistics.fmean(times)), trained_class(result["decisions"]), by]
+        rows.append([*cells, entry.get("compute", "")])
+    head = ["agent", "margin over the field", "the best attacker takes", "ms a card", "decisions"]
+    return table([*head, "by", "compute"], rows)
+
+
+def entered() -> list[dict[str, Any]]:
+    """The entries of the leaderboard.
+
+    Raises:
+        SystemExit: if one is not whole, or does not say whose it is.
+    """
+    entries = []
+    for path in sorted((DOCS / "results" / "leaderboard").rglob("*.json")):
+        if "gains" in json.loads(path.read_text(encoding="utf-8")):  # of hearts exploit
+            continue
+        record = read_benchmark(path)
+        result, entry = record["result"], record.get("entry", {})
+        is_ours = AgentSpec.from_json(result["agent"]["spec"]).kind is Kind.OWN
+        wrong = [
+            f"protocol is {result['protocol']}" * (result["protocol"] != protocol_name(NEWEST)),
+            "split is not test: play with --split test" * (result["split"] != "test"),
+            "not all deals were played: omit --deals" * (not result["is_full"]),
+            *(
+                f"{name} is not declared: play with --declare {name}=..."
+                for name in ("authors", "code")
+                if name not in entry and not (is_ours and name == "code")
+            ),
+        ]
+        if any(wrong):
+            raise SystemExit(f"{path.name}: {'; '.join(filter(None, wrong))}")
+        entries.append(record)
+    return entries
+
+
+def taken_from(result: dict[str, Any]) -> str:
+    """What the best attacker wins from the agent of a result; exact where that is known."""
+    exact = result["exploitability"]
+    if exact is not None:
+        value = exact["exploitability"]
+        return "" if value is None else f"{points(value)}, exact"
+    names = ("kind", "options", "digest")
+    agent = {name: result["agent"][name] for name in names}
+    files = [*results("attack-*"), *results("leaderboard/**/*")]
+    records = [c["results"] for file in files for c in file.get("commands", [{"results": file}])]
+    gains = [
+        gain
+        for record in records
+        if "gains" in record and record["rules"] == result["rules"]
+        if {name: record["agents"][0][name] for name in names} == agent
+        for gain in record["gains"]
+        if gain["ci95"] is not None
     ]
-    return table(["margin of", *(f"over `{name}`" for name in names)], rows)
+    best = max(gains, key=lambda gain: gain["margin"], default=None)
+    return "" if best is None else f"{gain_of(best)}, `{best['attacker']}`"
+
+
+def trained_class(decisions: int | None) -> str:
+    """The smallest class that an agent's decisions seen in training fit."""
+    powers = [power for power in (6, 7, 8) if decisions is not None and decisions <= 10**power]
+    return f"10^{powers[0]}" if powers else "free"
 
 
 @part
@@ -526,28 +585,3 @@ def match_chances(preset: str, step: str) -> str:
         for own, row in zip(totals, chances, strict=True)
     ]
     return table(["own total", *map(str, totals)], rows)
-
-
-@functools.cache
-def leagues(folder: Path) -> dict[str, dict[str, Any]]:
-    """The tables of the league in a folder, by game; empty without one."""
-    if not is_league(folder):
-        return {}
-    return {record["result"]["game"]: record for record in tables_of(read_folder(folder))}
-
-
-@part
-def league(game: str) -> str:
-    """Standings and remarks of a game of the league."""
-    record = leagues(DOCS / "results" / "league").get(game)
-    if record is None or not record["result"]["standings"]:
-        return "Not measured yet: `python docs/figures.py league`.\n"
-    result = record["result"]
-    remarks = "".join(f"- {line}\n" for line in league_tables.remarks(result))
-    return "\n".join(
-        [
-            f"Duplicate deals: {league_tables.format_pairs(result)}.\n",
-            table(*league_tables.standings(record)),
-            *([remarks] if remarks else []),
-        ]
-    )

@@ -14,11 +14,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from bench.benchmark_field import missing
 from hearts_agents import make_agent, registry
 from hearts_agents.models.checkpoint import Checkpoint, save_checkpoint
 from hearts_agents.spec import AgentSpec
-from hearts_env import Game, HeartsError, Rules, __version__
+from hearts_env import Game, HeartsError, Rules
 from hearts_env.encoders import make_encoder
 from hearts_env.seeds import derived_seed
 from hearts_env.support.progress import silent
@@ -32,7 +31,6 @@ from hearts_train.measure.benchmark import (
     Benchmark,
     encoded,
     read_benchmark,
-    read_field,
     sealed,
 )
 from hearts_train.measure.display import format_margin
@@ -61,6 +59,8 @@ CHAMPIONS = {
     "classic": "272fc87b7f46400c3ce1fb94855d8fead8630d997d37d296aaf968993ac8be89",
 }
 """The tracks whose field has the champion, and the SHA-256 of its file of weights there."""
+EQUILIBRIUM = "a815e886b19ceecca6855df499edcd419778946f828af8afefd02c3b86d6aeca"
+"""The SHA-256 of the probabilities of `equilibrium`, on both small decks."""
 FEW = ("--track", "micro", "--deals", "4")
 OLD = Path(__file__).parent / "data" / "benchmark_v1.json"
 """A result that the package wrote when version 1 was the newest: of `standard`, two deals."""
@@ -93,7 +93,7 @@ def test_version_2_has_the_deals_of_version_1_and_the_champion_as_one_more_playe
     for name, track in VERSIONS[2].items():
         first = VERSIONS[1][name]
         joined = track.field[len(first.field) :]
-        assert replace(track, field=first.field) == first
+        assert replace(track, field=first.field, block=first.block) == first
         assert joined == (("champion-v1",) if name in CHAMPIONS else ())
     assert "champion-v1" not in {name for track in VERSIONS[1].values() for name in track.field}
 
@@ -126,15 +126,16 @@ def test_the_field_plays_as_it_did_when_it_got_its_version():
         assert list(found) == margins, (name, rules)
 
 
-def test_the_champion_of_the_field_has_the_weights_that_it_had():
+def test_the_field_of_version_2_has_the_weights_that_it_had_when_it_was_frozen():
     # As above: other weights, or other options by default, are another player.
-    assert set(CHAMPIONS) == {
-        track.name for track in TRACKS.values() if "champion" in track.players()
-    }
-    for name, digest in CHAMPIONS.items():
-        champion = Participant("champion", 0)
-        champion.check_rules(Rules.from_text(TRACKS[name].rules))
-        assert champion.digest == digest
+    weights = {("champion", name): digest for name, digest in CHAMPIONS.items()}
+    weights |= {("equilibrium", name): EQUILIBRIUM for name in ("mini", "micro")}
+    for name, track in VERSIONS[2].items():
+        for player in track.players():
+            participant = Participant(player, 0)
+            participant.check_rules(Rules.from_text(track.rules))
+            assert participant.digest == weights.pop((player, name), None)
+    assert not weights
 
 
 @pytest.mark.parametrize(
@@ -167,7 +168,6 @@ def test_a_field_with_a_player_of_another_version_is_refused(monkeypatch):
 def test_a_result_of_version_1_holds():
     record = read_benchmark(OLD)
     assert record["result"]["protocol"] == "HeartsBench v1"
-    record["result"]["package"] = __version__  # another one may play otherwise, and is refused
     again, differing = bench.verify(record, show=silent)
     assert differing == []
     assert again["result"]["field_version"] == 1
@@ -344,20 +344,133 @@ def test_a_damaged_file_is_refused(kept, tmp_path, change, words):
     mistake(run("--verify", path), "verify", words)
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "words"),
-    [
-        ("protocol", "HeartsBench v7", "HeartsBench v2"),
-        ("field_version", 1, "2"),
-        ("package", "7", ""),
-    ],
-)
-def test_a_result_of_another_version_is_refused(kept, tmp_path, field, value, words):
+def test_a_result_of_another_protocol_is_refused_and_of_another_package_is_not(kept, tmp_path):
     record = read_benchmark(kept)
-    record["result"][field] = value
+    record["result"]["package"] = "7"  # the protocol says who plays what
     path = tmp_path / "other.json"
     path.write_bytes(encoded(sealed(record["result"], record["run"])))
-    mistake(run("--verify", path), "verify", field, repr(value), words)
+    assert run("--verify", path).exit_code == 0
+    record["result"]["protocol"] = "HeartsBench v7"
+    path.write_bytes(encoded(sealed(record["result"], record["run"])))
+    mistake(run("--verify", path), "verify", "protocol", "'HeartsBench v7'", "HeartsBench v2")
+
+
+# ---- a part played again, and entries ------------------------------------------------------------
+@pytest.fixture(scope="module")
+def longer(tmp_path_factory):
+    """A result of several blocks, of a player that draws random numbers."""
+    out = tmp_path_factory.mktemp("results") / "easy.json"
+    assert run("easy", "--track", "micro", "--deals", 300, "--json", out).exit_code == 0
+    return out
+
+
+def test_a_part_of_a_result_is_played_again_in_whole_blocks(longer):
+    starts = [0, 16, 48, 112, 240, 300]
+    drawn = set()
+    for _ in range(6):
+        record, differing = bench.verify(read_benchmark(longer), deals=20)
+        assert differing == []
+        for first, last in record["run"]["played_again"]:
+            assert starts[starts.index(first) + 1] == last + 1
+        drawn.add(json.dumps(record["run"]["played_again"]))
+    assert len(drawn) > 1
+    told = run("--verify", longer, "--deals", 1)
+    assert told.exit_code == 0
+    assert "holds; played again, its deals" in told.stderr
+    mistake(run("--verify", longer, "--deals", 301), "deals", "300")
+
+
+def forged(path, change):
+    """What a part of a result shows after a change of the result, all of it played again."""
+    result = read_benchmark(path)["result"]
+    change(result)
+    record = sealed(result, {})
+    return bench.verify(record, deals=result["deals"])[1]
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        (("margin",), 99),
+        (("ci95", 0), -99),
+        (("opponents", 1, "margin"), 99),
+        (("opponents", 1, "ci95", 1), 99),
+        (("opponents", 2, "margins", 299), 99),
+        (("opponents", 3, "opponent"), "easy-v1"),
+        (("opponents", 3, "digest"), "00"),
+        (("opponents", 0, "worst", 0, "games", 0), ""),
+        (("opponents", 0, "worst", 0, "seed"), 1),
+        (("rules",), "mini"),
+        (("dealt", "seed"), 1),
+        (("exploitability", "exploitability"), 0),
+        (("is_full",), True),
+    ],
+    ids=str,
+)
+def test_what_was_changed_in_a_result_shows_in_the_part_played_again(longer, where, value):
+    def change(result):
+        *way, last = where
+        for step in way:
+            result = result[step]
+        assert result[last] != value
+        result[last] = value
+
+    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in where)
+    assert any(place.startswith(path[1:]) for place in forged(longer, change))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda result: result["opponents"].pop(),
+        lambda result: result["opponents"][0]["margins"].pop(),
+        lambda result: result["opponents"][0].pop("margins"),
+        lambda result: result["opponents"].__setitem__(0, 7),
+        lambda result: result["opponents"][0].update(margins=["x"] * 300),
+    ],
+)
+def test_a_result_without_all_margins_is_refused(longer, change):
+    with refused(HeartsError, "verify", "300", "standard_trump-v1"):
+        forged(longer, change)
+
+
+def test_an_entry_says_what_its_authors_declare_and_is_verified_beside_its_code(
+    tmp_path, monkeypatch
+):
+    home = tmp_path / "mine"
+    home.mkdir()
+    (home / "mine.py").write_text("files = ('w.bin',)\n" + MINE.format(0))
+    (home / "w.bin").write_bytes(b"1")
+    said = {"authors": "A. Author", "code": "https://example.org/a=b", "compute": "2 core hours"}
+    words = [word for name, text in said.items() for word in ("--declare", f"{name}={text}")]
+    monkeypatch.chdir(home)
+    page = tmp_path / "page.html"
+    made = run("mine.py:Mine", *FEW, *words, "--json", "mine.json", "--html", page)
+    assert made.exit_code == 0, made.stderr
+    assert read_benchmark("mine.json")["entry"] == said
+    assert said["code"] in page.read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    mistake(run("--verify", "mine/mine.json"), "verify", "--allow-code")
+    assert run("--verify", "mine/mine.json", "--allow-code", "--deals", 2).exit_code == 0
+    (home / "w.bin").write_bytes(b"2")
+    mistake(run("--verify", "mine/mine.json", "--allow-code"), "verify", "another agent")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["authors"],
+        ["authors="],
+        ["author=A"],
+        ["authors=A", "authors=B"],
+        ["authors=A\nB"],
+        ["code=example.org"],
+    ],
+    ids=str,
+)
+def test_what_cannot_be_declared_is_refused(words):
+    given = [word for text in words for word in ("--declare", text)]
+    mistake(run("easy", *FEW, *given), "--declare")
 
 
 @pytest.mark.slow
@@ -466,25 +579,12 @@ def test_a_result_in_words_has_the_place_in_the_field():
     def told(*intervals):
         names = "abcd"
         figures = zip(names, intervals, strict=False)
-        return bench.verdict({"opponents": [{"opponent": n, "ci95": c} for n, c in figures]})
+        opponents = [{"opponent": name, "ci95": ci95} for name, ci95 in figures]
+        return benchmark_page.verdict({"opponents": opponents})
 
     assert told([1, 2], [-2, -1], [0.5, 3]) == "beats a, c; loses to b: place 2 of 4"
     assert told([-1, 1], [-2, -1]) == "loses to b; is level with a: place 2 to 3 of 3"
     assert told([0, 0]) == "is level with a: place 1 to 2 of 2"
-
-
-def test_the_page_of_a_full_result_has_the_field_against_itself(kept, tmp_path):
-    record = json.loads(kept.read_bytes())
-    table = read_field()["micro dev"]
-    figures = format_margin(*(table["pairings"][0][name] for name in ("margin", "ci95")))
-    for is_full, seed in ((False, 0), (True, 0), (True, 1)):
-        record["result"]["is_full"] = is_full
-        record["result"]["dealt"]["seed"] += seed  # other deals
-        has_table = is_full and not seed
-        benchmark_page.write_page(record, tmp_path / "page.html")
-        text = Shape((tmp_path / "page.html").read_text(encoding="utf-8")).text
-        assert ("the field among itself on the first 5,000 of these deals" in text) == has_table
-        assert (figures in text) == has_table
 
 
 @pytest.mark.slow
@@ -523,21 +623,6 @@ def test_the_decisions_of_the_training_are_told(tmp_path):
     mistake(run("pro", *FEW, "--decisions", "-1"), "decisions", "-1")
 
 
-def test_the_shipped_table_of_the_field_is_what_it_plays():
-    track = TRACKS["micro"]
-    table = read_field()["micro test"]
-    for key, whole in read_field().items():
-        name, split = key.split()
-        size = len(TRACKS[name].field)
-        assert whole["seed"] == TRACKS[name].seed(split)
-        assert not list(missing(whole, TRACKS[name].field))
-        assert len(whole["pairings"]) == size * (size - 1)
-    played = evaluate("standard", "pro", track.rules, track.deals, track.seed("test"))
-    shipped = pairing_of(table, "standard-v1", "pro-v1")
-    assert shipped["margin"] == pytest.approx(played.margin, abs=1e-9)
-    assert shipped["ci95"] == pytest.approx(played.ci95, abs=1e-9)
-
-
 def test_faults_are_told_with_their_reason(tmp_path):
     code, out = tmp_path / "mine.py", tmp_path / "r.json"
     code.write_text("class Mine:\n    def act(self, view):\n        raise OSError('no plan')\n")
@@ -558,11 +643,6 @@ def test_a_player_is_measured_on_the_track_that_it_was_trained_for(tmp_path):
     told = CliRunner().invoke(app, ["benchmark", str(path), "--deals", "2"])
     assert told.exit_code == 0, told.stderr
     assert "micro dev" in told.stdout
-
-
-def pairing_of(table, agent, opponent):
-    [found] = [p for p in table["pairings"] if (p["agent"], p["opponent"]) == (agent, opponent)]
-    return found
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from hearts_env import Rules, __version__
 from hearts_env.rules.presets import PRESETS
 from hearts_train.cli.app import app
 from hearts_train.learn.config_files import load_config
+from hearts_train.measure.benchmark import sealed
 from hearts_train.measure.participants import Participant
 from tests import pages
 from tests.pages import run_if_changed
@@ -169,12 +170,71 @@ def test_check_finds_a_stale_part(monkeypatch, tmp_path, capsys):
 def results(tmp_path, monkeypatch):
     """A folder for files of results, instead of the docs' own."""
     monkeypatch.setattr(parts, "DOCS", tmp_path)
-    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "leaderboard").mkdir(parents=True)
 
     def write(name, record):
         (tmp_path / "results" / f"{name}.json").write_text(json.dumps(record))
 
     return write
+
+
+@pytest.fixture(scope="module")
+def entry(tmp_path_factory):
+    """A result of all deals of `micro` test, as JSON."""
+    path = tmp_path_factory.mktemp("entry") / "standard.json"
+    words = "benchmark standard --track micro --split test --declare authors=A --json"
+    assert CliRunner().invoke(app, [*words.split(), str(path)]).exit_code == 0
+    return json.loads(path.read_bytes())
+
+
+def test_the_leaderboard_has_margin_attackers_and_class_of_each_entry(entry, results):
+    results("leaderboard/standard", entry)
+    row = parts.leaderboard("micro").splitlines()[-1]
+    for told in ("`standard-v1`", "2.230, exact", "free", parts.interval(entry["result"])):
+        assert f"| {told} |" in row
+    assert "standard-v1" not in parts.leaderboard("mini")
+
+
+def test_what_attackers_take_is_that_of_the_same_agent_and_game(entry, results):
+    result = entry["result"] | {"exploitability": None}
+    agent = {name: result["agent"][name] for name in ("kind", "options", "digest")}
+    gains = [{"attacker": "ab"[m], "margin": m, "ci95": [m, m + 2]} for m in (0, 1)]
+    record = {"rules": "micro", "agents": [agent], "gains": gains}
+    results("leaderboard/attacks", record)
+    results("attack-other", {"commands": [{"results": record | {"rules": "mini", "gains": []}}]})
+    assert parts.taken_from(result) == f"{parts.interval(gains[1])}, `b`"
+    results("leaderboard/attacks", record | {"agents": [agent | {"digest": "0"}]})
+    assert parts.taken_from(result) == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"split": "dev"}, "--split test"),
+        ({"is_full": False}, "--deals"),
+        ({"protocol": "HeartsBench v1"}, "protocol"),
+        ({"entry": {}}, "authors"),
+        ({"agent": {"spec": "mine.py:Mine"}}, "code"),
+    ],
+    ids=str,
+)
+def test_an_entry_that_is_not_whole_is_refused(entry, results, change, word):
+    changed = dict(change)
+    declared = changed.pop("entry", entry["entry"])
+    result = entry["result"] | changed
+    result["agent"] = entry["result"]["agent"] | result["agent"]
+    results("leaderboard/x", sealed(result, entry["run"]) | {"entry": declared})
+    with pytest.raises(SystemExit, match=rf"x\.json: .*{word}"):
+        parts.leaderboard("micro")
+
+
+@pytest.mark.parametrize(
+    ("decisions", "told"),
+    [(0, "10^6"), (10**6, "10^6"), (10**6 + 1, "10^7"), (10**8, "10^8"), (10**9, "free")],
+)
+def test_the_class_of_an_entry_is_the_smallest_that_fits(decisions, told):
+    assert parts.trained_class(decisions) == told
+    assert parts.trained_class(None) == "free"
 
 
 # ---- figures -------------------------------------------------------------------------------------
@@ -191,7 +251,7 @@ def recorded(tree, rules=""):
 
 def test_figures_of_the_champion_are_of_the_networks_that_come_with_the_package():
     found = {}
-    for path in sorted((DOCS / "results").glob("*.json")):
+    for path in sorted((DOCS / "results").rglob("*.json")):
         for key in recorded(json.loads(path.read_text(encoding="utf-8"))):
             found.setdefault(key, path.name)
     assert {rules for _, rules, _ in found} == {"two_player", "mini", "classic"}

@@ -5,7 +5,9 @@ The work is in ``hearts_train.measure.benchmark``.
 
 from __future__ import annotations
 
+import contextlib
 import html
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -15,24 +17,22 @@ import typer
 from hearts_agents.spec import AgentSpec, Kind
 from hearts_env import Game, Rules
 from hearts_env.solve.beliefs import has_exact_worlds
+from hearts_env.support.errors import quoted
 from hearts_env.support.files import write_whole
 from hearts_train import console
 from hearts_train.cli.page import bars, cards_html, page, table
 from hearts_train.cli.reports import command_line, show_counted_faults, stoppable
+from hearts_train.console import Mistake
 from hearts_train.measure.analysis import analyse
 from hearts_train.measure.benchmark import (
     TRACKS,
     benchmark,
     encoded,
     read_benchmark,
-    read_field,
-    verdict,
     verify,
 )
 from hearts_train.measure.display import (
     OF_BOTH,
-    both_ways,
-    cross_table,
     format_interval,
     format_margin,
     format_ms,
@@ -41,6 +41,10 @@ from hearts_train.measure.display import (
 from hearts_train.measure.duel import Example
 from hearts_train.measure.participants import AgentLike, trained_rules
 
+DECLARED = ("authors", "code", "compute")
+"""What an author may say of an entry to the leaderboard."""
+_BETWEEN_PATHS = re.compile(r"[\s:?&=]+")
+"""What divides the paths in an agent's name."""
 _SHOWN = 3
 """The worst deals shown for each opponent."""
 _STYLE = """<style>
@@ -78,13 +82,37 @@ def play(
         )
 
 
+def declared(texts: list[str]) -> dict[str, str]:
+    """What ``--declare`` says, by name."""
+    entry: dict[str, str] = {}
+    for given in texts:
+        name, text = given.partition("=")[::2]
+        if name not in DECLARED or name in entry or not (text.strip() and text.isprintable()):
+            raise Mistake(
+                f"--declare: {quoted(given)} is not one of {', '.join(DECLARED)}, each once and on "
+                "one line; write it as in authors='A. Author'"
+            )
+        if name == "code" and not text.startswith("https://"):
+            raise Mistake(f"--declare: {quoted(text)} is not where code lies; give https://...")
+        entry[name] = text.strip()
+    return entry
+
+
 def check(path: Path, agent: str | None, **settings: Any) -> tuple[dict[str, Any], list[str]]:
-    """The record of a file played again, and where it differs from the file."""
+    """The record of a file played again, and where it differs from the file.
+
+    What an agent's name says of files is looked for here, then in the file's own folder.
+    """
     record = read_benchmark(path)
     spec = record["result"]["agent"]["spec"]
+    folder = Path()
     if agent is None and isinstance(spec, str):
-        AgentSpec.from_json(spec).check_allowed(f"verify: {str(path)!r}")
-    with stoppable():
+        words = _BETWEEN_PATHS.split(spec)
+        if any((path.parent / word).exists() and not Path(word).exists() for word in words):
+            folder = path.parent
+        with contextlib.chdir(folder):
+            AgentSpec.from_json(spec).check_allowed(f"verify: {str(path)!r}")
+    with stoppable(), contextlib.chdir(folder):
         return verify(record, agent, show=console.progress, **settings)
 
 
@@ -97,12 +125,14 @@ def write(record: dict[str, Any], target: str) -> None:
     console.note(f"written: {target}")
 
 
-def report_verdict(path: Path, differing: list[str]) -> None:
+def report_verdict(path: Path, record: dict[str, Any], differing: list[str]) -> None:
     """Print whether a result is reproduced; exit status 1 if not."""
+    blocks = [f"{first} to {last}" for first, last in record["run"].get("played_again", [])]
+    part = f", its deals {', '.join(blocks)}" if blocks else ""
     if not differing:
-        console.note(f"{path}: holds; played again it is the same to the last digit")
+        console.note(f"{path}: holds; played again{part}, it is the same to the last digit")
         return
-    console.note(f"{path}: does not hold; played again it differs:")
+    console.note(f"{path}: does not hold; played again{part}, it differs:")
     for place in differing:
         console.note(f"  {place}")
     raise typer.Exit(1)
@@ -120,6 +150,22 @@ def show(record: dict[str, Any], *, to_stderr: bool) -> None:
         console.note(exact)
     if not run["within_budget"]:
         console.note(f"over its budget of {result['budget']} a card")
+
+
+def verdict(result: dict[str, Any]) -> str:
+    """Whom of the field the agent of a record's result beats, and its place in the field, in words.
+
+    It beats a player where the whole 95 % interval of its margin is above zero.
+    """
+    figures = result["opponents"]
+    won = [f["opponent"] for f in figures if f["ci95"][0] > 0]
+    lost = [f["opponent"] for f in figures if f["ci95"][1] < 0]
+    open_ = [f["opponent"] for f in figures if f["opponent"] not in (*won, *lost)]
+    groups = (("beats", won), ("loses to", lost), ("is level with", open_))
+    parts = [f"{verb} {', '.join(names)}" for verb, names in groups if names]
+    best, worst = 1 + len(lost), 1 + len(lost) + len(open_)
+    place = f"{best}" if best == worst else f"{best} to {worst}"
+    return f"{'; '.join(parts)}: place {place} of {len(figures) + 1}"
 
 
 def _faults(result: dict[str, Any]) -> dict[str, int]:
@@ -182,7 +228,7 @@ def write_page(record: dict[str, Any], path: Path, file: Path | None = None) -> 
     agent = result["agent"]["name"]
     name = short_names([agent])[agent]
     title = f"{name}: {result['protocol']}, {result['track']} {result['split']}"
-    parts = [_STYLE, *_summary(result), *_table(record), *_cross_table(result)]
+    parts = [_STYLE, *_summary(result), *_table(record)]
     worst = [
         (deal, figures["opponent"])
         for figures in result["opponents"]
@@ -234,24 +280,6 @@ def _table(record: dict[str, Any]) -> list[str]:
     columns = [*columns[:2], "95 % interval", *columns[2:]]
     shown = [[*row[:2], bar, *row[2:]] for row, bar in zip(rows, pictures, strict=True)]
     return table(f"Points a deal; {scale}, the thin line is 0", columns, shown, wide=2)
-
-
-def _cross_table(result: dict[str, Any]) -> list[str]:
-    """The field against itself on the same deals, from the package; for full results only."""
-    field = read_field().get(f"{result['track']} {result['split']}")
-    if field is None or not result["is_full"] or field["seed"] != result["dealt"]["seed"]:
-        return []
-    name = short_names([result["agent"]["name"]])[result["agent"]["name"]]
-    mine = [{**f, "agent": name} for f in result["opponents"]]
-    played = [*field["pairings"], *mine]
-    margins = both_ways({(p["agent"], p["opponent"]): (p["margin"], p["ci95"]) for p in played})
-    names = [f["opponent"] for f in result["opponents"]]
-    cross = cross_table([name, *(one for one in names if one != name)], margins)
-    caption = (
-        "Each player's margin over each other, with 95 % intervals; the field among itself on the "
-        f"first {field['deals']:,} of these deals"
-    )
-    return table(caption, cross.columns, cross.rows)
 
 
 def _deal(deal: dict[str, Any], agent: str, opponent: str) -> list[str]:
@@ -315,6 +343,7 @@ def _facts(record: dict[str, Any]) -> list[str]:
         "Its options": ", ".join(f"{k}={v}" for k, v in agent["options"].items()) or "none",
         "Its SHA-256": agent["digest"] or "none",
         "Its SHA-256 covers": covered(agent),
+        **{name.capitalize(): text for name, text in record.get("entry", {}).items()},
         "Budget a card": result["budget"] + ("" if run["within_budget"] else ", exceeded"),
         "Decisions in training": "not stated"
         if result["decisions"] is None

@@ -214,7 +214,8 @@ def benchmark(
         str, typer.Option("--split", metavar="NAME", help="Which deals: dev, to look at, or test.")
     ] = "dev",
     deals: Annotated[
-        int | None, typer.Option("--deals", help="Fewer deals than the protocol says.")
+        int | None,
+        typer.Option("--deals", help="Fewer deals; with --verify so many, drawn at random."),
     ] = None,
     budget: Annotated[
         str,
@@ -226,6 +227,14 @@ def benchmark(
         int | None,
         typer.Option(
             "--decisions", help="Declared decisions seen in training; checkpoints say it."
+        ),
+    ] = None,
+    declare: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--declare",
+            metavar="NAME=TEXT",
+            help="For the leaderboard: authors=..., code=https://..., compute=... of the training.",
         ),
     ] = None,
     protocol: Annotated[
@@ -251,13 +260,14 @@ def benchmark(
 
     check_apart(save=save or resume, verify=verify, html=page, json=as_json)
     how: dict[str, Any] = {"workers": workers, "backend": backend}
+    entry = benching.declared(declare or [])
     differing: list[str] = []
     if verify is not None:
         if resume is not None:
             raise Mistake("--verify: plays a finished result again; omit --resume")
-        settled = ("track", "split", "deals", "budget", "decisions", "protocol", "save")
+        settled = ("track", "split", "budget", "decisions", "declare", "protocol", "save")
         refuse_said(context, settled, "--verify", verify)
-        record, differing = benching.check(verify, agent, isolate=isolate, **how)
+        record, differing = benching.check(verify, agent, deals=deals, isolate=isolate, **how)
     elif resume is not None:
         (played, *_), arguments = reports.resumed(context, resume, "benchmark")
         names = ("track", "split", "deals", "budget", "decisions", "protocol", "isolate")
@@ -277,6 +287,7 @@ def benchmark(
             isolate=isolate,
             **how,
         )
+    record |= {"entry": entry} if entry else {}
     benching.show(record, to_stderr=console.is_stdout(as_json))
     reports.say_written(save)
     if as_json:
@@ -286,7 +297,7 @@ def benchmark(
         benching.write_page(record, page, verify or file)
         reports.say_written(page)
     if verify is not None:
-        benching.report_verdict(verify, differing)
+        benching.report_verdict(verify, record, differing)
 
 
 @app.command(epilog="Example: hearts warmup")

@@ -39,7 +39,7 @@ from hearts_train.measure.exploit import TRAINED, ExploitResult
 from hearts_train.measure.statistics import HIGH, LOW, MIN_RUNS, Question
 from hearts_train.measure.tournament import Tournament, tournament_tables
 
-FREE = ("workers", "backend", "resume", "allow_code", "as_json", "plot", "page")
+FREE = ("workers", "backend", "resume", "allow_code", "as_json", "plot", "page", "declare")
 """The options allowed with ``--resume``: none that changes a result."""
 
 

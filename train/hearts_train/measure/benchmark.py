@@ -12,10 +12,10 @@ and their SHA-256 shows that they are the protocol's.
 
 Whatever a change of this file changes in a result makes it another version of the protocol.
 
-The file of a result is one JSON. ``result`` holds what follows from protocol, agent and version of
-the package: played again it is the same to the byte. ``run`` holds what does not: times, machine,
-command. ``sha256`` seals ``result``; it shows accidents, not forgers, who can write a new one. Only
-playing it again shows that a result holds.
+The file of a result is one JSON. ``result`` holds what follows from protocol and agent: played
+again it is the same to the byte. ``run`` holds what does not: times, machine, command. ``entry`` is
+what authors declare. ``sha256`` seals ``result``; it shows accidents, not forgers, who can write a
+new one. Only playing it again shows that a result holds.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,7 @@ from hearts_env.support.errors import quoted
 from hearts_env.support.files import read_limited
 from hearts_env.support.progress import Show, silent
 from hearts_train.measure.contest import Contest, check_deals
-from hearts_train.measure.duel import deals_digest
+from hearts_train.measure.duel import WorstDeal, deals_digest
 from hearts_train.measure.evaluation import Evaluation, evaluations, platform_versions
 from hearts_train.measure.participants import AgentLike, exploited
 from hearts_train.measure.statistics import mean_and_interval
@@ -73,13 +73,6 @@ BUDGETS: dict[str, float] = {"1ms": 1.0, "50ms": 50.0, "free": math.inf}
 """Milliseconds that an agent may take for a card, on the mean of ``act_batch``."""
 
 
-FIELD = Path(str(files("hearts_train.measure") / "field.json"))
-"""How the players of the fields do against each other, by track and split ("two_player dev"): the
-`seed` of the deals, how many `deals`, and `pairings` both ways round. They do not change, so the
-figures are shipped (``bench/benchmark_field.py`` played them): for every version with these
-deals."""
-
-
 @dataclass(frozen=True)
 class Track:
     """A game of the benchmark.
@@ -92,6 +85,8 @@ class Track:
         is_exact: Whether the exact exploitability is computed too.
         digests: SHA-256 of the deals of ``dev`` and of ``test``.
         drawn_by: What the seeds of its deals are made of: the version that drew them.
+        block: The most deals that are played at once. A player that draws random numbers draws them
+            for a whole block, so a block is what can be played again alone.
     """
 
     name: str
@@ -101,6 +96,7 @@ class Track:
     is_exact: bool
     digests: tuple[str, str]
     drawn_by: str = "HeartsBench v1"
+    block: int = 2048
 
     def seed(self, split: str) -> int:
         """What the deals of a split follow from: from 0 to 2**63 - 1."""
@@ -128,8 +124,6 @@ class Track:
         return plain
 
 
-Tracks = dict[str, Track]
-
 _TWO = ("easy-v1", "standard-v1", "standard_trump-v1", "pro-v1", "pimc-v1")
 _SMALL = (*_TWO, "equilibrium-v1")
 _MANY = ("easy-v1", "standard-v1", "pro-v1")
@@ -155,7 +149,7 @@ _DIGESTS = {
         "e0c1daea71ef60763a208526d47eebd41657ec352d41369cea007ae384b868f3",
     ),
 }
-_FIRST: Tracks = {
+_FIRST = {
     name: Track(name, rules, deals, field, name in ("mini", "micro"), _DIGESTS[name])
     for name, rules, deals, field in (
         ("two_player", "two_player", 2000, _TWO),
@@ -167,16 +161,13 @@ _FIRST: Tracks = {
 }
 
 
-def _joined(tracks: Tracks, player: str, names: Iterable[str]) -> Tracks:
-    """The tracks, with one more player in the fields of those that are named."""
-    return tracks | {
-        name: replace(tracks[name], field=(*tracks[name].field, player)) for name in names
-    }
-
-
-VERSIONS: dict[int, Tracks] = {
+_JOINED = dict.fromkeys(("two_player", "mini", "classic"), ("champion-v1",))
+VERSIONS: dict[int, dict[str, Track]] = {
     1: _FIRST,
-    2: _joined(_FIRST, "champion-v1", ("two_player", "mini", "classic")),
+    2: {
+        name: replace(track, field=track.field + _JOINED.get(name, ()), block=128)
+        for name, track in _FIRST.items()
+    },
 }
 """The tracks of each version, by name."""
 NEWEST = max(VERSIONS)
@@ -186,12 +177,6 @@ TRACKS = VERSIONS[NEWEST]
 def protocol_name(number: int) -> str:
     """What a version is called in results."""
     return f"HeartsBench v{number}"
-
-
-def read_field() -> dict[str, dict[str, Any]]:
-    """The tables of ``FIELD``."""
-    tables: dict[str, dict[str, Any]] = json.loads(FIELD.read_bytes()) if FIELD.exists() else {}
-    return tables
 
 
 # ---- an agent on a track -------------------------------------------------------------------------
@@ -216,8 +201,7 @@ class Benchmark:
             agent: an agent, or its name or checkpoint for ``make_agent``.
             track: one of the protocol's.
             split: ``dev`` or ``test``.
-            deals: duplicate deals; None: as many as the protocol says. A result with fewer
-                says so.
+            deals: duplicate deals; None: as many as the protocol says.
             budget: the time that the agent claims to need for a card, one of ``BUDGETS``.
             protocol: the version of HeartsBench, one of ``protocol.VERSIONS``; None: the newest.
             decisions: how many the agent saw in training, as claimed; None: what its checkpoint
@@ -250,6 +234,7 @@ class Benchmark:
             self.seed,
             **settings,
         )
+        self.contest.most_at_once = self.track.block
         self.decisions = self.contest.participants[0].trained_on
         if decisions is not None:
             self.decisions = check_number("decisions", decisions, 0, None)
@@ -269,7 +254,7 @@ class Benchmark:
         return versioned(self.contest.participants[0].name)
 
     def settings(self) -> dict[str, Any]:
-        """What the record follows from, besides the agent."""
+        """What the result follows from: all of it that is known before anything is played."""
         return {
             "protocol": self.protocol,
             "field_version": self.version,
@@ -279,6 +264,15 @@ class Benchmark:
             "is_full": self.deals == self.track.deals,
             "budget": self.budget,
             "decisions": self.decisions,
+            "package": __version__,
+            "rules": self.rules.name,
+            "rules_in_full": self.rules.to_dict(),
+            "agent": {**self.contest.participants[0].to_json(), "name": self.name},
+            "dealt": {
+                "seed": self.seed,
+                "sha256": deals_digest(self.rules, self.seed, self.deals),
+                "sha256_of_all": self.track.digest(self.split),
+            },
         }
 
     def run(
@@ -320,32 +314,19 @@ class Benchmark:
         self, evaluations: Sequence[Evaluation], exact: dict[str, Any] | None
     ) -> dict[str, Any]:
         """All that follows from the settings, the agent and the version: nothing of the machine."""
-        # The opponents play the same deals, so that a deal counts once: its mean over them.
-        margin, ci95 = mean_and_interval(np.mean([e.margins for e in evaluations], axis=0))
-        return {
-            **self.settings(),
-            "package": __version__,
-            "rules": self.rules.name,
-            "rules_in_full": self.rules.to_dict(),
-            "agent": {**self.contest.participants[0].to_json(), "name": self.name},
-            "dealt": {
-                "seed": self.seed,
-                "sha256": evaluations[0].deals_digest,
-                "sha256_of_all": self.track.digest(self.split),
-            },
-            "margin": rounded(margin),
-            "ci95": [rounded(bound) for bound in ci95],
-            "exploitability": exact,
-            "opponents": [
-                self._figures(place, evaluation) for place, evaluation in enumerate(evaluations)
-            ],
-        }
+        opponents = [self._figures(place, one) for place, one in enumerate(evaluations)]
+        means = _mean([one.margins for one in evaluations])
+        return {**self.settings(), **means, "exploitability": exact, "opponents": opponents}
+
+    def _opponent(self, place: int) -> dict[str, Any]:
+        """Who an opponent is."""
+        record = self.contest.participants[place + 1].to_json()
+        name = {"opponent": versioned(record["name"])}
+        return name | {name: record[name] for name in ("spec", "options", "digest")}
 
     def _figures(self, place: int, evaluation: Evaluation) -> dict[str, Any]:
         """The figures against one opponent."""
-        participant = self.contest.participants[place + 1].to_json()
-        opponent: dict[str, Any] = {"opponent": versioned(evaluation.opponent)}
-        opponent |= {name: participant[name] for name in ("spec", "options", "digest")}
+        opponent = self._opponent(place)
         for name in ("margin", "won", "tied", "rank", "matches_won"):
             value = getattr(evaluation, name)
             opponent[name] = None if value is None else rounded(value)
@@ -354,16 +335,56 @@ class Benchmark:
         for name in ("plays", "matches", "moons", "opponent_moons", "faults", "opponent_faults"):
             opponent[name] = getattr(evaluation, name)
         opponent["worst"] = [
-            {
-                "number": deal.number,
-                "seed": deal.seed,
-                "margin": rounded(evaluation.margins[deal.number]),
-                "games": list(deal.games),
-            }
-            for deal in evaluation.worst
+            _worst(deal, evaluation.margins[deal.number]) for deal in evaluation.worst
         ]
         opponent["margins"] = [rounded(margin) for margin in evaluation.margins]
         return opponent
+
+    def replay(
+        self, result: dict[str, Any], deals: int, show: Show = silent
+    ) -> tuple[dict[str, Any], list[range]]:
+        """Play a part of a result again: the result as it is if the rest holds, and which deals.
+
+        Whole blocks are played, drawn at random until they have `deals` deals. What follows from
+        margins alone is computed anew from all of them.
+
+        Raises:
+            HeartsError: if the result has not a margin for every deal and opponent.
+        """
+        try:
+            opponents = [{**one, "margins": list(one["margins"])} for one in result["opponents"]]
+            shape = np.array([one["margins"] for one in opponents], np.float64).shape
+        except (KeyError, TypeError, ValueError):
+            shape = ()
+        if shape != (len(self.field), self.deals):
+            raise HeartsError(
+                f"verify: the result has not {self.deals:,} margins over each of "
+                f"{', '.join(self.track.field)}; play it again with hearts benchmark --json"
+            )
+        tasks = self.contest.tasks(self.deals)
+        blocks = {task.first: range(task.first, task.first + task.deals) for task in tasks}
+        chosen: dict[int, range] = {}
+        for deal in np.random.default_rng().permutation(self.deals).tolist():
+            if sum(map(len, chosen.values())) < deals:
+                first = max(first for first in blocks if first <= deal)
+                chosen[first] = blocks[first]
+        tasks = [task for task in tasks if task.first in chosen]
+        with show(self.name) as report, closing(self.contest.run(tasks)) as played:
+            for done, (task, block) in enumerate(zip(tasks, played, strict=True), 1):
+                figures, margins = opponents[task.pairing[1] - 1], block.margins
+                figures["margins"][task.first : task.first + task.deals] = map(rounded, margins)
+                worst = {w.number: _worst(w, margins[w.number - task.first]) for w in block.worst}
+                figures["worst"] = [
+                    worst.get(one["number"]) if one["number"] in blocks[task.first] else one
+                    for one in figures["worst"]
+                ]
+                report(done, len(tasks))
+        for place, figures in enumerate(opponents):
+            figures |= self._opponent(place) | _mean([figures["margins"]])
+        exact = self.exploitability(show) if self.track.is_exact else None
+        means = _mean([figures["margins"] for figures in opponents])
+        known = {**self.settings(), **means, "exploitability": exact, "opponents": opponents}
+        return {**result, **known}, sorted(chosen.values(), key=lambda block: block.start)
 
     def circumstances(self, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
         """When and where it was played: what may differ when it is played again."""
@@ -384,6 +405,18 @@ class Benchmark:
                 for example in e.examples
             ],
         }
+
+
+def _mean(margins: Sequence[Any]) -> dict[str, Any]:
+    """The mean over some opponents, who play the same deals: so a deal counts once."""
+    margin, ci95 = mean_and_interval(np.mean(margins, axis=0))
+    return {"margin": rounded(margin), "ci95": [rounded(bound) for bound in ci95]}
+
+
+def _worst(deal: WorstDeal, margin: float) -> dict[str, Any]:
+    """A deal that went badly, as results have it."""
+    record = {"number": deal.number, "seed": deal.seed, "margin": rounded(margin)}
+    return record | {"games": list(deal.games)}
 
 
 def benchmark(
@@ -419,6 +452,7 @@ def verify(
     record: dict[str, Any],
     agent: AgentLike | None = None,
     *,
+    deals: int | None = None,
     show: Show = silent,
     **settings: Any,
 ) -> tuple[dict[str, Any], list[str]]:
@@ -427,22 +461,22 @@ def verify(
     Args:
         record: as ``read_benchmark`` returns it.
         agent: the agent, where its name or path is another than in the record.
+        deals: play so many deals again, drawn at random, at least; what is left is taken from the
+            record, and the new one's `run` has which deals they were, as `played_again`. None: all.
         show: shows the progress.
         **settings: `isolate`, `workers` and `backend`, as for ``evaluate``.
 
     Raises:
-        HeartsError: if it is of a protocol that this package does not have or of another version of
-            the package, or the agent is another than that of the record.
+        HeartsError: if it is of a protocol that this package does not have, or the agent is another
+            than that of the record.
     """
     result = record["result"]
     version = next((n for n in VERSIONS if protocol_name(n) == result["protocol"]), NEWEST)
-    here = {"protocol": protocol_name(version), "field_version": version, "package": __version__}
-    for name, ours in here.items():
-        if result[name] != ours:
-            raise HeartsError(
-                f"verify: {name} of the result is {result[name]!r}, here it is {ours!r}; verify "
-                "it with the version of hearts-env that made it"
-            )
+    if result["protocol"] != protocol_name(version):
+        raise HeartsError(
+            f"verify: protocol of the result is {result['protocol']!r}, here it is "
+            f"{protocol_name(version)!r}; verify it with the version of hearts-env that made it"
+        )
     source = result["agent"]["spec"] if agent is None else agent
     if source is None:
         raise HeartsError("verify: the agent of the result was made by a program; give the agent")
@@ -453,28 +487,17 @@ def verify(
             f"verify: this is another agent: its {changed}, in the result; give the agent that "
             "made it"
         )
-    again = bench.run(show=show)
-    played = again["result"]
+    if deals is None:
+        again = bench.run(show=show)
+    else:
+        deals = check_number("deals", deals, 1, result["deals"])
+        part, blocks = bench.replay(result, deals, show)
+        played_again = [[block.start, block.stop - 1] for block in blocks]
+        again = sealed(part, record["run"] | {"played_again": played_again})
+    played = {**again["result"], "package": result["package"]}  # the protocol fixes what counts
     if agent is not None:  # it may lie elsewhere
-        names = ("name", "spec")
-        played = {**played, "agent": {**played["agent"], **{n: result["agent"][n] for n in names}}}
+        played["agent"] |= {name: result["agent"][name] for name in ("name", "spec")}
     return again, differences(result, played)
-
-
-def verdict(result: dict[str, Any]) -> str:
-    """Whom of the field the agent of a record's result beats, and its place in the field, in words.
-
-    It beats a player where the whole 95 % interval of its margin is above zero.
-    """
-    figures = result["opponents"]
-    won = [f["opponent"] for f in figures if f["ci95"][0] > 0]
-    lost = [f["opponent"] for f in figures if f["ci95"][1] < 0]
-    open_ = [f["opponent"] for f in figures if f["opponent"] not in (*won, *lost)]
-    groups = (("beats", won), ("loses to", lost), ("is level with", open_))
-    parts = [f"{verb} {', '.join(names)}" for verb, names in groups if names]
-    best, worst = 1 + len(lost), 1 + len(lost) + len(open_)
-    place = f"{best}" if best == worst else f"{best} to {worst}"
-    return f"{'; '.join(parts)}: place {place} of {len(figures) + 1}"
 
 
 # ---- files ---------------------------------------------------------------------------------------
@@ -487,8 +510,7 @@ def sealed(result: dict[str, Any], run: dict[str, Any]) -> dict[str, Any]:
         "result": result,
         "run": run,
     }
-    plain: dict[str, Any] = json.loads(json.dumps(record, allow_nan=False))
-    return plain
+    return dict(json.loads(json.dumps(record, allow_nan=False)))
 
 
 def encoded(record: dict[str, Any]) -> bytes:
@@ -535,6 +557,8 @@ def read_benchmark(path: str | os.PathLike[str]) -> dict[str, Any]:
         )
     fields = result if isinstance(result, dict) else {}
     is_typed = all(type(fields.get(name)) is kind for name, kind in _NEEDED.items())
+    entry = record.get("entry", {})
+    is_typed &= isinstance(entry, dict) and all(isinstance(one, str) for one in entry.values())
     if not is_typed or not {"name", "spec", "kind", "options", "digest"} <= fields["agent"].keys():
         raise no_result
     return record

@@ -112,6 +112,8 @@ class Contest:
         self.time_limit = _check_time_limit(time_limit, isolate=self.isolate)
         self.most_open = 1
         """So many pairings keep their players' processes while others play."""
+        self.most_at_once, self._first = _BLOCKS[unit]
+        """The most deals of a block; it decides what players who draw random numbers draw."""
         self._executor = check_executor(workers, backend)
         self.command = command
         self.participants: list[Participant] = []
@@ -152,7 +154,7 @@ class Contest:
         blocks: list[tuple[int, int]] = []
         first = 0
         while first < deals:
-            size = min(block_size(first, *_BLOCKS[self.unit]), deals - first)
+            size = min(block_size(first, self.most_at_once, self._first), deals - first)
             blocks.append((first, size))
             first += size
         return [Task(pairing, *block) for pairing in self.pairings for block in blocks]
