@@ -16,6 +16,7 @@ from hearts_env.solve.best_response import exploit, exploitability
 from hearts_env.solve.equilibrium import SHIPPED, Solver, load, solve
 from hearts_env.solve.linear import solve_linear
 from hearts_env.solve.regret import ALGORITHMS
+from hearts_env.solve.side import follow
 from hearts_env.solve.tree import Tree, estimate, measure
 from tests.perft import count_lines
 from tests.refusals import refused
@@ -92,10 +93,11 @@ def test_trees_have_what_plain_enumeration_finds(text):
     for player in range(2):
         shown = {v.tobytes() for _, block in made.blocks(player) for v in block.vectors}
         assert shown == views[player]
-        for _, block in made.blocks(player):
+        for begin, block in made.blocks(player, 50):
             roles, numbers = made.find(block)
+            assert len(block) <= 50
             assert (roles == player).all()
-            assert (numbers == np.arange(len(block))).all()
+            assert (numbers == begin + np.arange(len(block))).all()
 
 
 def test_micro_and_mini_have_the_counts_of_the_verification():
@@ -131,7 +133,7 @@ def test_estimates_come_near():
         (lambda: Tree("classic"), ("rules", "4 players")),
         (lambda: Tree("micro pass_count=1 pass_rotation=left"), ("rules", "exchange")),
         (lambda: solve("micro", "cfr"), ("algorithm", "cfr+")),
-        (lambda: Solver(Tree("micro"), num_threads=3), ("num_threads", "3")),
+        (lambda: Solver(Tree("micro"), num_threads=0), ("num_threads", "0")),
         (lambda: solve("micro", target=-1), ("target", "-1")),
         (lambda: solve("micro", iterations=0), ("iterations", "0")),
         (lambda: solve("micro", seconds=float("nan")), ("seconds", "nan")),
@@ -181,14 +183,16 @@ def test_negative_regrets_are_halved_by_dcfr_and_positive_ones_discounted():
     def turn(kind, keep, ahead):
         regrets, chances = np.array([0.0, 9.0, -8.0]), np.array([1, 0.25, 0.75])
         plan, average = np.ones(3), np.zeros(3)
-        side = (
-            *(np.array([0], np.int32), np.array([1, 3], np.int32)),
-            *(np.array([0, 0, 1, 2]), np.zeros(2, np.int32), np.array([6, 2], np.int32)),
+        sets = np.array([0], np.int32), np.array([1, 3], np.int32), 1
+        ends = np.array([1, 2], np.int32), np.zeros(2, np.int32)
+        memory = np.zeros(3), chances, regrets
+        update = (kind, float(keep), float(ahead), 2.0)
+        regret.go_back(
+            *(np.array([[0, 0], [2, 1]]), (*ends, np.array([6, 2], np.int8))),
+            *(plan[:1], 1, sets, memory, np.zeros(1), update),
         )
-        memory = np.zeros(3), chances, regrets, plan, average
-        regret.take_turn(
-            0, 1, side, np.ones(1), 1.0, memory, (kind, float(keep), float(ahead), 2.0)
-        )
+        follow(*sets[:2], chances, plan)
+        regret.weigh(1, 3, plan, update[3], average)
         return list(regrets[1:]), list(chances[1:]), list(average[1:])
 
     # The mean is 3: regrets of 3 and -1. Kept are 2/3 of what is positive.
@@ -227,6 +231,8 @@ def plain_iterations(deck, algorithm, number):
                 made[j] = made[parent] * chances[p][j]
         return made
 
+    lines = list(zip(deck.ends.T.tolist(), deck.margins.tolist(), strict=True))
+
     def kept(t, power):
         return t**power / (t**power + 1)
 
@@ -235,8 +241,9 @@ def plain_iterations(deck, algorithm, number):
             others = plan(1 - p)
             earned = [
                 sum(
-                    side.payoff[line] * others[side.column[line]] / deck.num_deals
-                    for line in range(side.start[j], side.start[j + 1])
+                    (1 - 2 * p) * margin * others[ends[1 - p]] / deck.num_deals
+                    for ends, margin in lines
+                    if ends[p] == j
                 )
                 for j in range(side.num_sequences)
             ]

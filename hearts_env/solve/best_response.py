@@ -189,7 +189,7 @@ def action_probs_in(tree: Tree, player: int, policy: Policy) -> Floats:
     side = tree.sides[player]
     chances = np.ones(side.num_sequences)
     for begin, views in tree.blocks(player):
-        _take(side.legal, side.first, begin, policy(views), chances)
+        _take(views.legal_masks, side.first[begin:], policy(views), chances)
     return chances
 
 
@@ -257,11 +257,11 @@ def _certain(actions: Array, shape: tuple[int, ...], name: str) -> Floats:
 
 
 @jit
-def _take(legal: Ints, first: Ints32, begin: int, table: Floats, chances: Floats) -> None:
+def _take(legal: Ints, first: Ints32, table: Floats, chances: Floats) -> None:
     """Write a block's chances, a row of all actions each, to the sequences, in place."""
     for i in range(len(table)):
-        at = first[begin + i]
+        at = first[i]
         for action in range(table.shape[1]):
-            if legal[begin + i] >> action & 1:
+            if legal[i] >> action & 1:
                 chances[at] = table[i, action]
                 at += 1

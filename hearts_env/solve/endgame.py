@@ -49,7 +49,6 @@ from hearts_env.solve.beliefs import (
 from hearts_env.solve.best_response import best_response
 from hearts_env.solve.equilibrium import Solver
 from hearts_env.solve.regret import DEFAULT_ALGORITHM, update_of
-from hearts_env.solve.side import follow
 from hearts_env.solve.tree import (
     DEFAULT_MEMORY,
     Tree,
@@ -119,11 +118,9 @@ class Endgame(Tree):
         if len(policies) != 2:
             raise HeartsError(f"policies: {len(policies)} given; give one for each of two seats")
         epsilon = check_chance("epsilon", epsilon)
-        self.rules = rules
         root = _public(position)
         self.tricks_left = rules.hand_size - int(root[k.TRICK_NUM])
         self.deals = _consistent_deals(position, root)
-        self.dealer = int(root[k.DEALER])
         walk = Walk(rules, self.deals, root)
         size = count_tree(walk)
         refuse_size(size, check_memory(max_memory))
@@ -304,11 +301,8 @@ class SafeSolver(Solver):
         update = update_of(self.algorithm, self.iteration)
         player, other = self.player, 1 - self.player
         self._turn(player, update)
-        hands = len(self._left)
-        self._values[other][:hands] = 0.0
         self._turn(other, update)
-        earned = self._values[other][:hands]
-        earned += self.tree.gradient(other, self._plans[player], hands)
+        earned = self._earned[other] / self.tree.num_deals
         gain = earned - self._left
         # Regrets of staying and of leaving: each what it wins more than both on average.
         self._hand_regrets[0] += (1.0 - self._stay) * gain
@@ -320,8 +314,8 @@ class SafeSolver(Solver):
 
     def _enter(self, stay: Floats) -> None:
         """Set how often the other player stays with each of its hands."""
-        other = self.tree.sides[1 - self.player]
-        plan = self._plans[1 - self.player]
+        other = 1 - self.player
+        reach = self.tree.sides[other].reach
         self._stay = stay
-        plan[: len(stay)] = self.guessed * other.reach + (1.0 - self.guessed) * stay
-        follow(other.parent, other.first, self._chances[1 - self.player], plan)
+        self._roots[other] = self.guessed * reach + (1.0 - self.guessed) * stay
+        self._follow(other)

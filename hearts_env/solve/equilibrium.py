@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,15 +20,19 @@ import numpy as np
 from hearts_env.rules.rules import Rules
 from hearts_env.solve.best_response import Profile, exploitability
 from hearts_env.solve.regret import (
+    BEST_RESPONSE,
     DEFAULT_ALGORITHM,
-    Arrays,
+    Lines,
     Memory,
+    Sets,
     Update,
     check_algorithm,
-    take_turn,
+    go_back,
+    improve,
     update_of,
+    weigh,
 )
-from hearts_env.solve.side import Side, backward_mean
+from hearts_env.solve.side import Side, backward_mean, follow
 from hearts_env.solve.solved_files import (
     ARRAYS,
     Checkpoint,
@@ -37,11 +41,11 @@ from hearts_env.solve.solved_files import (
     read_solved,
     write_solved,
 )
-from hearts_env.solve.tree import DEFAULT_MEMORY, GROUPS, Tree, check_memory
+from hearts_env.solve.tree import DEFAULT_MEMORY, Tree, check_memory, sum_lines
 from hearts_env.support import clock
 from hearts_env.support.arguments import check_number, check_positive
-from hearts_env.support.arrays import Floats
-from hearts_env.support.errors import CheckpointError, HeartsError
+from hearts_env.support.arrays import Array, Floats
+from hearts_env.support.errors import CheckpointError
 from hearts_env.support.interrupts import held_interrupt, noted_interrupt
 from hearts_env.support.workers import Workers
 
@@ -54,7 +58,9 @@ _SHARED_FROM = 100_000  # lines; below that threads cost more than they save
 _CHECK_EVERY = 1.2  # exploitability is computed each time the iterations have grown so much ...
 _LONGEST = 200  # ... or by this many
 _FIRST_SAVE, _SAVE_EVERY = 2.0, 60.0  # seconds; between the two, each wait is twice the last
+_SAVE_SHARE = 0.05  # of the time at most, for large states
 _MOST_LOOKS = 20_000  # points of a curve
+_TASKS = 32  # of about equal numbers of lines; threads take one after another
 _DATA = Path(__file__).parent / "data"
 
 
@@ -152,20 +158,14 @@ def load(path: str | Path, max_memory: float = DEFAULT_MEMORY) -> Equilibrium:
         # A policy that comes with the package is one of a deal, whatever ends a match today.
         path, rules = shipped_file(str(path)), Rules.preset(str(path))
     saved = read_solved(path, check_memory(max_memory), rules)
+    tree, arrays, curve = saved.tree, saved.arrays, tuple(saved.curve)
     if saved.kind == "state":
-        solver = Solver._restored(saved)
-        solver.curve = [c for c in solver.curve if c.iteration < solver.iteration]
-        return solver.result()  # its figures computed, not read
-    tree, chances = saved.tree, (saved.arrays["chances0"], saved.arrays["chances1"])
-    return Equilibrium(
-        tree,
-        saved.algorithm,
-        chances,
-        tree.value(*chances),
-        exploitability(tree, chances),
-        saved.iterations,
-        saved.seconds,
-    )
+        first, second = (tree.sides[p].chances(arrays[f"averages{p}"]) for p in range(2))
+    else:
+        first, second = arrays["chances0"], arrays["chances1"]
+    value, spread = tree.value(first, second), exploitability(tree, (first, second))
+    done = saved.iterations, saved.seconds
+    return Equilibrium(tree, saved.algorithm, (first, second), value, spread, *done, curve)
 
 
 def shipped_file(name: str) -> Path:
@@ -186,59 +186,77 @@ class Solver:
     """
 
     def __init__(
-        self, tree: Tree, algorithm: str = DEFAULT_ALGORITHM, num_threads: int | None = None
+        self,
+        tree: Tree,
+        algorithm: str = DEFAULT_ALGORITHM,
+        num_threads: int | None = None,
+        arrays: Mapping[str, Array] | None = None,
     ) -> None:
         """Begin with uniform play.
 
         Args:
             tree: what to solve.
             algorithm: one of ``ALGORITHMS``.
-            num_threads: threads that share the work, 1 or 2; None: 2 where there are as many
-                processors and enough work. The result does not depend on it.
+            num_threads: threads that share the work; None: as many as there are processors, where
+                there is enough work. The result does not depend on it.
+            arrays: those of a saved state, which are used and not copied.
 
         Raises:
-            HeartsError: an unknown algorithm, or another number of threads.
+            HeartsError: an unknown algorithm, or a number of threads out of range.
         """
         self.tree = tree
         self.algorithm = check_algorithm(algorithm)
         self.iteration = 0
         self.seconds = 0.0
         self.curve: list[Checkpoint] = []
-        sides = tree.sides
-        self._chances = [side.uniform() for side in sides]
-        self._regrets = [np.zeros(side.num_sequences) for side in sides]
-        self._averages = [np.zeros(side.num_sequences) for side in sides]
-        self._values = [np.zeros(side.num_sequences) for side in sides]
-        self._plans = list(map(Side.plan, sides, self._chances))
-        # What a turn of either player reads and writes; these arrays are filled, never replaced.
-        self._memory: list[tuple[Arrays, Floats, float, Memory]] = [
-            (
-                sides[p].arrays,
-                self._plans[1 - p],
-                1.0 / tree.num_deals,
-                (
-                    self._values[p],
-                    self._chances[p],
-                    self._regrets[p],
-                    self._plans[p],
-                    self._averages[p],
-                ),
-            )
-            for p in range(2)
-        ]
         if num_threads is None:
             shared = tree.size.lines >= _SHARED_FROM
-            num_threads = min(os.cpu_count() or 1, GROUPS) if shared else 1
-        if num_threads not in range(1, GROUPS + 1):
-            raise HeartsError(
-                f"num_threads: {num_threads!r} is out of range; give 1 to {GROUPS}, or None",
-                value=num_threads,
-            )
+            num_threads = min(os.cpu_count() or 1, _TASKS) if shared else 1
+        num_threads = check_number("num_threads", num_threads, 1, _TASKS, other=", or None")
         self._workers = Workers(num_threads)
+        sides = tree.sides
+        sizes = [side.num_sequences for side in sides]
+        if arrays is None:
+            self._chances = [side.uniform() for side in sides]
+            self._regrets, self._averages = ([np.zeros(n) for n in sizes] for _ in range(2))
+        else:
+            self._chances, self._regrets, self._averages = (
+                [arrays[f"{name}{p}"] for p in range(2)] for name in ARRAYS["state"]
+            )
+        # Both players use the same memory, one after the other: for what their sequences earn, and
+        # for the plan of the one whose turn it is not.
+        self._values, self._plan = np.zeros(max(sizes)), np.zeros(max(sizes))
+        self._roots = [side.reach for side in sides]
+        self._earned = [np.zeros(len(side.hands)) for side in sides]
+        self._cuts = self._tasks()
+        bases = [int(side.first[side.top]) for side in sides]
+        self._tops = [np.zeros((len(self._cuts) - 1, base)) for base in bases]
+        self._sets: list[Sets] = [
+            (side.parent, side.first, base) for side, base in zip(sides, bases, strict=True)
+        ]
         # Compiled now, so that it is not counted as time for iterations; compilers do not like to
         # be interrupted.
         with held_interrupt():
-            take_turn(0, 0, *self._memory[0], update_of(algorithm, 1))
+            memory, lines = self._memory(0), self._lines(0)
+            marks, update = np.zeros((1, 2), np.int64), update_of(algorithm, 1)
+            go_back(marks, lines, self._plan, 1, self._sets[0], memory, self._earned[0], update)
+            improve(0, 0, self._sets[0], memory, self._earned[0], update)
+            weigh(0, 0, self._plan, 1.0, self._averages[0])
+        self._follow(1)
+
+    def _tasks(self) -> list[int]:
+        """The marks between which tasks lie, each a number of whole branches."""
+        marks = self.tree.marks
+        begins = np.flatnonzero(marks[:, 3])
+        even = np.arange(_TASKS) * marks[-1, 0] / _TASKS
+        cuts = begins[np.searchsorted(marks[begins, 0], even)]
+        return sorted({*cuts.tolist(), len(marks) - 1})
+
+    def _memory(self, p: int) -> Memory:
+        return self._values, self._chances[p], self._regrets[p]
+
+    def _lines(self, p: int) -> Lines:
+        return self.tree.ends[p], self.tree.ends[1 - p], self.tree.margins
 
     def step(self) -> None:
         """One iteration: both players' turns."""
@@ -251,15 +269,57 @@ class Solver:
         self.seconds += clock.now() - begin
 
     def _turn(self, p: int, update: Update) -> None:
-        memory, cuts = self._memory[p], self.tree.sides[p].cuts
-        if self._workers.num_threads == 1:
-            take_turn(0, cuts[-1], *memory, update)
-            return
-        # Two places each make the workers give every thread one group of hands.
-        self._workers.share(
-            lambda rows, group: take_turn(cuts[group], cuts[group + 1], *memory, update),
-            2 * GROUPS,
-        )
+        self._go_back(p, self._plan, update)
+        self._follow(p, update[3])
+
+    def _go_back(self, p: int, plan: Floats, update: Update) -> None:
+        """The pass back of a player against a plan; then `_earned` has what its hands earn.
+
+        All that is earned is times the number of deals, which makes no difference to regrets.
+        """
+        side, sets = self.tree.sides[p], self._sets[p]
+        memory, lines = self._memory(p), self._lines(p)
+        marks = np.ascontiguousarray(self.tree.marks[:, [0, 1 + p]])
+
+        def work(task: int) -> None:
+            some = marks[self._cuts[task] : self._cuts[task + 1] + 1]
+            go_back(some, lines, plan, 1 - 2 * p, sets, memory, self._tops[p][task], update)
+
+        self._share(work)
+        top = self._tops[p].sum(0)
+        self._tops[p][:] = 0.0
+        base = len(top)
+        self._values[:base] = top
+        improve(0, side.top, (*sets[:2], 0), memory, top, update)
+        self._earned[p] = self._values[: len(side.hands)].copy()
+        self._values[:base] = 0.0
+
+    def _follow(self, p: int, weight: float = 0.0) -> None:
+        """Make the plan of a player, and add it times `weight` to the average."""
+        side, plan = self.tree.sides[p], self._plan
+        plan[: len(side.hands)] = self._roots[p]
+        infosets = self.tree.marks[self._cuts, 1 + p].tolist()
+
+        def forward(begin: int, end: int) -> None:
+            first = side.first[begin : end + 1]
+            follow(side.parent[begin:end], first, self._chances[p], plan)
+            if weight:
+                weigh(int(first[0]), int(first[-1]), plan, weight, self._averages[p])
+
+        forward(0, side.top)
+        if weight:
+            weigh(0, len(side.hands), plan, weight, self._averages[p])
+        self._share(lambda task: forward(infosets[task], infosets[task + 1]))
+
+    def _share(self, work: Callable[[int], None]) -> None:
+        """Do all tasks; every thread takes one after another."""
+        tasks = iter(range(len(self._cuts) - 1))
+
+        def take(_thread: int) -> None:
+            for task in tasks:
+                work(task)
+
+        self._workers.each(take)
 
     def chances(self) -> Profile:
         """The policies of the average plans; uniform where they never get to."""
@@ -268,14 +328,34 @@ class Solver:
 
     def look(self) -> Checkpoint:
         """Compute the exploitability of the average, and enter it in the curve."""
-        chances = self.chances()
-        spread, value = exploitability(self.tree, chances), self.tree.value(*chances)
+        spread, value = self._figures()
         found = Checkpoint(self.iteration, self.seconds, spread, value)
         if not self.curve or self.curve[-1].iteration < self.iteration:
             self.curve.append(found)
             if len(self.curve) > _MOST_LOOKS:
                 del self.curve[1:-1:2]
         return found
+
+    def _figures(self) -> tuple[float, float]:
+        """Exploitability and value of the average plans, without a copy of them."""
+        tree, sides, plans = self.tree, self.tree.sides, self._averages
+        if not self.iteration:
+            plans = list(map(Side.plan, sides, self._chances))
+        # An empty sequence has the sum of all weights, or that times how likely its hand is.
+        scale = float(sides[0].reach.sum() / plans[0][: len(sides[0].hands)].sum())
+        won = 0.0
+        for p, side in enumerate(sides):
+            self._go_back(p, plans[1 - p], BEST_RESPONSE)
+            won += float(self._earned[p] @ side.reach)
+        sums = np.zeros(len(self._cuts) - 1)
+
+        def work(task: int) -> None:
+            some = slice(*tree.marks[[self._cuts[task], self._cuts[task + 1]], 0].tolist())
+            sums[task] = sum_lines(tree.ends[:, some], tree.margins[some], plans[0], plans[1])
+
+        self._share(work)
+        scale /= tree.num_deals
+        return won * scale / 2, float(sums.sum()) * scale * scale * tree.num_deals
 
     def result(self) -> Equilibrium:
         """What has been found so far."""
@@ -323,15 +403,9 @@ class Solver:
 
     @classmethod
     def _restored(cls, saved: Saved, num_threads: int | None = None) -> Solver:
-        solver = cls(saved.tree, saved.algorithm, num_threads)
+        solver = cls(saved.tree, saved.algorithm, num_threads, saved.arrays)
         solver.iteration, solver.seconds = saved.iterations, saved.seconds
         solver.curve = saved.curve
-        for name, array in solver._state().items():
-            array[:] = saved.arrays[name]
-        for plan, side, chances in zip(
-            solver._plans, saved.tree.sides, solver._chances, strict=True
-        ):
-            plan[:] = side.plan(chances)
         return solver
 
 
@@ -429,7 +503,8 @@ class _StateFile:
 
     def save_when_due(self) -> None:
         """Write the state if it is time to; where that fails, warn and try again later."""
-        if clock.now() < self.due:
+        begin = clock.now()
+        if begin < self.due:
             return
         try:
             self.save()
@@ -440,7 +515,8 @@ class _StateFile:
                 stacklevel=3,
             )
         self.wait = min(2 * self.wait, _SAVE_EVERY)
-        self.due = clock.now() + self.wait
+        now = clock.now()
+        self.due = now + max(self.wait, (now - begin) / _SAVE_SHARE)
 
 
 def _next_look(iteration: int) -> int:

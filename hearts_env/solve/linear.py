@@ -100,10 +100,9 @@ def _outcomes(tree: Tree) -> Any:
     """What the leader earns by each pair of sequences, chance weighed in, as a sparse matrix."""
     import scipy.sparse as sp
 
-    own = tree.sides[0]
-    shape = (own.num_sequences, tree.sides[1].num_sequences)
-    points = own.payoff.astype(np.float64) / tree.num_deals
-    return sp.csr_matrix((points, own.column.astype(np.int64), own.start), shape=shape)
+    shape = tuple(side.num_sequences for side in tree.sides)
+    points = tree.margins.astype(np.float64) / tree.num_deals
+    return sp.csr_matrix((points, (tree.ends[0], tree.ends[1])), shape=shape)
 
 
 def _followers(side: Side) -> Any:

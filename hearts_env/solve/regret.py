@@ -14,33 +14,42 @@ In the chances of `pcfr+` and `pdcfr+` the same r is added once more, as a predi
 one. In `pdcfr+` d is (t - 1)^2.3 / ((t - 1)^2.3 + 1), d' the next d; in `dcfr` it is t^1.5 / (t^1.5
 + 1) where R > 0, else 1/2.
 
-One turn is one pass back over the player's information sets, which collects what each sequence
-earns and changes regrets and chances, and one pass forward, which makes the new plan. Hands of one
-player never meet in a sequence, so that threads take hands of their own. All sums are made in the
-same order whatever the number of threads: the result does not depend on it.
+One turn is one pass back over the player's lines and information sets, which collects what each
+sequence earns and changes regrets and chances, and one pass forward, which makes the new plan. Both
+go branch by branch (``hearts_env.solve.walk``), so that threads take branches of their own. What
+they have earned for top sequences is added up afterwards, in their order: the result does not
+depend on the number of threads.
 """
 
 from __future__ import annotations
 
-from hearts_env.support.arrays import Floats, Ints, Ints32
+from hearts_env.support.arrays import Array, Floats, Ints, Ints32
 from hearts_env.support.errors import HeartsError, did_you_mean
 from hearts_env.support.jit import jit
 
 ALGORITHMS = ("pdcfr+", "pcfr+", "cfr+", "dcfr")
 DEFAULT_ALGORITHM = "pdcfr+"
 
-PLUS, PREDICTIVE, DISCOUNTED = range(3)
+PLUS, PREDICTIVE, DISCOUNTED, BEST = range(4)
 KINDS = {"cfr+": PLUS, "pcfr+": PREDICTIVE, "pdcfr+": PREDICTIVE, "dcfr": DISCOUNTED}
 _WEIGHT = {"cfr+": 1.0, "pcfr+": 2.0, "pdcfr+": 5.0, "dcfr": 2.0}
 
 Update = tuple[int, float, float, float]
 """How one iteration counts: its kind; d and d' of the table above; and the weight of its plans."""
 
-Arrays = tuple[Ints32, Ints32, Ints, Ints32, Ints32]
-"""Of a ``Side``: parent, first, start, column and payoff."""
+BEST_RESPONSE: Update = (BEST, 1.0, 1.0, 0.0)
+"""Nothing is changed: every information set earns what its best sequence does."""
 
-Memory = tuple[Floats, Floats, Floats, Floats, Floats]
-"""The arrays of a player, one number a sequence: values, chances, regrets, plan, average."""
+Lines = tuple[Ints32, Ints32, Array]
+"""Of a ``Tree``, for one player: its own last sequences, the other's, and margins of seat 0."""
+
+Sets = tuple[Ints32, Ints32, int]
+"""Of a ``Side``: parent and first, and how many sequences are empty or of top histories."""
+
+Memory = tuple[Floats, Floats, Floats]
+"""The arrays of a player, one number a sequence: values, chances, regrets. The values are zero
+before and after: they carry what later information sets earn back to the sequences that lead there.
+"""
 
 
 def check_algorithm(algorithm: str) -> str:
@@ -76,42 +85,67 @@ def _discount(t: int, power: float) -> float:
 
 # ---- compiled ------------------------------------------------------------------------------------
 @jit
-def take_turn(
-    begin: int,
-    end: int,
-    side: Arrays,
-    other_plan: Floats,
-    scale: float,
+def go_back(
+    marks: Ints,
+    lines: Lines,
+    plan: Floats,
+    sign: int,
+    sets: Sets,
     memory: Memory,
+    top: Floats,
     update: Update,
 ) -> None:
-    """One player's turn in the information sets from `begin` to before `end`, in place.
+    """The pass back over a stretch of the tree, in place.
 
     Args:
-        begin: The first information set.
-        end: The one behind the last.
-        side: The player's part of the tree.
-        other_plan: The other player's plan, one number for each of its sequences.
-        scale: How likely each deal is.
-        memory: The player's arrays. The values are zero where it matters before and
-            after: they carry what later information sets earn back to the sequences that lead
-            there.
+        marks: Lines and information sets of the player between which it goes, block by block.
+        lines: The lines, for this player.
+        plan: The other player's plan, one number for each of its sequences.
+        sign: -1 for the player whose margins are the opposite.
+        sets: The player's information sets.
+        memory: The player's arrays.
+        top: What has been earned for each of the sequences that are empty or of top histories.
         update: How this iteration counts.
     """
-    parent, first, start, column, payoff = side
-    values, chances, regrets, plan, average = memory
-    kind, keep, ahead, weight = update
+    own, other, margins = lines
+    base, values = sets[2], memory[0]
+    for block in range(len(marks) - 1, 0, -1):
+        for line in range(marks[block - 1, 0], marks[block, 0]):
+            earned = margins[line] * plan[other[line]] * sign
+            if own[line] < base:
+                top[own[line]] += earned
+            else:
+                values[own[line]] += earned
+        improve(marks[block - 1, 1], marks[block, 1], sets, memory, top, update)
+
+
+@jit
+def improve(begin: int, end: int, sets: Sets, memory: Memory, top: Floats, update: Update) -> None:
+    """Change regrets and chances of the information sets from `begin` to before `end`, in place.
+
+    From the last to the first; what each earns goes to the sequence that leads to it.
+    """
+    parent, first, base = sets
+    values, chances, regrets = memory
+    kind, keep, ahead, _ = update
     for i in range(end - 1, begin - 1, -1):
         low = first[i]
         high = first[i + 1]
         mean = 0.0
-        for j in range(low, high):
-            earned = 0.0
-            for line in range(start[j], start[j + 1]):
-                earned += payoff[line] * other_plan[column[line]]
-            values[j] += earned * scale
-            mean += chances[j] * values[j]
-        values[parent[i]] += mean
+        if kind == BEST:
+            mean = values[low]
+            for j in range(low, high):
+                mean = max(mean, values[j])
+                values[j] = 0.0
+        else:
+            for j in range(low, high):
+                mean += chances[j] * values[j]
+        if parent[i] < base:
+            top[parent[i]] += mean
+        else:
+            values[parent[i]] += mean
+        if kind == BEST:
+            continue
         total = 0.0
         for j in range(low, high):
             regret = values[j] - mean
@@ -134,9 +168,10 @@ def take_turn(
             even = 1.0 / (high - low)
             for j in range(low, high):
                 chances[j] = even
-    for i in range(begin, end):
-        reach = plan[parent[i]]
-        for j in range(first[i], first[i + 1]):
-            now = reach * chances[j]
-            plan[j] = now
-            average[j] += weight * now
+
+
+@jit
+def weigh(begin: int, end: int, plan: Floats, weight: float, average: Floats) -> None:
+    """Add a plan, times `weight`, to the average, from one sequence to before another."""
+    for j in range(begin, end):
+        average[j] += weight * plan[j]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hearts_env.support.arrays import Bytes, Floats, Ints, Ints32
+from hearts_env.support.arrays import Floats, Ints, Ints32
 from hearts_env.support.errors import HeartsError
 from hearts_env.support.jit import jit
 
@@ -25,40 +25,14 @@ class Side:
             except where the play before the tree counts (``endgame``).
         parent: The sequence that leads to each information set, ``(n,) int32``.
         first: The first sequence of each information set, and behind them m, ``(n + 1,) int32``.
-        legal: What may be done there, as masks over actions, ``(n,) int64``.
-        own: The hand that was dealt, as a mask, ``(n,) int64``.
-        other: A hand of the other player that agrees with all that was seen, ``(n,) int64``.
-        history: The cards played, card + 64 * seat, ``(n, 2 * hand_size) int8``.
-        length: How many they are, ``(n,) int8``.
-        start: Where the lines that end with each sequence begin, ``(m + 1,) int64``.
-        column: The other player's last sequence of each such line, ``(lines,) int32``.
-        payoff: The points by which this player is ahead at its end, ``(lines,) int32``.
-        cuts: Where the information sets of each group of hands begin, and behind them n.
+        top: How many information sets belong to top histories (``walk.TOP``); they come first.
     """
 
     hands: Ints
     reach: Floats
     parent: Ints32
     first: Ints32
-    legal: Ints
-    own: Ints
-    other: Ints
-    history: Bytes
-    length: Bytes
-    start: Ints
-    column: Ints32
-    payoff: Ints32
-    cuts: list[int]
-
-    @property
-    def lines(self) -> tuple[Ints, Ints32, Ints32]:
-        """`start`, `column` and `payoff`, for compiled functions."""
-        return self.start, self.column, self.payoff
-
-    @property
-    def arrays(self) -> tuple[Ints32, Ints32, Ints, Ints32, Ints32]:
-        """`parent`, `first`, `start`, `column` and `payoff`, for compiled functions."""
-        return self.parent, self.first, *self.lines
+    top: int
 
     @property
     def num_infosets(self) -> int:
@@ -69,11 +43,6 @@ class Side:
     def num_sequences(self) -> int:
         """How many sequences there are, the empty ones with them."""
         return int(self.first[-1])
-
-    def actions(self, infoset: int) -> list[int]:
-        """The actions of an information set, in the order of its sequences."""
-        mask = int(self.legal[infoset])
-        return [a for a in range(mask.bit_length()) if mask >> a & 1]
 
     def uniform(self) -> Floats:
         """The chances of a player who takes every legal action equally often, one a sequence."""

@@ -6,7 +6,7 @@ until its figures agree with the tree that its rules need. The header:
 | key | value |
 |---|---|
 | `format` | `hearts-env equilibrium` |
-| `version` | `2` |
+| `version` | `3` |
 | `about` | JSON: `kind` (policy or state), `rules`, `algorithm`, `sequences` (how many of each player), `tree` (a number that differs between trees), `seconds`; `iterations` of a policy; `iteration` and `curve` of a state |
 | `digest` | of everything else |
 
@@ -36,7 +36,7 @@ from hearts_env.support.errors import CheckpointError, HeartsError, quoted
 from hearts_env.support.files import kind_of
 from hearts_env.support.tensors import DIGEST, Tensors, digest_of, read_tensors, write_tensors
 
-FORMAT, VERSION = "hearts-env equilibrium", 2
+FORMAT, VERSION = "hearts-env equilibrium", 3
 ARRAYS = {"policy": ("chances",), "state": ("chances", "regrets", "averages")}
 """What a file has of each player, one number a sequence, by its kind."""
 MOST_HEADER = 16 * 2**20
@@ -144,9 +144,9 @@ def _packed(saved: Saved) -> Tensors:
 def _number_of(tree: Tree) -> int:
     """A number that differs between trees whose sequences are numbered differently."""
     digest = 0
-    for side in tree.sides:
-        for array in (side.hands, side.parent, side.first, side.legal):
-            digest = zlib.crc32(np.ascontiguousarray(array).tobytes(), digest)
+    arrays = [array for s in tree.sides for array in (s.hands, s.parent, s.first)]
+    for array in (*arrays, tree.margins):
+        digest = zlib.crc32(np.ascontiguousarray(array).data, digest)
     return digest
 
 

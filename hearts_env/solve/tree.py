@@ -15,7 +15,8 @@ in both (von Stengel 1996: *Efficient computation of behavior strategies*):
   which seat 0 is ahead.
 
 All arrays are in the order of a walk through the public histories (``hearts_env.solve.walk``), so
-that what is earlier in the game is earlier in the array.
+that what is earlier in the game is earlier in the array. A line takes nine bytes, an information
+set eight. What is seen in an information set is not kept: another walk shows it.
 
 With two cards each from a deck of four, hearts being trumps and the lowest club led first, there
 are three deals:
@@ -32,14 +33,15 @@ are three deals:
 The other player has one choice, in its last hand, whose empty sequence is 2: to throw the queen on
 the club or to take it with the trump. These are its sequences 3 and 4:
 
->>> other.parent.tolist(), other.first.tolist(), [tree.rules.deck[a] for a in other.actions(0)]
+>>> view = tree.view(1, 0)
+>>> other.parent.tolist(), other.first.tolist(), [tree.rules.deck[a] for a in view.legal_actions()]
 ([2], [3, 5], ['QS', 'AH'])
 
 So there are four lines, of which two end with the leader's first sequence. The queen makes 13
 points to 1; the trump shoots the moon, as it does in the other two deals:
 
->>> leader.start.tolist(), leader.column.tolist(), leader.payoff.tolist()
-([0, 2, 3, 4], [3, 4, 1, 0], [-12, -15, -15, 15])
+>>> tree.ends.tolist(), tree.margins.tolist()
+([[2, 1, 0, 0], [0, 1, 3, 4]], [15, -15, -12, -15])
 >>> tree.value(leader.uniform(), other.uniform())
 -4.5
 """
@@ -60,30 +62,24 @@ from hearts_env.solve.beliefs import check_two_players
 from hearts_env.solve.side import Side
 from hearts_env.solve.walk import (
     DEALS,
+    DEEP,
     INFOSETS,
     LINES,
     POSITIONS,
     SEQUENCES,
-    Records,
     Walk,
     num_deals,
-    start_deal,
 )
 from hearts_env.support.arguments import check_positive
-from hearts_env.support.arrays import Bytes, Floats, Ints, Ints32, Numbers
+from hearts_env.support.arrays import Array, Floats, Ints, Ints32, Numbers
 from hearts_env.support.errors import HeartsError
 from hearts_env.support.jit import jit
+from hearts_env.support.progress import Progress, no_progress
 from hearts_env.views.view import PlayerView
 from hearts_env.views.worlds import Worlds
 
 DEFAULT_MEMORY = 5.0
 """Gigabytes (10^9 bytes) that a tree and its solver may take where nothing else is said."""
-GROUPS = 2
-"""Groups of hands whose information sets follow one another, for as many threads to share the work.
-
-More cost one thread more than they gain: what is near in the game lies less near in memory.
-"""
-
 _SAMPLES = 300
 """Lines that an estimate draws."""
 _MOST_DEALS = 50_000_000
@@ -126,13 +122,13 @@ class TreeSize:
     def tree_bytes(self) -> float:
         """Bytes of the tree's arrays while it is built."""
         depth = 2 * self.rules.hand_size
-        capacity = 2 * max(self.infosets)  # both players' arrays have the larger length
-        return 28 * self.lines + (33 + depth) * capacity + 8 * sum(self.sequences) + 44 * self.deals
+        # Both players' arrays have the larger length; a walk notes for each depth all deals.
+        return 9 * self.lines + 16 * max(self.infosets) + (36 * depth + 100) * self.deals
 
     @property
     def solver_bytes(self) -> float:
         """Bytes that solving it takes, beside the tree."""
-        return 8 * 8 * sum(self.sequences)
+        return 32 * sum(self.sequences) + 16 * max(self.sequences)
 
     @property
     def gigabytes(self) -> float:
@@ -212,9 +208,12 @@ def measure(rules: Rules | str, max_memory: float = DEFAULT_MEMORY) -> TreeSize:
         HeartsError: rules of other than two players, or with an exchange.
     """
     size = estimate(rules)
-    if size.gigabytes > 2 * check_memory(max_memory) or size.deals > _MOST_DEALS:
-        return size
-    return count_tree(Walk(size.rules))
+    return count_tree(Walk(size.rules)) if _may_fit(size, max_memory) else size
+
+
+def _may_fit(size: TreeSize, max_memory: float) -> bool:
+    """Whether an estimate is so small that counting is worth it."""
+    return size.gigabytes <= 2 * check_memory(max_memory) and size.deals <= _MOST_DEALS
 
 
 def refuse_size(size: TreeSize, max_memory: float) -> None:
@@ -230,11 +229,12 @@ def refuse_size(size: TreeSize, max_memory: float) -> None:
         )
 
 
-def count_tree(walk: Walk) -> TreeSize:
+def count_tree(walk: Walk, progress: Progress = no_progress) -> TreeSize:
     """The size of the tree of a walk, counted."""
-    totals = walk.count()
+    totals = walk.count(progress)
     deals, positions, lines = (float(totals[i]) for i in (DEALS, POSITIONS, LINES))
-    pairs = [(float(totals[first]), float(totals[first + 1])) for first in (INFOSETS, SEQUENCES)]
+    both = totals[:-DEEP] + totals[DEEP:]
+    pairs = [(float(both[first]), float(both[first + 1])) for first in (INFOSETS, SEQUENCES)]
     return TreeSize(walk.rules, deals, positions, lines, pairs[0], pairs[1], exact=True)
 
 
@@ -249,86 +249,75 @@ class Tree:
         num_deals: Deals, all equally likely; where hands are not, the sum of their weights.
         deals_of_hands: In how many of them each player has each of its hands, weighed by how
             likely the other's are.
+        ends: Both players' last sequences of each line, ``(2, lines) int32``.
+        margins: The points by which seat 0 is ahead at its end, ``(lines,)``.
+        marks: Numbers of lines and of both players' information sets that the walk had come to,
+            again and again, and whether a branch began there, ``(marks, 4) int64``.
     """
 
-    dealer = 1
-
-    def __init__(self, rules: Rules | str, max_memory: float = DEFAULT_MEMORY) -> None:
+    def __init__(
+        self,
+        rules: Rules | str,
+        max_memory: float = DEFAULT_MEMORY,
+        progress: Progress = no_progress,
+    ) -> None:
         """Build the tree.
 
         Args:
             rules: for two players, without an exchange.
             max_memory: gigabytes that it may take, a solver for it included.
+            progress: called now and then with the lines done, of all that are counted and written.
 
         Raises:
             HeartsError: it would take more; the message has the figure.
         """
-        size = measure(rules, max_memory)
+        size = estimate(rules)
+        if not _may_fit(size, max_memory):
+            refuse_size(size, max_memory)
+        walk, lines = Walk(size.rules), size.lines
+        size = count_tree(walk, lambda done, _: progress(done, max(2 * lines, 2 * done)))
         refuse_size(size, max_memory)
-        self.rules = size.rules
-        walk = Walk(self.rules)
-        self._build(walk, size, [np.ones(len(hands)) for hands in walk.hands])
+        self._build(walk, size, [np.ones(len(hands)) for hands in walk.hands], progress)
 
-    def _build(self, walk: Walk, size: TreeSize, reach: list[Floats]) -> None:
+    def _build(
+        self, walk: Walk, size: TreeSize, reach: list[Floats], progress: Progress = no_progress
+    ) -> None:
         """Make the sides from a walk of known size, hands as likely as `reach` says."""
-        self.size = size
+        self.rules, self.size, self._walk = walk.rules, size, walk
         ids = walk.ids
         self.deals_of_hands = [
             np.bincount(ids[p], reach[1 - p][ids[1 - p]], len(walk.hands[p])) for p in range(2)
         ]
         self.num_deals = float(reach[0] @ self.deals_of_hands[0])
-        lines, infosets = int(size.lines), [int(n) for n in size.infosets]
-        records = walk.write(lines, max(infosets))
-        cuts = []
-        for p in range(2):
-            records.first[p, infosets[p]] = len(walk.hands[p]) + int(size.sequences[p])
-            cuts.append(_group(records, p, infosets[p], walk.hands[p]))
-        sides = []
-        for p, n in enumerate(infosets):
-            start = np.zeros(records.first[p, n] + 1, np.int64)
-            column, payoff = np.empty(lines, np.int32), np.empty(lines, np.int32)
-            own, other = records.ends[p], records.ends[1 - p]
-            _sort_lines(own, other, records.margins, 1 - 2 * p, start, column, payoff)
-            sides.append(
-                Side(
-                    hands=walk.hands[p],
-                    reach=reach[p],
-                    parent=records.parent[p, :n],
-                    first=records.first[p, : n + 1],
-                    legal=records.legal[p, :n],
-                    own=records.own[p, :n],
-                    other=records.other[p, :n],
-                    history=records.history[p, :n],
-                    length=records.length[p, :n],
-                    start=start,
-                    column=column,
-                    payoff=payoff,
-                    cuts=cuts[p],
-                )
+        records = walk.write(lambda done, lines: progress(lines + done, 2 * lines))
+        self.ends, self.margins, self.marks = records.ends, records.margins, records.marks
+        sides = [
+            Side(
+                hands=walk.hands[p],
+                reach=reach[p],
+                parent=records.parent[p, : int(n)],
+                first=records.first[p, : int(n) + 1],
+                top=int(walk.totals[INFOSETS + p]),
             )
+            for p, n in enumerate(size.infosets)
+        ]
         self.sides = (sides[0], sides[1])
 
     # -- what is seen -----------------------------------------------------------------------------
     def view(self, player: int, infoset: int) -> PlayerView:
-        """What `player` sees in one of its information sets."""
-        return self.views(player, infoset, infoset + 1)[0]
-
-    def views(self, player: int, begin: int, end: int) -> BatchView:
-        """What `player` sees in its information sets from `begin` to before `end`."""
-        side = self.sides[player]
-        rows = slice(begin, end)
-        number = len(side.parent[rows])
-        vectors = np.empty((number, self.rules.state_size), np.int64)
-        dealt = (side.own, side.other)[:: 1 - 2 * player]
-        past = dealt[0][rows], dealt[1][rows], side.history[rows], side.length[rows]
-        state = np.empty(self.rules.state_size, np.int64)
-        _write_views(self.rules.vector, player, past, self.dealer, state, vectors)
-        return BatchView(self.rules, vectors, np.full(number, player, np.int64))
+        """What `player` sees in one of its information sets; for many, take `blocks`."""
+        return next(
+            views[infoset - begin]
+            for begin, views in self.blocks(player)
+            if infoset < begin + len(views)
+        )
 
     def blocks(self, player: int, size: int = 4096) -> Iterator[tuple[int, BatchView]]:
-        """All information sets of `player` as views, in parts, each with its first."""
-        for begin in range(0, self.sides[player].num_infosets, size):
-            yield begin, self.views(player, begin, begin + size)
+        """All information sets of `player` as views, at most `size` at once, with the first."""
+        begin = 0
+        for vectors in self._walk.views(player, size):
+            yield begin, BatchView(self.rules, vectors, np.full(len(vectors), player, np.int64))
+            begin += len(vectors)
 
     def find(self, views: BatchView) -> tuple[Ints, Ints]:
         """Whose role each view is, 0 the first leader's, and the number of its information set.
@@ -383,7 +372,7 @@ class Tree:
         return roles
 
     @functools.cached_property
-    def _index(self) -> list[tuple[Numbers, Ints]]:
+    def _index(self) -> list[tuple[Numbers, Ints32]]:
         """The keys of each player's information sets, ascending, and which they are."""
         made = []
         for player, side in enumerate(self.sides):
@@ -391,7 +380,7 @@ class Tree:
             for begin, views in self.blocks(player):
                 out = keys[begin : begin + len(views)]
                 _write_keys(self.rules.vector, views.vectors, views.players, out)
-            order = np.argsort(keys, kind="stable")
+            order = np.argsort(keys, kind="stable").astype(np.int32)
             keys = keys[order]
             # 64 well mixed bits: in a tree that fits into memory no two are likely to be equal.
             if len(keys) > 1 and (keys[1:] == keys[:-1]).any():
@@ -407,115 +396,33 @@ class Tree:
     def value(self, chances0: Floats, chances1: Floats) -> float:
         """The mean margin of the first leader, in points a deal, where these policies play."""
         plan0, plan1 = self.sides[0].plan(chances0), self.sides[1].plan(chances1)
-        gradient = self.gradient(0, plan1)
-        return float(gradient @ plan0)
+        return float(sum_lines(self.ends, self.margins, plan0, plan1)) / self.num_deals
 
-    def gradient(self, player: int, plan: Floats, number: int | None = None) -> Floats:
+    def gradient(self, player: int, plan: Floats) -> Floats:
         """What each sequence of `player` earns at once, given the other player's plan.
 
         In points a deal, for lines that end with it, weighted by chance and by the other's plan.
-        With `number`, of this many sequences alone, the first ones: of the hands, for example.
         """
-        side = self.sides[player]
-        out = np.empty(side.num_sequences if number is None else number)
-        _write_gradient(side.lines, plan, 1.0 / self.num_deals, out)
-        return out
+        return self._sums(player, plan, self.margins, (1 - 2 * player) / self.num_deals)
 
     def reach(self, player: int, plan: Floats) -> Floats:
         """How likely the lines that end with each sequence of `player` are, given the other's plan.
 
         By chance and by the other's plan alone: as if the player itself had gone that way.
         """
-        side = self.sides[player]
-        ones = np.ones(len(side.payoff), np.int32)
-        out = np.empty(side.num_sequences)
-        _write_gradient((side.start, side.column, ones), plan, 1.0 / self.num_deals, out)
+        return self._sums(player, plan, np.ones_like(self.margins), 1.0 / self.num_deals)
+
+    def _sums(self, player: int, plan: Floats, weights: Array, scale: float) -> Floats:
+        """The sum of weight times plan, times `scale`, over the lines of each sequence."""
+        out = np.zeros(self.sides[player].num_sequences)
+        _add_lines(self.ends[player], self.ends[1 - player], weights, plan, scale, out)
         return out
 
     def __repr__(self) -> str:
         return f"<Tree {self.rules.name}: {self.size}>"
 
 
-def _group(out: Records, p: int, n: int, hands: Ints) -> list[int]:
-    """Renumber the information sets, those of the first hands first, in place.
-
-    So that threads which take some hands each have their own stretch of every array. Returns where
-    the groups begin.
-    """
-    first = out.first[p]
-    counts = np.diff(first[: n + 1])
-    # What the hands have to do with, in about equal parts.
-    numbers = np.searchsorted(hands, out.own[p, :n])
-    work = np.cumsum(np.bincount(numbers, counts, minlength=len(hands)))
-    groups = np.minimum((work / max(work[-1], 1.0) * GROUPS - 1e-9).astype(np.int8), GROUPS - 1)
-    order = np.argsort(groups[numbers], kind="stable")
-    new_first = np.empty(n + 1, np.int32)
-    new_first[0] = len(hands)
-    np.cumsum(counts[order], out=new_first[1:])
-    new_first[1:] += len(hands)
-    # Where each sequence goes.
-    place = np.empty(first[n], np.int32)
-    place[: len(hands)] = np.arange(len(hands))
-    shift = np.empty(n, np.int32)
-    shift[order] = new_first[:-1]
-    place[len(hands) :] = np.arange(len(hands), first[n]) + np.repeat(shift - first[:n], counts)
-    out.parent[p, :n] = place[out.parent[p, :n][order]]
-    out.first[p, : n + 1] = new_first
-    for array in (out.legal, out.own, out.other, out.history, out.length):
-        array[p, :n] = array[p, :n][order]
-    out.ends[p] = place[out.ends[p]]
-    sizes = np.bincount(groups[numbers], minlength=GROUPS)
-    return [0, *np.cumsum(sizes).tolist()]
-
-
 # ---- compiled ------------------------------------------------------------------------------------
-@jit
-def _sort_lines(
-    own: Ints32,
-    other: Ints32,
-    margins: Ints32,
-    sign: int,
-    start: Ints,
-    column: Ints32,
-    payoff: Ints32,
-) -> None:
-    """Write the lines in the order of `own`, and where those of each sequence begin (`start`)."""
-    for i in range(len(own)):
-        start[own[i] + 1] += 1
-    for i in range(1, len(start)):
-        start[i] += start[i - 1]
-    # Each start moves to the end of its lines, which is where the next ones start.
-    for i in range(len(own)):
-        at = start[own[i]]
-        start[own[i]] += 1
-        column[at] = other[i]
-        payoff[at] = sign * margins[i]
-    for i in range(len(start) - 1, 0, -1):
-        start[i] = start[i - 1]
-    start[0] = 0
-
-
-@jit
-def _write_views(
-    r: k.Vector,
-    player: int,
-    past: tuple[Ints, Ints, Bytes, Bytes],
-    dealer: int,
-    s: k.Vector,
-    out: Ints,
-) -> None:
-    """Write what `player` sees, a row for each history; `s` is memory for the replay.
-
-    `past` are the hands dealt to seat 0, those dealt to seat 1, the cards played, and how many.
-    """
-    hands0, hands1, history, length = past
-    for i in range(len(length)):
-        start_deal(r, s, hands0[i], hands1[i], dealer)
-        for j in range(length[i]):
-            k.play(r, s, history[i, j] & 63)
-        k.write_view(r, s, player, out[i])
-
-
 @jit
 def _write_keys(r: k.Vector, vectors: Ints, players: Ints, keys: Numbers) -> None:
     """Write a number for each view by all that its player sees, seats by role."""
@@ -536,13 +443,18 @@ def _write_keys(r: k.Vector, vectors: Ints, players: Ints, keys: Numbers) -> Non
 
 
 @jit
-def _write_gradient(
-    lines: tuple[Ints, Ints32, Ints32], plan: Floats, scale: float, out: Floats
+def _add_lines(
+    own: Ints32, other: Ints32, weights: Array, plan: Floats, scale: float, out: Floats
 ) -> None:
-    """Write the sum of payoff times plan, times `scale`, over the lines of each sequence."""
-    start, column, payoff = lines
-    for i in range(len(out)):
-        total = 0.0
-        for j in range(start[i], start[i + 1]):
-            total += payoff[j] * plan[column[j]]
-        out[i] = total * scale
+    """Add weight times plan of `other`, times `scale`, to the sequence `own` of each line."""
+    for i in range(len(own)):
+        out[own[i]] += weights[i] * plan[other[i]] * scale
+
+
+@jit
+def sum_lines(ends: Ints32, margins: Array, plan0: Floats, plan1: Floats) -> float:
+    """The sum of margins over lines, each times both players' plans."""
+    total = 0.0
+    for i in range(len(margins)):
+        total += margins[i] * plan0[ends[0, i]] * plan1[ends[1, i]]
+    return total

@@ -2,28 +2,43 @@
 
 With each history come all the deals that agree with it, side by side, so that the kernel is asked
 once for each hand and history. Information sets and sequences are numbered in the order of the
-walk, which is that of the game.
+walk, which is that of the game; those of the first ``TOP`` cards come first, so that what follows
+after one of their histories is a stretch of every array, and threads can take such stretches.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from hearts_env import kernel as k
 from hearts_env.rules.rules import Rules
-from hearts_env.support.arrays import Bytes, Ints, Ints32
+from hearts_env.support.arrays import Array, Ints, Ints32
 from hearts_env.support.bits import lowest, popcount
 from hearts_env.support.jit import inlined, jit
+from hearts_env.support.progress import Progress, no_progress
 from hearts_env.views.deals import num_deals as num_all_deals
 
+TOP = 3
+"""Cards played up to which histories are *top* ones; below each of longer ones is a *branch*."""
+BLOCK = 1 << 15
+"""Lines after which a walk marks where it is: what is to be done with them fits into a cache."""
+
 # ---- what a walk counts: places in `totals` ------------------------------------------------------
-DEALS, POSITIONS, LINES, HISTORIES = range(4)
-INFOSETS = 4  # of each player
-SEQUENCES = 6  # of each player
-NUM_TOTALS = 8
+DEALS, POSITIONS, LINES, HISTORIES, BRANCHES, MARKS = range(6)
+INFOSETS = 6  # of each player, in top histories
+SEQUENCES = 8  # of each player, in top histories
+DEEP = 4  # so many places on: those below
+NUM_TOTALS = 14
+
+# ---- how far a walk is: places in `course` -------------------------------------------------------
+DEPTH, IS_NEW, STOP, SHOWN, LEVEL, NUM_COURSE = range(6)
+"""The cards played; whether this history has not been entered; lines at which to pause; views
+written; which information sets are shown: 0 those of top histories, 1 the others, 2 all."""
 
 
 class Hands(NamedTuple):
@@ -67,22 +82,24 @@ class Records(NamedTuple):
 
     ends: Ints32
     """``(2, lines)``: both players' last sequences of each line."""
-    margins: Ints32
+    margins: Array
     """``(lines,)``: the points by which seat 0 is ahead at its end."""
+    marks: Ints
+    """``(marks, 4)``: lines and both players' information sets up to here; whether a branch begins.
+    """
     parent: Ints32
     """``(2, n)``; from here on as in `Side`."""
     first: Ints32
     """``(2, n + 1)``."""
-    legal: Ints
-    """``(2, n)``."""
-    own: Ints
-    """``(2, n)``."""
-    other: Ints
-    """``(2, n)``."""
-    history: Bytes
-    """``(2, n, 2 * hand_size)``."""
-    length: Bytes
-    """``(2, n)``."""
+
+
+class Shown(NamedTuple):
+    """Where a walk writes the views of a player."""
+
+    player: int
+    """Whose; -1: nobody's."""
+    vectors: Ints
+    """``(views, rules.state_size)``; the walk pauses when there is no room for a history's."""
 
 
 def num_deals(rules: Rules) -> int:
@@ -117,35 +134,69 @@ class Walk:
             self.hands.append(hands)
             self.ids.append(inverse.astype(np.int32))
 
-    def count(self) -> Ints:
-        """How much there is: a number for each of the places from `DEALS` to `SEQUENCES`."""
-        return self._run(self._records(0, 0))
+    @functools.cached_property
+    def totals(self) -> Ints:
+        """How much there is: a number for each of the places from `DEALS` on."""
+        return self.count()
 
-    def write(self, lines: int, infosets: int) -> Records:
-        """What there is.
+    def count(self, progress: Progress = no_progress) -> Ints:
+        """How much there is, as `totals`, which it sets; `progress` is told lines done and 0."""
+        totals = self._start_totals()
+        self._run(self._records(0, 0, 0), totals, progress)
+        self.totals = totals
+        return totals
 
-        Args:
-            lines: how many lines.
-            infosets: how many information sets of the player who has more.
+    def write(self, progress: Progress = no_progress) -> Records:
+        """What there is; `progress` is told lines done and all of them."""
+        counted, totals = self.totals, self._start_totals()
+        for place in (INFOSETS, INFOSETS + 1, SEQUENCES, SEQUENCES + 1):
+            totals[place + DEEP] = counted[place]  # numbered after those of top histories
+        lines = int(counted[LINES])
+        infosets = [int(counted[i] + counted[i + DEEP]) for i in (INFOSETS, INFOSETS + 1)]
+        records = self._records(lines, max(infosets), int(counted[BRANCHES]) + lines // BLOCK + 2)
+        records.marks[0] = 0, totals[INFOSETS + DEEP], totals[INFOSETS + 1 + DEEP], 1
+        totals[MARKS] = 1
+        self._run(records, totals, progress)
+        records.marks[totals[MARKS]] = lines, *infosets, 1
+        for p, number in enumerate(infosets):
+            records.first[p, number] = len(self.hands[p]) + totals[SEQUENCES + p + DEEP]
+        return records._replace(marks=records.marks[: totals[MARKS] + 1])
+
+    def views(self, player: int, most: int) -> Iterator[Ints]:
+        """What `player` sees in its information sets, in their order, at most `most` at a time.
+
+        Each array is ``(views, rules.state_size)``.
         """
-        records = self._records(lines, infosets)
-        self._run(records)
-        return records
+        room = max(most, len(self.hands[player]))
+        vectors = np.empty((room, self.rules.state_size), np.int64)
+        nothing, shown = self._records(0, 0, 0), Shown(player, vectors)
+        for level in range(2):
+            frames, hands, course = self._begin()
+            course[LEVEL] = level
+            totals, is_over = self._start_totals(), False
+            while not is_over:
+                is_over = _walk(self.rules.vector, hands, frames, nothing, shown, totals, course)
+                for begin in range(0, int(course[SHOWN]), most):
+                    yield vectors[begin : min(begin + most, int(course[SHOWN]))].copy()
+                course[SHOWN] = 0
 
-    def _records(self, lines: int, n: int) -> Records:
+    def _start_totals(self) -> Ints:
+        totals = np.zeros(NUM_TOTALS, np.int64)
+        totals[DEALS] = len(self.deals)
+        return totals
+
+    def _records(self, lines: int, n: int, marks: int) -> Records:
+        small = self.rules.max_margin <= np.iinfo(np.int8).max
         return Records(
             ends=np.empty((2, lines), np.int32),
-            margins=np.empty(lines, np.int32),
+            margins=np.empty(lines, np.int8 if small else np.int32),
+            marks=np.empty((marks, 4), np.int64),
             parent=np.empty((2, n), np.int32),
             first=np.empty((2, n + 1), np.int32),
-            legal=np.empty((2, n), np.int64),
-            own=np.empty((2, n), np.int64),
-            other=np.empty((2, n), np.int64),
-            history=np.zeros((2, n, 2 * self.rules.hand_size), np.int8),
-            length=np.empty((2, n), np.int8),
         )
 
-    def _run(self, records: Records) -> Ints:
+    def _begin(self) -> tuple[Frames, Hands, Ints]:
+        """The memory of a walk that stands at its root."""
         number, depth = len(self.deals), 2 * self.rules.hand_size + 2
         most = max(map(len, self.hands))
         hands = Hands(np.zeros((2, most), np.int64), np.array([len(h) for h in self.hands]))
@@ -163,10 +214,23 @@ class Walk:
         for p in range(2):
             hands.masks[p, : len(self.hands[p])] = self.hands[p]
             frames.deals[0, :, HAND + p] = frames.deals[0, :, LAST + p] = self.ids[p]
-        totals = np.zeros(NUM_TOTALS, np.int64)
-        totals[DEALS] = number
-        _walk(self.rules.vector, hands, frames, records, totals)
-        return totals
+        course = np.zeros(NUM_COURSE, np.int64)
+        course[IS_NEW], course[STOP], course[LEVEL] = 1, np.iinfo(np.int64).max, 2
+        return frames, hands, course
+
+    def _run(self, records: Records, totals: Ints, progress: Progress) -> None:
+        """The whole walk, in parts of `_PART` lines."""
+        frames, hands, course = self._begin()
+        shown = Shown(-1, np.empty((0, self.rules.state_size), np.int64))
+        is_over = False
+        while not is_over:
+            course[STOP] = totals[LINES] + _PART
+            is_over = _walk(self.rules.vector, hands, frames, records, shown, totals, course)
+            progress(int(totals[LINES]), len(records.margins))
+
+
+_PART = 1 << 22
+"""Lines after which a walk reports its progress."""
 
 
 # ---- compiled: deals -----------------------------------------------------------------------------
@@ -252,35 +316,34 @@ def _end_lines(r: k.Vector, frames: Frames, records: Records, totals: Ints, dept
 
 
 @inlined
-def _write_infoset(
-    r: k.Vector,
-    hands: Hands,
-    s: k.Vector,
-    deal: Ints32,
-    mask: int,
-    records: Records,
-    totals: Ints,
-) -> None:
-    """Write the information set of the player to act in `s`, in a deal, with a choice of `mask`."""
-    p = s[k.PLAYER]
-    at = totals[INFOSETS + p]
-    records.parent[p, at] = deal[LAST + p]
-    records.first[p, at] = hands.number[p] + totals[SEQUENCES + p]
-    records.legal[p, at] = mask
-    records.own[p, at] = hands.masks[p, deal[HAND + p]]
-    records.other[p, at] = hands.masks[1 - p, deal[HAND + 1 - p]]
-    records.length[p, at] = s[k.NUM_PLAYED]
-    for j in range(s[k.NUM_PLAYED]):
-        records.history[p, at, j] = k.play_at(r, s, j)
+def _mark(records: Records, totals: Ints, begins: int) -> None:
+    """Write where the walk is if a branch begins, or a block of lines has been written."""
+    at = totals[MARKS]
+    if begins or totals[LINES] >= records.marks[at - 1, 0] + BLOCK:
+        records.marks[at, 0] = totals[LINES]
+        records.marks[at, 1] = totals[INFOSETS + DEEP]
+        records.marks[at, 2] = totals[INFOSETS + DEEP + 1]
+        records.marks[at, 3] = begins
+        totals[MARKS] += 1
 
 
 @inlined
 def _enter(
-    r: k.Vector, hands: Hands, frames: Frames, records: Records, totals: Ints, depth: int
+    r: k.Vector,
+    hands: Hands,
+    frames: Frames,
+    records: Records,
+    shown: Shown,
+    totals: Ints,
+    course: Ints,
 ) -> None:
     """Number the information sets of a history, and note for each deal what may be done."""
+    depth = course[DEPTH]
     s = frames.states[depth]
     p = s[k.PLAYER]
+    level = 1 if depth >= TOP else 0
+    infosets, sequences = INFOSETS + p + DEEP * level, SEQUENCES + p + DEEP * level
+    is_shown = p == shown.player and level == course[LEVEL]
     slots = frames.slots[p]
     totals[HISTORIES] += 1
     every = 0
@@ -296,11 +359,15 @@ def _enter(
             if mask & (mask - 1) == 0:
                 slot[SLOT_FIRST] = -1
             else:
-                slot[SLOT_FIRST] = hands.number[p] + totals[SEQUENCES + p]
+                slot[SLOT_FIRST] = hands.number[p] + totals[sequences]
                 if len(records.margins):
-                    _write_infoset(r, hands, s, deal, mask, records, totals)
-                totals[INFOSETS + p] += 1
-                totals[SEQUENCES + p] += popcount(mask)
+                    records.parent[p, totals[infosets]] = deal[LAST + p]
+                    records.first[p, totals[infosets]] = slot[SLOT_FIRST]
+                if is_shown:
+                    k.write_view(r, s, p, shown.vectors[course[SHOWN]])
+                    course[SHOWN] += 1
+                totals[infosets] += 1
+                totals[sequences] += popcount(mask)
         frames.actions[depth, i, LEGAL] = frames.actions[depth, i, REST] = slot[LEGAL]
         deal[FIRST] = slot[SLOT_FIRST]
     frames.heads[depth, OPEN] = every
@@ -359,21 +426,44 @@ def _follow(r: k.Vector, hands: Hands, frames: Frames, depth: int) -> bool:
 
 
 @jit
-def _walk(r: k.Vector, hands: Hands, frames: Frames, records: Records, totals: Ints) -> None:
-    """Walk through the public histories; count into `totals` and, where there is room, write."""
-    depth = 0
-    is_new = True
+def _walk(
+    r: k.Vector,
+    hands: Hands,
+    frames: Frames,
+    records: Records,
+    shown: Shown,
+    totals: Ints,
+    course: Ints,
+) -> bool:
+    """Walk on through the public histories until it is over, or time for a pause.
+
+    Counts into `totals` and writes where there is room. Returns whether it is over.
+    """
+    depth = course[DEPTH]
     while depth >= 0:
-        if is_new:
+        if totals[LINES] >= course[STOP]:
+            return False
+        if course[SHOWN]:
+            hands_here = min(frames.heads[depth, COUNT], hands.number[shown.player])
+            if course[SHOWN] + hands_here > len(shown.vectors):
+                return False
+        if course[IS_NEW]:
             totals[POSITIONS] += frames.heads[depth, COUNT]
+            totals[BRANCHES] += depth == TOP
+            if len(records.margins):
+                _mark(records, totals, depth == TOP)
             if frames.states[depth, k.PHASE] == k.OVER:
                 _end_lines(r, frames, records, totals, depth)
                 frames.heads[depth, OPEN] = 0
+            elif course[LEVEL] == 0 and depth >= TOP:
+                frames.heads[depth, OPEN] = 0
             else:
-                _enter(r, hands, frames, records, totals, depth)
+                _enter(r, hands, frames, records, shown, totals, course)
         if frames.heads[depth, OPEN] == 0:
             depth -= 1
-            is_new = False
+            course[IS_NEW] = False
         else:
-            is_new = _follow(r, hands, frames, depth)
-            depth += is_new
+            course[IS_NEW] = _follow(r, hands, frames, depth)
+            depth += course[IS_NEW]
+        course[DEPTH] = depth
+    return True
