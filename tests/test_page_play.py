@@ -103,6 +103,31 @@ def test_seven_people_fit_on_a_watch(visit) -> None:
     assert person.result().rules.players == 7
 
 
+@pytest.mark.parametrize("size", ["wide", "phone"])
+@pytest.mark.parametrize("players", [3, 4, 5, 6, 7])
+def test_cards_of_a_trick_cover_neither_one_another_nor_a_player(visit, size, players) -> None:
+    person = visit(size)
+    person.sit_down(f"party players={players}", ["me", *["easy"] * (players - 1)])
+    boxes = person.page.locator(".slot, .plate").evaluate_all(
+        "(nodes) => nodes.map((node) => node.getBoundingClientRect().toJSON())"
+    )
+    assert len(boxes) == 2 * players
+    for i, one in enumerate(boxes):
+        for other in boxes[:i]:
+            beside = one["right"] <= other["left"] or other["right"] <= one["left"]
+            assert beside or one["bottom"] <= other["top"] or other["bottom"] <= one["top"]
+
+
+def test_the_only_card_of_a_trick_lies_in_the_middle(person) -> None:
+    seed = next(s for s in range(50) if Game.deal("two_player", s).player == 1)
+    person.sit_down("two_player", ["me", "easy"], seed=seed)
+    place = "(node) => { const {x, width} = node.getBoundingClientRect(); return x + width / 2; }"
+    middle = person.page.locator(".felt").evaluate(place)
+    card = person.page.locator(".slot .laid")
+    expect(card).to_have_count(1)
+    assert card.evaluate(place) == pytest.approx(middle, abs=1)
+
+
 def test_a_deal_and_a_moon_by_keyboard_alone(person) -> None:
     person.sit_down(MOON, ["me", "easy"], seed=MOON_SEED)
     keys = person.page.keyboard

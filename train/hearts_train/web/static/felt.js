@@ -59,6 +59,11 @@ export class Felt {
       const {item} = this.seats[seat];
       item.style.setProperty("--x", Math.cos(turn).toFixed(4));
       item.style.setProperty("--y", Math.sin(turn).toFixed(4));
+      // Many cards lie in two rows: one's own between those of the neighbours, the others above.
+      const [column, row] = i === table.players ? [0, 1] : i === 1 ? [-1, 1]
+        : i === table.players - 1 ? [1, 1] : [i - table.players / 2, -1];
+      item.style.setProperty("--column", String(column));
+      item.style.setProperty("--row", String(row));
       item.classList.toggle("near", i === table.players);
       this.list.append(item);
     }
@@ -106,7 +111,8 @@ export class Felt {
 
   /** @param {Table} table @param {number} seat @param {number} points @param {number} tricks */
   figures(table, seat, points = 0, tricks = 0) {
-    const parts = [el("span", {class: "points", text: counted(points, "point")}),
+    const [count, unit] = counted(points, "point").split(" ");
+    const parts = [el("span", {class: "points"}, count, el("span", {class: "unit", text: ` ${unit}`})),
       el("span", {class: "tricks", text: counted(tricks, "trick")})];
     if (table.match && table.totals) {
       parts.push(el("span", {class: "total", text: `total ${table.totals[seat]}`}));
@@ -140,6 +146,7 @@ export class Felt {
   lay(trick) {
     for (const {slot} of this.seats) slot.replaceChildren();
     this.order = 0;
+    this.node.dataset.laid = "0";
     for (const [seat, name] of trick) this.put(seat, name);
   }
 
@@ -148,6 +155,7 @@ export class Felt {
     const {slot} = this.seats[seat];
     const laid = cardPicture(name, {class: "laid"});
     this.order += 1;
+    this.node.dataset.laid = String(this.order);
     slot.style.zIndex = String(this.order);
     slot.replaceChildren(laid);
     return laid;
