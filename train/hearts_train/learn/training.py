@@ -16,13 +16,18 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hearts_agents.base import check_rules
 from hearts_agents.models.checkpoint import CHECKPOINT_NAME, Checkpoint, save_checkpoint
 from hearts_agents.models.network import Network
 from hearts_agents.spec import make_agent
+from hearts_env.batch.views import BatchView
 from hearts_env.rules.rules import Rules
-from hearts_env.solve.best_response import exploit
+from hearts_env.solve.best_response import action_probs_in, exploitability
+from hearts_env.solve.tree import Tree
 from hearts_env.support import clock
+from hearts_env.support.arrays import Array, Floats
 from hearts_env.support.errors import CheckpointError, HeartsError
 from hearts_env.support.files import removed_if_unused, write_whole
 from hearts_env.support.interrupts import Interrupted, noted_interrupt
@@ -267,10 +272,7 @@ class Trainer:
             metrics.write("evaluation", counters.decisions, row | when)
             display.evaluated(name, result)
         if config.exploitability:
-            found = {"preferred": exploit(agent, self.learner.tree).exploitability}
-            if self.learner.is_mixed:
-                agent.greedy = False
-                found["drawn"] = exploit(agent, self.learner.tree).exploitability
+            found = distances(self.learner, self.learner.tree)
             metrics.write("exploitability", counters.decisions, when | found)
             display.exploited(found)
         counters.evaluations += 1
@@ -383,6 +385,32 @@ def _file_fault(error: OSError) -> str:
 def _num_passed(share: float, times: int) -> int:
     """How many of `times` evenly spaced evaluations lie in the first `share` of the budget."""
     return math.floor(share * times + 1e-9)
+
+
+def distances(learner: Learner, tree: Tree) -> dict[str, float]:
+    """How exploitable the learner's preferred cards are, and those drawn, if it draws any.
+
+    Its network is asked once for both.
+    """
+    agent = learner.agent()
+    agent.greedy = False
+    preferred: list[Array] = []
+
+    def draw(views: BatchView) -> Floats:
+        table = agent.action_probs(views)
+        preferred.append(table.argmax(1)[:, np.newaxis])
+        return table
+
+    drawn = [action_probs_in(tree, player, draw) for player in range(2)]
+    parts, actions = iter(preferred), np.arange(learner.rules.num_actions)
+    chosen = [
+        action_probs_in(tree, player, lambda _: (next(parts) == actions).astype(np.float64))
+        for player in range(2)
+    ]
+    found = {"preferred": exploitability(tree, (chosen[0], chosen[1]))}
+    if learner.is_mixed:
+        found["drawn"] = exploitability(tree, (drawn[0], drawn[1]))
+    return found
 
 
 # ---- attackers -----------------------------------------------------------------------------------
