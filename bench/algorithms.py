@@ -102,10 +102,13 @@ _GRADIENT = {
     "ppo.gae_lambda": One([0.9, 0.95, 1.0]),
 }
 _EPOCHS = {"ppo.num_epochs": One([1, 2, 4])}
-_VALUES = {
-    "ppo.learning_rate": _STEP,
-    "ppo.batch_size": _BATCH,
+_REPLICATOR = {
+    "ppo.num_epochs": One([1, 2]),
+    "neurd.logit_limit": One([2.0, 4.0, 8.0]),
+    "neurd.min_prob": One([0.05, 0.2, 0.5]),
+    "ema_decay": One([0.0, 0.98, 0.995]),
 }
+_VALUES = {"ppo.learning_rate": _STEP, "ppo.batch_size": _BATCH}
 _REPLAY = {
     "dqn.epsilon": Log(0.01, 0.3),
     "dqn.buffer_size": One([50_000, 200_000]),
@@ -132,6 +135,32 @@ ALGORITHMS = {
             "ppo.magnet_coef": Log(0.01, 0.3),
         },
         _ANNEALED,
+    ),
+    "mmd": Contestant(
+        "MMD: no clip, pull to the policy of play, falling entropy bonus",
+        {"ppo.clip_range": None},
+        _GRADIENT
+        | _EPOCHS
+        | {
+            "ppo.kl_coef": Log(0.03, 3.0),
+            "ppo.ent_coef": Log(0.02, 0.5),
+            "ema_decay": One([0.0, 0.98, 0.995]),
+        },
+        _ANNEALED,
+    ),
+    "neurd": Contestant(
+        "NeuRD, falling entropy bonus",
+        {"algorithm": "neurd"},
+        _GRADIENT | _REPLICATOR | {"ppo.ent_coef": Log(0.005, 0.2)},
+        _ANNEALED,
+    ),
+    "r_nad": Contestant(
+        "R-NaD",
+        {"algorithm": "r_nad", "ppo.ent_coef": 0.0, "ppo.ent_coef_end": None},
+        _GRADIENT
+        | _REPLICATOR
+        | {"r_nad.eta": Log(0.003, 0.1), "r_nad.reference_every": One([10, 30, 100])},
+        _SMALLER,
     ),
     "nfsp": Contestant(
         "NFSP",

@@ -120,9 +120,14 @@ class PPOConfig(_Section):
     learning_rate_end: RateEnd | None = 1e-4
     gamma: Share = Field(default=1.0, description="deals are short: nothing is discounted")
     gae_lambda: Share = 0.9
-    clip_range: Positive = 0.2
+    clip_range: Positive | None = 0.2
     clip_range_vf: Positive | None = None
     normalize_advantage: bool = True
+    kl_coef: NotNegative = Field(
+        default=0.0,
+        description="pull towards the policy that played; with clip_range null, mirror descent "
+        "by steps of its inverse",
+    )
     ent_coef: NotNegative = 0.01
     ent_coef_end: NotNegative | None = 0.001
     magnet_coef: NotNegative = Field(
@@ -229,6 +234,30 @@ class DQNConfig(_Section):
     )
     target_every: Count = Field(
         default=200, description="minibatches between copies of the network to the target network"
+    )
+
+
+class NeuRDConfig(_Section):
+    """Neural replicator dynamics (``neurd.py``); all else is as in ``ppo``."""
+
+    logit_limit: Positive = Field(
+        default=4.0, description="how far from their mean the returns push logits"
+    )
+    min_prob: Share = Field(
+        default=0.1, description="the least by which what an action earned is divided"
+    )
+
+
+class RNaDConfig(_Section):
+    """Regularised Nash dynamics (``r_nad.py``); its step is that of ``neurd``."""
+
+    eta: NotNegative = Field(
+        default=0.02,
+        description="what a unit of divergence from the reference costs, as a share of the "
+        "largest margin",
+    )
+    reference_every: Count = Field(
+        default=50, description="updates until the policy becomes the reference"
     )
 
 
@@ -347,7 +376,7 @@ class Algorithm(NamedTuple):
         return getattr(importlib.import_module(f"hearts_train.learn.{module}"), name)
 
 
-Name = Literal["ppo", "maskable_ppo", "monte_carlo", "dqn", "nfsp", "exact"]
+Name = Literal["ppo", "maskable_ppo", "monte_carlo", "dqn", "nfsp", "neurd", "r_nad", "exact"]
 
 _OF_PPO = ("pretraining.positions", "ppo.magnet_coef", "network.start")
 
@@ -375,6 +404,8 @@ ALGORITHMS: dict[Name, Algorithm] = {
         (*_OF_PPO, "ema_decay"),
         memories=("dqn.buffer_size", "nfsp.reservoir"),
     ),
+    "neurd": Algorithm("neurd:NeuRDLearner", "logits that add up advantages"),
+    "r_nad": Algorithm("r_nad:RNaDLearner", "the same, in a game that a reference regularises"),
     "exact": Algorithm(
         "exact:ExactLearner",
         "small decks, from exact values",
@@ -421,6 +452,8 @@ class TrainConfig(_Section):
     monte_carlo: MonteCarloConfig = MonteCarloConfig()
     dqn: DQNConfig = DQNConfig()
     nfsp: NFSPConfig = NFSPConfig()
+    neurd: NeuRDConfig = NeuRDConfig()
+    r_nad: RNaDConfig = RNaDConfig()
     exact: ExactConfig = ExactConfig()
     schedule: Annotated[list[Phase], Field(min_length=1)] = [Phase()]
     self_play: SelfPlayConfig = SelfPlayConfig()

@@ -13,16 +13,25 @@ the config:
 3. **Learn**: for ``num_epochs`` go through the decisions in a random order, ``batch_size`` at a
    time, and take a step of Adam down the gradient of the loss, cut to ``max_grad_norm``.
 
-The loss of a decision, with the ratio q = pi(a) / pi_old(a) (eq. 9 of the paper, and a magnet):
+The loss of a decision, with the ratio q = pi(a) / pi_old(a) (eq. 9 of the paper, and three pulls):
 
     -min(q A, clip(q, 1 - c, 1 + c) A) + vf_coef (v - R)^2
-        - ent_coef H(pi) + magnet_coef KL(pi, rho)
+        + kl_coef (q log q - q + 1) - ent_coef H(pi) + magnet_coef KL(pi, rho)
 
-where c is ``clip_range``, H the entropy over legal actions and rho the policy of the magnet (Sokota
-et al. 2023). Its gradient by the logits l and the value v is written by hand and compiled
+where c is ``clip_range``, H the entropy over legal actions and rho the policy of the magnet. The
+mean of the term of ``kl_coef`` over the actions of pi_old is KL(pi, pi_old).
+
+**Magnetic mirror descent** ("MMD": Sokota et al. 2023, eq. 7) is this loss with ``clip_range`` null
+and a ``kl_coef``, its step size being 1 / ``kl_coef``: the new policy maximises what actions earn,
+less a pull to the present policy and one to the magnet. That is the uniform policy, with
+``ent_coef`` as temperature, which must fall for play to approach an equilibrium; or, by
+``magnet_coef``, a policy that follows.
+
+The gradient by the logits l and the value v is written by hand and compiled
 (``ppo_kernel.objective``); torch carries it on through the network:
 
 - d(-q A) / dl_j = -q A (1[j = a] - pi_j), and 0 where the ratio is clipped;
+- d(q log q - q + 1) / dl_j = q log q (1[j = a] - pi_j);
 - dH / dl_j = -pi_j (log pi_j + H);
 - dKL / dl_j = pi_j (log pi_j - log rho_j - KL);
 - d(v - R)^2 / dv = 2 (v - R), and 0 where v is further than ``clip_range_vf`` from the value that
@@ -294,11 +303,15 @@ class PPOLearner(NetworkLearner):
         logits, values = (output.detach().cpu().numpy() for output in outputs)
         magnet = self._magnet(observations) if clip.magnet_coef else logits[:0]
         gradients = np.empty_like(logits), np.empty_like(values)
-        objective(games.rows, rows, size, clip, logits, values, magnet, gradients, sums)
+        self._objective(games.rows, rows, size, clip, logits, values, magnet, gradients, sums)
         torch.autograd.backward(
             outputs, [torch.from_numpy(gradient).to(self.device) for gradient in gradients]
         )
         return sums
+
+    def _objective(self, *given: Any) -> None:
+        """Write gradients by logits and values: ``ppo_kernel.objective``, or another with them."""
+        objective(*given)
 
     def _magnet(self, observations: torch.Tensor) -> Floats32:
         """The logits of the magnet's policy."""
@@ -309,8 +322,11 @@ class PPOLearner(NetworkLearner):
 
     def _clip(self) -> Clip:
         ppo = self.config.ppo
-        by_value = math.inf if ppo.clip_range_vf is None else ppo.clip_range_vf
-        return Clip(ppo.clip_range, by_value, ppo.vf_coef, self.ent_coef, self.magnet_coef)
+        ranges = (ppo.clip_range, ppo.clip_range_vf)
+        policy, value = (math.inf if limit is None else limit for limit in ranges)
+        coefficients = (ppo.vf_coef, ppo.kl_coef, self.ent_coef, self.magnet_coef)
+        neurd = self.config.neurd
+        return Clip(policy, value, *coefficients, neurd.logit_limit, neurd.min_prob)
 
     def _take_in(self, ready: list[Ints]) -> dict[str, Any]:
         """Look at an update's decisions as a whole, and normalise their advantages if wanted.

@@ -19,12 +19,16 @@ class Clip(NamedTuple):
     """The settings of the objective."""
 
     policy: float
-    """``clip_range``."""
+    """``clip_range``; infinite: not clipped."""
     value: float
     """``clip_range_vf``; infinite: not clipped."""
     vf_coef: float
+    kl_coef: float
     ent_coef: float
     magnet_coef: float
+    logit_limit: float
+    """This and the next are of ``neurd.py``."""
+    min_prob: float
 
 
 @inlined
@@ -117,6 +121,7 @@ def objective(
         low, high = 1.0 - clip.policy, 1.0 + clip.policy
         is_clipped = ratio > high if advantage > 0.0 else ratio < low
         push = np.float32(0.0 if is_clipped else ratio * advantage)
+        push -= np.float32(clip.kl_coef) * ratio * change
         away, distance = np.float32(0.0), np.float32(0.0)
         if len(magnet):
             away = log_sum(legal, magnet[i]) - normaliser
