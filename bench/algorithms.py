@@ -175,6 +175,19 @@ ALGORITHMS = {
         },
         _SMALLER | {"nfsp.learning_rate_end": ("nfsp.learning_rate", 0.03)},
     ),
+    "escher": Contestant(
+        "ESCHER",
+        {"algorithm": "escher"},
+        _VALUES
+        | {
+            "dqn.buffer_size": One([20_000, 50_000, 200_000]),
+            "dqn.target_every": One([25, 100, 400]),
+            "nfsp.reservoir": One([200_000, 1_000_000]),
+            "nfsp.min_reservoir_prob": One([0.0, 0.1, 0.25]),
+            "nfsp.learning_rate": _STEP,
+        },
+        _SMALLER | {"nfsp.learning_rate_end": ("nfsp.learning_rate", 0.03)},
+    ),
     "monte_carlo": Contestant(
         "Deep Monte Carlo",
         {"algorithm": "monte_carlo"},

@@ -376,7 +376,9 @@ class Algorithm(NamedTuple):
         return getattr(importlib.import_module(f"hearts_train.learn.{module}"), name)
 
 
-Name = Literal["ppo", "maskable_ppo", "monte_carlo", "dqn", "nfsp", "neurd", "r_nad", "exact"]
+Name = Literal[
+    "ppo", "maskable_ppo", "monte_carlo", "dqn", "nfsp", "escher", "neurd", "r_nad", "exact"
+]
 
 _OF_PPO = ("pretraining.positions", "ppo.magnet_coef", "network.start")
 
@@ -401,6 +403,12 @@ ALGORITHMS: dict[Name, Algorithm] = {
     "nfsp": Algorithm(
         "nfsp:NFSPLearner",
         "the average of best responses",
+        (*_OF_PPO, "ema_decay"),
+        memories=("dqn.buffer_size", "nfsp.reservoir"),
+    ),
+    "escher": Algorithm(
+        "escher:ESCHERLearner",
+        "the average of play that matches regrets",
         (*_OF_PPO, "ema_decay"),
         memories=("dqn.buffer_size", "nfsp.reservoir"),
     ),

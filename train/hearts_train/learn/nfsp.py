@@ -14,9 +14,10 @@ from collections.abc import Iterable
 
 import numpy as np
 import torch
+from torch.nn.functional import one_hot
 
 from hearts_agents.envs.arena_kernel import draw, unit
-from hearts_env.support.arrays import Bools, Floats, Floats32, Ints
+from hearts_env.support.arrays import Array, Bools, Floats, Floats32, Ints
 from hearts_env.support.jit import jit
 from hearts_env.support.tensors import Tensors
 from hearts_train.learn.actor_critic import Adam, Replicas, policy_tensors
@@ -24,7 +25,7 @@ from hearts_train.learn.config import between
 from hearts_train.learn.dqn import DQNLearner, tensor
 from hearts_train.learn.learner import Saved
 from hearts_train.learn.ppo_kernel import FIGURES
-from hearts_train.learn.replay import Reservoir, action_number, check_size, legal, seen
+from hearts_train.learn.replay import Column, Reservoir, action_number, check_size, legal, seen
 
 RESPONSE = 32
 """Draws from a deal's seed (``draw``); RESPONSE + seat: whether it plays a best response."""
@@ -47,13 +48,20 @@ class NFSPLearner(DQNLearner):
         columns = {
             "seen": seen(self.encoder, self.rules),
             "legal": legal(self.rules),
-            "actions": action_number(self.rules),
-        }
+        } | self._goal()
         settings = self.config.nfsp
         check_size("nfsp.reservoir", settings.reservoir, columns, self.config.env.observation)
         self.reservoir = Reservoir(settings.reservoir, columns, settings.min_reservoir_prob)
         self._responds = [np.zeros(len(games.rows.actions), np.bool_) for games in self.games]
         """Whether the best response made the decision, for each row of the games' lists."""
+
+    def _goal(self) -> dict[str, Column]:
+        """What the reservoir has besides: that which the average policy is to learn."""
+        return {"actions": action_number(self.rules)}
+
+    def _goals(self, rows: dict[str, Array]) -> torch.Tensor:
+        """The policies that it is to learn of some rows of the reservoir, ``(n, actions)``."""
+        return one_hot(tensor(rows["actions"]).long(), self.rules.num_actions)
 
     @property
     def policy_learning_rate(self) -> float:
@@ -98,15 +106,16 @@ class NFSPLearner(DQNLearner):
         return sums
 
     def _imitate(self, parts: tuple[Ints, ...]) -> float:
-        """Step towards the best response's actions in some rows; returns the mean cross-entropy."""
+        """Step towards the goals of some rows; returns the mean cross-entropy."""
         size = sum(map(len, parts))
 
         def work(thread: int) -> Floats:
             rows = self.reservoir.read(parts[thread])
-            is_legal, actions = (tensor(rows[n]).to(self.device) for n in ("legal", "actions"))
+            is_legal = tensor(rows["legal"]).to(self.device)
             logits, _ = self._forward(self.policies.networks[thread], tensor(rows["seen"]))
             logs = torch.log_softmax(logits.masked_fill(is_legal == 0, -torch.inf), 1)
-            loss = -logs.gather(1, actions.long()[:, None]).sum() / size
+            goals = self._goals(rows).to(self.device)
+            loss = -(goals * logs.masked_fill(is_legal == 0, 0.0)).sum() / size
             torch.autograd.backward([loss])
             return np.array(float(loss.detach()))
 
