@@ -82,7 +82,11 @@ def test_a_decision_whose_outcome_is_open_lends_its_value_and_is_not_learnt_from
 # ---- the objective -------------------------------------------------------------------------------
 @pytest.mark.parametrize("by_value", [math.inf, 0.1])
 @pytest.mark.parametrize("has_magnet", [False, True])
-def test_gradients_are_those_of_the_objective_written_out_in_torch(by_value, has_magnet):
+@pytest.mark.parametrize(("by_ratio", "kl_coef"), [(0.2, 0.0), (math.inf, 0.4)])
+def test_gradients_are_those_of_the_objective_written_out_in_torch(
+    by_value, has_magnet, by_ratio, kl_coef
+):
+    """Without a clip and with a pull to the policy of play it is mirror descent's."""
     rng = np.random.default_rng(0)
     n, actions = 200, 7
     masks = (rng.random((n, actions)) < 0.6).astype(np.int8)
@@ -101,7 +105,7 @@ def test_gradients_are_those_of_the_objective_written_out_in_torch(by_value, has
     some = rng.permutation(n)[:150]
     logits = rng.normal(size=(150, actions)).astype(np.float32)
     values = (rows.values[some] + 0.2 * draws[5][some]).astype(np.float32)
-    clip = Clip(0.2, by_value, 0.7, 0.03, 0.05)
+    clip = Clip(by_ratio, by_value, 0.7, kl_coef, 0.03, 0.05, math.nan, math.nan)
     magnet = rng.normal(size=(150 if has_magnet else 0, actions)).astype(np.float32)
     found, sums = (np.empty_like(logits), np.empty_like(values)), np.zeros(len(FIGURES))
     objective(rows, some, 300, clip, logits, values, magnet, found, sums)
@@ -112,17 +116,20 @@ def test_gradients_are_those_of_the_objective_written_out_in_torch(by_value, has
     log_probs = torch.log_softmax(x.masked_fill(mask == 0, -1e8), 1)
     change = log_probs.gather(1, action[:, None])[:, 0] - log_prob
     ratio = change.exp()
-    policy = -torch.min(ratio * advantage, ratio.clamp(0.8, 1.2) * advantage).sum()
+    clamped = ratio.clamp(1 - by_ratio, 1 + by_ratio)
+    policy = -torch.min(ratio * advantage, clamped * advantage).sum()
+    moved = (ratio * change - ratio + 1).sum()
     error = ((old + (v - old).clamp(-by_value, by_value) - goal) ** 2).sum()
     entropy = -(log_probs.exp() * log_probs).sum()
     distance = torch.zeros(())
     if has_magnet:
         others = torch.log_softmax(torch.from_numpy(magnet).masked_fill(mask == 0, -1e8), 1)
         distance = (log_probs.exp() * (log_probs - others)).sum()
-    ((policy + 0.7 * error - 0.03 * entropy + 0.05 * distance) / 300).backward()
+    pulls = kl_coef * moved - 0.03 * entropy + 0.05 * distance
+    ((policy + 0.7 * error + pulls) / 300).backward()
     np.testing.assert_allclose(found[0], x.grad, atol=1e-6)
     np.testing.assert_allclose(found[1], v.grad, atol=1e-6)
-    kl, clipped = (ratio - 1 - change).sum(), ((ratio - 1).abs() > 0.2).sum()
+    kl, clipped = (ratio - 1 - change).sum(), ((ratio - 1).abs() > by_ratio).sum()
     expected = [part.item() for part in (policy, error, entropy, kl, clipped, distance)]
     np.testing.assert_allclose(sums, expected, rtol=1e-4)
 
@@ -329,6 +336,8 @@ def test_every_setting_of_the_update_arrives():
         "ppo.clip_range=0.17",
         "ppo.clip_range_vf=0.23",
         "ppo.vf_coef=0.77",
+        "ppo.kl_coef=0.6",
+        "neurd={logit_limit: 3, min_prob: 0.3}",
         "ppo.learning_rate=0.011",
         "ppo.learning_rate_end=0.007",
         "ppo.ent_coef=0.041",
@@ -345,7 +354,7 @@ def test_every_setting_of_the_update_arrives():
     assert (before - made.replicas.weights).max().item() == pytest.approx(0.009, rel=0.02)
     made.update()
     assert made.learning_rate == pytest.approx(0.009)
-    assert made._clip() == pytest.approx((0.17, 0.23, 0.77, 0.03, 0.2))
+    assert made._clip() == pytest.approx((0.17, 0.23, 0.77, 0.6, 0.03, 0.2, 3, 0.3))
     assert learner("ppo.clip_range_vf=null")._clip().value == math.inf
 
 

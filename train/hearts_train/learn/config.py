@@ -380,7 +380,7 @@ Name = Literal[
     "ppo", "maskable_ppo", "monte_carlo", "dqn", "nfsp", "escher", "neurd", "r_nad", "exact"
 ]
 
-_OF_PPO = ("pretraining.positions", "ppo.magnet_coef", "network.start")
+_OF_PPO = ("pretraining.positions", "ppo.magnet_coef", "ppo.kl_coef", "network.start")
 
 ALGORITHMS: dict[Name, Algorithm] = {
     "ppo": Algorithm("ppo:PPOLearner", "all seats learn"),
@@ -412,8 +412,14 @@ ALGORITHMS: dict[Name, Algorithm] = {
         (*_OF_PPO, "ema_decay"),
         memories=("dqn.buffer_size", "nfsp.reservoir"),
     ),
-    "neurd": Algorithm("neurd:NeuRDLearner", "logits that add up advantages"),
-    "r_nad": Algorithm("r_nad:RNaDLearner", "the same, in a game that a reference regularises"),
+    "neurd": Algorithm(
+        "neurd:NeuRDLearner", "logits that add up advantages", without=("ppo.kl_coef",)
+    ),
+    "r_nad": Algorithm(
+        "r_nad:RNaDLearner",
+        "the same, in a game that a reference policy changes",
+        without=("ppo.kl_coef",),
+    ),
     "exact": Algorithm(
         "exact:ExactLearner",
         "small decks, from exact values",
@@ -506,6 +512,7 @@ class TrainConfig(_Section):
             "ema_decay": self.ema_decay,
             "ppo.magnet_coef": self.ppo.has_magnet,
             "network.start": self.network.start,
+            "ppo.kl_coef": self.ppo.kl_coef,
             f"device={self.device}": True,
             f"precision={self.precision}": True,
         }

@@ -72,7 +72,7 @@ class MaskableLearner(Learner):
             n_epochs=ppo.num_epochs,
             gamma=ppo.gamma,
             gae_lambda=ppo.gae_lambda,
-            clip_range=ppo.clip_range,
+            clip_range=math.inf if ppo.clip_range is None else ppo.clip_range,
             clip_range_vf=ppo.clip_range_vf,
             normalize_advantage=ppo.normalize_advantage,
             vf_coef=ppo.vf_coef,
