@@ -94,21 +94,20 @@ COMMON: Settings = {
 }
 """The same for all: the deck as the network sees it, and the network."""
 
-_STEP = Log(3e-4, 1e-2)
-_BATCH = One([256, 512, 1024, 2048])
+_STEP = Log(1e-3, 1e-2)
+_AVERAGE = [0.9, 0.97, 0.99]
 _GRADIENT = {
     "ppo.learning_rate": _STEP,
-    "ppo.batch_size": _BATCH,
+    "ppo.batch_size": One([256, 512, 1024]),
     "ppo.gae_lambda": One([0.9, 0.95, 1.0]),
 }
 _EPOCHS = {"ppo.num_epochs": One([1, 2, 4])}
 _REPLICATOR = {
-    "ppo.num_epochs": One([1, 2]),
     "neurd.logit_limit": One([2.0, 4.0, 8.0]),
     "neurd.min_prob": One([0.05, 0.2, 0.5]),
-    "ema_decay": One([0.0, 0.98, 0.995]),
+    "ema_decay": One([0.0, *_AVERAGE]),
 }
-_VALUES = {"ppo.learning_rate": _STEP, "ppo.batch_size": _BATCH}
+_VALUES = {"ppo.learning_rate": _STEP, "ppo.batch_size": One([512, 1024, 2048])}
 _REPLAY = {
     "dqn.epsilon": Log(0.01, 0.3),
     "dqn.buffer_size": One([50_000, 200_000]),
@@ -130,8 +129,8 @@ ALGORITHMS = {
         _GRADIENT
         | _EPOCHS
         | {
-            "ppo.ent_coef": Log(0.02, 0.5),
-            "ema_decay": One([0.98, 0.99, 0.995]),
+            "ppo.ent_coef": Log(0.02, 0.3),
+            "ema_decay": One(_AVERAGE),
             "ppo.magnet_coef": Log(0.01, 0.3),
         },
         _ANNEALED,
@@ -143,21 +142,22 @@ ALGORITHMS = {
         | _EPOCHS
         | {
             "ppo.kl_coef": Log(0.03, 3.0),
-            "ppo.ent_coef": Log(0.02, 0.5),
-            "ema_decay": One([0.0, 0.98, 0.995]),
+            "ppo.ent_coef": Log(0.02, 0.3),
+            "ema_decay": One([0.0, *_AVERAGE]),
         },
         _ANNEALED,
     ),
     "neurd": Contestant(
         "NeuRD, falling entropy bonus",
         {"algorithm": "neurd"},
-        _GRADIENT | _REPLICATOR | {"ppo.ent_coef": Log(0.005, 0.2)},
+        _GRADIENT | _EPOCHS | _REPLICATOR | {"ppo.ent_coef": Log(0.005, 0.2)},
         _ANNEALED,
     ),
     "r_nad": Contestant(
         "R-NaD",
         {"algorithm": "r_nad", "ppo.ent_coef": 0.0, "ppo.ent_coef_end": None},
         _GRADIENT
+        | _EPOCHS
         | _REPLICATOR
         | {"r_nad.eta": Log(0.003, 0.1), "r_nad.reference_every": One([10, 30, 100])},
         _SMALLER,
