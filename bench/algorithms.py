@@ -3,20 +3,24 @@
     python bench/algorithms.py runs                    drawn settings of every algorithm, on mini
     python bench/algorithms.py best --of runs --decisions 10000000     the best of each once more
     python bench/algorithms.py best --of runs --decisions 10000000 --rules mini_6
-    python bench/algorithms.py --table runs best --out docs/results/algorithms.json
+    python bench/algorithms.py runs best --out docs/results/algorithms.json --plot algorithms.png
 
 Every algorithm has the same games, network and budget. Its settings are drawn from the ranges in
 `ALGORITHMS`; what is drawn depends on the algorithm and on the number of the draw alone. A run is a
 file of its folder with its settings, versions and curve: what was finished is not trained again,
 whatever was killed, and other runs can be added at will. They are taken in an order that leaves a
-balanced table wherever it ends: one draw of every algorithm with every seed, then the next.
+balanced table wherever it ends: one draw of every algorithm with every seed, then the next. On
+many machines (``--backend ray``) they must share the folder.
 """
 
 from __future__ import annotations
 
+import csv
 import functools
+import io
 import json
 import math
+import statistics
 import sys
 import time
 import zlib
@@ -33,14 +37,19 @@ if __name__ == "__main__":  # the folder of this package
 from bench import harness
 from hearts_env import HeartsError, Rules, __version__
 from hearts_env.solve.tree import Tree
-from hearts_env.support.files import write_json
+from hearts_env.support.files import write_json, writing_whole
 from hearts_env.support.interrupts import interruptible
 from hearts_train.executor import BACKENDS, check_executor, spread
 from hearts_train.learn.config_files import load_config
 from hearts_train.learn.training import distances, make_learner
+from hearts_train.measure.display import new_figure
 from hearts_train.measure.evaluation import platform_versions
+from hearts_train.measure.statistics import aggregate
 
 Settings = dict[str, Any]
+
+FRESH = 100
+"""The first seed of those by which nothing was chosen."""
 
 
 # ---- what is drawn -------------------------------------------------------------------------------
@@ -274,10 +283,13 @@ def sweep(draws: int, seeds: int, like: Run) -> Iterator[Run]:
                 yield replace(like, algorithm=name, draw=draw, seed=seed, settings=settings)
 
 
-def again(records: Sequence[dict[str, Any]], seeds: int, like: Run) -> Iterator[Run]:
-    """The best draw of every algorithm, with seeds that chose nothing."""
+def again(folder: Path, seeds: int, like: Run) -> Iterator[Run]:
+    """The best draw of every algorithm in a folder, with seeds that chose nothing."""
+    records = read(folder)
+    if not records:
+        raise HeartsError(f"--of: no finished run in {folder}; train draws there first")
     best = best_draws(records)
-    for seed in range(100, 100 + seeds):
+    for seed in range(FRESH, FRESH + seeds):
         for name, draw in best.items():
             settings = next(
                 r["settings"] for r in records if (r["algorithm"], r["draw"]) == (name, draw)
@@ -330,10 +342,163 @@ def finish(runs: Iterator[Run], folder: Path, minutes: float, executor: tuple[An
 
 
 # ---- the table -----------------------------------------------------------------------------------
+COLUMNS = ("rules", "algorithm", "draw", "seed", "budget", "decisions", "sampled", "preferred")
+"""Of the file of all curves: a line is a point of one."""
+
+
+class Point(NamedTuple):
+    """A point of a curve, as a line of that file has it."""
+
+    rules: str
+    algorithm: str
+    draw: int
+    seed: int
+    budget: int
+    decisions: int
+    sampled: float | None
+    """None: the player draws no cards."""
+    preferred: float
+
+    @property
+    def distance(self) -> float:
+        """Of the player as it plays."""
+        return self.preferred if self.sampled is None else self.sampled
+
+    @property
+    def is_last(self) -> bool:
+        """Whether it is the end of its curve."""
+        return self.decisions >= self.budget
+
+
+def gather(folders: Sequence[Path], out: Path) -> None:
+    """Write what the runs of some folders found: settings to `out`, curves to a table beside it."""
+    records = [record for folder in folders for record in read(folder)]
+    if not records:
+        raise HeartsError(f"folders: no finished run in {', '.join(map(str, folders))}")
+    algorithms = {}
+    for name, one in ALGORITHMS.items():
+        own = [r for r in records if r["algorithm"] == name]
+        algorithms[name] = {
+            "meaning": one.meaning,
+            "ranges": {key: list(each) for key, each in one.ranges.items()},
+            "best_draw": best_draws([r for r in own if r["seed"] < FRESH]).get(name),
+            "draws": {r["draw"]: one.draw(name, r["draw"]) for r in own},
+            "seconds": {
+                f"{rules} {budget}": round(statistics.median(seconds), 1)
+                for (rules, budget), seconds in times_of(own).items()
+            },
+        }
+    lines = sorted(
+        (
+            Point(
+                r["rules"],
+                r["algorithm"],
+                r["draw"],
+                r["seed"],
+                r["decisions"],
+                int(point["decisions"]),
+                round(point["drawn"], 4) if "drawn" in point else None,
+                round(point["preferred"], 4),
+            )
+            for r in records
+            for point in r["curve"]
+        ),
+        key=lambda point: (point[0], point[4], *point[1:4], point[5]),
+    )
+    with writing_whole(out.with_suffix(".csv")) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerows([COLUMNS, *lines])
+        text.flush()
+        text.detach()
+    harness.write(out, {"common": COMMON, "algorithms": algorithms})
+
+
+def times_of(records: Sequence[dict[str, Any]]) -> dict[tuple[str, int], list[float]]:
+    """The seconds of runs, by deck and budget."""
+    found: dict[tuple[str, int], list[float]] = {}
+    for record in records:
+        found.setdefault((record["rules"], record["decisions"]), []).append(record["seconds"])
+    return found
+
+
+def points_of(path: Path) -> list[Point]:
+    """The points of a file of curves."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return [
+            Point(
+                row["rules"],
+                row["algorithm"],
+                *(int(row[name]) for name in COLUMNS[2:6]),
+                float(row["sampled"]) if row["sampled"] else None,
+                float(row["preferred"]),
+            )
+            for row in csv.DictReader(file)
+        ]
+
+
+def middle(scores: Sequence[Sequence[float]]) -> str:
+    """The interquartile mean of runs, with the 95 % interval of the bootstrap over them."""
+    if len(scores) < 2:
+        return f"{statistics.fmean(scores[0]):.3f}" if scores else ""
+    value, (low, high) = aggregate(np.array(scores))
+    return f"{value:.3f} ({low:.3f} to {high:.3f})"
+
+
+def over_draws(points: Sequence[Point], name: str) -> list[list[float]]:
+    """How exploitable an algorithm's players are, by draw and seed; all draws have all seeds."""
+    found: dict[int, list[float]] = {}
+    for point in points:
+        if point.algorithm == name and point.is_last and point.seed < FRESH:
+            found.setdefault(point.draw, []).append(point.distance)
+    most = max(map(len, found.values()), default=0)
+    return [distances for distances in found.values() if len(distances) == most]
+
+
+def once_more(points: Sequence[Point], name: str, rules: str, what: str) -> list[list[float]]:
+    """The same of its best draw with fresh seeds: `what` is a field of a `Point`."""
+    return [
+        [value]
+        for point in points
+        if (point.algorithm, point.rules) == (name, rules)
+        and point.is_last
+        and point.seed >= FRESH
+        and (value := getattr(point, what)) is not None
+    ]
+
+
+def draw(points: Sequence[Point], path: Path) -> None:
+    """Draw every draw of every algorithm, and the curves of the best ones, into a file."""
+    figure = new_figure(9.0, 3.6)
+    left, right = figure.subplots(1, 2, sharey=True)
+    names = [name for name in ALGORITHMS if any(p.algorithm == name for p in points)]
+    for place, name in enumerate(names):
+        colour = f"C{place}"
+        all_draws = [d for draws in over_draws(points, name) for d in draws]
+        left.plot([place] * len(all_draws), all_draws, "o", color=colour, alpha=0.5, ms=4)
+        curves: dict[int, list[float]] = {}
+        for point in points:
+            if point.algorithm == name and point.rules == "mini" and point.seed >= FRESH:
+                curves.setdefault(point.decisions, []).append(point.distance)
+        ends = sorted(curves)
+        if ends:
+            means = [statistics.fmean(curves[end]) for end in ends]
+            lows, highs = [min(curves[end]) for end in ends], [max(curves[end]) for end in ends]
+            millions = [end / 1e6 for end in ends]
+            right.plot(millions, means, color=colour, marker=".", label=name)
+            right.fill_between(millions, lows, highs, color=colour, alpha=0.15, lw=0)
+    left.set_xticks(range(len(names)), names, rotation=45, ha="right")
+    left.set(yscale="log", ylabel="exploitability, points a deal", title="drawn settings")
+    right.set(xlabel="million decisions", title="the best of each, fresh seeds")
+    right.legend(fontsize="small")
+    figure.savefig(path, dpi=110)
+
+
+# ---- the command ---------------------------------------------------------------------------------
 def main(arguments: Sequence[str] | None = None) -> int:
     """Train what is asked for, or gather it; returns the exit status."""
     parser = harness.options(__doc__)
-    parser.add_argument("folders", nargs="+", type=Path, help="of runs; one, but for --table")
+    parser.add_argument("folders", nargs="+", type=Path, help="of runs; one, but for --out")
     parser.add_argument("--of", type=Path, help="a folder of draws: the best of them again")
     parser.add_argument("--only", default="", help="algorithms, joined by commas; none: all")
     parser.add_argument("--rules", default="mini", help="the deck")
@@ -344,16 +509,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=math.inf, help="begin no run after these")
     parser.add_argument("--workers", type=int, help="processes; none: this one")
     parser.add_argument("--backend", default="local", choices=BACKENDS)
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="with --out: a picture")
     given = parser.parse_args(arguments)
     like = Run("", 0, 0, given.rules, given.decisions, given.points, {})
     names = given.only.split(",") if given.only else list(ALGORITHMS)
     try:
+        if given.out is not None:
+            gather(given.folders, given.out)
+            if given.plot is not None:
+                draw(points_of(given.out.with_suffix(".csv")), given.plot)
+            return 0
         unknown = [name for name in names if name not in ALGORITHMS]
         if unknown:
             raise HeartsError(f"--only: {unknown[0]!r} is none of {', '.join(ALGORITHMS)}")
+        Rules.make(given.rules)
         executor = check_executor(given.workers, given.backend)
         runs = (
-            again(read(given.of), given.seeds, like)
+            again(given.of, given.seeds, like)
             if given.of
             else sweep(given.draws, given.seeds, like)
         )

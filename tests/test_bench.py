@@ -1,4 +1,6 @@
-"""``python -m bench``: speed beside the peers, the size of games, how well models predict hands."""
+"""``python -m bench``: speed beside the peers, the size of games, how well models predict hands,
+ways of learning compared.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from bench import complexity
+from bench import algorithms, complexity
 from bench.__main__ import app
 from bench.calibration import calibrate
 from bench.complexity import Complexity, Measurement, complexities, estimated
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.seeds import derived_seed
+from hearts_train.learn.config_files import load_config
 from tests.lockstep import every_deal
 from tests.refusals import mistake, refused
 
@@ -162,3 +165,93 @@ def test_calibration_is_shown_and_drawn(tmp_path: Path) -> None:
         result = CliRunner().invoke(app, [*arguments, wrong])
         assert result.exit_code == 2
         assert words in result.stderr
+
+
+# ---- algorithms ----------------------------------------------------------------------------------
+def compared(folder, *args, seeds=1):
+    """The command ``bench/algorithms.py`` with tiny runs of two algorithms, in this process."""
+    tiny = ["--rules", "micro", "--decisions", "8192", "--points", "2", "--only", "ppo,dqn"]
+    return algorithms.main([str(folder), *tiny, "--seeds", str(seeds), *map(str, args)])
+
+
+def test_a_kill_loses_no_finished_run_and_the_same_command_continues(tmp_path, monkeypatch):
+    def killed(run, folder, *, train=algorithms.train):
+        if list(folder.iterdir()):
+            raise KeyboardInterrupt
+        return train(run, folder)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(algorithms, "train", killed)
+        assert compared(tmp_path, "--draws", 2) == 130
+    (first,) = tmp_path.iterdir()
+    before = first.stat().st_mtime_ns
+    assert compared(tmp_path, "--draws", 2) == 0
+    assert first.stat().st_mtime_ns == before
+    records = algorithms.read(tmp_path)
+    assert {(r["algorithm"], r["draw"]) for r in records} == {
+        (name, draw) for name in ("ppo", "dqn") for draw in (0, 1)
+    }
+    for record in records:
+        assert [point["decisions"] for point in record["curve"]] == [4096, 8192]
+        assert ("drawn" in record["curve"][0]) == (record["algorithm"] == "ppo")
+        assert record["settings"] == algorithms.COMMON | algorithms.ALGORITHMS[
+            record["algorithm"]
+        ].draw(record["algorithm"], record["draw"])
+    first.unlink()
+    assert compared(tmp_path, "--draws", 2) == 0
+    changing = {"seconds", "measuring_seconds"}
+    again = algorithms.read(tmp_path)
+    for one, two in zip(records, again, strict=True):
+        assert {k: v for k, v in one.items() if k not in changing} == {
+            k: v for k, v in two.items() if k not in changing
+        }
+
+
+def test_draws_lie_in_their_ranges_and_make_configs():
+    for name, one in algorithms.ALGORITHMS.items():
+        draws = [one.draw(name, number) for number in range(20)]
+        assert len({str(draw) for draw in draws}) > 10
+        for draw in draws:
+            words = [f"{k}={json.dumps(v)}" for k, v in (algorithms.COMMON | draw).items()]
+            load_config(None, words)
+            for key, each in one.ranges.items():
+                if isinstance(each, algorithms.Log):
+                    assert each.low * 0.99 <= draw[key] <= each.high * 1.01
+                else:
+                    assert draw[key] in each
+
+
+def test_the_best_draws_are_trained_again_with_fresh_seeds_and_gathered(tmp_path):
+    runs, best, out = (tmp_path / name for name in ("runs", "best", "all.json"))
+    assert compared(runs, "--draws", 2) == 0
+    assert compared(best, "--of", runs, seeds=2) == 0
+    records = algorithms.read(runs)
+    for name in ("ppo", "dqn"):
+        own = {r["draw"]: algorithms.played(r) for r in records if r["algorithm"] == name}
+        wanted = min(own, key=own.__getitem__)
+        found = [(r["draw"], r["seed"]) for r in algorithms.read(best) if r["algorithm"] == name]
+        assert found == [(wanted, algorithms.FRESH), (wanted, algorithms.FRESH + 1)]
+    assert algorithms.main([str(runs), str(best), "--out", str(out)]) == 0
+    points = algorithms.points_of(out.with_suffix(".csv"))
+    assert len(points) == 2 * (4 + 4)
+    about = json.loads(out.read_text())["algorithms"]
+    assert set(about["ppo"]["draws"]) == {"0", "1"}
+    last = [point for point in points if point.is_last]
+    assert sorted(p.distance for p in last) == pytest.approx(
+        sorted(map(algorithms.played, [*records, *algorithms.read(best)])), abs=1e-4
+    )
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["--only", "ppo,sarsa"], "--only sarsa"),
+        (["--rules", "minni"], "minni"),
+        (["--workers", "0"], "workers"),
+        (["--of", "nowhere"], "--of nowhere"),
+    ],
+)
+def test_commands_that_cannot_be_run_are_refused(args, words, tmp_path, capsys):
+    assert algorithms.main([str(tmp_path / "runs"), *args]) == 2
+    message = capsys.readouterr().err
+    assert all(word in message for word in words.split()), message

@@ -68,7 +68,7 @@ def settings_of(model: MaskablePPO) -> dict[str, Any]:
 
 
 def test_every_setting_of_ppo_arrives_in_the_update():
-    ours = {"magnet", "magnet_coef", "magnet_coef_end"}  # of our own trainer alone
+    ours = {"kl_coef", "magnet", "magnet_coef", "magnet_coef_end"}  # of our own trainer alone
     assert PPO.keys() == PPOConfig.model_fields.keys() - ours
     defaults = PPOConfig()
     assert all(value != getattr(defaults, name) for name, value in PPO.items())
