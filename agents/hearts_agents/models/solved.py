@@ -62,8 +62,9 @@ class EquilibriumAgent(PerGameAgent):
     plays = " and ".join(SHIPPED)
 
     def digest_parts(self, rules: Rules | None = None) -> Iterator[bytes]:
-        """All equilibria: the rules decide later which it plays."""
-        return (shipped_file(name).read_bytes() for name in SHIPPED)
+        """The equilibrium that `rules` have; all where they are none or have none."""
+        own = [name for name in SHIPPED if rules and Rules.preset(name).is_same_deal(rules)]
+        return (shipped_file(name).read_bytes() for name in own or SHIPPED)
 
     def player_of(self, rules: Rules) -> StochasticAgent:
         """The player of the equilibrium of these rules."""
