@@ -113,7 +113,7 @@ class Person:
     """
 
     def __init__(self, browser: Browser, address: str, size: str = "wide", **options: Any) -> None:
-        settings = {"pace": "none", "motion": "off", **options.pop("settings", {})}
+        settings = {"pace": "none", "motion": "off", "guide": "off", **options.pop("settings", {})}
         width, height = SIZES[size]
         context = browser.new_context(
             viewport={"width": width, "height": height}, has_touch=size != "wide", **options

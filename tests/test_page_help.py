@@ -281,3 +281,39 @@ def test_deals_of_the_terminal_are_looked_at_too(person, tmp_path) -> None:
     )
     page.wait_for_selector(".pick")
     expect(page.locator(".run-panel svg")).to_have_attribute("aria-label", re.compile("deals"))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_first_deal_is_guided_and_only_that(visit, size) -> None:
+    person = visit(size, settings={"guide": "on"})
+    person.sit_down("two_player", ["me", "standard"], seed=7)
+    page, said = person.page, []
+    guide = page.locator(".guide")
+    while not person.is_over:
+        if guide.is_visible():
+            said.append(guide.locator("p").inner_text())
+        person.play()
+    told = " ".join(said)
+    assert "every heart 1 point, Q♠ 13" in said[0]
+    for words in ("2 cards are in nobody’s hand", "Hearts are trump ♥", "You have no ", "you lead"):
+        assert words in told
+    assert len(said) == len(set(said))
+    assert page.evaluate("document.documentElement.scrollWidth") <= SIZES[size][0]
+    expect(page.locator(".result")).to_contain_text("That was your first deal.")
+    page.get_by_role("button", name="Next deal").click()
+    page.wait_for_selector(".hand .card.legal")
+    expect(guide).to_be_hidden()
+
+
+def test_the_guide_can_be_skipped(visit) -> None:
+    person = visit(settings={"guide": "on"})
+    person.sit_down("classic", ["me", "easy", "easy", "easy"])
+    guide = person.page.locator(".guide")
+    expect(guide).to_contain_text("First give 3 cards away.")
+    violations = Axe().run(person.page).response["violations"]
+    assert [(v["id"], v["nodes"][0]["html"]) for v in violations] == []
+    guide.get_by_role("button", name="Skip").click()
+    expect(guide).to_be_hidden()
+    person.page.reload()
+    person.wait()
+    expect(guide).to_be_hidden()

@@ -112,6 +112,7 @@ function settings() {
     pick("Print", "print", [["usual", "Usual"], ["large", "Large"]]),
     pick("A card is played by", "tap", [["two", "Two taps"], ["one", "One tap"]]),
     pick("Pace", "pace", [["calm", "Calm"], ["quick", "Quick"], ["none", "At once"]]),
+    pick("Guide through a deal", "guide", [["on", "On"], ["off", "Off"]]),
     pick("Movement", "motion", [["auto", "As the system says"], ["off", "None"]]),
     el("nav", {class: "pages", "aria-label": "Pages"}, ...links({class: "button",
       on: {click: () => document.querySelector("dialog")?.close()}})),

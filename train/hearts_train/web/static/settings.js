@@ -8,6 +8,7 @@ const KEY = "hearts.settings";
 const DEFAULTS = {
   deck: "two", // two | four colours
   print: "usual", // usual | large
+  guide: "on", // on | off: sentences for a first deal
   help: "off", // off | warn | values | odds
   pace: "calm", // calm | quick | none: how long a finished trick stays
   motion: "auto", // auto | off

@@ -3,6 +3,7 @@
 import {chips} from "hearts/cards.js";
 import {ask, el} from "hearts/dom.js";
 import {counted, plain, signed} from "hearts/figures.js";
+import {lastLesson} from "hearts/guide.js";
 import {boardAt, costliest, judged} from "hearts/own.js";
 
 /** @typedef {import("hearts/state.js").Table} Table */
@@ -88,10 +89,12 @@ export function result(table, {next, leave}) {
     table.match && el("td", {class: "n", data: {label: "total"}, text: number(table.totals[seat])}),
     el("td", {class: "cards"}, over.hands ? chips(over.hands[seat]) : "")));
   const kitty = over.kitty || [];
+  const first = lastLesson(table);
   const main = table.you === null ? null : el("button", {type: "button", class: "main", on:
-    {click: next}}, table.matchOver ? "Next match" : "Next deal");
+    {click: next}}, table.matchOver ? "Rematch" : "Next deal");
   return el("section", {class: "result", "aria-labelledby": "verdict"},
     el("h2", {id: "verdict", tabindex: "-1", text: verdict(table)}),
+    first && el("p", {text: first}),
     over.deal && table.you !== null && lesson(over.deal, table.you),
     el("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Scores and hands"},
       el("table", {}, el("thead", {}, el("tr", {}, el("th", {scope: "col", text: "Player"}),

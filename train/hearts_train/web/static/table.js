@@ -5,6 +5,7 @@ import {showExchange, showMoon} from "hearts/choices.js";
 import {button, el, lost, notice, say} from "hearts/dom.js";
 import {Drawer} from "hearts/helpdrawer.js";
 import {Felt} from "hearts/felt.js";
+import {Guide} from "hearts/guide.js";
 import {Hand} from "hearts/hand.js";
 import {invitation, seated} from "hearts/guests.js";
 import {result, showLast, showRules, showSheet} from "hearts/sheet.js";
@@ -61,6 +62,7 @@ class Room {
       change: (cards) => showExchange(this, cards),
     });
     this.drawer = new Drawer(this);
+    this.guide = new Guide();
     this.line = el("p", {class: "line", text: "…"});
     this.actions = el("div", {class: "actions"});
     this.lastButton = button("Last trick", () => this.table && showLast(this.table),
@@ -73,7 +75,7 @@ class Room {
     this.tools = el("div", {class: "tools", role: "toolbar", "aria-label": "Table"},
       this.lastButton, this.undoButton, this.sheetButton, this.moreButton, this.helpButton);
     this.guests = el("div", {class: "guests"});
-    this.below = el("div", {class: "below"}, this.line, this.actions, this.hand.node, this.tools);
+    this.below = el("div", {class: "below"}, this.guide.node, this.line, this.actions, this.hand.node, this.tools);
     this.area = el("div", {class: "play", on: {pointerdown: () => this.skip?.()}},
       el("h1", {class: "unseen", text: "Table"}), this.guests, this.felt.node, this.below);
   }
@@ -270,6 +272,7 @@ class Room {
     this.sheetButton.hidden = !table.match && table.sheet.length < 2;
     this.guests.replaceChildren(...invitation(this));
     this.ways();
+    this.guide.update(table);
     this.drawer.update();
     this.context.title(`${table.isMyTurn ? "▶ Your turn · " : ""}${table.rules.title}`);
     if (!table.over && (this.words || this.saidAt !== table.seq)) this.sayTurn(this.words);
@@ -373,6 +376,7 @@ class Room {
   changed(key) {
     if (key === "print") this.hand.place();
     if (key === "help") this.drawer.changed();
+    if (key === "guide") this.refresh();
   }
 
   /** @param {KeyboardEvent} event */

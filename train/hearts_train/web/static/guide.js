@@ -1,0 +1,93 @@
+// A first deal with a sentence where it is needed: what costs points, trump, and what to throw away.
+
+import {cardText, suitName, suitSign} from "hearts/cards.js";
+import {button, el} from "hearts/dom.js";
+import {capital, counted} from "hearts/figures.js";
+import {choose, setting} from "hearts/settings.js";
+
+/** @typedef {import("hearts/state.js").Table} Table */
+
+/** Says one thing after another at a table, each once, until a deal is over. */
+export class Guide {
+  constructor() {
+    /** @type {Set<string>} */
+    this.told = new Set();
+    this.shownAt = -1;
+    this.text = el("span");
+    this.node = el("aside", {class: "guide", "aria-label": "Guide", hidden: true},
+      el("p", {role: "status"}, this.text),
+      button("Skip", () => choose("guide", "off"), {class: "tool", title: "No more of these"}));
+  }
+
+  /** @param {Table} table */
+  update(table) {
+    const isOn = setting("guide") === "on" && table.you !== null && !table.over;
+    if (isOn && table.isMyTurn && this.shownAt !== table.seq) {
+      this.shownAt = table.seq;
+      const [name, text] = LESSONS.map(([id, make]) => [id, !this.told.has(id) && make(table)])
+        .find(([, said]) => said) || ["", ""];
+      if (name) this.told.add(String(name));
+      this.text.textContent = String(text);
+    }
+    this.node.hidden = !isOn || !this.text.textContent;
+  }
+}
+
+/** What a result means, for a first deal; "" for any other. @param {Table} table */
+export function lastLesson(table) {
+  if (setting("guide") !== "on" || table.you === null) return "";
+  choose("guide", "off");
+  return `That was your first deal. The lowest score wins it${table.match
+    ? "; scores add up until the match ends" : ""}. The number in brackets is what you won or lost `
+    + "against the others.";
+}
+
+/** The first one that fits and was not told is told. @type {Array<[string, (t: Table) => string]>} */
+const LESSONS = [
+  ["pass", ({view, passCount}) => (view.phase === "pass" ? `First give ${passCount} cards away. `
+    + "Good ones to lose: high hearts, and the ace, king and queen of spades." : "")],
+  ["aim", (table) => (table.view.phase === "play" ? `${costs(table)} Tricks with such cards are bad: `
+    + `the lowest score wins.${hidden(table)}` : "")],
+  ["trump", ({rules: {fields: {trump}}, view}) => (trump && view.phase === "play"
+    ? `${capital(suitName(trump))} are trump ${suitSign(trump)}: a trump beats every card of another suit. `
+      + "You may play one only if you have no card of the suit led." : "")],
+  ["void", ({view, legal, rules}) => {
+    const led = view.trick[0]?.[1][1];
+    const worst = dearest(rules, legal);
+    return led && worst && legal.every((card) => card[1] !== led)
+      ? `You have no ${suitName(led)}: you may throw a card away. ${cardText(worst)} would cost you `
+        + `${counted(rules.fields.card_points[worst], "point")} later.${worst[1]
+          === rules.fields.trump ? " But it is a trump: it would take this trick." : ""}` : "";
+  }],
+  ["lead", ({view, rules}) => (!view.trick.length && view.history.length
+    ? `You took the trick, so you lead. A low card seldom takes a trick.${rules.fields.break_on
+      && !view.hearts_broken ? " Hearts may be led only once they are broken." : ""}` : "")],
+  ["follow", ({view, legal}) => {
+    const led = view.trick[0]?.[1][1];
+    return led && legal.length > 1 && legal.every((card) => card[1] === led)
+      ? `You must follow ${suitName(led)}. The highest one takes the trick: stay below if you can, `
+        + "or else play your highest." : "";
+  }],
+];
+
+/** Which cards cost points, as a sentence. @param {Table} table */
+function costs({rules: {deck, fields: {card_points: points}}}) {
+  const dear = deck.filter((card) => points[card] && card[1] !== "H");
+  const hearts = deck.filter((card) => card[1] === "H").map((card) => points[card] || 0);
+  const isAlike = hearts.every((value) => value === hearts[0]);
+  const parts = [hearts.length && (isAlike ? `every heart ${counted(hearts[0], "point")}`
+    : "hearts, the high ones most"), ...dear.map((card) => `${cardText(card)} ${points[card]}`)];
+  return `In the tricks you take, these cost points: ${parts.filter(Boolean).join(", ")}.`;
+}
+
+/** @param {Table} table */
+function hidden({rules: {deck, fields: {hand_size: held}, players}}) {
+  const count = deck.length - held * players;
+  return count ? ` ${counted(count, "card")} ${count === 1 ? "is" : "are"} in nobody’s hand.` : "";
+}
+
+/** The card that costs most. @param {any} rules @param {string[]} cards */
+function dearest({fields: {card_points: points}}, cards) {
+  const [worst] = [...cards].sort((a, b) => (points[b] || 0) - (points[a] || 0));
+  return points[worst] > 0 ? worst : "";
+}
