@@ -54,7 +54,8 @@ function seatOf(scene, seat) {
   const isOpen = scene.isOpen(seat) || Boolean(scene.instead[seat]);
   return el("section", {class: `seat-box${isMover ? " mover" : ""}${seat === scene.bottom ? "" : " beside"}`, "aria-label": name},
     el("p", {class: "seat-name"}, el("b", {text: name}), el("span", {text: points}),
-      isMover && el("span", {class: "to-move", text: "to play"}),
+      isMover && el("span", {class: "to-move", text: isEqual(scene.worths) ? "any card does"
+        : "to play"}),
       scene.instead[seat] && el("span", {class: "to-move", text: "as in the hand chosen below"})),
     el("ul", {class: "cards-row"},
       ...cards.map((name) => el("li", {}, isOpen ? held(scene, seat, name) : closed()))));
@@ -75,14 +76,22 @@ function held(scene, seat, name) {
   const half = worths.half ? ` ± ${worths.half[name].toFixed(1)}` : "";
   const seen = worths.seen ? signed(worths.seen[name]) : "";
   const isPlayed = name === scene.played;
+  const sign = isEqual(worths) ? "" : verdict.sign;
   const words = [cardName(name), `worth ${known}${half}`, seen && `all cards seen ${seen}`,
     verdict.words, isPlayed && "was played"].filter(Boolean).join(", ");
   return el("button", {type: "button", class: `pick ${verdict.kind}${isPlayed ? " played" : ""}`,
     "aria-label": words, data: {card: name}, on: {click: () => scene.choose(name)}},
   card(name, {class: "small"}), el("span", {class: "worth"},
-    el("span", {class: "known"}, verdict.sign && el("i", {text: verdict.sign}), known),
+    el("span", {class: "known"}, sign && el("i", {text: sign}), known),
     half && el("span", {class: "seen", text: half.trim()}),
     seen && el("span", {class: "seen", text: seen})));
+}
+
+/** Whether it does not matter which card is played. @param {Worths|null} worths */
+function isEqual(worths) {
+  const cards = worths ? Object.keys(worths.known) : [];
+  return cards.length > 1
+    && cards.every((card) => judged(worths.known, card, worths.close).kind === "best");
 }
 
 function closed() {
