@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shlex
 import shutil
 import subprocess
@@ -77,6 +78,8 @@ _ATTACKS = {
 }
 """Attacks on players: all with equal attackers, which answer seven tricks exactly."""
 
+PLAIN = ("random", "standard", "pro", "pimc")
+
 COMMANDS = {
     "exploit-champion": [
         "exploit champion champion?greedy=true champion?endgame_tricks=4 --rules mini"
@@ -84,6 +87,10 @@ COMMANDS = {
     "exploit-mini_6": [
         "exploit random standard pro pimc --rules mini_6",
         "solve mini_6 --target 1e-3",
+    ],
+    "exploit-midi": [
+        *(f"exploit {agent} --rules midi --max-memory 12" for agent in PLAIN),
+        "solve midi --target 1e-3 --max-memory 12",
     ],
     "exploit": ["exploit random standard pro pimc equilibrium --rules micro,mini"],
     "calibrate": ["bench calibrate pro --model pro,standard --deals 200"],
@@ -196,8 +203,10 @@ def run_commands(name: str) -> None:
         done, saved = folder / f"{place}.json", folder / f"{place}.jsonl"
         if not done.exists():
             if saved.exists():
-                line = f"hearts {line.split()[1]} --resume {saved.name}"
-            elif command.startswith("exploit ") and "--deals" in command:
+                verb, _, limits = command.partition(" ")
+                limits = limits.partition(" ")[2] if verb == "solve" else ""
+                line = f"hearts {verb} --resume {saved.name} {limits}"
+            elif re.match("solve|exploit .*--deals", command):
                 line += f" --save {saved.name}"
             write_json(done, call(f"{line} --json", folder))
         records.append({"command": typed, "results": json.loads(done.read_bytes())})

@@ -388,7 +388,9 @@ def exploited(name: str) -> str:
     (record,) = results(name)
     found = {
         (row["agent"], row["rules"]): points(row["exploitability"])
-        for row in record["commands"][0]["results"]
+        for done in record["commands"]
+        if done["command"].startswith("hearts exploit")
+        for row in done["results"]
     }
     agents, decks = (list(dict.fromkeys(names)) for names in zip(*found, strict=True))
     rows = [[f"`{agent}`", *(found[agent, deck] for deck in decks)] for agent in agents]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import doctest
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -12,12 +14,14 @@ from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.solve import regret, tree
-from hearts_env.solve.best_response import exploit, exploitability
+from hearts_env.solve.best_response import best_response, exploit, exploitability
 from hearts_env.solve.equilibrium import SHIPPED, Solver, load, solve
 from hearts_env.solve.linear import solve_linear
 from hearts_env.solve.regret import ALGORITHMS
 from hearts_env.solve.side import follow
-from hearts_env.solve.tree import Tree, estimate, measure
+from hearts_env.solve.tree import Tree, count_tree, estimate, measure
+from hearts_env.solve.walk import Walk
+from tests.naive import NaiveGame
 from tests.perft import count_lines
 from tests.refusals import refused
 from tests.slow import few
@@ -109,6 +113,85 @@ def test_micro_and_mini_have_the_counts_of_the_verification():
         size = measure(name)
         assert size.exact
         assert (2 * size.deals, 2 * size.lines, 2 * size.positions) == (deals, lines, positions)
+
+
+class SomeDeals(Tree):
+    """The tree of a few deals of a deck, all equally likely."""
+
+    def __init__(self, rules, deals):
+        walk = Walk(rules, np.array(deals))
+        self._build(walk, count_tree(walk), [np.ones(len(hands)) for hands in walk.hands])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("deck", ["mini_6", "midi"])
+def test_large_decks_have_what_the_naive_rules_find_in_some_of_their_deals(deck):
+    """Two hands of each player, so that each of them must reckon with two of the other."""
+    rules = Rules.preset(deck)
+    all_ = Walk(rules).deals.tolist()
+    one, two = all_[len(all_) // 3]
+    deals = [[one, two], next(d for d in all_ if d[0] == one and d[1] != two)]
+    deals.append(next(d for d in all_ if d[1] == two and d[0] != one))
+    made = SomeDeals(rules, deals)
+    roots = [
+        NaiveGame(
+            rules, [*map(made.hand, deal)], set(rules.deck) - {*made.hand(sum(deal))}, dealer=1
+        )
+        for deal in deals
+    ]
+    lines = {}  # deal -> [(history, margin of seat 0, {(player, hand, history): number of legal})]
+    for number, root in enumerate(roots):
+        ended, waiting = [], [(root, {})]
+        while waiting:
+            game, chosen = waiting.pop()
+            if game.player is None:
+                ended.append((tuple(game.history), game.scores()[1] - game.scores()[0], chosen))
+                continue
+            legal = game.legal()
+            if len(legal) > 1:
+                where = game.player, deals[number][game.player], tuple(game.history)
+                chosen = chosen | {where: len(legal)}
+            for action in legal:
+                after = copy.deepcopy(game)
+                after.play(action)
+                waiting.append((after, chosen))
+        lines[number] = ended
+    every = [line for ended in lines.values() for line in ended]
+    seen = {where: count for *_, chosen in every for where, count in chosen.items()}
+    counts = [[n for (p, *_), n in seen.items() if p == player] for player in range(2)]
+    assert made.size.lines == len(every)
+    assert made.size.infosets == tuple(map(len, counts))
+    assert made.size.sequences == tuple(map(sum, counts))
+    # Both play every legal card equally often; then one of them its best.
+    uniform = [side.uniform() for side in made.sides]
+    value = sum(margin / math.prod(chosen.values()) for _, margin, chosen in every) / len(deals)
+    assert made.value(*uniform) == pytest.approx(value, abs=1e-12)
+    for player in range(2):
+        found = best_response(made, player, uniform[1 - player]).value
+        assert found == pytest.approx(won_by_best(player, lines, deals) / len(deals), abs=1e-12)
+
+
+def won_by_best(player, lines, deals):
+    """What the best play of a player wins from uniform play, from all lines of some deals."""
+
+    def worth(some, played):
+        """Of lines (history, weight, margin) that agree in the player's hand and first cards."""
+        if len(some[0][0]) == played:
+            return sum(weight * margin for _, weight, margin in some)
+        following = {}
+        for line in some:
+            following.setdefault(line[0][played], []).append(line)
+        own = some[0][0][played][0] == player
+        worths = [worth(rest, played + 1) for rest in following.values()]
+        return max(worths) if own else sum(worths)
+
+    hands = {}
+    for number, ended in lines.items():
+        for history, margin, chosen in ended:
+            others = math.prod(n for (p, *_), n in chosen.items() if p != player)
+            line = history, 1 / others, margin * (1 - 2 * player)
+            hands.setdefault(deals[number][player], []).append(line)
+    return sum(worth(some, 0) for some in hands.values())
 
 
 @pytest.mark.slow

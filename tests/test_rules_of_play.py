@@ -41,6 +41,7 @@ EVEN_SIZES = "3: 51 17 0, 4: 52 13 0, 5: 50 10 0, 6: 48 8 0, 7: 49 7 0"
 TABLE = {
     "two_player": ("2: 28 13 2", f"{TWO} moon_points=20"),
     "mini_6": ("2: 13 6 1", f"{TWO} moon_points=17"),
+    "midi": ("2: 14 6 2", f"{TWO} moon_points=17"),
     "mini": ("2: 12 5 2", f"{TWO} moon_points=16"),
     "micro": ("2: 8 3 2", f"{TWO} moon_points=15"),
     "classic": ("4: 52 13 0", PASS),
@@ -100,7 +101,9 @@ def test_even_deals_remove_low_cards() -> None:
         assert set(Rules.preset("hoyle", players).removed) == removed
     for name, ranks in RANKS.items():
         assert {card[0] for card in Rules.preset(name).deck} == set(ranks)
-    assert set(Rules.preset("mini_6").deck) - set(Rules.preset("mini").deck) == {"8H"}
+    decks = [set(Rules.preset(name).deck) for name in ("mini", "mini_6", "midi")]
+    assert (decks[1] - decks[0], decks[2] - decks[1]) == ({"8H"}, {"8S"})
+    assert decks[0] < decks[1] < decks[2]
 
 
 # ---- exchange -----------------------------------------------------------------------------------

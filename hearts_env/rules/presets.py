@@ -165,7 +165,12 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
         "mini_6": Preset(
             _TWO,
             _short_deck("TQA", 6, 17, "8H"),
-            "two-player Hearts with 13 cards, the largest deck solved in minutes",
+            "two-player Hearts with 13 cards, solved in minutes",
+        ),
+        "midi": Preset(
+            _TWO,
+            _short_deck("TQA", 6, 17, "8S", "8H"),
+            "two-player Hearts with 14 cards, two of them dead; the largest deck solved",
         ),
     }
 )

@@ -151,8 +151,9 @@ def format_count(number: float) -> str:
 
 
 def format_gigabytes(gigabytes: float) -> str:
-    """Like ``0.15 GB`` or ``2.1e+08 GB``."""
-    return f"{gigabytes:.2g} GB" if gigabytes < 1e3 else f"{gigabytes:.1e} GB"
+    """Like ``0.15 GB``, ``11.4 GB`` or ``2.1e+08 GB``."""
+    form = ".2g" if gigabytes < 10 else ".1f" if gigabytes < 1e3 else ".1e"
+    return f"{gigabytes:{form}} GB"
 
 
 def estimate(rules: Rules | str, samples: int = _SAMPLES, seed: int = 0) -> TreeSize:
@@ -213,7 +214,7 @@ def measure(rules: Rules | str, max_memory: float = DEFAULT_MEMORY) -> TreeSize:
 
 def _may_fit(size: TreeSize, max_memory: float) -> bool:
     """Whether an estimate is so small that counting is worth it."""
-    return size.gigabytes <= 2 * check_memory(max_memory) and size.deals <= _MOST_DEALS
+    return size.gigabytes <= 1.5 * check_memory(max_memory) and size.deals <= _MOST_DEALS
 
 
 def refuse_size(size: TreeSize, max_memory: float) -> None:

@@ -22,7 +22,7 @@ from hearts_env.solve.equilibrium import Equilibrium, Solver, solve
 from hearts_env.solve.linear import solve_linear
 from hearts_env.solve.regret import ALGORITHMS, DEFAULT_ALGORITHM
 from hearts_env.solve.solved_files import Checkpoint, check_folder
-from hearts_env.solve.tree import Tree
+from hearts_env.solve.tree import Tree, estimate
 from hearts_env.support.arguments import check_positive
 from hearts_env.support.errors import did_you_mean
 from hearts_env.support.files import held, lock_beside, remove_leftovers
@@ -43,6 +43,12 @@ from hearts_train.measure.statistics import Z95
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+_LARGE = 1e7
+"""Lines of a tree from which on it is said beforehand what it takes."""
+_BUILDING, _ITERATION = 2.2e-7, 9e-9
+"""Seconds of one processor: to build a line; of an iteration, for each line and each sequence."""
 
 
 # ---- solve ---------------------------------------------------------------------------------------
@@ -76,7 +82,7 @@ def solve_deck(
         resumed = None if resume is None else Solver.load(resume, max_memory)
         if resumed is not None:
             _check_resumed(resumed, algorithms, iterations, seconds)
-        tree = Tree(str(deck), max_memory) if resumed is None else resumed.tree
+        tree = _tree(str(deck), max_memory) if resumed is None else resumed.tree
         console.note(f"{tree.rules.name}: {tree.size}")
         for algorithm in [resumed.algorithm] if resumed else algorithms or [DEFAULT_ALGORITHM]:
             if algorithm == "lp":
@@ -105,6 +111,21 @@ def solve_deck(
                 )
                 break
     return results
+
+
+def _tree(rules: Rules | str, max_memory: float) -> Tree:
+    """The tree of a deck; if it is a large one, what it takes is said first."""
+    rules = Rules.make(rules)
+    size = estimate(rules)
+    if size.lines > _LARGE and size.gigabytes <= max_memory:
+        build = console.format_seconds(_BUILDING * size.lines)
+        each = console.format_seconds(_ITERATION * (size.lines + sum(size.sequences)))
+        console.note(
+            f"{rules.name}: {size}; on one processor about {build} for the tree, "
+            f"and {each} an iteration"
+        )
+    with console.progress(f"{rules.name}: game tree") as report:
+        return Tree(rules, max_memory, report)
 
 
 def _say_stopping() -> None:
@@ -254,7 +275,7 @@ def exploit_agents(
     results = []
     with ExitStack() as stack:  # agents may be programs
         agents = [stack.enter_context(asked(name, rules, seed)) for name in names]
-        tree = Tree(rules, max_memory)
+        tree = _tree(rules, max_memory)
         console.note(f"{tree.rules.name}: {tree.size}")
         for name, policy in agents:
             with console.progress(name) as report:
