@@ -385,7 +385,9 @@ def arms() -> str:
 @part
 def exploited(name: str) -> str:
     """The exact exploitability of some players of the small decks."""
-    (record,) = results(name)
+    if not (records := results(name)):
+        return f"Not measured yet: `python docs/figures.py {name}`.\n"
+    (record,) = records
     found = {
         (row["agent"], row["rules"]): points(row["exploitability"])
         for done in record["commands"]

@@ -54,13 +54,12 @@ SHIPPED = ("micro", "mini")
 DEFAULT_TARGET = 1e-5
 """Exploitability, in points a deal, at which solving ends where nothing else is said."""
 
-_SHARED_FROM = 100_000  # lines; below that threads cost more than they save
+_TASK, _MOST_TASKS = 100_000, 32  # lines at least of what a thread does at once; and how many such
 _CHECK_EVERY = 1.2  # exploitability is computed each time the iterations have grown so much ...
 _LONGEST = 200  # ... or by this many
 _FIRST_SAVE, _SAVE_EVERY = 2.0, 60.0  # seconds; between the two, each wait is twice the last
 _SAVE_SHARE = 0.05  # of the time at most, for large states
 _MOST_LOOKS = 20_000  # points of a curve
-_TASKS = 32  # of about equal numbers of lines; threads take one after another
 _DATA = Path(__file__).parent / "data"
 
 
@@ -209,10 +208,10 @@ class Solver:
         self.iteration = 0
         self.seconds = 0.0
         self.curve: list[Checkpoint] = []
+        self._cuts = self._tasks()
         if num_threads is None:
-            shared = tree.size.lines >= _SHARED_FROM
-            num_threads = min(os.cpu_count() or 1, _TASKS) if shared else 1
-        num_threads = check_number("num_threads", num_threads, 1, _TASKS, other=", or None")
+            num_threads = min(os.cpu_count() or 1, len(self._cuts) - 1)
+        num_threads = check_number("num_threads", num_threads, 1, _MOST_TASKS, other=", or None")
         self._workers = Workers(num_threads)
         sides = tree.sides
         sizes = [side.num_sequences for side in sides]
@@ -228,7 +227,6 @@ class Solver:
         self._values, self._plan = np.zeros(max(sizes)), np.zeros(max(sizes))
         self._roots = [side.reach for side in sides]
         self._earned = [np.zeros(len(side.hands)) for side in sides]
-        self._cuts = self._tasks()
         bases = [int(side.first[side.top]) for side in sides]
         self._tops = [np.zeros((len(self._cuts) - 1, base)) for base in bases]
         self._sets: list[Sets] = [
@@ -247,8 +245,9 @@ class Solver:
     def _tasks(self) -> list[int]:
         """The marks between which tasks lie, each a number of whole branches."""
         marks = self.tree.marks
-        begins = np.flatnonzero(marks[:, 3])
-        even = np.arange(_TASKS) * marks[-1, 0] / _TASKS
+        begins, lines = np.flatnonzero(marks[:, 3]), int(marks[-1, 0])
+        number = min(1 + lines // _TASK, _MOST_TASKS)
+        even = np.arange(number) * lines / number
         cuts = begins[np.searchsorted(marks[begins, 0], even)]
         return sorted({*cuts.tolist(), len(marks) - 1})
 

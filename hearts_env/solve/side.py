@@ -47,8 +47,7 @@ class Side:
     def uniform(self) -> Floats:
         """The chances of a player who takes every legal action equally often, one a sequence."""
         chances = np.ones(self.num_sequences)
-        counts = np.diff(self.first)
-        chances[len(self.hands) :] = np.repeat(1.0 / counts, counts)
+        _even(self.first, chances)
         return chances
 
     def check(self, chances: Any, name: str = "policy") -> Floats:
@@ -99,6 +98,14 @@ def follow(parent: Ints32, first: Ints32, chances: Floats, plan: Floats) -> None
         reach = plan[parent[i]]
         for j in range(first[i], first[i + 1]):
             plan[j] = reach * chances[j]
+
+
+@jit
+def _even(first: Ints32, chances: Floats) -> None:
+    """Write the chances of even play, in place."""
+    for i in range(len(first) - 1):
+        for j in range(first[i], first[i + 1]):
+            chances[j] = 1.0 / (first[i + 1] - first[i])
 
 
 @jit
