@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import hashlib
 import json
 import re
 import sys
@@ -19,6 +20,7 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("h5py")
 minari = pytest.importorskip("minari")
 
+import pyarrow as pa  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 
 from hearts_train.data import folder as making  # noqa: E402
@@ -100,6 +102,26 @@ def test_every_field_says_what_it_is(made):
     assert made.facts["rules_digest"] in sheet
     assert made.facts["command"] in sheet
     assert "license: mit" in sheet
+
+
+def test_programs_can_read_what_every_column_is(made):
+    metadata = json.loads((made.folder / "croissant.json").read_bytes())
+    for records in metadata["recordSet"]:
+        table = records["name"]
+        schema = pq.read_schema(made.folder / table / "part-00000.parquet")
+        assert [field["name"] for field in records["field"]] == schema.names
+        for field in records["field"]:
+            column = schema.field(field["name"])
+            assert field["description"].encode() == column.metadata[b"description"]
+            assert field.get("repeated", False) == pa.types.is_list(column.type)
+            kind = getattr(column.type, "value_type", column.type)
+            known = {"sc:Text": "string", "sc:Boolean": "bool", "sc:Integer": "int"}
+            assert str(kind).startswith(known.get(field["dataType"], ("float", "double")))
+    files = {one["@id"]: one for one in metadata["distribution"] if "sha256" in one}
+    for name, one in files.items():
+        data = (made.folder / name).read_bytes()
+        assert one["sha256"] == hashlib.sha256(data).hexdigest()
+    assert len(files) == len(list(made.folder.rglob("*.parquet")))
 
 
 def test_minari_reads_the_episodes(made, monkeypatch):

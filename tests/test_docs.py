@@ -87,7 +87,6 @@ def test_what_is_cited_is_this_version():
     _, _, bibtex = README.read_text(encoding="utf-8").partition("```bibtex\n")
     assert fields["version"] == __version__
     assert f"version = {{{__version__}}}" in bibtex
-    assert f"year    = {{{fields['date-released'][:4]}}}" in bibtex
     assert fields["title"].strip('"') in bibtex
 
 

@@ -31,6 +31,7 @@ from hearts_env.support.interrupts import held_interrupt
 from hearts_env.support.progress import Progress, Show, silent
 from hearts_env.support.tensors import DIGEST, digest_of, read_tensors, write_tensors
 from hearts_train.data import tables
+from hearts_train.data.croissant import croissant
 from hearts_train.data.datasheet import datasheet
 from hearts_train.data.episodes import Episodes, minari_writer
 from hearts_train.data.options import DatasetOptions, check_libraries, versions
@@ -43,6 +44,7 @@ FORMAT = "hearts-env dataset"
 VERSION = 1
 FACTS = "dataset.json"
 SHEET = "README.md"
+CROISSANT = "croissant.json"
 UNFINISHED = ".unfinished"
 EPISODES = "minari"
 """The environment variable that may name the folder of all Minari datasets."""
@@ -333,6 +335,7 @@ def _write(folder: Path, blocks: _Blocks, report: Progress) -> dict[str, Any]:
                 write_whole(path, tables.parquet_bytes(parts))
     facts = _facts(blocks, _files(made))
     write_whole(made / SHEET, datasheet(facts, options).encode())
+    write_json(made / CROISSANT, croissant(facts, options))
     write_json(made / FACTS, facts)
     for path in sorted(made.iterdir(), key=lambda path: path.name == FACTS):  # that one last
         if kind_of(folder / path.name) == "folder":  # of an earlier attempt, interrupted here

@@ -1,0 +1,150 @@
+"""What a release is made of: workflows, recipe and metadata say the same as the package."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+
+from hearts_env import Rules, __version__
+from hearts_train.measure.benchmark import NEWEST, TRACKS, read_benchmark
+from hearts_train.measure.participants import Participant
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+ENTRIES = sorted((ROOT / "docs" / "results" / "leaderboard").rglob("*.json"))
+
+
+def loaded(name):
+    return yaml.safe_load((ROOT / name).read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_workflows_use_pinned_actions_and_no_secret(path):
+    text = path.read_text(encoding="utf-8")
+    used = re.findall(r"uses: (.*)", text)
+    assert used
+    for action in used:
+        assert re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40} # v\d+(\.\d+)*", action), action
+    assert "secrets." not in text
+    assert "pull_request_target" not in text  # it would run others' code with our rights
+    workflow = yaml.safe_load(text)
+    assert workflow["permissions"] == {"contents": "read"}
+    given = {name: job.get("permissions", {}) for name, job in workflow["jobs"].items()}
+    assert {name for name, rights in given.items() if rights} <= {"publish", "site"}
+    for job in workflow["jobs"].values():
+        for step in job["steps"]:
+            if str(step.get("uses")).startswith("actions/checkout"):
+                assert step["with"]["persist-credentials"] is False
+
+
+def test_the_same_commit_is_meant_by_the_same_action():
+    pins = {}
+    for path in WORKFLOWS:
+        for action, pin in re.findall(r"uses: (\S+)@(.*)", path.read_text(encoding="utf-8")):
+            assert pins.setdefault(action, pin) == pin
+
+
+def test_tests_run_under_every_python_that_the_package_names():
+    jobs = loaded(".github/workflows/tests.yml")["jobs"]
+    matrix = jobs["tests"]["strategy"]["matrix"]
+    assert {name.partition("-")[0] for name in matrix["os"]} == {"ubuntu", "macos", "windows"}
+    named = re.findall(r"Python :: (3\.\d+)", " ".join(PROJECT["classifiers"]))
+    assert set(named) <= set(matrix["python"])
+    oldest = PROJECT["requires-python"].removeprefix(">=")
+    for job in ("tests", "wheel"):
+        assert jobs[job]["strategy"]["matrix"]["python"][0] == oldest == named[0]
+
+
+def test_only_a_tag_publishes():
+    release = loaded(".github/workflows/release.yml")
+    assert release[True] == {"push": {"tags": ["v*"]}}  # YAML 1.1 reads `on` as true
+    publish = release["jobs"]["publish"]
+    assert publish["needs"] == "build"
+    assert publish["permissions"] == {"id-token": "write"}
+
+
+def test_the_recipe_needs_what_the_package_needs():
+    recipe = loaded(".ci/recipe.yaml")
+    assert recipe["context"]["version"] == __version__ == PROJECT["version"]
+    needed = [f"python {PROJECT['requires-python']}"]
+    for text in PROJECT["dependencies"]:
+        requirement = Requirement(text)
+        if requirement.marker is None or requirement.marker.evaluate({"python_version": "3.13"}):
+            order = sorted(map(str, requirement.specifier), key=lambda one: one[0] != ">")
+            needed.append(f"{requirement.name} {','.join(order)}")
+    assert recipe["requirements"]["run"] == needed
+    entry_points = [f"{name} = {what}" for name, what in PROJECT["scripts"].items()]
+    assert recipe["build"]["python"]["entry_points"] == entry_points
+    assert recipe["about"]["license"] == PROJECT["license"]
+
+
+def test_citation_and_archive_say_the_same():
+    citation, zenodo = loaded("CITATION.cff"), json.loads((ROOT / ".zenodo.json").read_bytes())
+    assert citation["version"] == __version__
+    assert citation["title"] == zenodo["title"]
+    assert citation["abstract"] == zenodo["description"]
+    assert citation["keywords"] == zenodo["keywords"]
+    assert citation["license"] == zenodo["license"] == PROJECT["license"]
+    authors = [author["name"] for author in citation["authors"]]
+    assert authors == [creator["name"] for creator in zenodo["creators"]]
+    assert authors == [author["name"] for author in PROJECT["authors"]]
+
+
+def test_the_metadata_of_results_lead_to_what_every_entry_has():
+    metadata = json.loads((ROOT / "docs" / "results" / "croissant.json").read_bytes())
+    assert metadata["version"] == f"{NEWEST}.0.0"
+    (fields,) = (records["field"] for records in metadata["recordSet"])
+    paths = [field["source"]["extract"]["jsonPath"] for field in fields]
+    records = [json.loads(path.read_bytes()) for path in ENTRIES]
+    for record in [record for record in records if "gains" not in record]:
+        for path in paths:
+            found = record
+            for name, place in re.findall(r"\.(\w+)|\[(\d+)\]", path):
+                found = found[name] if name else found[int(place)]
+            assert isinstance(found, str | int | float), path
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a script of bash")
+def test_the_check_of_the_leaderboard_plays_every_entry():
+    environment = {**os.environ, "HEARTS": "echo"}
+    told = subprocess.run(
+        [ROOT / ".ci" / "leaderboard"], env=environment, capture_output=True, text=True, check=True
+    )
+    tracked = subprocess.run(
+        ["git", "ls-files", "docs/results/leaderboard/*.json"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    assert tracked
+    assert told.stdout.splitlines() == [
+        f"benchmark --verify {name} --deals 100 --allow-code"
+        for name in tracked
+        if "gains" not in json.loads((ROOT / name).read_bytes())
+    ]
+
+
+def test_entries_have_met_the_players_of_this_package():
+    known = {}
+    for path in ENTRIES:
+        if "gains" in json.loads(path.read_bytes()):
+            continue
+        result = read_benchmark(path)["result"]
+        for figures in result["opponents"]:
+            key = result["track"], figures["opponent"]
+            if key not in known:
+                participant = Participant(figures["opponent"], 0)
+                participant.check_rules(Rules.from_text(TRACKS[result["track"]].rules))
+                known[key] = participant.digest
+            assert figures["digest"] == known[key], path.name
