@@ -185,8 +185,8 @@ def _ours() -> Iterator[tuple[str, str, str, Callable[[], Measure]]]:
         yield "vector", f"against {opponent}", "decisions/s", part(_vector, opponent)
     two = Rules.preset("two_player")
     for name in ("standard", "pro", "pimc"):
-        yield "players", f"{name}, act", "ms", part(_act, two, name)
-        yield "players", f"{name}, act_batch", "ms", part(_act_batch, two, name)
+        yield "players", f"{name}, act", "ms", part(_act, two, name, many=False)
+        yield "players", f"{name}, act_batch", "ms", part(_act, two, name, many=True)
     for when, is_compiled in (("nothing compiled", False), ("all compiled", True)):
         yield "start", when, "ms", part(_first_game, is_compiled=is_compiled)
 
@@ -256,16 +256,22 @@ _BATCHES = (
 )
 
 
+def _spread(batch: BatchGame) -> BatchGame:
+    """`batch` with games everywhere between their first and last card."""
+    parts = np.array_split(np.arange(batch.num_games), 30)
+    for number in range(len(parts)):
+        for some in parts[:number]:
+            batch.play(batch.random_actions(games=some), games=some)
+    return batch
+
+
 def _batch(rules: Rules, way: _Way) -> Measure:
     """Every decision observed and masked; without the time that choosing at random takes."""
     games = way.games
     batch = BatchGame(rules, games, seed=3, num_threads=way.threads, observation=way.observation)
     observations, masks = batch.observe(), batch.masks()
     batch.step(batch.random_actions(), observations, masks)  # compiles
-    parts = np.array_split(np.arange(games), 30)
-    for number in range(len(parts)):  # games everywhere between their first and last card
-        for some in parts[:number]:
-            batch.play(batch.random_actions(games=some), games=some)
+    _spread(batch)
 
     def measure(seconds: float) -> float:
         done, spent = 0, 0.0
@@ -321,19 +327,18 @@ def _first_game(*, is_compiled: bool) -> Measure:
     return measure
 
 
-def _middle(rules: Rules, games: int) -> BatchGame:
-    """Games a few cards after the start, as random play leaves them."""
-    batch = BatchGame(rules, games, seed=4, autodeal=False)
-    for _ in range(3 * rules.players):
-        batch.play(batch.random_actions())
-    return batch
+def _act(rules: Rules, name: str, *, many: bool) -> Measure:
+    """Decisions from the first card of a deal to the last, each view shown once."""
+    agent, batch = make_agent(name, seed=0), _spread(BatchGame(rules, 512 if many else 32, seed=4))
 
+    def measure(seconds: float) -> float:
+        done, spent = 0, 0.0
+        while spent < seconds:
+            views = batch.views() if many else list(batch.views())
+            begin = time.perf_counter()
+            done += len(agent.act_batch(views) if many else [agent.act(view) for view in views])
+            spent += time.perf_counter() - begin
+            batch.play(batch.random_actions())
+        return done / spent
 
-def _act(rules: Rules, name: str) -> Measure:
-    agent, views = make_agent(name, seed=0), list(_middle(rules, 64).views())
-    return lambda seconds: rate(seconds, lambda: len([agent.act(view) for view in views]))
-
-
-def _act_batch(rules: Rules, name: str) -> Measure:
-    agent, views = make_agent(name, seed=0), _middle(rules, 512).views()
-    return lambda seconds: rate(seconds, lambda: len(agent.act_batch(views)))
+    return measure

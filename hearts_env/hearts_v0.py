@@ -115,28 +115,23 @@ from __future__ import annotations
 
 import copy
 import secrets
+import sys
+from collections.abc import Iterator
 from fractions import Fraction
+from itertools import repeat
 from typing import Any, Unpack
 
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 from pettingzoo import AECEnv
-from pettingzoo.utils.env import AECIterable
 from pettingzoo.utils.env_logger import EnvLogger
 
 from hearts_env import kernel as k
 from hearts_env.encoders import step_of, writer_of
 from hearts_env.envs.drawing import FPS, RENDER_MODES
-from hearts_env.envs.infos import (
-    DeferredDeal,
-    no_result,
-    read_only,
-    read_only_values,
-    result_of,
-    without_texts,
-)
-from hearts_env.envs.interfaces import OrderEnforcing, ParallelHearts, TurnIterable
+from hearts_env.envs.infos import DeferredDeal, no_result, read_only, result_of, without_texts
+from hearts_env.envs.interfaces import OrderEnforcing, ParallelHearts
 from hearts_env.envs.observations import Observation
 from hearts_env.envs.options import EpisodeOptions, Keywords, takes_options
 from hearts_env.envs.resets import begin
@@ -146,11 +141,12 @@ from hearts_env.game.match import Match
 from hearts_env.game.state import FloatArray, encode_state, state_space
 from hearts_env.rules.rules import Rules
 from hearts_env.seeds import derived_seed
-from hearts_env.support.arguments import check_seed, only, whole
+from hearts_env.support.arguments import action_number, check_seed
 from hearts_env.support.errors import HeartsError, IllegalActionError, did_you_mean, quoted
 from hearts_env.support.jit import DirectCall
 
-_INT8 = np.dtype(np.int8)
+_INT8, _empty = np.dtype(np.int8), np.empty
+_write_mask = DirectCall(k.write_mask)
 
 
 class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
@@ -175,8 +171,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         text_infos: whether infos have texts.
         possible_agents: the names of all seats; ``agents`` are those still in the episode.
         agent_selection: whose turn it is.
-        infos: by agent, as ``rewards``, ``terminations`` and ``truncations``: current after every
-            ``reset`` and ``step``.
+        rewards: by agent, as ``terminations`` and ``truncations``: current after every ``reset``
+            and ``step``.
         state_space: the space of ``state()``.
         observation_spaces: by agent, as ``action_spaces``.
         drawer: what ``render`` draws with, and the window; its ``mode`` and ``shown_for`` may be
@@ -222,7 +218,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self._totals: list[int | Fraction] | None = None  # before this deal; None outside a match
         self._is_stopped = False  # nobody is to act any more
         self.agent_selection = ""  # nobody before the first reset
-        self._is_paid = False  # whether any of `rewards` is not zero
+        self._news: set[str] = set()  # who was paid or told something since its last turn
         self._offender: int | None = None  # who ended the episode by an illegal action
         self._make_scratch()
 
@@ -234,14 +230,14 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self._r = self.rules.vector
         step = step_of(self.encoder)
         self._shows = step is not None  # whether a step writes the next observation too
+        self._is_plain = self._shows and own.mask_in_observation and own.dtype == own.own_dtype
         self._step = DirectCall(step or k.step_masked)
         self._write = writer_of(self.encoder)
         self._pays_tricks = self._rewarder.pays_tricks
         self._ready: Observation | None = None  # what the player to act sees, not yet handed out
         self._no_mask = read_only(np.zeros(self._num_actions, np.int8))
         self._mask_in_info = own.mask_in_info
-        # Copied into the info of whoever waits; who is to act gets a mask of its own.
-        self._no_result = self._shared(no_result(self.rules, is_match=self.episode == "match"))
+        self._no_result = self._told(no_result(self.rules, is_match=self.episode == "match"))
         self._scratch = {*self.__dict__, "_scratch"} - before  # the names of all that is set here
 
     # -- spaces -----------------------------------------------------------------------------------
@@ -288,12 +284,26 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             return self.observation_format.join(out, self._no_mask)
         mask = np.zeros(self._num_actions, _INT8)
         if seat == game.player and not self._is_stopped:
-            k.write_mask(game.legal_mask, mask)
+            _write_mask.call(game.legal_mask, mask)
         return self.observation_format.join(out, mask)
 
-    def agent_iter(self, max_iter: int = 2**63) -> AECIterable:
+    @property
+    def infos(self) -> dict[str, dict[str, Any]]:
+        """By agent, current after every ``reset`` and ``step``; the dictionary is a new one."""
+        infos = {agent: self._infos[agent] for agent in self.agents}
+        agent = self.agent_selection
+        if not (self.terminations.get(agent, True) or self.truncations.get(agent, True)):
+            infos[agent] = infos[agent].copy()
+            if self._mask_in_info:
+                infos[agent]["action_mask"] = self._mask
+        return infos
+
+    def agent_iter(self, max_iter: int = 2**63) -> Iterator[str]:
         """Whose turn it is, for a loop with a ``step`` each time, until nobody is left."""
-        return TurnIterable(self, max_iter)
+        for _ in repeat(None, min(max_iter, sys.maxsize)):
+            if not self.agents:
+                return
+            yield self.agent_selection
 
     def last(
         self,
@@ -307,18 +317,18 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         if self._game is None or not self.agents:
             raise HeartsError("last: no agent is to act; call reset() to start an episode")
         agent = self.agent_selection
-        observation = self._ready if observe else None
-        if observation is not None:
-            self._ready = None
-        elif observe:
-            observation = self.observe(agent)
-        return (
-            observation,
-            self._cumulative_rewards[agent],
-            self.terminations[agent],
-            self.truncations[agent],
-            self.infos[agent],
-        )
+        observation = None
+        if observe:
+            observation, self._ready = self._ready, None
+            if observation is None:
+                observation = self.observe(agent)
+        info = self._infos[agent]
+        terminated, truncated = self.terminations[agent], self.truncations[agent]
+        if not (terminated or truncated):
+            info = info.copy()
+            if self._mask_in_info:
+                info["action_mask"] = self._mask
+        return observation, self._cumulative_rewards[agent], terminated, truncated, info
 
     def state(self) -> FloatArray:
         """Everything, hidden cards too: for centralised critics. See ``decode_state``."""
@@ -355,9 +365,10 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self._cumulative_rewards = dict.fromkeys(agents, 0.0)
         self.terminations = dict.fromkeys(agents, False)
         self.truncations = dict.fromkeys(agents, False)
-        self.infos = {agent: self._no_result.copy() for agent in agents}
+        self._infos = {agent: self._no_result.copy() for agent in agents}  # but for the mask
         self._skip_agent_selection = None
-        self._is_stopped = self._is_paid = False
+        self._is_stopped = False
+        self._news.clear()
         self._offender = None
         self._begin_deal(game)
         if self.render_mode == "human":
@@ -371,51 +382,57 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             IllegalActionError: if it is not an action at all, or, under
                 ``illegal_action="raise"``, one that the rules do not allow; nothing has changed.
         """
-        agent = self.agent_selection
         game = self._game
         if game is None:
             raise HeartsError("step: nothing has been dealt; call reset() first")
-        if self._is_stopped or self.terminations[agent] or self.truncations[agent]:
+        agent = self.agent_selection
+        if self._is_stopped or self.terminations[agent]:
             self._step_dead(agent, action)
             return
-        number: int = action if action.__class__ is int else _number_of(action)
+        number: int = action if action.__class__ is int else action_number(action)
         if not -1 < number < self._num_actions:
             raise IllegalActionError(game.why_illegal(number))
-        mask, observation = np.empty(self._num_actions, _INT8), None
+        mask = _empty(self._num_actions, _INT8)
         if self._shows:
-            observation = np.empty(self._shape, self._dtype)
+            observation = _empty(self._shape, self._dtype)
             status = self._step.call(self._r, game.vector, number, mask, observation)
         else:
             status = self._step.call(self._r, game.vector, number, mask)
         if status < 0:
             self._answer_illegal(agent, game, number)
         else:
-            seat = game._enter(number, status)
-            self._cumulative_rewards[agent] = 0.0
+            game._status = status  # what ``game.play`` notes too
+            game._actions.append(number)
+            seat = (status >> 54 & 15) - 1
+            if self._news or self._pays_tricks:
+                self._forget(agent)
             if seat < 0:
                 if self.match is not None:
                     self.match.finish_deal()
                 self._end_deal(game)
             else:
-                if self._is_paid or self._pays_tricks:
-                    self._pay_step(game)
-                self.infos[agent] = self._no_result.copy()
-                self._give_turn(seat, mask, observation)
-        if self.render_mode == "human":
+                if self._pays_tricks:
+                    self._pay(self._rewarder.step(game))
+                self.agent_selection = self.possible_agents[seat]
+                self._mask = mask
+                if self._is_plain:
+                    self._ready = {"observation": observation, "action_mask": mask}
+                elif self._shows:
+                    self._ready = self.observation_format.join(observation, mask)
+        if self.drawer.mode == "human":
             self.render()
 
     def _answer_illegal(self, agent: str, game: Game, number: int) -> None:
         """What follows an illegal action, by ``illegal_action``."""
         if self.illegal_action == "raise":
             raise IllegalActionError(game.why_illegal(number))
-        self._cumulative_rewards[agent] = 0.0
+        self._forget(agent)
         if self.illegal_action == "revoke":
             (game if self.match is None else self.match).revoke()
             self._end_deal(game)
             return
         EnvLogger.warn_on_illegal_move()
         self._offender = self._seats[agent]
-        self._clear_rewards()
         self._pay([ILLEGAL_REWARD if other == agent else 0.0 for other in self.agents])
         self._stop(game, self.terminations)
 
@@ -424,48 +441,33 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         assert game.player is not None
         self._game = game
         self._totals = None if self.match is None else list(self.match.totals)
-        mask = np.empty(self._num_actions, _INT8)
-        k.write_mask(game.legal_mask, mask)
-        self._give_turn(game.player, mask, None)
+        self._mask, self._ready = _empty(self._num_actions, _INT8), None
+        _write_mask.call(game.legal_mask, self._mask)
+        self.agent_selection = self.possible_agents[game.player]
 
-    def _give_turn(
-        self, seat: int, mask: NDArray[np.int8], observation: NDArray[Any] | None
-    ) -> None:
-        """Select the player in `seat`; what its info said last stays, but for the mask.
-
-        `observation` is what the player sees now; None: it is written when it is asked for.
-        """
-        agent = self.agent_selection = self.possible_agents[seat]
-        if self._mask_in_info:
-            info = self.infos[agent] = self.infos[agent].copy()
-            info["action_mask"] = mask
-        join = self.observation_format.join
-        self._ready = None if observation is None else join(observation, mask)
+    def _forget(self, agent: str) -> None:
+        """Clear what was paid last, and what `agent` was paid and told since its last turn."""
+        self._cumulative_rewards[agent] = 0.0
+        self._infos[agent] = self._no_result.copy()
+        self._news.discard(agent)
+        self._clear_rewards()
 
     def _clear_rewards(self) -> None:
         """Clear the rewards in place; PettingZoo's own would make them whole numbers."""
         for agent in self.rewards:
             self.rewards[agent] = 0.0
 
-    def _pay_step(self, game: Game) -> None:
-        """Pay for the last action in `game`, where anything is due."""
-        if self._is_paid:
-            self._clear_rewards()
-            self._is_paid = False
-        self._pay(self._rewarder.step(game))
-
     def _pay(self, rewards: list[float] | None) -> None:
         """Hand out rewards, one a seat; None: nobody gets any."""
-        if rewards is None:
-            return
-        self._is_paid = True
-        for agent, reward in zip(self.possible_agents, rewards, strict=True):
-            self.rewards[agent] += reward
-            self._cumulative_rewards[agent] += reward
+        if rewards is not None:
+            self._news.update(self.possible_agents)
+            for agent, reward in zip(self.possible_agents, rewards, strict=True):
+                self.rewards[agent] += reward
+                self._cumulative_rewards[agent] += reward
 
     def _end_deal(self, game: Game) -> None:
         """Pay for a deal that is over; begin the next one of a match, or end the episode."""
-        self._pay_step(game)
+        self._pay(self._rewarder.step(game))
         match = self.match
         if match is None:
             self._stop(game, self.terminations)
@@ -481,22 +483,22 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
     def _stop(self, game: Game, ends: dict[str, bool]) -> None:
         """End the episode for all agents; each is then selected once more, for a last look."""
         self._is_stopped = True
-        for agent in self.agents:
-            ends[agent] = True
+        ends.update(dict.fromkeys(self.agents, True))
         self._give_result(game)
-        self._deads_step_first()
+        self.agent_selection = self.agents[0]
 
     def _give_result(self, game: Game) -> None:
-        """Clear everybody's mask, and write the deal's result to everybody's info."""
-        facts = self._shared(result_of(game, self.match, offender=self._offender))
+        """Write the deal's result to everybody's info."""
+        facts = self._told(result_of(game, self.match, offender=self._offender))
         write = game.clone().to_text  # of a copy: the deal may be played on or taken back
         self._ready = None
+        self._news.update(self.possible_agents)
         for agent in self.possible_agents:
-            self.infos[agent] = DeferredDeal(facts, write) if self.text_infos else facts.copy()
+            self._infos[agent] = DeferredDeal(facts, write) if self.text_infos else facts.copy()
 
-    def _shared(self, info: dict[str, Any]) -> dict[str, Any]:
-        """`info` as it is wanted, its mask empty, in arrays that nobody can write to."""
-        info = read_only_values(info if self.text_infos else without_texts(info))
+    def _told(self, info: dict[str, Any]) -> dict[str, Any]:
+        """`info` as it is wanted, its mask empty."""
+        info = info if self.text_infos else without_texts(info)
         return {"action_mask": self._no_mask, **info} if self._mask_in_info else info
 
     def _step_dead(self, agent: str, action: int | None) -> None:
@@ -508,7 +510,13 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
                 f"action: {quoted(action)}, but the episode is over for {agent}; give None",
                 value=action,
             )
-        self._was_dead_step(None)
+        self.agents.remove(agent)
+        for kept in (self.rewards, self._cumulative_rewards, self.terminations, self.truncations):
+            del kept[agent]
+        del self._infos[agent]
+        self._clear_rewards()
+        if self.agents:
+            self.agent_selection = self.agents[0]
 
     # -- drawing ----------------------------------------------------------------------------------
     def render(self) -> str | NDArray[np.uint8] | None:
@@ -541,9 +549,9 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        for info in self.__dict__.get("infos", {}).values():
+        for info in self.__dict__.get("_infos", {}).values():
             for key, value in [*dict.items(info)]:  # which writes no deal
-                if isinstance(value, np.ndarray) and key != "action_mask":
+                if isinstance(value, np.ndarray):
                     info[key] = read_only(value)
         match = self.match
         if match is not None:  # whose deal it is; where it was cut off, the next is dealt already
@@ -584,14 +592,3 @@ def parallel_env(  # noqa: D417  # `takes_options` describes the others
             act, so that no mask is empty.
     """
     return ParallelHearts(raw_env(rules, players, **options), noop=noop)
-
-
-def _number_of(action: object) -> int:
-    """An action as an int."""
-    number = whole(only(action))
-    if number is None:
-        raise IllegalActionError(
-            f"action: {quoted(action)} is not a whole number; action i is the card rules.deck[i]",
-            value=action,
-        )
-    return number

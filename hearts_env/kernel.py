@@ -728,7 +728,11 @@ def spread_mask(legal: int, mask: NDArray[np.int8]) -> None:
 
 
 @called
-def write_scores(r: Vector, s: Vector, out: Vector) -> None:
-    """Write ``score`` of every seat over `out`, in place."""
-    for p in range(len(out)):
+def write_result(r: Vector, s: Vector, out: Vector) -> None:
+    """Write ``score`` of every seat over `out`, then the points of each, shooter and revoker."""
+    n = r[R_PLAYERS]
+    for p in range(n):
         out[p] = score(r, s, p)
+        out[n + p] = s[POINTS + SEAT * p]
+    out[2 * n] = s[SHOOTER]
+    out[2 * n + 1] = s[REVOKER]

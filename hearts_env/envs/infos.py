@@ -14,16 +14,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hearts_env import kernel as k
 from hearts_env.game.game import Game
 from hearts_env.game.match import Match
 from hearts_env.rules.rules import Rules
+from hearts_env.support.jit import DirectCall
 
+_write_result = DirectCall(k.write_result)
 NOBODY = np.int64(-1)
 """No seat; also no seed: before the end of an episode its seed stays secret."""
 
 
 def no_result(rules: Rules, *, is_match: bool) -> dict[str, Any]:
-    """What infos hold before a deal is over, in new arrays."""
+    """What infos hold before a deal is over; nobody can write to its arrays."""
     result: dict[str, Any] = {
         "scores": np.zeros(rules.players, np.int64),
         "points": np.zeros(rules.players, np.int64),
@@ -35,31 +38,37 @@ def no_result(rules: Rules, *, is_match: bool) -> dict[str, Any]:
         result["chips"] = np.zeros(rules.players)
     if is_match:
         result |= {"totals": np.zeros(rules.players), "winner": NOBODY}
-    return result
+    return read_only_values(result)
 
 
 def result_of(
     game: Game, match: Match | None = None, *, offender: int | None = None
 ) -> dict[str, Any]:
-    """What infos hold after a deal has ended, in new arrays, but for its text: `DeferredDeal`.
+    """What infos hold after a deal has ended, but for its text: `DeferredDeal`.
+
+    Nobody can write to its arrays, so that agents may share them.
 
     Args:
         game: the deal.
         match: the match around it, if it is one, the deal settled.
         offender: the seat that ended it by an illegal action; None: whoever the game names.
     """
+    rules, n = game.rules, game.rules.players
+    numbers = np.empty(2 * n + 2, np.int64)
+    _write_result.call(rules.vector, game.vector, numbers)
+    numbers = read_only(numbers)
     result: dict[str, Any] = {
-        "scores": np.array(game.scores(), np.int64),
-        "points": np.array(game.points(), np.int64),
-        "shooter": seat_number(game.shooter),
-        "offender": seat_number(game.revoker if offender is None else offender),
+        "scores": numbers[:n],
+        "points": numbers[n:-2],
+        "shooter": numbers[-2],
+        "offender": numbers[-1] if offender is None else np.int64(offender),
         "deal": "",
     }
-    if game.rules.settlement != "points":
+    if rules.settlement != "points":
         net = game.chips() if match is None or not game.is_over else match.last_net
-        result["chips"] = np.array([float(chips) for chips in net])
+        result["chips"] = read_only(np.array([float(chips) for chips in net]))
     if match is not None:
-        result["totals"] = np.array([float(total) for total in match.totals])
+        result["totals"] = read_only(np.array([float(total) for total in match.totals]))
         result["winner"] = seat_number(match.winner)
     return result
 
@@ -81,7 +90,7 @@ class DeferredDeal(dict[str, Any]):
 
     def __init__(self, info: Any = (), write: Callable[[], Any] | None = None) -> None:
         """The items of `info`; `write` returns the value of ``deal``. None: it is among them."""
-        super().__init__(info)
+        dict.__init__(self, info)
         self._write = write
 
     def _complete(self) -> None:
@@ -145,11 +154,12 @@ def seat_number(seat: int | None) -> np.int64:
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
     """A copy of `array` that can be handed out again and again: nobody can write to it."""
-    if array.dtype == object:  # has no bytes of its own
+    if array.dtype.hasobject:  # has no bytes of its own
         frozen = array.copy()
         frozen.flags.writeable = False
         return frozen
-    return np.frombuffer(array.tobytes(), array.dtype).reshape(array.shape)
+    row = np.frombuffer(array.tobytes(), array.dtype)
+    return row if array.ndim == 1 else row.reshape(array.shape)
 
 
 def read_only_values(info: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """PettingZoo's interfaces around ``raw_env``: turns in order, and all agents at once.
 
-The loop over turns and the wrapper that enforces the order of calls do what PettingZoo's do.
-Theirs ask for each attribute through ``__getattr__``, several times a turn.
+The wrapper that enforces the order of calls does what PettingZoo's does, which asks for each
+attribute through ``__getattr__``, several times a turn.
 
 In Hearts one agent acts at a time. As by PettingZoo's ``turn_based_aec_to_parallel``, each step of
 the parallel form plays the action of the agent whose turn it is, and the actions of the others are
@@ -10,16 +10,16 @@ ignored.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 from pettingzoo import AECEnv, ParallelEnv
-from pettingzoo.utils.env import AECIterable
 from pettingzoo.utils.wrappers import OrderEnforcingWrapper
-from pettingzoo.utils.wrappers.order_enforcing import AECOrderEnforcingIterable
 
 from hearts_env.envs.observations import Observation
 from hearts_env.game.game import Game
@@ -33,30 +33,6 @@ Infos = dict[str, dict[str, Any]]
 Step = tuple[
     dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Any]
 ]
-
-
-class TurnIterable(AECIterable):  # type: ignore[misc]
-    """PettingZoo's loop over turns, written as a generator, which is quicker."""
-
-    def __iter__(self) -> Iterator[str]:
-        env, left = self.env, self.max_iter
-        while env.agents and left > 0:
-            left -= 1
-            yield env.agent_selection
-
-
-class _OrderedTurns(AECOrderEnforcingIterable):  # type: ignore[misc]
-    """The same where every turn must have been played before the next."""
-
-    def __iter__(self) -> Iterator[str]:
-        wrapper, env, left = self.env, self.env.env, self.max_iter
-        while env.agents and left > 0:
-            left -= 1
-            agent = env.agent_selection
-            if not wrapper._has_updated:
-                raise AssertionError("need to call step() or reset() in a loop over `agent_iter`")
-            wrapper._has_updated = False
-            yield agent
 
 
 class OrderEnforcing(OrderEnforcingWrapper):  # type: ignore[misc]
@@ -80,29 +56,36 @@ class OrderEnforcing(OrderEnforcingWrapper):  # type: ignore[misc]
             raise AttributeError
         return self.env.agent_selection
 
-    def agent_iter(self, max_iter: int = 2**63) -> AECOrderEnforcingIterable:
+    def agent_iter(self, max_iter: int = 2**63) -> Iterator[str]:
         """Whose turn it is, for a loop with a ``step`` each time, until nobody is left."""
         if not self._has_reset:
-            return super().agent_iter(max_iter)
-        return _OrderedTurns(self, max_iter)
+            super().agent_iter(max_iter)  # which refuses
+        return self._turns(max_iter)
 
-    def last(
-        self,
-        observe: bool = True,  # noqa: FBT001, FBT002  # as PettingZoo has it
-    ) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Observation, reward since the last turn, termination, truncation and info."""
-        if not self._has_reset:
-            return super().last(observe)
-        return self.env.last(observe)
+    def _turns(self, max_iter: int) -> Iterator[str]:
+        env, own = self.env, self.__dict__
+        for _ in repeat(None, min(max_iter, sys.maxsize)):
+            if not env.agents:
+                return
+            if not own["_has_updated"]:
+                raise AssertionError("need to call step() or reset() in a loop over `agent_iter`")
+            own["_has_updated"] = False
+            yield env.agent_selection
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        """Begin an episode."""
+        super().reset(seed=seed, options=options)
+        self.last = self.env.last
 
     def __str__(self) -> str:
         return str(self.env)
 
     def step(self, action: int | None) -> None:
         """Do the action of the agent whose turn it is."""
-        if self._has_reset and self.env.agents:
+        env = self.env
+        if env.agents and env._game is not None:
             self._has_updated = True
-            self.env.step(action)
+            env.step(action)
         else:
             super().step(action)
 

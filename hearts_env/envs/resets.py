@@ -19,6 +19,8 @@ def begin(rules: Rules, seed: int, options: object, *, is_match: bool) -> tuple[
     Raises:
         HeartsError: if an option or the deal is invalid.
     """
+    if options is None and not is_match:
+        return None, Game.deal(rules, seed)
     given = _check_options(options)
     number, dealer, known = (given.get(name) for name in ("deal_number", "dealer", "deal"))
     known = None if known is None else _read_deal(known)

@@ -18,7 +18,7 @@ from hearts_env.game.chips import SHARES, check_in_chips, net_chips
 from hearts_env.game.game import Game
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import check_choice
-from hearts_env.support.jit import called, jit
+from hearts_env.support.jit import DirectCall, called, jit
 
 REWARDS = ("margin", "points", "trick", "win", "chips")
 """The values of ``reward``; their places are the kinds that compiled code knows."""
@@ -69,10 +69,23 @@ def earned(r: k.Vector, s: k.Vector, kind: int, p: int) -> int:
 
 
 @called
-def write_earned(r: k.Vector, s: k.Vector, kind: int, out: k.Vector) -> None:
-    """Write ``earned`` of every seat over `out`, in place."""
-    for p in range(len(out)):
-        out[p] = earned(r, s, kind, p)
+def pay_seats(
+    r: k.Vector, s: k.Vector, kind: int, paid: k.Vector, scale: float, out: NDArray[np.float64]
+) -> bool:
+    """Write what every seat has earned since it was last paid over `out`, in place.
+
+    Returns whether that is anything, or the deal is over. Then `paid` is for the next deal.
+    """
+    is_over = is_due = s[k.PHASE] == k.OVER
+    for p in range(len(paid)):
+        now = earned(r, s, kind, p)
+        is_due |= now != paid[p]
+        out[p] = (now - paid[p]) / scale
+        paid[p] = 0 if is_over else now
+    return is_due
+
+
+_pay_seats = DirectCall(pay_seats)
 
 
 @jit
@@ -129,7 +142,8 @@ class Rewarder:
     ``episode_end(match.totals)``. Copies and pickles with what has been paid.
 
     ``number`` is the kind as compiled code knows it: `LATER` where ``step`` leaves all to those
-    two, for ``win`` and ``chips`` in an episode of a whole match.
+    two, for ``win`` and ``chips`` in an episode of a whole match. ``scale`` is what ``earned`` is
+    divided by.
     """
 
     def __init__(self, rules: Rules, kind: str, *, episode: str = "deal") -> None:
@@ -147,24 +161,21 @@ class Rewarder:
         self.number = LATER if waits else REWARDS.index(kind)
         self.episode = episode
         self._due = _is_due(self.number, is_over=False), _is_due(self.number, is_over=True)
-        self._paid = [0] * rules.players
+        self._paid, self._out = np.zeros(rules.players, np.int64), np.zeros(rules.players)
+        self.scale = float(SHARES)
+        if kind == "points":
+            self.scale = 1.0
+        elif kind in ("margin", "trick"):  # margin_sum is the margin times the number of others
+            self.scale = float(rules.max_margin * (rules.players - 1))
 
     @property
     def pays_tricks(self) -> bool:
         """Whether ``step`` may pay before the deal is over."""
         return self._due[False]
 
-    @property
-    def scale(self) -> float:
-        """What ``earned`` is divided by."""
-        if self.kind in ("margin", "trick"):
-            # margin_sum is the margin times the number of others.
-            return self.rules.max_margin * (self.rules.players - 1)
-        return 1.0 if self.kind == "points" else float(SHARES)
-
     def reset(self) -> None:
         """Forget what was paid: a new deal begins before the last was over, in place."""
-        self._paid = [0] * self.rules.players
+        self._paid[:] = 0
 
     def step(self, game: Game) -> list[float] | None:
         """The reward of every seat for what was done since the last call; None: nobody gets any.
@@ -177,14 +188,10 @@ class Rewarder:
             return None
         if not over and game.vector[k.TRICK_LEN]:  # nothing is earned within a trick
             return None
-        out = np.empty(self.rules.players, np.int64)
-        write_earned(self.rules.vector, game.vector, self.number, out)
-        now: list[int] = out.tolist()
-        if now == self._paid and not over:
+        r, s = self.rules.vector, game.vector
+        if not _pay_seats.call(r, s, self.number, self._paid, self.scale, self._out):
             return None
-        scale = self.scale
-        rewards = [(new - old) / scale for new, old in zip(now, self._paid, strict=True)]
-        self._paid = [0] * len(now) if over else now
+        rewards: list[float] = self._out.tolist()
         return rewards
 
     def deal_end(self, net: Sequence[int | Fraction]) -> list[float] | None:

@@ -260,15 +260,6 @@ class Game(Position):
         self._status = status
         self._actions.append(action)
 
-    def _enter(self, action: int, status: int) -> int:
-        """Note an action that compiled code has done in ``vector``, and the ``status`` it gave.
-
-        Returns the seat whose turn it is now, -1: the game is over.
-        """
-        self._status = status
-        self._actions.append(action)
-        return (status >> 54 & 15) - 1
-
     def why_illegal(self, action: int | str) -> str:
         """Why the rules do not allow `action` now, and what they allow; nothing if they do.
 

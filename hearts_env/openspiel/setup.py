@@ -10,7 +10,7 @@ import numpy as np
 
 from hearts_env.cards import cards_of
 from hearts_env.encoders import Encoder, make_encoder
-from hearts_env.envs.rewards import REWARDS, Rewarder, is_due, write_earned
+from hearts_env.envs.rewards import REWARDS, Rewarder, is_due, pay_seats
 from hearts_env.game.game import Game
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import check_choice, check_number
@@ -151,9 +151,9 @@ class Setup:
         """What each seat has earned so far, in the unit of the reward."""
         if not is_due(self._kind, game.is_over):
             return [0.0] * self.rules.players
-        out = np.empty(self.rules.players, np.int64)
-        write_earned(self.rules.vector, game.vector, self._kind, out)
-        return [earned / self._scale for earned in out.tolist()]
+        paid, out = np.zeros(self.rules.players, np.int64), np.zeros(self.rules.players)
+        pay_seats(self.rules.vector, game.vector, self._kind, paid, self._scale, out)
+        return list(out.tolist())
 
     @property
     def is_zero_sum(self) -> bool:

@@ -284,6 +284,17 @@ def check_seeds(seeds: object, size: int) -> NDArray[np.int64]:
     return check_numbers("seeds", seeds, size, (0, MAX_SEED), DealError)
 
 
+def action_number(action: object) -> int:
+    """An action as an int, or an `IllegalActionError`."""
+    number = whole(only(action))
+    if number is None:
+        raise IllegalActionError(
+            f"action: {quoted(action)} is not a whole number; action i is the card rules.deck[i]",
+            value=action,
+        )
+    return number
+
+
 def illegal_actions(
     games: NDArray[np.int64], actions: NDArray[np.int64], *, any_over: bool
 ) -> IllegalActionError:

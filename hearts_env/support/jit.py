@@ -178,7 +178,7 @@ class DirectCall:
 
     def _first_call(self, *arguments: Any) -> Any:
         if isinstance(self._function, CPUDispatcher):  # else: NUMBA_DISABLE_JIT
-            kinds = [numba.typeof(a) if hasattr(a, "dtype") else numba.int64 for a in arguments]
+            kinds = [numba.int64 if isinstance(a, int) else numba.typeof(a) for a in arguments]
             self.call = self._function.compile(tuple(kinds))
         else:
             self.call = self._function

@@ -29,9 +29,10 @@ class Position:
         return self._cards(self.vector[field + k.SEAT * self._check(player)])
 
     def _scores(self) -> list[int]:
-        out = np.empty(self.rules.players, np.int64)
-        k.write_scores(self.rules.vector, self.vector, out)
-        scores: list[int] = out.tolist()
+        n = self.rules.players
+        out = np.empty(2 * n + 2, np.int64)
+        k.write_result(self.rules.vector, self.vector, out)
+        scores: list[int] = out[:n].tolist()
         return scores
 
     def _seat(self, field: int) -> int | None:

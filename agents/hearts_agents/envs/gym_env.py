@@ -284,19 +284,17 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         observation = self.form.join(array, mask)
         info: dict[str, Any] = {"action_mask": mask} if self.form.mask_in_info else {}
         info |= self._info
-        if not self._is_over:
-            for name in self._arrays:  # infos share none, as Gymnasium's checker wants it
-                info[name] = info[name].copy()
-            return observation, info
-        assert self.episode_seed is not None
-        info["seed"] = np.int64(self.episode_seed)
-        result = result_of(table.game, table.match, offender=offender)
-        if not self.text_infos:
-            return observation, info | without_texts(result)
-        info |= result
-        # Written now, a sixth of an episode's time: libraries that walk through nested data, as
-        # Minari with JAX's trees, know no dictionaries but the plain ones.
-        info["deal"] = table.game.to_text()
+        if self._is_over:
+            assert self.episode_seed is not None
+            info["seed"] = np.int64(self.episode_seed)
+            result = result_of(table.game, table.match, offender=offender)
+            info |= result if self.text_infos else without_texts(result)
+            if self.text_infos:
+                # Written now, a sixth of an episode's time: libraries that walk through nested
+                # data, as Minari with JAX's trees, know no dictionaries but the plain ones.
+                info["deal"] = table.game.to_text()
+        for name in self._arrays:  # infos share none, as Gymnasium's checker wants it
+            info[name] = info[name].copy()
         return observation, info
 
     def _numbers_for(self, entry: Entry) -> int:
