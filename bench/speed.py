@@ -333,12 +333,13 @@ def _act(rules: Rules, name: str, *, many: bool) -> Measure:
 
     def measure(seconds: float) -> float:
         done, spent = 0, 0.0
-        while spent < seconds:
+        while True:
+            batch.play(batch.random_actions())
             views = batch.views() if many else list(batch.views())
             begin = time.perf_counter()
             done += len(agent.act_batch(views) if many else [agent.act(view) for view in views])
             spent += time.perf_counter() - begin
-            batch.play(batch.random_actions())
-        return done / spent
+            if spent >= seconds:
+                return done / spent
 
     return measure
