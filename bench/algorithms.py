@@ -112,8 +112,9 @@ _GRADIENT = {
 }
 _EPOCHS = {"ppo.num_epochs": One([1, 2, 4])}
 _REPLICATOR = {
-    "neurd.logit_limit": One([2.0, 4.0, 8.0]),
-    "neurd.min_prob": One([0.05, 0.2, 0.5]),
+    "ppo.num_epochs": One([1, 2]),
+    "neurd.logit_limit": One([2.0, 4.0]),
+    "neurd.min_prob": One([0.1, 0.3, 1.0]),
     "ema_decay": One([0.0, *_AVERAGE]),
 }
 _VALUES = {"ppo.learning_rate": _STEP, "ppo.batch_size": One([512, 1024, 2048])}
@@ -159,14 +160,13 @@ ALGORITHMS = {
     "neurd": Contestant(
         "NeuRD, falling entropy bonus",
         {"algorithm": "neurd"},
-        _GRADIENT | _EPOCHS | _REPLICATOR | {"ppo.ent_coef": Log(0.005, 0.2)},
+        _GRADIENT | _REPLICATOR | {"ppo.ent_coef": Log(0.005, 0.2)},
         _ANNEALED,
     ),
     "r_nad": Contestant(
         "R-NaD",
         {"algorithm": "r_nad", "ppo.ent_coef": 0.0, "ppo.ent_coef_end": None},
         _GRADIENT
-        | _EPOCHS
         | _REPLICATOR
         | {"r_nad.eta": Log(0.003, 0.1), "r_nad.reference_every": One([10, 30, 100])},
         _SMALLER,
@@ -189,10 +189,10 @@ ALGORITHMS = {
         {"algorithm": "escher"},
         _VALUES
         | {
-            "dqn.buffer_size": One([20_000, 50_000, 200_000]),
-            "dqn.target_every": One([25, 100, 400]),
-            "nfsp.reservoir": One([200_000, 1_000_000]),
-            "nfsp.min_reservoir_prob": One([0.0, 0.1, 0.25]),
+            "dqn.buffer_size": One([20_000, 50_000]),
+            "dqn.target_every": One([25, 100]),
+            "nfsp.reservoir": One([50_000, 200_000]),
+            "nfsp.min_reservoir_prob": One([0.1, 0.25, 0.5]),
             "nfsp.learning_rate": _STEP,
         },
         _SMALLER | {"nfsp.learning_rate_end": ("nfsp.learning_rate", 0.03)},

@@ -44,10 +44,11 @@ def softmax(logits: Any) -> Any:
     return chances / chances.sum()
 
 
-def step(clip: Clip, *, has_magnet: bool) -> Any:
+def step(clip: Clip, *, has_magnet: bool, moved: float = 0.0) -> Any:
     """What `replicate` adds to the logits on average, each action drawn as often as it is likely.
 
-    The value of the decision is its own, so that an action's advantage is its worth less that.
+    The value of the decision is its own, so that an action's advantage is its worth less that. The
+    logarithm of its chance has `moved` since it was drawn.
     """
     policy = softmax(LOGITS)
     value = float(policy @ WORTH)
@@ -56,7 +57,7 @@ def step(clip: Clip, *, has_magnet: bool) -> Any:
         rows = sp.Rows(
             masks=LEGAL[None],
             actions=np.array([action]),
-            log_probs=np.log(policy[[action]]).astype(np.float32),
+            log_probs=(np.log(policy[[action]]) - moved).astype(np.float32),
             values=np.array([value], np.float32),
             rewards=np.zeros(1, np.float32),
             nexts=np.array([sp.END]),
@@ -97,6 +98,21 @@ def test_a_logit_is_not_pushed_further_than_its_limit_but_back():
         forces = {a: gains[a] * ((a == j) / policy[a] - 1.0) for a in (0, 1, 3)}
         kept = sum(policy[a] * force for a, force in forces.items() if sign * force < 0)
         assert held[j] == pytest.approx(kept, abs=1e-5)
+
+
+@pytest.mark.parametrize("moved", [0.3, -0.3])
+def test_what_has_moved_far_enough_is_not_pushed_on(moved):
+    """Of the three actions the second is worth less than the mean, the others more."""
+    clip = Clip(0.2, 0.2, 0.7, 0.0, 0.0, 0.0, math.inf, 0.0)
+    policy = softmax(LOGITS)
+    gains = WORTH - policy @ WORTH
+    expected = np.zeros(4)
+    for action in np.flatnonzero(LEGAL):
+        if gains[action] * moved < 0:
+            push = gains[action] / (policy[action] * math.exp(-moved))
+            expected += policy[action] * push * ((np.arange(4) == action) - policy[action])
+    found = step(clip, has_magnet=False, moved=moved)
+    np.testing.assert_allclose(found, np.where(LEGAL, expected, 0.0), atol=1e-5)
 
 
 def test_the_least_chance_bounds_the_step():

@@ -13,10 +13,11 @@ values and minibatches. Of the action a that was drawn with chance mu(a), and of
     A_j = A (1[j = a] - pi(a)) / max(mu(a), min_prob)
         - ent_coef (log pi_j + H(pi)) - magnet_coef (log pi_j - log rho_j - KL(pi, rho))
 
-where the second line is what PPO's entropy bonus and magnet have, without their factor pi_j; play
-needs it to converge itself, and not only on average (Perolat et al. 2021). ``min_prob`` bounds the
-variance. Where the first line would push a logit further than ``logit_limit`` from the mean of the
-legal ones it is left out (eq. 10 there): logits without bounds could not come back in time.
+The second line is what PPO's entropy bonus and magnet have, without their factor pi_j; play needs
+it to converge itself, and not only on average (Perolat et al. 2021). ``min_prob`` bounds the
+variance. The first line is left out for a logit that it would push further than ``logit_limit``
+from the mean of the legal ones (eq. 10 there: logits without bounds could not come back in time),
+and for a decision whose action has already become more, or less, likely by ``clip_range``.
 """
 
 from __future__ import annotations
@@ -66,7 +67,11 @@ def replicate(
         action, advantage = rows.actions[row], rows.advantages[row]
         change = logits[i, action] - normaliser - rows.log_probs[row]
         chance = policy[action]
-        push = advantage / max(np.exp(rows.log_probs[row]), np.float32(clip.min_prob))
+        ratio = np.exp(change)
+        is_clipped = ratio > 1.0 + clip.policy if advantage > 0.0 else ratio < 1.0 - clip.policy
+        push = np.float32(0.0)
+        if not is_clipped:
+            push = advantage / max(np.exp(rows.log_probs[row]), np.float32(clip.min_prob))
         away, distance = np.float32(0.0), np.float32(0.0)
         if len(magnet):
             away = log_sum(legal, magnet[i]) - normaliser
@@ -93,5 +98,6 @@ def replicate(
         sums[0] -= push * (logits[i, action] - centre)
         sums[1] += error * error
         sums[2] += entropy
-        sums[3] += np.exp(change) - 1.0 - change
+        sums[3] += ratio - 1.0 - change
+        sums[4] += abs(ratio - 1.0) > clip.policy
         sums[5] += distance
