@@ -1,9 +1,9 @@
 """Which way of learning finds equilibrium play: exact distances of many trainings on a small deck.
 
-    python bench/algorithms.py runs                    drawn settings of every algorithm, on mini
-    python bench/algorithms.py best --of runs --decisions 10000000     the best of each once more
-    python bench/algorithms.py best --of runs --decisions 10000000 --rules mini_6
-    python bench/algorithms.py runs best --out docs/results/algorithms.json --plot algorithms.png
+    python bench/algorithms.py draws                   drawn settings of every algorithm, on mini
+    python bench/algorithms.py best --of draws --decisions 10000000     the best of each once more
+    python bench/algorithms.py best --of draws --decisions 10000000 --rules mini_6
+    python bench/algorithms.py draws best --out docs/results/algorithms.json --plot algorithms.png
 
 Every algorithm has the same games, network and budget. Its settings are drawn from the ranges in
 `ALGORITHMS`; what is drawn depends on the algorithm and on the number of the draw alone. A run is a
@@ -489,8 +489,11 @@ def draw(points: Sequence[Point], path: Path) -> None:
             right.fill_between(millions, lows, highs, color=colour, alpha=0.15, lw=0)
     left.set_xticks(range(len(names)), names, rotation=45, ha="right")
     left.set(yscale="log", ylabel="exploitability, points a deal", title="drawn settings")
+    left.set_yticks([0.1, 0.2, 0.5, 1.0, 2.0, 5.0], ["0.1", "0.2", "0.5", "1", "2", "5"])
+    left.minorticks_off()
     right.set(xlabel="million decisions", title="the best of each, fresh seeds")
-    right.legend(fontsize="small")
+    if right.lines:
+        right.legend(fontsize="small")
     figure.savefig(path, dpi=110)
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from bench import algorithms as compared
 from bench.complexity import COLUMNS as SIZE_COLUMNS
 from bench.complexity import Complexity
 from bench.complexity import rows as size_rows
@@ -380,6 +381,21 @@ def arms() -> str:
             ]
         )
     return table(["", "sampled", "preferred", "over `pimc`", "minutes"], rows)
+
+
+@part
+def algorithms() -> str:
+    """What ways of learning the five-card game come to, over drawn settings and fresh seeds."""
+    (record,) = results("algorithms")
+    found = compared.points_of(DOCS / "results" / "algorithms.csv")
+    rows = []
+    for name, one in record["algorithms"].items():
+        draws = compared.over_draws(found, name)
+        again = (compared.once_more(found, name, "mini", w) for w in ("sampled", "preferred"))
+        best = min(map(statistics.fmean, draws))
+        cells = [compared.middle(draws), f"{best:.3f}", *map(compared.middle, again)]
+        rows.append([one["meaning"], *cells])
+    return table(["", "all draws", "best draw", "again, sampled", "again, preferred"], rows)
 
 
 @part
