@@ -36,7 +36,14 @@ from hearts_env.rules.rules import CHOICES, FIELDS, RANGES
 from hearts_env.rules.values import MAX_POINTS
 from hearts_env.solve.deal_results import shipped_results
 from hearts_train.cli.reports import format_tricks
-from hearts_train.measure.benchmark import NEWEST, SPLITS, TRACKS, protocol_name, read_benchmark
+from hearts_train.measure.benchmark import (
+    FORMAT,
+    NEWEST,
+    SPLITS,
+    TRACKS,
+    protocol_name,
+    read_benchmark,
+)
 from hearts_train.measure.display import (
     format_interval,  # noqa: F401  templates in the pages use it
     format_margin,
@@ -545,8 +552,8 @@ def entered() -> list[dict[str, Any]]:
     """
     entries = []
     for path in sorted((DOCS / "results" / "leaderboard").rglob("*.json")):
-        if "gains" in json.loads(path.read_text(encoding="utf-8")):  # of hearts exploit
-            continue
+        if f'"{FORMAT}"' not in path.read_text(encoding="utf-8"):
+            continue  # attacks, or an agent's own
         record = read_benchmark(path)
         result, entry = record["result"], record.get("entry", {})
         is_ours = AgentSpec.from_json(result["agent"]["spec"]).kind is Kind.OWN
@@ -574,8 +581,8 @@ def taken_from(result: dict[str, Any]) -> str:
         return "" if value is None else f"{points(value)}, exact"
     names = ("kind", "options", "digest")
     agent = {name: result["agent"][name] for name in names}
-    files = [*results("attack-*"), *results("leaderboard/**/*")]
-    records = [c["results"] for file in files for c in file.get("commands", [{"results": file}])]
+    records = [c["results"] for file in results("attack-*") for c in file["commands"]]
+    records += [file for file in results("leaderboard/**/*") if isinstance(file, dict)]
     gains = [
         gain
         for record in records

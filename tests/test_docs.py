@@ -188,6 +188,7 @@ def entry(tmp_path_factory):
 
 def test_the_leaderboard_has_margin_attackers_and_class_of_each_entry(entry, results):
     results("leaderboard/standard", entry)
+    results("leaderboard/weights", [1, 2])  # an agent's own file
     row = parts.leaderboard("micro").splitlines()[-1]
     for told in ("`standard-v1`", "2.230, exact", "free", parts.interval(entry["result"])):
         assert f"| {told} |" in row

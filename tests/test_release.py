@@ -15,13 +15,17 @@ import yaml
 from packaging.requirements import Requirement
 
 from hearts_env import Rules, __version__
-from hearts_train.measure.benchmark import NEWEST, TRACKS, read_benchmark
+from hearts_train.measure.benchmark import FORMAT, NEWEST, TRACKS, read_benchmark
 from hearts_train.measure.participants import Participant
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-ENTRIES = sorted((ROOT / "docs" / "results" / "leaderboard").rglob("*.json"))
+ENTRIES = [
+    path
+    for path in sorted((ROOT / "docs" / "results" / "leaderboard").rglob("*.json"))
+    if f'"{FORMAT}"' in path.read_text(encoding="utf-8")
+]
 
 
 def loaded(name):
@@ -105,8 +109,7 @@ def test_the_metadata_of_results_lead_to_what_every_entry_has():
     assert metadata["version"] == f"{NEWEST}.0.0"
     (fields,) = (records["field"] for records in metadata["recordSet"])
     paths = [field["source"]["extract"]["jsonPath"] for field in fields]
-    records = [json.loads(path.read_bytes()) for path in ENTRIES]
-    for record in [record for record in records if "gains" not in record]:
+    for record in [json.loads(path.read_bytes()) for path in ENTRIES]:
         for path in paths:
             found = record
             for name, place in re.findall(r"\.(\w+)|\[(\d+)\]", path):
@@ -120,26 +123,15 @@ def test_the_check_of_the_leaderboard_plays_every_entry():
     told = subprocess.run(
         [ROOT / ".ci" / "leaderboard"], env=environment, capture_output=True, text=True, check=True
     )
-    tracked = subprocess.run(
-        ["git", "ls-files", "docs/results/leaderboard/*.json"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split()
-    assert tracked
-    assert told.stdout.splitlines() == [
-        f"benchmark --verify {name} --deals 100 --allow-code"
-        for name in tracked
-        if "gains" not in json.loads((ROOT / name).read_bytes())
-    ]
+    assert ENTRIES
+    assert set(told.stdout.splitlines()) == {
+        f"benchmark --verify {path.relative_to(ROOT)} --deals 100 --allow-code" for path in ENTRIES
+    }
 
 
 def test_entries_have_met_the_players_of_this_package():
     known = {}
     for path in ENTRIES:
-        if "gains" in json.loads(path.read_bytes()):
-            continue
         result = read_benchmark(path)["result"]
         for figures in result["opponents"]:
             key = result["track"], figures["opponent"]
