@@ -406,19 +406,18 @@ def algorithms() -> str:
 
 
 @part
-def exploited(name: str) -> str:
-    """The exact exploitability of some players of the small decks."""
-    if not (records := results(name)):
-        return f"Not measured yet: `python docs/figures.py {name}`.\n"
-    (record,) = records
+def exploited(*names: str) -> str:
+    """The exact exploitability of some players of the small decks, from these files."""
     found = {
         (row["agent"], row["rules"]): points(row["exploitability"])
+        for name in names
+        for record in results(name)
         for done in record["commands"]
         if done["command"].startswith("hearts exploit")
         for row in done["results"]
     }
-    agents, decks = (list(dict.fromkeys(names)) for names in zip(*found, strict=True))
-    rows = [[f"`{agent}`", *(found[agent, deck] for deck in decks)] for agent in agents]
+    agents, decks = (list(dict.fromkeys(every)) for every in zip(*found, strict=True))
+    rows = [[f"`{agent}`", *(found.get((agent, deck), "") for deck in decks)] for agent in agents]
     return table(["", *(f"`{deck}`" for deck in decks)], rows)
 
 
