@@ -1,4 +1,4 @@
-"""Measurements of the package itself: ``python -m bench speed | complexity | calibrate``.
+"""Measurements of the package itself: ``python -m bench speed | complexity | calibrate | floors``.
 
 They measure the machine, the games and the models, not players; `make bench` runs the first. The
 other scripts of this folder have their own ``--help``.
@@ -144,6 +144,32 @@ def calibrate(
     if as_json:
         console.print_json(with_origin([result.to_json() for result in results], seed), as_json)
     if results[0].interrupted:
+        raise console.stopped()
+
+
+@app.command(epilog="Example: python -m bench floors mini --encoders ranked,recall")
+def floors(
+    rules: Annotated[list[str], typer.Argument(help="Small decks: micro, mini.")],
+    encoders: Annotated[
+        str | None, typer.Option("--encoders", metavar="NAME,...", help="Default: all.")
+    ] = None,
+    iterations: Annotated[
+        int, typer.Option("--iterations", min=1, help="Of regret minimisation.")
+    ] = 200,
+    as_json: Json = None,
+) -> None:
+    """Measure what encoders forget: the least exploitability of policies that see them alone."""
+    from bench.floors import COLUMNS, rows_told
+    from bench.floors import floors as measure
+    from hearts_env.encoders import ENCODERS
+
+    names = [] if encoders is None else names_in(encoders, "--encoders")
+    found = measure(rules, names, iterations, show=console.progress)
+    title = "policies of observations: points a deal that a best response wins at least"
+    console.print_table(title, COLUMNS, rows_told(found), to_stderr=console.is_stdout(as_json))
+    if as_json:
+        console.print_json(with_origin([one.to_json() for one in found]), as_json)
+    if len(found) < len(rules) * len(names or ENCODERS) or found[-1].interrupted:
         raise console.stopped()
 
 

@@ -79,8 +79,12 @@ _ATTACKS = {
 """Attacks on players: all with equal attackers, which answer seven tricks exactly."""
 
 PLAIN = ("random", "standard", "pro", "pimc")
+_AGES = {"ppo-0.5M": 500_000, "ppo-2M": 2_000_000, "ppo-8M": 8_000_000}
+_LEARN = "--set env.observation=recall --set evaluation.times=0"
+"""Networks of three ages, for attackers where the truth is known."""
 
 COMMANDS = {
+    "floors": ["bench floors micro mini"],
     "exploit-champion": [
         "exploit champion champion?greedy=true champion?endgame_tricks=4 --rules mini"
     ],
@@ -120,6 +124,19 @@ COMMANDS = {
             for agent in ("standard", "pro", "pimc", "network", "equilibrium")
         ),
     ],
+    **{
+        f"attack-ages-{deck}": [
+            command
+            for name, decisions in _AGES.items()
+            for command in (
+                f"train mini --set env.rules={deck} {_LEARN} --set budget.decisions={decisions} "
+                f"--run {name}",
+                f"exploit {name} --rules {deck} --attackers belief,lbr,lbr_endings,trained "
+                f"--seconds 60 --run against-{name}",
+            )
+        ]
+        for deck in ("mini", "mini_6")
+    },
     **{
         f"attack-{name}": [f"exploit {words} --tricks 7" + " --seconds 120" * ("all" in words)]
         for name, words in _ATTACKS.items()

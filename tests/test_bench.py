@@ -4,21 +4,27 @@ ways of learning compared.
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from pathlib import Path
 
 import numpy as np
 import pytest
+from gymnasium import spaces
 from typer.testing import CliRunner
 
 from bench import algorithms, complexity
 from bench.__main__ import app
 from bench.calibration import calibrate
 from bench.complexity import Complexity, Measurement, complexities, estimated
+from bench.floors import Minimiser, floors, rows_of
 from hearts_agents import make_agent
-from hearts_env import Game, HeartsError, Rules
+from hearts_env import Game, HeartsError, PlayerView, Rules
+from hearts_env.encoders import ENCODERS
 from hearts_env.seeds import derived_seed
+from hearts_env.solve.best_response import Profile, exploitability
+from hearts_env.solve.tree import Tree
 from hearts_train.learn.config_files import load_config
 from tests.lockstep import every_deal
 from tests.refusals import mistake, refused
@@ -255,3 +261,80 @@ def test_commands_that_cannot_be_run_are_refused(args, words, tmp_path, capsys):
     assert algorithms.main([str(tmp_path / "runs"), *args]) == 2
     message = capsys.readouterr().err
     assert all(word in message for word in words.split()), message
+
+
+# ---- floors --------------------------------------------------------------------------------------
+class Nothing:
+    """Shows nothing, so that legal actions are all that a policy knows."""
+
+    def space(self, rules: Rules) -> spaces.Box:
+        return spaces.Box(0, 1, (1,), np.int8)
+
+    def write(self, view: PlayerView, out: np.ndarray) -> None:
+        out[:] = 0
+
+
+@functools.cache
+def masks_of(tree: Tree) -> list[list[int]]:
+    """The legal actions of all information sets of each seat, as masks."""
+    return [
+        [mask for _, views in tree.blocks(seat) for mask in views.legal_masks.tolist()]
+        for seat in range(2)
+    ]
+
+
+def by_mask(tree: Tree, chances: dict[int, np.ndarray]) -> float:
+    """How exploitable the policy is that plays by the legal actions alone."""
+    made = []
+    for side, masks in zip(tree.sides, masks_of(tree), strict=True):
+        made.append(np.concatenate([np.ones(len(side.hands)), *(chances[m] for m in masks)]))
+    return exploitability(tree, (made[0], made[1]))
+
+
+def learnt(tree: Tree, encoder: str, iterations: int) -> Profile:
+    """What a player of an encoder's rows plays on average against one who knows more."""
+    rows = rows_of(tree, encoder)
+    player, knowing = Minimiser(tree, rows), Minimiser(tree, np.arange(len(rows)))
+    for iteration in range(1, iterations + 1):
+        player.learn(knowing, iteration)
+        knowing.learn(player, iteration)
+    return player.average()
+
+
+def test_the_floor_is_the_least_of_what_plays_by_rows(monkeypatch) -> None:
+    monkeypatch.setitem(ENCODERS, "nothing", Nothing())
+    tree = Tree("micro")
+    masks = masks_of(tree)
+    (found,) = floors(["micro"], ["nothing"], 400)
+    assert (found.infosets, found.rows) == (557, len({*masks[0], *masks[1]}))
+    seen: dict[int, np.ndarray] = {}
+    for seat, (side, chances) in enumerate(
+        zip(tree.sides, learnt(tree, "nothing", 50), strict=True)
+    ):
+        for i, mask in enumerate(masks[seat]):
+            row = chances[side.first[i] : side.first[i + 1]]
+            assert (seen.setdefault(mask, row) == row).all()
+    assert by_mask(tree, seen) >= found.exploitability
+    # No policy of its kind is less exploitable, near it or anywhere; the best ones come close.
+    rng, others = np.random.default_rng(1), []
+    for share in (1.0, 0.3, 0.1, 0.03, 0.01) * 40:
+        drawn = {m: rng.dirichlet(np.full(m.bit_count(), 0.5)) for m in sorted(seen)}
+        others.append(by_mask(tree, {m: (1 - share) * seen[m] + share * drawn[m] for m in seen}))
+    assert min(others) >= found.exploitability - 1e-9
+    assert min(others) < found.exploitability + 0.05
+    assert found.exploitability > 0.1
+
+
+def test_rows_of_their_own_lead_to_the_equilibrium() -> None:
+    tree = Tree("micro")
+    assert exploitability(tree, learnt(tree, "recall", 60)) < 1e-5
+
+
+def test_floors_are_shown_for_all_encoders() -> None:
+    result = CliRunner().invoke(app, ["floors", "micro", "--json"])
+    assert result.exit_code == 0, result.stderr
+    found = {row["encoder"]: row for row in json.loads(result.stdout)}
+    assert {"flat", "ranked", "recall", "planes", "history", "text"} <= found.keys()
+    assert found["recall"]["rows"] == found["recall"]["infosets"] == 557
+    assert found["recall"]["exploitability"] == 0.0
+    mistake(CliRunner().invoke(app, ["floors", "micro", "--encoders", "recal"]), "observation")
