@@ -7,7 +7,7 @@ most. What ``Judge.judge`` takes for a puzzle is checked twice more: its
 solution must stay the best card where the worlds are weighed as if ``champion`` had played the
 other hand, and in the last four tricks the equilibrium must play it more often than not. Of each
 level the first ones are taken, in order of their gaps, and the whole is written to
-``train/hearts_train/web/data/puzzles.jsonl``.
+``train/hearts_train/measure/puzzles.jsonl``.
 """
 
 from __future__ import annotations
@@ -26,13 +26,10 @@ from hearts_env.solve import solve_worlds
 from hearts_env.solve.beliefs import belief
 from hearts_env.support.files import write_whole
 from hearts_train.console import note, progress
-from hearts_train.web.puzzles import FILE, RULES, Puzzle
+from hearts_train.measure.puzzles import FILE, LEVELS, RULES, Puzzle
 from hearts_train.web.review import EPSILON, endgame_of
 
 PLAYERS = ("champion", "pro", "standard", "pimc", "standard_trump", "easy")
-LEVELS = 3
-
-
 GAP = 2.0
 """Points by which the best card leads at least."""
 LEGAL = 3
@@ -162,7 +159,6 @@ def main() -> None:
                 found[one.level].append(one)
     ordered = [one for level in found for one in sorted(found[level], key=lambda one: -one.gap)]
     text = "".join(line_of(one) for one in ordered)
-    FILE.parent.mkdir(exist_ok=True)
     write_whole(FILE, text.encode())
     note(f"{FILE.name}: {len(ordered)} puzzles of {seed} deals, {len(text):,} bytes")
 

@@ -1,4 +1,4 @@
-"""The puzzles of the package, each solved again; how they are found, told and played."""
+"""The puzzles of the package, each solved again; how they are found, shown, played and scored."""
 
 from __future__ import annotations
 
@@ -9,24 +9,26 @@ import pytest
 from typer.testing import CliRunner
 
 from bench.make_puzzles import GAP, LEGAL, MISSING, RATING, Judge, Search, line_of
-from hearts_agents import make_agent
+from hearts_agents import Agent, make_agent
 from hearts_env import Game, HeartsError
 from hearts_env.batch.views import BatchView
 from hearts_env.game.notation import Record
 from hearts_env.solve import solve_worlds
 from hearts_train.cli.app import app
 from hearts_train.measure.analysis import analyse
-from hearts_train.web.puzzles import (
+from hearts_train.measure.puzzles import (
     FILE,
+    card_of,
     cards_in,
-    listed,
-    mistakes,
     puzzle,
-    puzzle_json,
+    puzzle_test,
     puzzles,
     read_puzzles,
+    score_agent,
+    score_answers,
 )
-from tests.refusals import refused
+from hearts_train.web.puzzles import listed, mistakes, puzzle_json
+from tests.refusals import mistake, refused
 
 
 @pytest.mark.slow
@@ -173,3 +175,128 @@ def test_at_the_terminal() -> None:
         assert "1 to 300" in result.stderr
     shown = json.loads(CliRunner().invoke(app, ["puzzle", "5", "--json"]).stdout)
     assert shown["best"] == one.best
+
+
+# ---- the test of players -------------------------------------------------------------------------
+def test_the_test_asks_in_words_and_knows_what_each_card_is_worth() -> None:
+    asked = json.loads(json.dumps(puzzle_test()))
+    assert [one["number"] for one in asked["puzzles"]] == list(range(1, 301))
+    for number in (1, 120, 300):
+        one, shown = asked["puzzles"][number - 1], puzzle_json(number)
+        game = puzzle(number).game()
+        assert one["text"] == game.view(game.player).to_text()
+        assert one["margins"] == pytest.approx(shown["means"])
+        assert (one["legal"], one["best"], one["level"]) == tuple(
+            shown[key] for key in ("legal", "best", "level")
+        )
+
+
+@pytest.mark.parametrize(
+    ("answer", "card"),
+    [
+        ("QS", "QS"),
+        (" tc. ", "TC"),
+        ("10H", "TH"),
+        ("PLAY QS is tempting. No.\nPLAY: **4d**", "4D"),
+        ("I would play 10c", "TC"),
+        ("QS or AH", ""),
+        ("DISPLAY QS", ""),
+        ("", ""),
+        (None, ""),
+    ],
+)
+def test_an_answer_is_a_card_or_ends_with_the_word_play(answer, card) -> None:
+    assert card_of(answer) == card
+
+
+def test_points_are_lost_as_the_chosen_cards_are_worth_less() -> None:
+    asked = puzzle_test()["puzzles"]
+    best = {str(one["number"]): f"PLAY {one['best']}" for one in asked}
+    whole = score_answers(best)
+    assert (whole.lost, whole.solved, whole.failed, whole.levels) == (0, 1, 0, (0, 0, 0))
+    margins = sorted(asked[149]["margins"].items(), key=lambda item: item[1])
+    second = score_answers(best | {"150": margins[-2][0]})
+    gap = puzzle(150).gap
+    assert second.levels == pytest.approx((0, gap / 100, 0), abs=1e-4)
+    assert second.lost == pytest.approx(gap / 300, abs=1e-4)
+    assert second.solved == pytest.approx(299 / 300)
+    illegal = next(card for card in puzzle(150).game().rules.deck if card not in dict(margins))
+    for wrong in ({"150": illegal}, {"150": "the queen"}, {}):
+        left = {number: answer for number, answer in best.items() if number != "150"}
+        failed = score_answers(left | wrong)
+        assert failed.failed == 1
+        assert failed.lost == pytest.approx((margins[-1][1] - margins[0][1]) / 300)
+    assert score_answers(list(best.values())) == whole
+
+
+@pytest.mark.parametrize("answers", [{}, [], "QS", 3, {"301": "QS"}, {"x": "QS"}, ["QS"] * 301])
+def test_answers_that_are_to_no_puzzle_are_refused(answers) -> None:
+    with refused(HeartsError, "answers"):
+        score_answers(answers)
+
+
+class Fails:
+    """A player that fails in the puzzles of seat 0, and takes the first card in the others."""
+
+    def act(self, view):
+        if view.player == 0:
+            raise OSError("no answer")
+        return view.legal_actions()[0]
+
+
+def test_agents_are_scored_by_their_probabilities_and_faults_by_the_worst_card() -> None:
+    asked = puzzle_test()["puzzles"]
+    worths = [np.array(list(one["margins"].values())) for one in asked]
+    random = score_agent("easy")
+    assert random.lost == pytest.approx(np.mean([w.max() - w.mean() for w in worths]))
+    assert random.solved == pytest.approx(np.mean([1 / len(w) for w in worths]))
+    assert random.agent["name"] == "easy"
+    done = []
+    assert score_agent("pimc", progress=lambda now, of: done.append((now, of))).lost == 0
+    assert done[0] == (0, 300)
+    fails = score_agent(Fails())
+    seats = [one.game().player for one in puzzles()]
+    assert fails.failed == seats.count(0)
+    lost = [
+        w.max() - (w.min() if seat == 0 else w[0]) for w, seat in zip(worths, seats, strict=True)
+    ]
+    assert fails.lost == pytest.approx(np.mean(lost))
+
+
+class NotProbabilities(Agent):
+    def action_probs(self, views):
+        raise KeyError("gone")
+
+
+def test_an_agent_without_probabilities_that_can_be_used_is_named() -> None:
+    with refused(HeartsError, "agent", "KeyError", "action_probs"):
+        score_agent(NotProbabilities())
+    with refused(HeartsError, "rules"):
+        score_agent("equilibrium")
+
+
+def test_the_test_is_written_and_its_answers_are_scored_on_the_command_line(tmp_path) -> None:
+    def run(*words):
+        return CliRunner().invoke(app, ["puzzle", *map(str, words)])
+
+    file, answers, bad = (tmp_path / name for name in ("test.json", "answers.json", "bad.json"))
+    assert run("--export", file).exit_code == 0
+    asked = json.loads(file.read_text())
+    assert asked == json.loads(json.dumps(puzzle_test()))
+    answers.write_text(json.dumps([one["legal"][0] for one in asked["puzzles"]]))
+    shown = run("--score", f"{answers},easy", "--json")
+    assert shown.exit_code == 0, shown.output
+    mine, easy = json.loads(shown.stdout)
+    assert mine["lost"] == pytest.approx(score_answers(json.loads(answers.read_text())).lost)
+    assert (mine["agent"], easy["agent"]["name"]) == (str(answers), "easy")
+    assert "version" in mine
+    bad.write_text("{")
+    for words, said in [
+        (["--export", file], "--export"),
+        (["3", "--export", tmp_path / "new"], "number"),
+        (["3", "--score", "easy"], "number"),
+        (["--score", bad], "--score"),
+        (["--score", tmp_path / "none.json"], "--score"),
+        (["--score", "nobody"], "agent"),
+    ]:
+        mistake(run(*words), said)

@@ -1,15 +1,64 @@
-"""A puzzle at the terminal: the position, the answer, and what each card is worth."""
+"""Puzzles at the terminal: one to solve, and all of them as a test of players."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from hearts_agents.spec import AgentSpec
 from hearts_env import HeartsError
 from hearts_env.cards import parse_card
 from hearts_env.render.scene import count_text
 from hearts_train.cli.cardtext import CardText
+from hearts_train.cli.reports import with_origin
 from hearts_train.cli.terminal import ask_at_terminal
-from hearts_train.console import print_table
+from hearts_train.console import Mistake, is_stdout, print_json, print_table, progress
+from hearts_train.measure.display import format_interval
+from hearts_train.measure.puzzles import LEVELS, puzzles, score_agent, score_answers
+
+
+def show_scores(names: Sequence[str], *, as_json: str | None) -> None:
+    """Print what agents, or files of answers (``.json``), lose in all puzzles."""
+    files = {name: _answers(Path(name)) for name in names if name.endswith(".json")}
+    agents = {name: AgentSpec.parse(name) for name in names if name not in files}
+    scores = []
+    for name in names:
+        if name in files:
+            scores.append(score_answers(files[name], name))
+            continue
+        with progress(f"puzzles of {name}") as report:
+            scores.append(score_agent(agents[name], progress=report))
+    columns = ["player", "lost a decision", *(f"level {n}" for n in range(1, LEVELS + 1))]
+    columns += ["best card", "no legal card"]
+    short = [one.agent if isinstance(one.agent, str) else one.agent["name"] for one in scores]
+    rows = [
+        [
+            name,
+            format_interval(one.lost, one.ci95),
+            *(f"{lost:.2f}" for lost in one.levels),
+            f"{one.solved:.1%}",
+            str(one.failed),
+        ]
+        for name, one in zip(short, scores, strict=True)
+    ]
+    title = f"points lost a decision in {len(puzzles())} puzzles, 95 % interval; by level"
+    print_table(title, columns, rows, to_stderr=is_stdout(as_json))
+    if as_json:
+        print_json(with_origin([one.to_json() for one in scores]), as_json)
+
+
+def _answers(path: Path) -> Any:
+    """What a file of answers holds."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        why = f"cannot be read ({error.strerror}); check the path"
+    except (ValueError, RecursionError):
+        why = 'is no JSON; write the answers by number, as {"1": "QS"}'
+    raise Mistake(f"--score: {path} {why}")
+
 
 COLUMNS = ["card", "worth", "from", "to", "best in"]
 

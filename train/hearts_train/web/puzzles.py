@@ -1,23 +1,8 @@
-"""Puzzles: positions from real play with one card that is clearly best, which others miss.
-
-A puzzle is a decision of two-player Hearts with three legal cards or more. Over all worlds that the
-player can think possible, all alike, the mean double-dummy margin of one card is at least two
-points above that of every other; ``standard`` and ``pro`` choose another. The file that comes with
-the package holds what ``bench/make_puzzles.py`` has found.
-
-Levels: 1, the players that know of trump find it; 2, all baselines miss it, and ``champion`` finds
-it; 3, ``champion`` misses it.
-
-The slips and blunders of one's own deals (`mistakes`) are asked in the same way.
-"""
+"""Puzzles as the page shows them, and the slips and blunders of one's own deals in the same way."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
 from hearts_agents.search import Pimc
 from hearts_env import Game
@@ -25,74 +10,10 @@ from hearts_env.game.notation import Record
 from hearts_env.support.arguments import check_number
 from hearts_env.support.progress import Progress
 from hearts_train.measure.analysis import Measurer
+from hearts_train.measure.puzzles import cards_in, puzzle, puzzles
 from hearts_train.web.review import Json, Step, is_exact, play_step
 
-RULES = "two_player"
 _LEVELS = ("standard and pro miss it", "all baselines miss it", "the champion misses it")
-FILE = Path(__file__).parent / "data" / "puzzles.jsonl"
-
-
-@dataclass(frozen=True)
-class Puzzle:
-    """A position.
-
-    Attributes:
-        hands: the cards dealt to both seats, each as one text such as ``2C4CQS``.
-        dealer: the seat that dealt.
-        play: the cards played before it, as one text.
-        best: the solution.
-        gap: points by which it leads the second best card.
-        missed: who of five players choose another card.
-        level: 1, 2 or 3.
-        players: who played the deal.
-    """
-
-    hands: tuple[str, str]
-    dealer: int
-    play: str
-    best: str
-    gap: float
-    missed: tuple[str, ...]
-    level: int
-    players: tuple[str, str]
-
-    def game(self) -> Game:
-        """The position, all cards open."""
-        game = Game(RULES, [cards_in(hand) for hand in self.hands], dealer=self.dealer)
-        for card in cards_in(self.play):
-            game.play(card)
-        return game
-
-
-def cards_in(text: str) -> list[str]:
-    """``2C4C`` as its cards."""
-    return [text[place : place + 2] for place in range(0, len(text), 2)]
-
-
-def read_puzzles(text: str) -> list[Puzzle]:
-    """The puzzles of a file, a line each."""
-    found = []
-    for line in text.splitlines():
-        fields = json.loads(line)
-        fields |= {name: tuple(fields[name]) for name in ("hands", "missed", "players")}
-        found.append(Puzzle(**fields))
-    return found
-
-
-@cache
-def puzzles() -> tuple[Puzzle, ...]:
-    """The puzzles of the package, the easiest first."""
-    return tuple(read_puzzles(FILE.read_text(encoding="utf-8")))
-
-
-def puzzle(number: int) -> Puzzle:
-    """The puzzle of this number, from 1.
-
-    Raises:
-        HeartsError: if there is none.
-    """
-    found = puzzles()
-    return found[check_number("number", number, 1, len(found)) - 1]
 
 
 def listed() -> list[Json]:
