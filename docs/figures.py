@@ -68,13 +68,13 @@ EVALUATIONS = {
 an hour allows."""
 
 _ATTACKS = {
-    "standard": "standard --attackers all --deals 200",
-    "pro": "pro --attackers all --deals 100",
-    "demo-0": "../demo-0 --attackers all --deals 1000",
-    "pimc": "pimc --attackers all --deals 60",
-    "champion": "champion --attackers all --deals 1000",
-    "champion_small": "champion?small=true --attackers all --deals 1000",
-    "champion_search": "champion?search=16 --attackers belief --deals 60",
+    "standard": "standard --attackers all --deals 200 --seconds 120",
+    "pro": "pro --attackers belief,endings,lbr_endings,trained --deals 100 --seconds 120",
+    "demo-0": "../demo-0 --attackers all --deals 200 --seconds 120",
+    "pimc": "pimc --attackers belief,endings,lbr_endings,trained --deals 40 --seconds 120",
+    "champion": "champion --attackers all --deals 300 --seconds 60",
+    "champion_small": "champion?small=true --attackers all --deals 300 --seconds 60",
+    "champion_search": "champion?search=16 --attackers belief --deals 16",
 }
 """Attacks on players: all with equal attackers, which answer seven tricks exactly."""
 
@@ -114,8 +114,8 @@ COMMANDS = {
     ],
     "endgame": ["endgame pro-pro.txt --model pro --agent standard,pro,pimc"],
     "attack-awake": [
-        f"exploit champion --attackers belief,lbr_endings --tricks 7 --awake {awake} --deals 1000"
-        for awake in ("1-6", "7-13", "10-13")
+        f"exploit champion --attackers lbr_endings --tricks 7 --awake {awake} --deals 1000"
+        for awake in ("7-13", "10-13")
     ],
     "attack-micro": [
         f"exploit {agent} --rules micro --attackers belief,lbr,endings,lbr_endings"
@@ -141,10 +141,7 @@ COMMANDS = {
         ]
         for deck in ("mini", "mini_6")
     },
-    **{
-        f"attack-{name}": [f"exploit {words} --tricks 7" + " --seconds 120" * ("all" in words)]
-        for name, words in _ATTACKS.items()
-    },
+    **{f"attack-{name}": [f"exploit {words} --tricks 7"] for name, words in _ATTACKS.items()},
 }
 """Each in its own folder in `WORK`, empty at first; ``../demo-0`` was trained before."""
 

@@ -15,7 +15,7 @@ from hearts_agents.endgame_agent import EndgameAgent
 from hearts_agents.models.network import load_agent
 from hearts_env import BatchGame, BatchView, Game, HeartsError, Rules
 from hearts_env.solve.best_response import action_probs_in, best_response, exploit
-from hearts_env.solve.endgame import Endgame, SafeSolver
+from hearts_env.solve.endgame import SHARE, Endgame, SafeSolver
 from hearts_env.solve.equilibrium import solve
 from tests.deals import played
 from tests.refusals import refused
@@ -124,6 +124,49 @@ def test_copies_draw_the_same_and_remember_nothing() -> None:
     assert len({tuple(actions) for actions in drawn[0]}) > 1
 
 
+def test_no_hand_of_the_other_is_left_out_and_none_that_the_player_would_have() -> None:
+    """By its own play, which takes its preferred card; the kept deals have all its real hands."""
+    network = load_agent(weights_of("two_player"))
+    left_out = 0
+    for seed in range(3):
+        game = Game.deal("two_player", seed)
+        while game.rules.hand_size - game.trick_number > 4:
+            game.play(network.act(game.view(game.player)))
+        player = game.player
+        assert player is not None
+        policies = [network.with_greedy(False).action_probs] * 2
+        policies[player] = network.action_probs
+        whole = Endgame(game, policies, epsilon=0.0)
+        kept = Endgame(game, policies, player=player, most_lines=10**6)
+        own = np.unique(kept.deals[:, player])
+        assert (np.isin(whole.deals[:, player], own).sum()) == len(kept.deals)
+        ranges = whole.sides[player].reach
+        assert set(own) == set(whole.sides[player].hands[ranges >= SHARE])
+        left_out += len(whole.deals) - len(kept.deals)
+        with refused(HeartsError, "most_lines"):
+            Endgame(game, policies, player=player, most_lines=int(kept.size.lines) - 1)
+        views = game.view(player), game.view(player)
+        assert kept.has(BatchView.of(views)).all() == (len(game.legal_actions()) > 1)
+        before = kept.chances_of(player, network.action_probs)
+        reached = kept.sides[player].plan(before) > 0
+        everywhere = action_probs_in(kept, player, network.action_probs)
+        assert (before[reached] == everywhere[reached]).all()
+        best = best_response(kept, 1 - player, before), best_response(kept, 1 - player, everywhere)
+        assert best[0].value == pytest.approx(best[1].value)
+    assert left_out > 1000
+
+
+@pytest.mark.parametrize("greedy", [False, True])
+def test_with_few_lines_it_waits_and_is_no_more_exploitable_than_its_policy(greedy: bool) -> None:
+    network = policy("micro", seed=1)
+    network.greedy = greedy
+    alone = exploit(network, "micro").exploitability
+    for lines, most in ((10**6, 0.7), (100, 1.0), (1, 1.0)):
+        agent = EndgameAgent(network, 2, most_lines=lines)
+        assert exploit(agent, "micro").exploitability < most * alone + 1e-9
+    assert not any(agent._solved.values())  # one line is no endgame with a choice
+
+
 def test_whole_deals_follow_from_the_seed() -> None:
     def cards_of(seed: int, search: str = "") -> list[tuple[int, str]]:
         player, cards = make_agent(f"champion?endgame_tricks=3{search}", seed=seed), []
@@ -157,7 +200,7 @@ def test_deals_that_differ_in_the_kitty_alone_have_solutions_of_their_own() -> N
 
 def test_what_cannot_work_is_refused_before_the_deal() -> None:
     network = policy("mini")
-    for tricks in ("0", "5", "two"):
+    for tricks in ("0", "7", "two"):
         with refused(HeartsError, "endgame_tricks"):
             make_agent(f"champion?endgame_tricks={tricks}")
     with refused(HeartsError, "endings", hint="endgame_tricks"):

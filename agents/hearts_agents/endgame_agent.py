@@ -9,14 +9,19 @@ solution.
 
 The solution is held to what the policy itself would have lost (``hearts_env.solve.endgame``), so
 that it gains the other player next to nothing to steer into endgames in which the ranges are wrong.
-The ranges are those of the policy drawing its cards: where the player before the last tricks is
-another one, greedy or searching, they are a guess about both.
+Its own range is that of the policy as it plays, so it is right; the other's, of the policy drawing
+its cards, is a guess. Where another player, as a search, plays before the last tricks, both are.
+
+Hands with which it would not have played so itself are left out, and with them it plays on as
+before; of the other's hands none is, however unlikely, as whoever knows what is left out could use
+it. Where there are too many lines all the same, it solves at its next decision.
 """
 
 from __future__ import annotations
 
 import copy
 from collections import OrderedDict
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -27,8 +32,8 @@ from hearts_agents.models.network import EncoderAgent, check_network
 from hearts_env import HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView
-from hearts_env.solve.beliefs import check_two_players, dealt_hands, past_plays
-from hearts_env.solve.best_response import Profile, action_probs_in
+from hearts_env.solve.beliefs import Policy, check_two_players, dealt_hands, past_plays
+from hearts_env.solve.best_response import Profile
 from hearts_env.solve.endgame import GUESSED, Endgame, SafeSolver, check_tricks_left
 from hearts_env.support.arguments import check_chance, check_number
 from hearts_env.support.arrays import Bools
@@ -37,8 +42,10 @@ from hearts_env.views.view import PlayerView
 
 TRICKS = 3
 """How many last tricks are solved by default."""
-MOST_TRICKS = 4
-"""With five an endgame of a whole deck takes gigabytes and minutes."""
+MOST_TRICKS = 6
+"""With seven there are too many pairs of hands to begin with."""
+MOST_LINES = 500_000
+"""Of the tree of an endgame."""
 EPSILON = 0.01
 """With this probability both players are taken to have played at random."""
 ITERATIONS = 200
@@ -46,8 +53,12 @@ ITERATIONS = 200
 _MEMORY = 1.0
 """Gigabytes of solutions that are remembered; a deal asks for its own a few times in a row."""
 
+_MOST = 4096
+"""Solutions, however small."""
+
 _Key = tuple[int, ...]
-Solution = tuple[Endgame, Profile]
+Solution = tuple[Endgame, Profile] | None
+"""None: there are too many lines, or the player would not have come here with any hand."""
 
 
 class EndgameAgent(StochasticAgent):
@@ -67,17 +78,20 @@ class EndgameAgent(StochasticAgent):
         early: Agent | None = None,
         epsilon: float = EPSILON,
         guessed: float = GUESSED,
+        most_lines: int = MOST_LINES,
         seed: int | None = None,
     ) -> None:
         """A player.
 
         Args:
-            policy: what both are taken to have played by, drawing from its chances.
+            policy: what both are taken to have played by; the other one drawing from its chances.
             tricks: how many last tricks are solved, 1 to `MOST_TRICKS`.
             early: who plays before them; None: `policy`, as it is.
-            epsilon: the chance, above 0, that both are taken to have played at random instead.
+            epsilon: the chance, above 0, that the other is taken to have played at random instead;
+                and itself, with `early`.
             guessed: the weight of the other player's range, in [0, 1], against its choice to leave
                 (``SafeSolver``); 1: unsafe.
+            most_lines: of the tree that is solved; with more it waits for its next decision.
             seed: of its draws.
 
         Raises:
@@ -95,8 +109,9 @@ class EndgameAgent(StochasticAgent):
         if not self.epsilon:  # or no hand might explain what another player has done
             raise HeartsError("epsilon: 0 gives hands the probability 0; give more, like 0.01")
         self.guessed = check_chance("guessed", guessed)
+        self.most_lines = check_number("most_lines", most_lines, 1, 10**9)
         self.name = f"{self.early.name} with the last {self.tricks} tricks solved"
-        self._drawn = policy.with_greedy(False)
+        self._is_own = early is None
         self._solved: OrderedDict[_Key, Solution] = OrderedDict()
         self._rules: Rules | None = None
 
@@ -156,39 +171,60 @@ class EndgameAgent(StochasticAgent):
         rows_of: dict[_Key, list[int]] = {}
         roots: dict[_Key, PlayerView] = {}
         for row in np.flatnonzero(legal & (legal - 1) != 0).tolist():
-            root = self._root(views[row])
-            key = _key(root)
+            for root in self._roots(views[row]):
+                key = _key(root)
+                if self.solution_at(root):
+                    break
             rows_of.setdefault(key, []).append(row)
             roots[key] = root
         for key, rows in rows_of.items():
-            end, chances = self._solution(key, roots[key])
-            some = views.subset(np.array(rows))
-            table[rows] = end.chances_in(some, chances)
+            at, solution = np.array(rows), self._solution(key, roots[key])
+            known = np.zeros(len(at), np.bool_)
+            if solution is not None:
+                end, chances = solution
+                known = end.has(views.subset(at))
+                table[at[known]] = end.chances_in(views.subset(at[known]), chances)
+            if not known.all():
+                table[at[~known]] = self.early.action_probs(views.subset(at[~known]))
         return table
 
-    def _root(self, view: PlayerView) -> PlayerView:
-        """What the player saw at its first decision in the last tricks."""
+    def solution_at(self, view: PlayerView) -> Solution:
+        """What it would solve at a decision in the last tricks, if it had not done so before."""
+        return self._solution(_key(view), view)
+
+    def _roots(self, view: PlayerView) -> Iterator[PlayerView]:
+        """What the player saw at its decisions in the last tricks, the present one included."""
         first = max(view.rules.hand_size - self.tricks, 0)
-        if int(view.vector[k.PLAYED + k.SEAT * view.player]).bit_count() <= first:
-            return view
-        one = dealt_hands(view)[:1]
-        vectors, _ = past_plays(view.rules, view.vector, view.player, one, first)
-        return PlayerView(view.rules, vectors[0], view.player)
+        if int(view.vector[k.PLAYED + k.SEAT * view.player]).bit_count() > first:
+            one = dealt_hands(view)[:1]
+            vectors, _ = past_plays(view.rules, view.vector, view.player, one, first)
+            yield from (PlayerView(view.rules, vector, view.player) for vector in vectors)
+        yield view
 
     def _solution(self, key: _Key, root: PlayerView) -> Solution:
-        found = self._solved.get(key)
-        if found is None:
-            used = sum(end.size.gigabytes for end, _ in self._solved.values())
-            while self._solved and used > _MEMORY:
-                used -= self._solved.popitem(last=False)[1][0].size.gigabytes
-            found = self._solved[key] = self._solve(root)
+        if key not in self._solved:
+            used = sum(one[0].size.gigabytes for one in self._solved.values() if one)
+            while self._solved and (used > _MEMORY or len(self._solved) > _MOST):
+                gone = self._solved.popitem(last=False)[1]
+                used -= gone[0].size.gigabytes if gone else 0.0
+            self._solved[key] = self._solve(root)
         self._solved.move_to_end(key)
-        return found
+        return self._solved[key]
 
     def _solve(self, root: PlayerView) -> Solution:
-        model, mine = as_policy(self._drawn), root.player
-        end = Endgame(root, (model, model), epsilon=self.epsilon)
-        solver = SafeSolver(end, mine, action_probs_in(end, mine, model), guessed=self.guessed)
+        mine, policy = root.player, as_policy(self.policy)
+        model = _noisy(as_policy(self.policy.with_greedy(False)), self.epsilon)
+        policies = [model, model]
+        if self._is_own:
+            policies[mine] = policy
+        try:
+            end = Endgame(root, policies, player=mine, most_lines=self.most_lines)
+        except HeartsError as error:
+            if error.argument not in ("most_lines", "policies"):
+                raise
+            return None
+        before = end.chances_of(mine, policy)
+        solver = SafeSolver(end, mine, before, guessed=self.guessed)
         for _ in range(ITERATIONS):
             solver.step()
         return end, solver.chances()
@@ -212,6 +248,18 @@ class EndgameAgent(StochasticAgent):
         player.early = copy.deepcopy(self.early, memo)
         player._solved = OrderedDict()
         return player
+
+
+def _noisy(policy: Policy, epsilon: float) -> Policy:
+    """The policy, which with some chance plays at random instead."""
+
+    def noisy(views: BatchView) -> Probs:
+        legal = views.legal_table
+        mixed: Probs = (1.0 - epsilon) * policy(views)
+        mixed += epsilon * legal / legal.sum(1, keepdims=True)
+        return mixed
+
+    return noisy
 
 
 def check_tricks(name: str, tricks: Any) -> int:

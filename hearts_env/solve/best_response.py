@@ -189,7 +189,7 @@ def action_probs_in(tree: Tree, player: int, policy: Policy) -> Floats:
     side = tree.sides[player]
     chances = np.ones(side.num_sequences)
     for begin, views in tree.blocks(player):
-        _take(views.legal_masks, side.first[begin:], policy(views), chances)
+        take_chances(views.legal_masks, side.first[begin:], policy(views), chances)
     return chances
 
 
@@ -257,7 +257,7 @@ def _certain(actions: Array, shape: tuple[int, ...], name: str) -> Floats:
 
 
 @jit
-def _take(legal: Ints, first: Ints32, table: Floats, chances: Floats) -> None:
+def take_chances(legal: Ints, first: Ints32, table: Floats, chances: Floats) -> None:
     """Write a block's chances, a row of all actions each, to the sequences, in place."""
     for i in range(len(table)):
         at = first[i]

@@ -44,21 +44,23 @@ from hearts_env.solve.beliefs import (
     Policy,
     begin_past,
     check_two_players,
-    log_likelihoods,
+    log_chances,
+    past_plays,
 )
-from hearts_env.solve.best_response import best_response
+from hearts_env.solve.best_response import best_response, take_chances
 from hearts_env.solve.equilibrium import Solver
 from hearts_env.solve.regret import DEFAULT_ALGORITHM, update_of
 from hearts_env.solve.tree import (
     DEFAULT_MEMORY,
     Tree,
+    _write_keys,
     check_memory,
     count_tree,
     refuse_size,
 )
 from hearts_env.solve.walk import Walk
 from hearts_env.support.arguments import check_chance, check_player
-from hearts_env.support.arrays import Floats, Ints
+from hearts_env.support.arrays import Bools, Floats, Ints
 from hearts_env.support.errors import HeartsError
 from hearts_env.support.jit import jit
 from hearts_env.views.view import PlayerView
@@ -67,6 +69,8 @@ MAX_PAIRS = 500_000
 """Pairs of hands of an endgame at most."""
 _MOST_TRIED = 20 * MAX_PAIRS
 """Pairs of hands that are looked through for those."""
+SHARE = 1e-3
+"""Hands less likely than this share of the likeliest are left out."""
 GUESSED = 0.9
 """The weight of the range, in which the likeliest hand has 1; the choice has the rest."""
 
@@ -79,8 +83,9 @@ class Endgame(Tree):
 
     Attributes:
         tricks_left: Tricks that are not finished.
-        deals: The pairs of dealt hands that agree with the play, as masks, ``(n, 2) int64``.
-            ``sides[p].reach`` is the range of seat p over ``sides[p].hands``, the likeliest 1.
+        deals: The pairs of dealt hands that agree with the play, as masks, ``(n, 2) int64``; with
+            `player` those that were kept. ``sides[p].reach`` is the range of seat p over
+            ``sides[p].hands``, the likeliest 1.
     """
 
     def __init__(
@@ -89,6 +94,8 @@ class Endgame(Tree):
         policies: Sequence[Policy | None] = (None, None),
         *,
         epsilon: float = 0.0,
+        player: int | None = None,
+        most_lines: int | None = None,
         max_memory: float = DEFAULT_MEMORY,
     ) -> None:
         """Build the tree.
@@ -98,11 +105,14 @@ class Endgame(Tree):
             policies: how seat 0 and seat 1 are taken to have played so far: their chances of each
                 action (an agent's ``action_probs``); None: all hands alike.
             epsilon: with this chance they are taken to have played at random instead.
+            player: whose unlikely hands are left out, those less likely than `SHARE` of its
+                likeliest; with those kept go all hands of the other. None: all hands are kept.
+            most_lines: a tree of more lines is refused.
             max_memory: gigabytes that tree and solver may take.
 
         Raises:
-            HeartsError: other than two players, not in the play, too early for an endgame, or a
-                range that is empty: with no hand would the policy have played so.
+            HeartsError: other than two players, not in the play, too early for an endgame, too
+                many lines, or a range that is empty: with no hand would the policy have played so.
         """
         if not isinstance(position, Game | PlayerView):
             raise HeartsError(
@@ -121,17 +131,80 @@ class Endgame(Tree):
         root = _public(position)
         self.tricks_left = rules.hand_size - int(root[k.TRICK_NUM])
         self.deals = _consistent_deals(position, root)
-        walk = Walk(rules, self.deals, root)
-        size = count_tree(walk)
-        refuse_size(size, check_memory(max_memory))
-        self._build(walk, size, [_range(root, p, walk, policies[p], epsilon) for p in range(2)])
-        if not self.num_deals:
+        likely = [np.ones(len(self.deals))] * 2
+        for p in (0, 1) if player is None else (player, 1 - player):
+            likely[p] = _range(rules, root, p, self.deals, policies[p], epsilon)
+            if p == player:
+                kept = likely[p] >= SHARE
+                self.deals, likely = self.deals[kept], [one[kept] for one in likely]
+                if most_lines is not None:
+                    # One hand tells about how many lines all have.
+                    first = self.deals[:, p] == self.deals[likely[p].argmax(), p]
+                    lines = count_tree(Walk(rules, self.deals[first], root)).lines
+                    _refuse_lines(lines * len(self.deals) / first.sum() / 2, most_lines)
+        if not (likely[0] * likely[1]).any():
             raise HeartsError(
                 "policies: no pair of hands explains the play of both seats; give epsilon, or None"
             )
+        walk = Walk(rules, self.deals, root)
+        size = count_tree(walk)
+        refuse_size(size, check_memory(max_memory))
+        if most_lines is not None:
+            _refuse_lines(size.lines, most_lines)
+        reach = []
+        for p in range(2):
+            reach.append(np.zeros(len(walk.hands[p])))
+            reach[p][walk.ids[p]] = likely[p]
+        self._build(walk, size, reach)
 
     def _roles(self, views: BatchView) -> Ints:
         return views.players
+
+    def has(self, views: BatchView) -> Bools:
+        """Which views have a choice that is one of the tree's, ``(len(views),)``."""
+        keys = np.empty(len(views), np.uint64)
+        _write_keys(self.rules.vector, views.vectors, views.players, keys)
+        found = np.zeros(len(views), np.bool_)
+        for player, (index, _) in enumerate(self._index):
+            if len(index):
+                places = np.minimum(np.searchsorted(index, keys), len(index) - 1)
+                found |= (views.players == player) & (index[places] == keys)
+        return found
+
+    def range_of(self, player: int, policy: Policy) -> Floats:
+        """How likely a player has each of its hands if it has played by `policy`, at most 1."""
+        likely = np.zeros(len(self.sides[player].hands))
+        found = _range(self.rules, self._walk.root, player, self.deals, policy, 0.0)
+        likely[self._walk.ids[player]] = found
+        return likely
+
+    def chances_of(self, player: int, policy: Policy) -> Floats:
+        """The chances of a policy's actions, one a sequence, asked only where it may get to.
+
+        Elsewhere they are uniform. What the policy says is not checked.
+        """
+        side = self.sides[player]
+        chances, plan = side.uniform(), np.ones(side.num_sequences)
+        counts = np.diff(side.first)
+        owner = np.repeat(np.arange(side.num_infosets), counts)
+        depth = np.zeros(side.num_infosets, np.int64)
+        later = np.flatnonzero(side.parent >= len(side.hands))
+        before = owner[side.parent[later] - len(side.hands)]
+        for _ in range(self.tricks_left):
+            depth[later] = depth[before] + 1
+        for begin, views in self.blocks(player):  # in the order of the game
+            of_block = slice(begin, begin + len(views))
+            for step in np.unique(depth[of_block]):
+                here = begin + np.flatnonzero(depth[of_block] == step)
+                rows = here[plan[side.parent[here]] > 0]
+                if len(rows):
+                    some = views.subset(rows - begin)
+                    take_chances(some.legal_masks, side.first[rows], policy(some), chances)
+                sizes = counts[here]
+                own = np.repeat(side.first[here] - np.cumsum(sizes) + sizes, sizes)
+                own += np.arange(len(own))
+                plan[own] = chances[own] * np.repeat(plan[side.parent[here]], sizes)
+        return chances
 
     def __repr__(self) -> str:
         return f"<Endgame of {self.rules.name}, {self.tricks_left} tricks: {self.size}>"
@@ -242,24 +315,44 @@ def agrees(r: k.Vector, root: k.Vector, hand0: int, hand1: int, s: k.Vector) -> 
     return s[k.KITTY_TAKER] < 0 or s[k.KITTY] == root[k.KITTY]
 
 
-def _range(root: k.Vector, p: int, walk: Walk, policy: Policy | None, epsilon: float) -> Floats:
-    """How likely seat `p` is to have played as it did with each of its hands, the likeliest 1.
+def _range(
+    rules: Rules, root: k.Vector, p: int, deals: Ints, policy: Policy | None, epsilon: float
+) -> Floats:
+    """How likely seat `p` is to have played as it did, in each of the deals, the likeliest 1.
 
     Raises:
         HeartsError: with none at all.
     """
-    hands = walk.hands[p]
     if policy is None:
-        return np.ones(len(hands))
+        return np.ones(len(deals))
     # One pair for each hand: what a player sees of its own past does not depend on the other's.
-    _, pairs = np.unique(walk.ids[p], return_index=True)
-    logs = log_likelihoods(walk.rules, root, p, walk.deals[pairs], policy, epsilon)
-    if not np.isfinite(logs).any():
+    _, pairs, of = np.unique(deals[:, p], return_index=True, return_inverse=True)
+    vectors, actions = past_plays(rules, root, p, deals[pairs])
+    logs, alive = np.zeros(len(pairs)), np.arange(len(pairs))
+    for play in range(len(actions) // len(pairs)):  # hands that are ruled out are not asked again
+        rows = alive * (len(actions) // len(pairs)) + play
+        views = BatchView(rules, vectors[rows], np.full(len(rows), p, np.int64))
+        logs[alive] += log_chances(views, actions[rows], policy, epsilon)
+        alive = np.flatnonzero(np.isfinite(logs))
+    if not len(alive):
         raise HeartsError(
             f"policies: with no hand would that of seat {p} have played so; give epsilon, or None"
         )
     likely: Floats = np.exp(logs - logs.max())
-    return likely
+    return likely[of]
+
+
+def _refuse_lines(lines: float, most_lines: int) -> None:
+    """Refuse a tree of too many lines.
+
+    Raises:
+        HeartsError: it has more.
+    """
+    if lines > most_lines:
+        raise HeartsError(
+            f"most_lines: the endgame has {lines:,.0f} lines or more, and {most_lines:,} are "
+            "allowed; allow more, or play on for some tricks"
+        )
 
 
 # ---- safe solving --------------------------------------------------------------------------------
