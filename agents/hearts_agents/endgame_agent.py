@@ -44,7 +44,7 @@ TRICKS = 3
 """How many last tricks are solved by default."""
 MOST_TRICKS = 6
 """With seven there are too many pairs of hands to begin with."""
-MOST_LINES = 500_000
+MOST_LINES = 1_000_000
 """Of the tree of an endgame."""
 EPSILON = 0.01
 """With this probability both players are taken to have played at random."""
