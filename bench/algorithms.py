@@ -438,9 +438,13 @@ def points_of(path: Path) -> list[Point]:
 
 
 def middle(scores: Sequence[Sequence[float]]) -> str:
-    """The interquartile mean of runs, with the 95 % interval of the bootstrap over them."""
-    if len(scores) < 2:
-        return f"{statistics.fmean(scores[0]):.3f}" if scores else ""
+    """The interquartile mean of runs, with the 95 % interval of the bootstrap over them.
+
+    Of fewer than five, which the bootstrap cannot tell much of: their mean, the least and the most.
+    """
+    if len(scores) < 5:
+        found = sorted(statistics.fmean(score) for score in scores)
+        return f"{statistics.fmean(found):.3f} [{found[0]:.3f}, {found[-1]:.3f}]" if found else ""
     value, (low, high) = aggregate(np.array(scores))
     return f"{value:.3f} ({low:.3f} to {high:.3f})"
 
