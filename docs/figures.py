@@ -79,9 +79,9 @@ _ATTACKS = {
 """Attacks on players: all with equal attackers, which answer seven tricks exactly."""
 
 PLAIN = ("random", "standard", "pro", "pimc")
-_AGES = {"ppo-0.5M": 500_000, "ppo-2M": 2_000_000, "ppo-8M": 8_000_000}
+_AGES = {"ppo-0.5M": 500_000, "ppo-2M": 2_000_000}
 _LEARN = "--set env.observation=recall --set evaluation.times=0"
-"""Networks of three ages, for attackers where the truth is known."""
+"""Networks of two ages, for attackers where the truth is known."""
 
 COMMANDS = {
     "floors": ["bench floors micro mini"],
