@@ -135,8 +135,8 @@ class PuzzleScore:
     failed: int
 
     def to_json(self) -> dict[str, Any]:
-        """All of it, as JSON types."""
-        return asdict(self)
+        """All of it, with the rules, as JSON types."""
+        return {"rules": RULES} | asdict(self)
 
 
 @cache
