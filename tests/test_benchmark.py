@@ -422,6 +422,16 @@ def test_what_was_changed_in_a_result_shows_in_the_part_played_again(longer, whe
     assert any(place.startswith(path[1:]) for place in forged(longer, change))
 
 
+def test_what_was_added_to_a_result_shows_in_the_part_played_again(longer):
+    assert forged(longer, lambda result: result.update(rank=1)) == ["rank: 1, now None"]
+
+
+@pytest.mark.parametrize("worst", [None, ["x"], [{}], [{"number": 300}], [{"number": -1}]], ids=str)
+def test_a_part_of_a_result_without_its_worst_deals_is_refused(longer, worst):
+    with pytest.raises(HeartsError, match=r"verify: the result has not .* the worst deals"):
+        forged(longer, lambda result: result["opponents"][0].update(worst=worst))
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -127,6 +128,28 @@ def test_the_check_of_the_leaderboard_plays_every_entry():
     assert set(told.stdout.splitlines()) == {
         f"benchmark --verify {path.relative_to(ROOT)} --deals 100 --allow-code" for path in ENTRIES
     }
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a script of bash")
+@pytest.mark.parametrize("name", ["a b.json", "\N{LATIN SMALL LETTER E WITH ACUTE}.json"])
+def test_the_check_of_the_leaderboard_refuses_names_that_it_would_miss(tmp_path, name):
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci" / "leaderboard", tmp_path / ".ci")
+    entries = tmp_path / "docs" / "results" / "leaderboard"
+    entries.mkdir(parents=True)
+    for file in ("fine.json", name):
+        shutil.copy(ENTRIES[0], entries / file)
+    for words in (("init", "-q"), ("add", "docs")):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    told = subprocess.run(
+        [tmp_path / ".ci" / "leaderboard"],
+        env={**os.environ, "HEARTS": "echo"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (told.returncode, told.stdout) == (1, "")
+    assert "rename" in told.stderr
 
 
 def test_entries_have_met_the_players_of_this_package():

@@ -349,17 +349,18 @@ class Benchmark:
         margins alone is computed anew from all of them.
 
         Raises:
-            HeartsError: if the result has not a margin for every deal and opponent.
+            HeartsError: if the result has not a margin for every deal and opponent, and the worst.
         """
         try:
             opponents = [{**one, "margins": list(one["margins"])} for one in result["opponents"]]
             shape = np.array([one["margins"] for one in opponents], np.float64).shape
-        except (KeyError, TypeError, ValueError):
-            shape = ()
-        if shape != (len(self.field), self.deals):
+            numbers = {int(deal["number"]) for one in opponents for deal in one["worst"]}
+        except (KeyError, TypeError, ValueError, OverflowError):
+            shape, numbers = (), set()
+        if shape != (len(self.field), self.deals) or not numbers <= {*range(self.deals)}:
             raise HeartsError(
-                f"verify: the result has not {self.deals:,} margins over each of "
-                f"{', '.join(self.track.field)}; play it again with hearts benchmark --json"
+                f"verify: the result has not {self.deals:,} margins, and the worst deals, over "
+                f"each of {', '.join(self.track.field)}; play it again with hearts benchmark --json"
             )
         tasks = self.contest.tasks(self.deals)
         blocks = {task.first: range(task.first, task.first + task.deals) for task in tasks}
@@ -384,7 +385,7 @@ class Benchmark:
         exact = self.exploitability(show) if self.track.is_exact else None
         means = _mean([figures["margins"] for figures in opponents])
         known = {**self.settings(), **means, "exploitability": exact, "opponents": opponents}
-        return {**result, **known}, sorted(chosen.values(), key=lambda block: block.start)
+        return known, sorted(chosen.values(), key=lambda block: block.start)
 
     def circumstances(self, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
         """When and where it was played: what may differ when it is played again."""
