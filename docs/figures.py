@@ -10,6 +10,7 @@ one or more commands, of ``hearts`` or of ``python -m bench``, and its file is w
     python docs/figures.py demo            five trainings of `hearts train demo`, seeds 0 to 4
     python docs/figures.py demo --seeds 2  one of them; likewise classic, arm_magnet
     python docs/figures.py league          the league of the package's own players (weeks)
+    python docs/figures.py ladder          the picture of exploitability, from its files
     python docs/figures.py --list          what there is
 """
 
@@ -175,6 +176,11 @@ LEAGUE = [
 their time: all games among quick players, then those that search, then narrower intervals."""
 
 
+PICTURE = ROOT / "docs" / "images" / "ladder.png"
+LADDER = ("exploit", "exploit-mini_6", "exploit-midi", "attack-ages-mini", "attack-ages-mini_6")
+"""The files of the picture."""
+
+
 def path_of(name: str) -> Path:
     """Where the results of this name lie."""
     return RESULTS / f"{name}.json"
@@ -247,6 +253,43 @@ def play_league() -> None:
     """Take the steps of the league, one after another; each continues where it stood."""
     for step in LEAGUE:
         call(f"hearts tournament {step} --folder {shlex.quote(str(RESULTS / 'league'))}", ROOT)
+
+
+# ---- the picture ---------------------------------------------------------------------------------
+def ladder() -> tuple[dict[str, int], dict[str, dict[str, float]]]:
+    """The information sets of each solved deck, and the exploitability of each player on decks."""
+    commands = [c for name in LADDER for c in json.loads(path_of(name).read_bytes())["commands"]]
+    results = [c["results"] for c in commands]
+    found = [one for some in results for one in (some if isinstance(some, list) else [some])]
+    found = [one for one in found if one.get("agent", "equilibrium") != "equilibrium"]
+    sizes = {one["rules"]: sum(one["infosets"]) for one in found if "infosets" in one}
+    players: dict[str, dict[str, float]] = {}
+    for one in found:
+        players.setdefault(one["agent"], {})[one["rules"]] = one["exploitability"]
+    return sizes, players
+
+
+def draw_ladder(path: Path) -> None:
+    """Draw how far from perfect players are as the game grows."""
+    from hearts_train.measure.display import new_figure, save_figure, styles
+
+    sizes, players = ladder()
+    figure = new_figure(7, 4.5)
+    axes = figure.subplots()
+    for name, style in styles(list(players)).items():
+        decks = [deck for deck in sizes if deck in players[name]]
+        x, y = [sizes[deck] for deck in decks], [players[name][deck] for deck in decks]
+        axes.loglog(x, y, color=style.color, marker=style.marker, label=name)
+    for deck, size in sizes.items():
+        axes.axvline(size, color="#dddddd", linewidth=0.8, zorder=0)
+        axes.text(size, 1.01, deck, ha="center", transform=axes.get_xaxis_transform())
+    axes.margins(x=0.1)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_xlabel("information sets")
+    axes.set_ylabel("exploitability, points a deal, exact")
+    axes.set_title("How far from perfect, as the game grows", fontsize=11, pad=20)
+    figure.legend(loc="outside right center", frameon=False)
+    save_figure(figure, path)
 
 
 # ---- trainings -----------------------------------------------------------------------------------
@@ -359,13 +402,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", default="0,1,2,3,4", help="of trainings")
     parser.add_argument("--list", action="store_true", help="say what there is")
     given = parser.parse_args(arguments)
-    names = [*COMMANDS, *EVALUATIONS, *TRAININGS, "league"]
+    names = [*COMMANDS, *EVALUATIONS, *TRAININGS, "league", "ladder"]
     if given.list:
         for name in names:
             seeds = [path.stem.rpartition("-")[2] for path in RESULTS.glob(f"{name}-[0-9].json")]
             state = f"seeds done: {', '.join(sorted(seeds)) or 'none'}"
             if name not in TRAININGS:
-                state = "done" if path_of(name).exists() else "to do"
+                file = PICTURE if name == "ladder" else path_of(name)
+                state = "done" if file.exists() else "to do"
             print(f"{name:24} {state}")
         return 0
     for name in given.names:
@@ -378,6 +422,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for name in given.names or [*COMMANDS, *EVALUATIONS]:
                 if name == "league":
                     play_league()
+                elif name == "ladder":
+                    draw_ladder(PICTURE)
                 elif name in TRAININGS:
                     for seed in map(int, given.seeds.split(",")):
                         if not path_of(f"{name}-{seed}").exists():

@@ -275,6 +275,19 @@ def test_configs_of_compared_ways_of_learning_have_the_settings_compared(name):
     assert shipped.budget.decisions == arm.decisions
 
 
+def test_the_picture_of_exploitability_has_every_player_and_deck(tmp_path):
+    sizes, players = figures.ladder()
+    assert list(sizes) == ["micro", "mini", "mini_6", "midi"]
+    assert list(sizes.values()) == sorted(sizes.values())
+    assert sizes["micro"] == 557
+    assert all(list(players[name]) == list(sizes) for name in figures.PLAIN)
+    assert all({"mini", "mini_6"} == players[name].keys() for name in figures._AGES)
+    assert players.keys() == {*figures.PLAIN, *figures._AGES}
+    figures.draw_ladder(tmp_path / "ladder.svg")
+    drawn = (tmp_path / "ladder.svg").read_text(encoding="utf-8")
+    assert all(f"<!-- {word} -->" in drawn for word in (*sizes, *players))
+
+
 def test_the_figures_command_knows_every_file_that_a_page_uses(capsys):
     assert figures.main(["--list"]) == 0
     known = {line.split()[0] for line in capsys.readouterr().out.splitlines()}
