@@ -27,6 +27,7 @@ from hearts_train.cli.reports import with_origin
 from hearts_train.console import Commands
 
 app = typer.Typer(
+    name="python -m bench",
     cls=Commands,
     help="Measurements of the package itself.",
     no_args_is_help=True,
@@ -174,4 +175,4 @@ def floors(
 
 
 if __name__ == "__main__":
-    app(prog_name="python -m bench")
+    app()

@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 import json
 import math
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -330,9 +331,14 @@ def test_rows_of_their_own_lead_to_the_equilibrium() -> None:
     assert exploitability(tree, learnt(tree, "recall", 60)) < 1e-5
 
 
-def test_floors_are_shown_for_all_encoders() -> None:
-    result = CliRunner().invoke(app, ["floors", "micro", "--json"])
+def test_floors_are_shown_for_all_encoders(monkeypatch) -> None:
+    words = ["floors", "micro", "--json"]
+    monkeypatch.setattr(sys, "argv", ["__main__.py", *words])
+    result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.stderr
+    assert {row["command"] for row in json.loads(result.stdout)} == {
+        "python -m bench floors micro --json"
+    }
     found = {row["encoder"]: row for row in json.loads(result.stdout)}
     assert {"flat", "ranked", "recall", "planes", "history", "text"} <= found.keys()
     assert found["recall"]["rows"] == found["recall"]["infosets"] == 557

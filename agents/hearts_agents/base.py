@@ -13,6 +13,7 @@ from hearts_agents.user_code import blamed
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView
+from hearts_env.solve.beliefs import certain
 from hearts_env.support.arguments import check_any_seed, check_is
 from hearts_env.support.errors import quoted
 
@@ -66,11 +67,13 @@ class Agent:
         This is the player's behaviour strategy. By default the choice of ``act_batch`` has
         probability 1, which is right for players whose choice follows from the view alone; others
         should write their own.
+
+        Raises:
+            HeartsError: the choice is illegal.
         """
         check_views(views)
-        probs = np.zeros((len(views), views.rules.num_actions))
-        probs[np.arange(len(views)), self.act_batch(views)] = 1.0
-        return probs
+        name = f"agent: {self.name or type(self).__name__}"
+        return certain(np.asarray(self.act_batch(views)), views.legal_table, name)
 
     def digest_parts(self, rules: Rules | None = None) -> Iterable[bytes] | None:
         """What its digest is of, with `rules` for what it plays these with; None: nothing own."""

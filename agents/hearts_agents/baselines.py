@@ -93,6 +93,11 @@ class Baseline(Agent):
         """The name by which ``make_agent`` knows it."""
         return NAMES[self.policy & PLAIN]
 
+    @property
+    def is_timed(self) -> bool:
+        """Whether what it does may depend on the machine: it has a time for a decision."""
+        return self.milliseconds is not None
+
     def reseed(self, seed: int) -> None:
         """Restart the random numbers from `seed`, in place."""
         self.rng[0] = seed_number(seed)

@@ -32,6 +32,28 @@ Policy = Callable[[BatchView], Array]
 """The chance of each action in each of many views, ``(len(views), num_actions)``."""
 
 
+def certain(actions: Array, legal: Bools, name: str) -> Floats:
+    """The chances of choices, 1 for the action in each row of the table of legal actions.
+
+    Raises:
+        HeartsError: of another shape, no whole numbers, or illegal.
+    """
+    if actions.shape != legal.shape[:1] or actions.dtype.kind not in "iu":
+        raise HeartsError(
+            f"{name}: gave actions of shape {actions.shape} and dtype {actions.dtype}; "
+            f"needed is a whole number for each of {len(legal)} views"
+        )
+    table = np.arange(legal.shape[1]) == actions[:, None]
+    wrong = np.flatnonzero(~(table & legal).any(1))
+    if len(wrong):
+        row = int(wrong[0])
+        choices = ", ".join(map(str, np.flatnonzero(legal[row])))
+        raise HeartsError(
+            f"{name}: action {actions[row]} in view {row} is illegal; give one of {choices}"
+        )
+    return table.astype(np.float64)
+
+
 def check_policy(chances: Array, legal: Bools) -> Floats:
     """Chances of actions as float64, each row summing to 1.
 

@@ -23,11 +23,11 @@ import numpy as np
 
 from hearts_env.batch.views import BatchView
 from hearts_env.rules.rules import Rules
-from hearts_env.solve.beliefs import Policy, check_policy
+from hearts_env.solve.beliefs import Policy, certain, check_policy
 from hearts_env.solve.side import backward_best
 from hearts_env.solve.tree import DEFAULT_MEMORY, Tree
 from hearts_env.support.arguments import check_player
-from hearts_env.support.arrays import Array, Floats, Ints, Ints32
+from hearts_env.support.arrays import Floats, Ints, Ints32
 from hearts_env.support.errors import HeartsError
 from hearts_env.support.jit import jit
 from hearts_env.support.progress import Progress
@@ -229,31 +229,13 @@ def probs_function(agent: Any, name: str) -> Callable[[BatchView], Floats]:
         legal = views.legal_table
         given = answer(views)
         if policy is None or (policy is agent and np.ndim(given) == 1):
-            given = _certain(np.asarray(given), legal.shape, name)
+            given = certain(np.asarray(given), legal, name)
         try:
             return check_policy(given, legal)
         except (HeartsError, TypeError, ValueError) as error:
             raise HeartsError(f"{name}: {error}") from None
 
     return ask
-
-
-def _certain(actions: Array, shape: tuple[int, ...], name: str) -> Floats:
-    """The chances of a choice: 1 for the action in each row."""
-    if actions.shape != shape[:1] or actions.dtype.kind not in "iu":
-        raise HeartsError(
-            f"{name}: gave actions of shape {actions.shape} and dtype {actions.dtype}; "
-            f"needed is a whole number for each of {shape[0]} views"
-        )
-    outside = (actions < 0) | (actions >= shape[1])
-    if outside.any():
-        raise HeartsError(
-            f"{name}: {actions[outside][0]} is not an action of these rules; "
-            "give one of the view's legal actions"
-        )
-    table = np.zeros(shape)
-    table[np.arange(len(actions)), actions] = 1.0
-    return table
 
 
 @jit

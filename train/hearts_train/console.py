@@ -116,6 +116,9 @@ class Commands(typer.core.TyperGroup):
     Ctrl-C ends them with status 130, SIGTERM with 143, SIGHUP with 129.
     """
 
+    program = "hearts"
+    """How the group that runs in this process is started."""
+
     def main(
         self,
         args: Sequence[str] | None = None,
@@ -126,12 +129,13 @@ class Commands(typer.core.TyperGroup):
         **extra: Any,
     ) -> Any:
         """Run a command line and leave with its exit status."""
+        Commands.program = prog_name or self.name or "hearts"
         try:
             prepare_streams()
             warnings.showwarning = _note_warning
             code = super().main(
                 args=_completed(sys.argv[1:] if args is None else args),
-                prog_name=prog_name or "hearts",
+                prog_name=Commands.program,
                 complete_var=complete_var,
                 standalone_mode=False,
                 windows_expand_args=windows_expand_args,

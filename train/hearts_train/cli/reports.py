@@ -84,7 +84,7 @@ def say_written(out: Path | None) -> None:
 
 def command_line() -> str:
     """The command line of this process, as it would be typed."""
-    return shlex.join(["hearts", *sys.argv[1:]])
+    return f"{console.Commands.program} {shlex.join(sys.argv[1:])}"
 
 
 def with_origin(records: Iterable[dict[str, Any]], seed: int | None = None) -> list[dict[str, Any]]:
