@@ -114,7 +114,7 @@ def test_chances_do_not_depend_on_what_was_asked_before_or_beside() -> None:
 @pytest.mark.slow
 def test_copies_draw_the_same_and_remember_nothing() -> None:
     agent = EndgameAgent(load_agent(weights_of("mini"), greedy=False), 3, seed=1)
-    views = BatchView.of([game.view(game.player) for game in (late(s, 2) for s in range(6))])
+    views = BatchView.of([game.view(game.player) for game in (late(s, 2) for s in range(20))])
     agent.action_probs(views)
     assert agent._solved
     twins = [copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))]
