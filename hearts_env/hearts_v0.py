@@ -300,7 +300,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
 
     def agent_iter(self, max_iter: int = 2**63) -> Iterator[str]:
         """Whose turn it is, for a loop with a ``step`` each time, until nobody is left."""
-        for _ in repeat(None, min(max_iter, sys.maxsize)):
+        for _ in repeat(None, int(min(max_iter, sys.maxsize))):
             if not self.agents:
                 return
             yield self.agent_selection
@@ -386,7 +386,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         if game is None:
             raise HeartsError("step: nothing has been dealt; call reset() first")
         agent = self.agent_selection
-        if self._is_stopped or self.terminations[agent]:
+        if self._is_stopped or self.terminations[agent] or self.truncations[agent]:
             self._step_dead(agent, action)
             return
         number: int = action if action.__class__ is int else action_number(action)

@@ -377,6 +377,9 @@ def test_files_that_are_no_linear_layers_are_refused(tmp_path):
         torch.save(held, path)
         with refused(CheckpointError, "agent", "net.pth"):
             make_agent(path, **stated)
+    torch.save({0: torch.zeros(2, 2)}, path)
+    with refused(CheckpointError, "0", "not of a linear layer"):
+        make_agent(path, **stated)
     path.write_bytes(b"cut short")
     with refused(CheckpointError, "agent", "state_dict()"):
         make_agent(path, **stated)

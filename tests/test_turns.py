@@ -190,10 +190,23 @@ def test_a_loop_over_turns_is_pettingzoos() -> None:
             each.step(each.unwrapped.game.legal_actions()[0])
         assert len(seen) == 3
         assert list(each.agent_iter(0)) == []
+        assert next(iter(each.agent_iter(max_iter=1e6))) == each.agent_selection
     env.reset(seed=1)
     with pytest.raises(AssertionError, match="step"):
         for _ in env.agent_iter():
             pass
+
+
+def test_a_wrapper_may_end_an_episode() -> None:
+    for name in ("terminations", "truncations"):
+        env: Any = hearts_v0.env("mini")
+        env.reset(seed=1)
+        env.step(env.unwrapped.game.legal_actions()[0])
+        setattr(env.unwrapped, name, dict.fromkeys(env.agents, True))
+        for _ in env.agent_iter(10):
+            assert any(env.last()[2:4])
+            env.step(None)
+        assert env.agents == []
 
 
 # ---- the deal of an info ------------------------------------------------------------------------

@@ -64,7 +64,7 @@ class OrderEnforcing(OrderEnforcingWrapper):  # type: ignore[misc]
 
     def _turns(self, max_iter: int) -> Iterator[str]:
         env, own = self.env, self.__dict__
-        for _ in repeat(None, min(max_iter, sys.maxsize)):
+        for _ in repeat(None, int(min(max_iter, sys.maxsize))):
             if not env.agents:
                 return
             if not own["_has_updated"]:
@@ -261,10 +261,11 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
 
     def _infos(self) -> Infos:
         """Every agent's info, dictionaries of its own."""
-        table, infos = self.aec_env, {}
+        table = self.aec_env
+        infos: Infos = table.infos
         is_over = any(table.terminations.values()) or any(table.truncations.values())
         for agent in table.agents:
-            info = infos[agent] = table.infos[agent].copy()
+            info = infos[agent] = infos[agent].copy()
             if table.text_infos:
                 info["active_agent"] = "" if is_over else table.agent_selection
             if self.has_noop and table.observation_format.mask_in_info:

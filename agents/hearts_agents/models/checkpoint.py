@@ -251,7 +251,7 @@ def _state_dict(where: str) -> dict[str, Array]:
             raise HeartsError(f"agent: {where!r} {needs('train')}") from None
         try:
             loaded = torch.load(where, map_location="cpu", weights_only=True)
-            found = {name: tensor.float().numpy() for name, tensor in loaded.items()}
+            found = {str(name): tensor.float().numpy() for name, tensor in loaded.items()}
         except Exception:  # the type differs by what is in it
             raise CheckpointError(
                 f"agent: {where!r} is not a state dict; write it with "
