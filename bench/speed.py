@@ -7,9 +7,12 @@ stated otherwise. Peers that are not installed are named and omitted (extra ``be
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import os
 import random
+import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -28,6 +31,7 @@ from hearts_agents import make_agent
 from hearts_agents.envs.vector import HeartsVectorEnv
 from hearts_env import BatchGame, Game, Rules, hearts_v0
 from hearts_env import kernel as k
+from hearts_env.batch.kernel import choose, seed_random
 from hearts_env.support.jit import jit
 from hearts_env.support.progress import Progress
 from hearts_train.measure.display import BLUE, GREY, new_figure, save_figure
@@ -46,6 +50,8 @@ GROUPS = {
 
 _RATES = [(group, title) for group, title in GROUPS.items() if group not in ("players", "start")]
 _ROUNDS = 5
+_C = "C, one core"
+"""What ``Yardstick`` is called."""
 
 
 @dataclass(frozen=True)
@@ -109,19 +115,33 @@ def _made(make: Callable[[], Measure]) -> tuple[Measure | None, str]:
 
 # ---- showing -------------------------------------------------------------------------------------
 def tables(results: Sequence[Result]) -> Iterator[tuple[str, list[str], list[list[str]]]]:
-    """Title, columns and rows, a table per group; ratios are to the best peer of the group."""
+    """Title, columns and rows, a table per group; ratios are to the best peer of the group.
+
+    The last column of batches is their share of the yardstick's speed, where it was measured.
+    """
     for group, title in GROUPS.items():
         members = [r for r in results if r.group == group and r.value is not None]
         if not members:
             continue
         best = max((r.value or 0.0 for r in members if not r.ours), default=0.0)
+        limits = {_games(r): r.value or 0.0 for r in members if r.name.startswith(_C)}
         rows = []
         for r in sorted(members, key=lambda r: (r.value or 0.0) * (1 if r.unit == "ms" else -1)):
             spread = f"{_shown(r.low, r.unit)} - {_shown(r.high, r.unit)}"
             ratio = f"{(r.value or 0.0) / best:.2f}" if best else ""
             rows.append([r.name, _shown(r.value, r.unit), spread, ratio])
+            if limits:
+                limit = limits.get(_games(r))
+                rows[-1].append(f"{(r.value or 0.0) / limit:.2f}" if limit else "")
         columns = ["", f"{members[0].unit}, median", "least - most", "ratio" if best else ""]
-        yield title, columns, rows
+        yield title, columns + [f"of {_C}"] * bool(limits), rows
+
+
+def _games(result: Result) -> str:
+    """How many games the yardstick has to play for the same work; "" for other work."""
+    found = re.match(r"[^,]*\((\d+)\)(\.step)?(, \d threads)?, two_player$", result.name)
+    found = found or re.match(rf"{_C} \((\d+)\), two_player$", result.name)
+    return found[1] if found else ""
 
 
 def left_out(results: Sequence[Result]) -> list[str]:
@@ -183,6 +203,8 @@ def _ours() -> Iterator[tuple[str, str, str, Callable[[], Measure]]]:
             yield "batch", f"{way}, {preset}", "decisions/s", part(_batch, rules, way)
     for opponent in ("standard_trump", "pro"):
         yield "vector", f"against {opponent}", "decisions/s", part(_vector, opponent)
+    for games in _SIZES:
+        yield "batch", f"{_C} ({games}), two_player", "decisions/s", part(_yardstick, games)
     two = Rules.preset("two_player")
     for name in ("standard", "pro", "pimc"):
         yield "players", f"{name}, act", "ms", part(_act, two, name, many=False)
@@ -248,11 +270,12 @@ class _Way(NamedTuple):
         return f"BatchGame({self.games}){calls}{packed}{threads}"
 
 
+_SIZES = (1024, 4096, 16_384, 65_536)
 _BATCHES = (
     _Way(4096, is_step=False),
-    *[_Way(games) for games in (1024, 4096, 16_384, 65_536)],
+    *[_Way(games) for games in _SIZES],
     _Way(4096, observation="bits"),
-    *[_Way(games, threads=2) for games in (1024, 4096, 16_384, 65_536)],
+    *[_Way(games, threads=2) for games in _SIZES],
 )
 
 
@@ -273,23 +296,118 @@ def _batch(rules: Rules, way: _Way) -> Measure:
     batch.step(batch.random_actions(), observations, masks)  # compiles
     _spread(batch)
 
+    def step(actions: k.Vector) -> None:
+        if way.is_step:
+            batch.step(actions, observations, masks)
+        else:
+            batch.observe(observations)
+            batch.masks(masks)
+            batch.play(actions)
+
+    return _steps(games, batch.random_actions, step)
+
+
+def _steps(games: int, draw: Callable[[], k.Vector], step: Callable[[k.Vector], object]) -> Measure:
+    """Decisions per second of `step`, without the time of `draw`."""
+
     def measure(seconds: float) -> float:
         done, spent = 0, 0.0
         while True:
-            actions = batch.random_actions()
+            actions = draw()
             begin = time.perf_counter()
-            if way.is_step:
-                batch.step(actions, observations, masks)
-            else:
-                batch.observe(observations)
-                batch.masks(masks)
-                batch.play(actions)
+            step(actions)
             spent += time.perf_counter() - begin
             done += games
             if spent >= seconds:
                 return done / spent
 
     return measure
+
+
+class Yardstick:
+    """``BatchGame("two_player", num_games, seed)`` in C, as far as ``step`` goes.
+
+    Raises:
+        ImportError: if there is no C compiler.
+    """
+
+    def __init__(self, num_games: int, seed: int) -> None:
+        if (compiler := shutil.which("cc")) is None:
+            raise ImportError("no C compiler", name="cc")
+        with tempfile.TemporaryDirectory() as folder:
+            library, source = Path(folder, "yardstick.so"), Path(__file__).with_name("yardstick.c")
+            options = ["-O3", "-march=native", "-shared", "-fPIC", "-o"]
+            subprocess.check_output([compiler, *options, library, source], stderr=subprocess.STDOUT)
+            self._code = ctypes.CDLL(str(library))
+        memory = np.zeros(64 * (num_games + 1), np.uint8)
+        start = -memory.ctypes.data % 64  # each game in a line of the cache
+        games = memory[start : start + 64 * num_games].reshape(num_games, 64)
+        self._all, self._random = np.arange(num_games), np.empty(num_games, np.uint64)
+        self.legal, self.done = np.empty(num_games, np.int64), np.zeros(num_games, np.bool_)
+        self.last_scores = np.zeros((num_games, 2), np.int64)
+        self.play = (games, self.legal)
+        """What play changes and the next step reads, a row a game."""
+        self._about = (self._at(games), ctypes.c_int64(num_games), ctypes.c_uint64(seed))
+        self._tables = tuple(map(self._at, (self.legal, self.done, self.last_scores)))
+        self._code.begin(*self._about, self._tables[0])
+        seed_random(self._random, seed)
+
+    @staticmethod
+    def _at(array: np.ndarray) -> ctypes.c_void_p:
+        return ctypes.c_void_p(array.ctypes.data)
+
+    def random_actions(self) -> k.Vector:
+        """A random legal action of each game."""
+        actions = np.zeros(len(self.legal), np.int64)
+        choose(self.legal, self._all, self._random, actions)
+        return actions
+
+    def step(self, actions: k.Vector, observations: np.ndarray, masks: np.ndarray) -> None:
+        """As that of ``BatchGame``, but no array is checked."""
+        arrays = map(self._at, (actions, observations, masks))
+        if self._code.step(*self._about, *self._tables, *arrays):
+            raise ValueError("illegal actions")
+
+
+def agreed(num_games: int, seed: int, steps: int) -> Yardstick:
+    """The yardstick after steps in which it did what ``BatchGame`` does, byte for byte.
+
+    Raises:
+        ImportError: if there is no C compiler.
+        AssertionError: if they differ.
+    """
+    ours, its = BatchGame("two_player", num_games, seed), Yardstick(num_games, seed)
+    shown, mask = ours.observe(), ours.masks()
+    its_shown, its_mask = np.full_like(shown, -1), np.full_like(mask, -1)
+    for number in range(steps):
+        actions = ours.random_actions()
+        ours.step(actions, shown, mask)
+        its.step(actions, its_shown, its_mask)
+        for one, other in (
+            (shown, its_shown),
+            (mask, its_mask),
+            (ours.done, its.done),
+            (ours.scores(), its.last_scores),
+        ):
+            if not np.array_equal(one, other):
+                raise AssertionError(f"yardstick.c differs from BatchGame in step {number}")
+    return its
+
+
+def _yardstick(games: int) -> Measure:
+    """As ``_batch``, games everywhere in their deals, once it has agreed with ``BatchGame``."""
+    batch = agreed(games, 3, 60)
+    observations, masks = np.empty((games, 200), np.int8), np.empty((games, 28), np.int8)
+    kept = [array.copy() for array in batch.play]
+    for some in np.array_split(np.arange(games), 30):
+        for before, now in zip(kept, batch.play, strict=True):
+            before[some] = now[some]
+        batch.step(batch.random_actions(), observations, masks)
+    for before, now in zip(kept, batch.play, strict=True):
+        now[:] = before
+    return _steps(
+        games, batch.random_actions, lambda actions: batch.step(actions, observations, masks)
+    )
 
 
 def _vector(opponent: str) -> Measure:
