@@ -7,8 +7,8 @@ from __future__ import annotations
 import functools
 import json
 import math
-import sys
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np

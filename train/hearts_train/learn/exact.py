@@ -71,8 +71,8 @@ class ExactLearner(NetworkLearner):
 
     def __init__(self, config: TrainConfig, state: runs.State | None = None) -> None:
         """Make everything, as ``Learner`` has it; HeartsError if the game is too large."""
+        set_threads(config.threads)  # first: the last bits of the first weights depend on it
         super().__init__(config, 1, state)
-        set_threads(config.threads)
         self.descent_optimizer = Adam(self.replicas.weights)
         """Takes the steps of the second stage, whose gradients are of another size."""
         self._add_opponents()

@@ -92,8 +92,10 @@ class PPOLearner(NetworkLearner):
 
     def __init__(self, config: TrainConfig, state: runs.State | None = None) -> None:
         """Make everything, as ``Learner`` has it."""
+        # Torch's own threads gain nothing in small products. First: the last bits of the first
+        # weights depend on their number.
+        set_threads(1)
         super().__init__(config, config.threads, state)
-        set_threads(1)  # of torch's own: they share small products, and gain nothing
         self.workers = Workers(config.threads)
         self.games = [self._make_games(thread) for thread in range(config.threads)]
         if config.network.start is not None:
