@@ -36,7 +36,6 @@ if __name__ == "__main__":  # the folder of this package
 
 from bench import harness
 from hearts_env import HeartsError, Rules, __version__
-from hearts_env.solve.tree import Tree
 from hearts_env.support.files import write_json, writing_whole
 from hearts_env.support.interrupts import interruptible
 from hearts_train.executor import BACKENDS, check_executor, spread
@@ -44,6 +43,7 @@ from hearts_train.learn.config_files import load_config
 from hearts_train.learn.training import distances, make_learner
 from hearts_train.measure.display import new_figure
 from hearts_train.measure.evaluation import platform_versions
+from hearts_train.measure.exploitability import tree_of
 from hearts_train.measure.statistics import aggregate
 
 Settings = dict[str, Any]
@@ -228,12 +228,6 @@ class Run:
         return folder / f"{self.algorithm}-{deck}-{self.decisions}-{self.draw}-{self.seed}.json"
 
 
-@functools.cache
-def tree_of(rules: str) -> Tree:
-    """The game tree of a deck, made once in a process."""
-    return Tree(Rules.make(rules))
-
-
 def train(run: Run, folder: Path) -> dict[str, Any]:
     """Train, and measure on the way; writes the run's file, and returns what is in it."""
     given = {"name": run.algorithm, "seed": run.seed, "env.rules": run.rules} | run.settings
@@ -247,7 +241,7 @@ def train(run: Run, folder: Path) -> dict[str, Any]:
         learner.update()
         if learner.progress >= (len(curve) + 1) / run.points:
             begin = time.perf_counter()
-            found = distances(learner, tree_of(run.rules))
+            found = distances(learner, tree_of(learner.rules))
             measuring += time.perf_counter() - begin
             curve.append({"decisions": learner.counters.decisions} | found)
     record = asdict(run) | {

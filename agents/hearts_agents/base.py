@@ -282,6 +282,13 @@ class AgentAdapter(Agent):
 _WORD = 2**64 - 1
 
 
+def has_chances(agent: Agent) -> bool:
+    """Whether an agent gives probabilities of its own, not just its choice."""
+    player = agent.player if isinstance(agent, AgentAdapter) else agent
+    own = getattr(type(player), "action_probs", None)
+    return own is not None and own is not Agent.action_probs
+
+
 def generator_state(rng: np.random.Generator) -> RandomState:
     """The state of a generator of ``np.random.default_rng`` (PCG64), ``(6,) uint64``."""
     state = rng.bit_generator.state

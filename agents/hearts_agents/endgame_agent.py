@@ -173,7 +173,7 @@ class EndgameAgent(StochasticAgent):
         for row in np.flatnonzero(legal & (legal - 1) != 0).tolist():
             for root in self._roots(views[row]):
                 key = _key(root)
-                if self.solution_at(root):
+                if self._solution(key, root):
                     break
             rows_of.setdefault(key, []).append(row)
             roots[key] = root

@@ -31,7 +31,7 @@ from hearts_env.support.bits import lowest
 from hearts_env.support.jit import jit
 from hearts_train.learn.games import Rows
 from hearts_train.learn.ppo import PPOLearner
-from hearts_train.learn.ppo_kernel import Clip, bits_of, divergence, log_sum, policy_of
+from hearts_train.learn.ppo_kernel import Clip, bits_of, divergence, policy_of
 
 
 class NeuRDLearner(PPOLearner):
@@ -74,8 +74,7 @@ def replicate(
             push = advantage / max(np.exp(rows.log_probs[row]), np.float32(clip.min_prob))
         away, distance = np.float32(0.0), np.float32(0.0)
         if len(magnet):
-            away = log_sum(legal, magnet[i]) - normaliser
-            distance = away + divergence(legal, policy, logits[i], magnet[i])
+            away, distance = divergence(legal, policy, logits[i], normaliser, magnet[i])
         centre, number, left = np.float32(0.0), 0, legal
         while left:
             centre += logits[i, lowest(left)]

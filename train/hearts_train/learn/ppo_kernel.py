@@ -75,14 +75,25 @@ def policy_of(legal: int, logits: Floats32, policy: Floats32) -> tuple[np.float3
 
 
 @inlined
-def divergence(legal: int, policy: Floats32, logits: Floats32, others: Floats32) -> np.float32:
-    """The mean difference of logits under `policy`; with that of their ``log_sum``, KL."""
+def divergence(
+    legal: int, policy: Floats32, logits: Floats32, normaliser: np.float32, others: Floats32
+) -> tuple[np.float32, np.float32]:
+    """How far `policy` is from another one: how much its ``log_sum`` is less, and KL.
+
+    Args:
+        legal: a bit mask over actions.
+        policy: ``(actions,)``.
+        logits: ``(actions,)``, of the policy.
+        normaliser: their ``log_sum``.
+        others: ``(actions,)``, logits of the other one.
+    """
+    away = log_sum(legal, others) - normaliser
     total, left = np.float32(0.0), legal
     while left:
         j = lowest(left)
         total += policy[j] * (logits[j] - others[j])
         left &= left - 1
-    return total
+    return away, away + total
 
 
 @jit
@@ -124,8 +135,7 @@ def objective(
         push -= np.float32(clip.kl_coef) * ratio * change
         away, distance = np.float32(0.0), np.float32(0.0)
         if len(magnet):
-            away = log_sum(legal, magnet[i]) - normaliser
-            distance = away + divergence(legal, policy, logits[i], magnet[i])
+            away, distance = divergence(legal, policy, logits[i], normaliser, magnet[i])
         while legal:
             j = lowest(legal)
             log_chance = logits[i, j] - normaliser

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_agents import Agent
-from hearts_agents.base import AgentAdapter
+from hearts_agents.base import has_chances
 from hearts_agents.baselines import Pro
 from hearts_agents.guard import ask_one, is_ours
 from hearts_agents.search import Pimc
@@ -504,7 +504,7 @@ def _hint(agent: Agent, view: PlayerView, name: str) -> Hint:
     weigh = getattr(agent, "world_margins", None)
     if view.phase == "play" and len(legal) > 1 and callable(weigh):
         return _weighed(name, legal, *weigh(view))
-    if _has_chances(agent) and len(legal) > 1:
+    if has_chances(agent) and len(legal) > 1:
         row = agent.action_probs(BatchView.of([view]))[0]
         ranked = sorted(((a, float(row[a])) for a in legal), key=lambda pair: (-pair[1], pair[0]))
         return Hint(name, ranked[0][0], chances=tuple(ranked))
@@ -512,13 +512,6 @@ def _hint(agent: Agent, view: PlayerView, name: str) -> Hint:
     if fault is not None:
         raise HeartsError(f"hint: {name} gives none ({fault.text}); {_ANOTHER}")
     return Hint(name, action)
-
-
-def _has_chances(agent: Agent) -> bool:
-    """Whether an agent gives probabilities of its own, not just its choice."""
-    player = agent.player if isinstance(agent, AgentAdapter) else agent
-    own = getattr(type(player), "action_probs", None)
-    return own is not None and own is not Agent.action_probs
 
 
 def _weighed(

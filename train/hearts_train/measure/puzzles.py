@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from hearts_agents import Agent
-from hearts_agents.base import AgentAdapter
+from hearts_agents.base import has_chances
 from hearts_agents.guard import NO_ACTION, ask
 from hearts_agents.user_code import blamed
 from hearts_env import BatchView, Game, HeartsError, Rules, __version__
@@ -234,8 +234,7 @@ def score_agent(agent: AgentLike, seed: int = 0, progress: Progress = no_progres
     entered, (views, _) = Participant(agent, seed), _positions()
     entered.check_rules(views.rules)
     with closing(entered.fresh(seed)) as player:
-        own: Any = player.player if isinstance(player, AgentAdapter) else player
-        is_mixed = getattr(type(own), "action_probs", Agent.action_probs) is not Agent.action_probs
+        is_mixed = has_chances(player)
         parts = []
         for first in range(0, len(views), _AT_ONCE):
             progress(first, len(views))
