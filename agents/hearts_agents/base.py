@@ -279,14 +279,14 @@ class AgentAdapter(Agent):
         return getattr(self.player, name)
 
 
-_WORD = 2**64 - 1
-
-
 def has_chances(agent: Agent) -> bool:
     """Whether an agent gives probabilities of its own, not just its choice."""
     player = agent.player if isinstance(agent, AgentAdapter) else agent
     own = getattr(type(player), "action_probs", None)
     return own is not None and own is not Agent.action_probs
+
+
+_WORD = 2**64 - 1
 
 
 def generator_state(rng: np.random.Generator) -> RandomState:
