@@ -12,7 +12,7 @@ import pytest
 from hearts_agents.user_code import TRUST
 from hearts_env import HeartsError, Rules
 from hearts_env.rules.presets import GAMES
-from hearts_train.cli.league import league_page
+from hearts_train.cli import league
 from hearts_train.measure import folder as folders
 from hearts_train.measure import standings
 from hearts_train.measure.contest import Contest
@@ -499,10 +499,11 @@ def test_the_page_is_one_file_with_every_figure(kept, tmp_path):
     assert sha256 in shape.text
 
 
-def test_the_page_escapes_names(kept):
+def test_the_page_escapes_names(kept, monkeypatch, tmp_path):
     (record,) = json.loads(run(kept, "table", "--json").stdout)
     text = json.dumps(record).replace('"easy"', '"<b>.py:A"')
-    page = league_page("<i>", [json.loads(text)]).decode()
+    monkeypatch.setattr(league, "tables", lambda *_: [json.loads(text)])
+    league.show(kept, None, tmp_path / "<i>.html", as_json=None)
+    page = (tmp_path / "<i>.html").read_text(encoding="utf-8")
     assert "<b>.py" not in page
-    assert "<i>" not in page
     assert "&lt;b&gt;.py:A" in page

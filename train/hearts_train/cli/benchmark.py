@@ -6,7 +6,6 @@ The work is in ``hearts_train.measure.benchmark``.
 from __future__ import annotations
 
 import contextlib
-import html
 import re
 import shlex
 from pathlib import Path
@@ -16,14 +15,13 @@ import typer
 
 from hearts_agents.spec import AgentSpec, Kind
 from hearts_env import Game, Rules
-from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_env.support.errors import quoted
 from hearts_env.support.files import write_whole
 from hearts_train import console
-from hearts_train.cli.page import bars, cards_html, page, table
+from hearts_train.cli import page
+from hearts_train.cli.page import Part, Section
 from hearts_train.cli.reports import command_line, show_counted_faults, stoppable
 from hearts_train.console import Mistake
-from hearts_train.measure.analysis import analyse
 from hearts_train.measure.benchmark import (
     TRACKS,
     benchmark,
@@ -33,6 +31,7 @@ from hearts_train.measure.benchmark import (
 )
 from hearts_train.measure.display import (
     OF_BOTH,
+    ResultTable,
     format_interval,
     format_margin,
     format_ms,
@@ -47,14 +46,6 @@ _BETWEEN_PATHS = re.compile(r"[\s:?&=]+")
 """What divides the paths in an agent's name."""
 _SHOWN = 3
 """The worst deals shown for each opponent."""
-_STYLE = """<style>
-.facts th { vertical-align: top; } .facts td { overflow-wrap: anywhere; }
-details { border: 1px solid var(--line); border-radius: .4rem; margin: .6rem 0;
-  padding: .4rem .8rem; }
-summary { cursor: pointer; }
-@media (max-width: 700px) { .facts, .facts tbody, .facts tr, .facts th, .facts td {
-  display: block; border-bottom: 0; } .facts tr { border-bottom: 1px solid var(--line); } }
-</style>"""
 
 
 def track_of(agent: str, *, isolate: bool) -> str:
@@ -227,111 +218,44 @@ def write_page(record: dict[str, Any], path: Path, file: Path | None = None) -> 
     result = record["result"]
     agent = result["agent"]["name"]
     name = short_names([agent])[agent]
-    title = f"{name}: {result['protocol']}, {result['track']} {result['split']}"
-    parts = [_STYLE, *_summary(result), *_table(record)]
+    about = f"{result['protocol']}, {result['track']} {result['split']}"
     worst = [
-        (deal, figures["opponent"])
+        _deal(deal, name, figures["opponent"])
         for figures in result["opponents"]
         for deal in [one for one in figures["worst"] if one["margin"] < 0][:_SHOWN]
     ]
-    parts += ["<h2>What was measured</h2>", *_facts(record)]
-    parts += ["<h2>Verify and cite</h2>", *_references(record, file)]
-    parts.append(f"<details><summary>The deals that went worst: {len(worst)}</summary>")
-    parts.append(
-        "<p>Each deal was played once with the agent in each seat. In games of two players "
-        "<span class='chip slip'>?</span> marks a card that loses a point or more if both then "
-        "play as well as possible, all cards seen, <span class='chip blunder'>??</span> one that "
-        "loses five or more: a player who does not see all cards may have been right.</p>"
-    )
-    for deal, opponent in worst:
-        parts += _deal(deal, name, opponent)
-    parts.append("</details>")
-    write_whole(path, page(title, parts))
-
-
-def _summary(result: dict[str, Any]) -> list[str]:
-    margin = format_margin(result["margin"], result["ci95"])
-    count = f"{result['deals']:,} duplicate deals"
-    agent = result["agent"]["name"]
-    parts = [
-        f"<p><b>{html.escape(short_names([agent])[agent])}</b> {html.escape(verdict(result))}.</p>",
-        f"<p>Mean margin over the field: <b>{margin}</b> points a deal, 95 % interval over "
-        f"{count}. The margin is the others' mean score less the agent's own: above zero is "
-        "good.</p>",
+    parts: list[Part] = [
+        f"{name} {verdict(result)}.",
+        *(["These are not all of the protocol's deals."] * (not result["is_full"])),
+        ResultTable(title(result), *figures_of(record)),
+        "The margin is the others' mean score less the agent's own: above zero is good. Each deal "
+        "was played once with the agent in each seat.",
+        *filter(None, [exact_line(result)]),
+        Section("What was measured", _facts(record)),
+        Section("Verify and cite", _references(record, file)),
+        Section(
+            f"The deals that went worst, for hearts analyse: {len(worst)}", worst, is_closed=True
+        ),
     ]
-    if not result["is_full"]:
-        parts.append("<p><b>These are not all of the protocol's deals.</b></p>")
-    exact = result["exploitability"]
-    if exact is not None and exact["exploitability"] is not None:
-        drawn = " of one draw of its play" if exact["one_draw"] else ""
-        parts.append(
-            f"<p>Exploitability{drawn}, exact: <b>{exact['exploitability']:.4f}</b> points a deal "
-            "is what a best response wins from the agent.</p>"
-        )
-    elif exact is not None:
-        parts.append(f"<p>Exploitability: not computed: {html.escape(str(exact['why']))}</p>")
-    return parts
+    page.write_page(path, f"{name}: {about}", parts)
 
 
-def _table(record: dict[str, Any]) -> list[str]:
-    """A row for each opponent and one for their mean, all on one scale."""
-    columns, rows = figures_of(record)
-    scale, pictures = bars([*record["result"]["opponents"], record["result"]])
-    columns = [*columns[:2], "95 % interval", *columns[2:]]
-    shown = [[*row[:2], bar, *row[2:]] for row, bar in zip(rows, pictures, strict=True)]
-    return table(f"Points a deal; {scale}, the thin line is 0", columns, shown, wide=2)
-
-
-def _deal(deal: dict[str, Any], agent: str, opponent: str) -> list[str]:
-    """A deal in a collapsible block: every play, trick by trick."""
-    parts = [
-        f"<details><summary>Against {html.escape(opponent)}: deal {deal['number']}, margin "
-        f"{deal['margin']:+.2f}</summary>"
-    ]
+def _deal(deal: dict[str, Any], agent: str, opponent: str) -> Section:
+    """The hand history of each play of a deal."""
+    texts = []
     for seat, text in enumerate(deal["games"]):
         game = Game.from_text(text)
         n = game.rules.players
-        others = [opponent if n == 2 else f"{opponent} {p}" for p in range(n)]
-        names = [agent if p == seat else other for p, other in enumerate(others)]
-        parts += _game(game, [html.escape(name) for name in names], seat)
-    return [*parts, "</details>"]
+        names = [opponent if n == 2 else f"{opponent} {p}" for p in range(n)]
+        names[seat] = agent
+        texts.append(game.to_text({f"Player {p}": one for p, one in enumerate(names)}))
+    margin = f"margin {deal['margin']:+.2f}"
+    return Section(
+        f"Against {opponent}: deal {deal['number']}, {margin}", ["\n".join(texts)], is_closed=True
+    )
 
 
-def _game(game: Game, names: list[str], seat: int) -> list[str]:
-    start = game.start()
-    scores = ", ".join(map(str, game.scores()))
-    parts = [f"<h3>{names[seat]} in seat {seat}: scores {scores}</h3><table class='facts'>"]
-    for p, name in enumerate(names):
-        passed = f" passed {cards_html(game.passed(p))}" if game.passed(p) else ""
-        parts.append(
-            f"<tr><th scope='row'>Seat {p}, {name}</th><td>{cards_html(start.hand(p))}{passed}"
-            "</td></tr>"
-        )
-    if game.kitty:
-        parts.append(f"<tr><th scope='row'>Dead</th><td>{cards_html(game.kitty)}</td></tr>")
-    for number, plays in enumerate(_tricks(game), 1):
-        cards = " ".join(
-            f"<span class='chip{' slip' * (mark == '?')}{' blunder' * (mark == '??')}'>"
-            f"{names[player]} {cards_html([card])} {mark}</span>"
-            for player, card, mark in plays
-        )
-        parts.append(f"<tr><th scope='row'>Trick {number}</th><td>{cards}</td></tr>")
-    if game.revoker is not None:
-        parts.append(f"<tr><th scope='row'>Fault</th><td>{names[game.revoker]}</td></tr>")
-    return [*parts, "</table>"]
-
-
-def _tricks(game: Game) -> list[list[tuple[int, str, str]]]:
-    """Each trick's cards in order of play: player, card, mark."""
-    n = game.rules.players
-    marks = [""] * len(game.history)
-    if has_exact_worlds(game.rules):
-        marks = [moment.mark for moment in analyse(game, worlds=False).moments]
-    plays = [(*play, mark) for play, mark in zip(game.history, marks, strict=True)]
-    return [plays[first : first + n] for first in range(0, len(plays), n)]
-
-
-def _facts(record: dict[str, Any]) -> list[str]:
+def _facts(record: dict[str, Any]) -> list[Part]:
     """What a reader needs to reproduce the result."""
     result, run = record["result"], record["run"]
     agent = result["agent"]
@@ -356,8 +280,7 @@ def _facts(record: dict[str, Any]) -> list[str]:
         "Machine": ", ".join(f"{k} {v}" for k, v in machine.items()),
     }
     rules = {k: v for k, v in result["rules_in_full"].items() if k != "removed"}
-    parts = [*_rows(facts), f"<details><summary>Rules: {html.escape(result['rules'])}</summary>"]
-    return [*parts, *_rows(rules), "</details>"]
+    return [_rows(facts), Section(f"Rules: {result['rules']}", [_rows(rules)], is_closed=True)]
 
 
 def covered(agent: dict[str, Any]) -> str:
@@ -376,7 +299,7 @@ def covered(agent: dict[str, Any]) -> str:
     return "the agent's weights or chances"
 
 
-def _references(record: dict[str, Any], file: Path | None) -> list[str]:
+def _references(record: dict[str, Any], file: Path | None) -> list[Part]:
     """The command that plays the record again, and how to cite it."""
     result, agent = record["result"], record["result"]["agent"]
     spec = agent["spec"]
@@ -394,15 +317,8 @@ def _references(record: dict[str, Any], file: Path | None) -> list[str]:
         "}",
     ]
     command = shlex.join(words) if spec is not None else "an agent made by a program: from Python"
-    return [
-        f"<p>Verify with: <code>{html.escape(command)}</code></p>",
-        f"<pre>{html.escape(chr(10).join(entry))}</pre>",
-    ]
+    return [f"Verify with: {command}", "\n".join(entry)]
 
 
-def _rows(facts: dict[str, Any]) -> list[str]:
-    rows = [
-        f"<tr><th scope='row'>{html.escape(str(k))}</th><td>{html.escape(str(v))}</td></tr>"
-        for k, v in facts.items()
-    ]
-    return ["<table class='facts'>", *rows, "</table>"]
+def _rows(facts: dict[str, Any]) -> ResultTable:
+    return ResultTable("", ("what", "value"), [[str(k), str(v)] for k, v in facts.items()])

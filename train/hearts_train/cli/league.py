@@ -1,13 +1,10 @@
 """What ``hearts tournament --folder`` plays, prints and writes as a page.
 
-The work is in ``hearts_train.measure.folder`` and ``tournament``. On a narrow screen each row of
-the page becomes a card; the margins of all pairings then stand one under another, each with the
-name of the opponent.
+The work is in ``hearts_train.measure.folder`` and ``tournament``.
 """
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,9 +13,8 @@ import typer
 
 from hearts_env import Rules
 from hearts_env.render.scene import count_text
-from hearts_env.support.files import write_whole
 from hearts_train import console
-from hearts_train.cli.page import Html, bars, page, table
+from hearts_train.cli.page import Section, write_page
 from hearts_train.cli.reports import command_line, stoppable
 from hearts_train.console import Mistake
 from hearts_train.measure.contest import num_deals
@@ -33,16 +29,7 @@ from hearts_train.measure.display import (
 )
 from hearts_train.measure.folder import enter, every_game, is_league, read_folder
 from hearts_train.measure.standings import tables
-from hearts_train.measure.statistics import Interval
 from hearts_train.measure.tournament import Goal, play_folder, verify_folder
-
-_STYLE = """<style>
-main { max-width: 78rem; } td.name { font-weight: 600; }
-@media (min-width: 701px) { .half { display: block; font-size: .85em; } }
-.ahead { background: var(--best); } .behind { background: var(--blunder); }
-nav a { display: inline-block; margin: .15rem .6rem .15rem 0; }
-a { color: inherit; } .sha { overflow-wrap: anywhere; }
-</style>"""
 
 
 def add(path: Path, agents: Sequence[str], rules: Rules | None, *, every: bool, **how: Any) -> None:
@@ -107,7 +94,7 @@ def show(path: Path, rules: Rules | None, page: Path | None, *, as_json: str | N
     found = tables(folder, folder.chosen(rules))
     show_tables(found, to_stderr=console.is_stdout(as_json))
     if page is not None:
-        write_whole(page, league_page(path.name or "League", found))
+        write_page(page, f"{path.name or 'League'}: league", [_INTRODUCTION, *map(_section, found)])
         console.note(f"written: {page}")
     if as_json:
         console.print_json(found, as_json)
@@ -117,14 +104,20 @@ def show(path: Path, rules: Rules | None, page: Path | None, *, as_json: str | N
 def show_tables(found: Sequence[dict[str, Any]], *, to_stderr: bool) -> None:
     """Print standings, cross table and cycles of each game."""
     for record in found:
-        result = record["result"]
-        columns, rows = standings(record)
-        console.print_table(title(result), columns, rows, to_stderr=to_stderr)
-        if result["pairings"]:
-            cross = margins_of(result)
-            console.print_table("", cross.columns, cross.rows, to_stderr=to_stderr)
-        for line in remarks(result):
+        for table in tables_of(record):
+            console.print_table(table.title, table.columns, table.rows, to_stderr=to_stderr)
+        for line in remarks(record["result"]):
             console.note(line) if to_stderr else print(line)
+
+
+def tables_of(record: dict[str, Any]) -> list[ResultTable]:
+    """The standings of a game, and the margin of each agent over each other that it has played."""
+    result = record["result"]
+    found = [ResultTable(title(result), *standings(record))]
+    if result["pairings"]:
+        margins = {tuple(row["agents"]): (row["margin"], row["ci95"]) for row in result["pairings"]}
+        found.append(cross_table(_agents(result), both_ways(margins)))
+    return found
 
 
 def title(result: dict[str, Any]) -> str:
@@ -179,21 +172,9 @@ def format_exploitability(exact: dict[str, Any] | None) -> str:
     return f"{max(0.0, exact['exploitability']):.4f}" + ("*" if exact["one_draw"] else "")
 
 
-def margins_of(result: dict[str, Any]) -> ResultTable:
-    """The margin of each row's agent over each column's; incomplete rows come last."""
-    return cross_table(_agents(result), _cells(result))
-
-
 def _agents(result: dict[str, Any]) -> list[str]:
     names = [row["agent"] for row in result["standings"]]
     return names + [agent["name"] for agent in result["agents"] if agent["name"] not in names]
-
-
-def _cells(result: dict[str, Any]) -> dict[tuple[str, str], tuple[float, Interval]]:
-    """Margin and interval of each agent over each other that it has played."""
-    return both_ways(
-        {tuple(row["agents"]): (row["margin"], row["ci95"]) for row in result["pairings"]}
-    )
 
 
 def remarks(result: dict[str, Any]) -> list[str]:
@@ -213,85 +194,32 @@ def remarks(result: dict[str, Any]) -> list[str]:
 
 
 # ---- the page ------------------------------------------------------------------------------------
-def league_page(name: str, found: Sequence[dict[str, Any]]) -> bytes:
-    """The tables of some games (``standings.tables``) as a page."""
-    games = [record["result"]["game"] for record in found]
-    links = "".join(f"<a href='#{_id(game)}'>{html.escape(game)}</a>" for game in games)
-    parts = [
-        _STYLE,
-        "<p>Each agent's <b>margin</b> is the others' mean score less its own, in points a deal, "
-        "mean over all its opponents: above zero is good. Every pairing plays the same duplicate "
-        "deals, each from every seat; the intervals are 95 % over these deals. The <b>rating</b> "
-        "is on Elo's scale, from deals won. <b>Nash</b> is the weight of an agent in the mixture "
-        "that nobody beats, <b>over Nash</b> its margin against that mixture. <b>Moons</b> are "
-        "those in 100 deals, <b>ms</b> milliseconds a card.</p>",
-        f"<nav aria-label='Games'>{links}</nav>" if len(games) > 1 else "",
-    ]
-    for record in found:
-        parts += _game_html(record)
-    return page(f"{name}: league", parts)
+_INTRODUCTION = (
+    "Each agent's margin is the others' mean score less its own, in points a deal, mean over all "
+    "its opponents: above zero is good. Every pairing plays the same duplicate deals, each from "
+    "every seat; the intervals are 95 % over these deals. The rating is on Elo's scale, from deals "
+    "won. Nash is the weight of an agent in the mixture that nobody beats, over Nash its margin "
+    "against that mixture. Moons are those in 100 deals, ms milliseconds a card."
+)
 
 
-def _id(game: str) -> str:
-    return html.escape(game, quote=True)
-
-
-def _game_html(record: dict[str, Any]) -> list[str]:
+def _section(record: dict[str, Any]) -> Section:
+    """A game, with what a reader needs to reproduce it."""
     result = record["result"]
-    parts = [
-        f"<section id='{_id(result['game'])}'><h2>{html.escape(result['game'])}</h2>",
-        f"<p>Rules: {html.escape(result['rules'])}. Duplicate deals: {format_pairs(result)}.</p>",
-    ]
-    if result["standings"]:
-        parts += _standings_html(record)
-    if result["pairings"]:
-        parts += _cross_html(result)
-    parts += [f"<p>{html.escape(line[:1].upper() + line[1:])}.</p>" for line in remarks(result)]
-    return [*parts, *_facts(record), "</section>"]
-
-
-def _standings_html(record: dict[str, Any]) -> list[str]:
-    columns, rows = standings(record)
-    scale, pictures = bars(record["result"]["standings"])
-    columns = [*columns[:2], "95 % interval", *columns[2:]]
-    shown = [[*row[:2], bar, *row[2:]] for row, bar in zip(rows, pictures, strict=True)]
-    return table(f"Standings; {scale}", columns, shown, wide=2)
-
-
-def _cross_html(result: dict[str, Any]) -> list[str]:
-    """The margins of the rows' agents over the columns'; coloured where the interval is clear."""
-    names, cells, cross = _agents(result), _cells(result), margins_of(result)
-
-    def kind(one: str, other: str) -> str:
-        low, high = cells[one, other][1] if (one, other) in cells else (0.0, 0.0)
-        return "ahead" if low > 0 else "behind" if high < 0 else ""
-
-    rows = [[name, *map(_split, margins)] for name, *margins in cross.rows]
-    kinds = [["", *(kind(one, other) for other in names)] for one in names]
-    caption = "Margins, points a deal; coloured where the interval is clear of zero"
-    return table(caption, cross.columns, rows, kinds=kinds)
-
-
-def _split(cell: str) -> Html:
-    """A margin with its interval below it."""
-    number, _, half = cell.partition(" ")
-    return Html(f"<span>{number} <span class='half'>{half}</span></span>" if half else number)
-
-
-def _facts(record: dict[str, Any]) -> list[str]:
-    """What a reader needs to reproduce it."""
-    result = record["result"]
-    agents = "".join(
-        f"<li>{html.escape(agent['name'])} ({html.escape(agent['kind'])})"
-        + (f", SHA-256 {agent['digest']}" if agent["digest"] else "")
-        + "</li>"
-        for agent in result["agents"]
+    agents = [[one["name"], one["kind"], one["digest"] or ""] for one in result["agents"]]
+    facts = (
+        f"hearts-env {result['package']}, league protocol {result['protocol']}, seed "
+        f"{result['seed']}, {record['run']['hours']:.2f} hours of one processor. SHA-256 of the "
+        f"first deals: {result['deals_sha256']}, of these figures: {record['sha256']}."
     )
-    return [
-        "<details><summary>What was measured</summary>",
-        f"<p>hearts-env {html.escape(result['package'])}, league protocol {result['protocol']}, "
-        f"seed {result['seed']}, {record['run']['hours']:.2f} hours of one processor. SHA-256 of "
-        f"the first deals: <span class='sha'>{html.escape(result['deals_sha256'])}</span>, of "
-        f"these figures: <span class='sha'>{record['sha256']}</span>.</p>",
-        f"<ul class='sha'>{agents}</ul></details>",
-    ]
+    table = ResultTable("", ("agent", "kind", "SHA-256"), agents)
+    lines = [f"{line[:1].upper()}{line[1:]}." for line in remarks(result)]
+    return Section(
+        result["game"],
+        [
+            f"Rules: {result['rules']}.",
+            *tables_of(record),
+            *lines,
+            Section("What was measured", [facts, table], is_closed=True),
+        ],
+    )
