@@ -72,7 +72,7 @@ def requirements(row: Row) -> list[str]:
     given = [Requirement(text) for text in project["dependencies"]]
     given += [r for text in extras["test"] if (r := Requirement(text)).name in TOOLS]
     if row.train:
-        given += [Requirement(text) for name in ("train", "solve") for text in extras[name]]
+        given += [Requirement(text) for text in extras["train"]]
     version = ".".join(row.name.split(".")[:2])
     wanted = []
     for requirement in given:

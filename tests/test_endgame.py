@@ -13,10 +13,10 @@ from hearts_env.solve.beliefs import belief
 from hearts_env.solve.best_response import best_response
 from hearts_env.solve.endgame import Endgame
 from hearts_env.solve.equilibrium import solve
-from hearts_env.solve.linear import solve_linear
 from hearts_env.solve.tree import Tree
 from hearts_train.cli.app import app
 from tests.deals import played
+from tests.linear_program import solve_linear
 from tests.refusals import mistake, refused
 
 

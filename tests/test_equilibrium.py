@@ -16,11 +16,11 @@ from hearts_env.batch.views import BatchView
 from hearts_env.solve import equilibrium, regret, tree
 from hearts_env.solve.best_response import best_response, exploit, exploitability
 from hearts_env.solve.equilibrium import SHIPPED, Solver, load, solve
-from hearts_env.solve.linear import solve_linear
 from hearts_env.solve.regret import ALGORITHMS
 from hearts_env.solve.side import follow
 from hearts_env.solve.tree import Tree, count_tree, estimate, measure
 from hearts_env.solve.walk import Walk
+from tests.linear_program import solve_linear
 from tests.naive import NaiveGame
 from tests.perft import count_lines
 from tests.refusals import refused
@@ -35,7 +35,6 @@ def micro():
 
 @pytest.fixture(scope="module")
 def linear(micro):
-    pytest.importorskip("scipy")
     return solve_linear(micro)
 
 
@@ -245,7 +244,6 @@ def test_regrets_and_linear_program_find_the_same_value(micro, linear, algorithm
 
 @pytest.mark.parametrize("text", [deck for deck in DECKS if deck != "micro"])
 def test_they_agree_on_other_decks(text):
-    pytest.importorskip("scipy")
     made = Tree(text)
     found, exact = solve(made, target=1e-8, iterations=20_000), solve_linear(made)
     assert exact.exploitability < 1e-9

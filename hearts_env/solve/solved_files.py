@@ -223,7 +223,7 @@ def _checked(
     algorithm: Any = about.get("algorithm")
     seconds: Any = about.get("seconds")
     is_state = kind == "state"
-    known = ALGORITHMS if is_state else (*ALGORITHMS, "lp")
+    known = ALGORITHMS if is_state else (*ALGORITHMS, "lp")  # a linear program: that of micro
     for name, value, values in (("kind", kind, tuple(ARRAYS)), ("algorithm", algorithm, known)):
         if value not in values:
             raise _bad(f"its {name} {quoted(value)} is unknown", value=value)

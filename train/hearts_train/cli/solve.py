@@ -55,7 +55,7 @@ def solve_deck(
         typer.Option(
             "--algorithm",
             metavar="NAME,...",
-            help="pdcfr+ (default), pcfr+, cfr+, dcfr; for micro also lp.",
+            help="pdcfr+ (default), pcfr+, cfr+, dcfr.",
         ),
     ] = None,
     iterations: Annotated[

@@ -19,7 +19,6 @@ from hearts_env.solve.beliefs import Policy, check_two_players
 from hearts_env.solve.best_response import Exploitability, exploit, exploitability
 from hearts_env.solve.endgame import Endgame
 from hearts_env.solve.equilibrium import Equilibrium, Solver, solve
-from hearts_env.solve.linear import solve_linear
 from hearts_env.solve.regret import ALGORITHMS, DEFAULT_ALGORITHM
 from hearts_env.solve.solved_files import Checkpoint, check_folder
 from hearts_env.solve.tree import Tree, estimate
@@ -70,8 +69,6 @@ def solve_deck(
             "deck: missing, or given with --resume too; give a deck, like mini, or --resume FILE"
         )
     limits = {"--target": target, "--iterations": iterations, "--minutes": minutes}
-    if algorithms == ["lp"] and any(limit is not None for limit in limits.values()):
-        raise Mistake("--algorithm: lp takes no limits; omit --target, --iterations and --minutes")
     for option, value in limits.items():
         if value is not None:
             check_positive(option, value)
@@ -85,9 +82,6 @@ def solve_deck(
         tree = _tree(str(deck), max_memory) if resumed is None else resumed.tree
         console.note(f"{tree.rules.name}: {tree.size}")
         for algorithm in [resumed.algorithm] if resumed else algorithms or [DEFAULT_ALGORITHM]:
-            if algorithm == "lp":
-                results.append(solve_linear(tree))
-                continue
             solver = resumed or Solver(tree, algorithm)
             with _progress(f"{tree.rules.name}, {algorithm}") as report:
                 result = solve(
@@ -148,16 +142,13 @@ def _progress(label: str) -> Iterator[Callable[[Checkpoint], None]]:
 
 def _check_algorithms(algorithms: Sequence[str] | None, *, has_file: bool) -> None:
     """Refuse unknown algorithms, and a state file where there is no state, or several."""
-    known = (*ALGORITHMS, "lp")
     for algorithm in algorithms or ():
-        if algorithm not in known:
+        if algorithm not in ALGORITHMS:
             raise Mistake(
-                f"--algorithm: {algorithm!r} is unknown; {did_you_mean(algorithm, known)}"
+                f"--algorithm: {algorithm!r} is unknown; {did_you_mean(algorithm, ALGORITHMS)}"
             )
     if has_file and len(algorithms or ()) > 1:
         raise Mistake("--algorithm: a saved state has one algorithm; give one")
-    if has_file and "lp" in (algorithms or ()):
-        raise Mistake("--algorithm: lp has no state to save; omit --save and --resume")
 
 
 def _compile() -> None:

@@ -1,4 +1,4 @@
-"""Exact equilibria of tiny decks by a linear program in sequence form.
+"""Equilibria a second time: of tiny decks, by a linear program in sequence form.
 
 Koller, Megiddo, von Stengel 1996: *Efficient computation of equilibria for extensive two-person
 games*. The first leader's plan x and the other player's information-set values v solve
@@ -10,8 +10,7 @@ games*. The first leader's plan x and the other player's information-set values 
 
 where A'x is what the other player's sequences let the leader earn. The dual values of the first
 constraints are the other player's plan. The program has one row for each information set and
-sequence; HiGHS (in scipy) solves it for `micro` in well under a second. `mini` is left to regret
-minimisation.
+sequence; HiGHS (in scipy) solves it for `micro` in well under a second.
 """
 
 from __future__ import annotations
@@ -20,37 +19,19 @@ import time
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import linprog
 
-from hearts_env.rules.rules import Rules
 from hearts_env.solve.best_response import Profile, exploitability
 from hearts_env.solve.equilibrium import Equilibrium
 from hearts_env.solve.side import Side
 from hearts_env.solve.solved_files import Checkpoint
-from hearts_env.solve.tree import DEFAULT_MEMORY, Tree
+from hearts_env.solve.tree import Tree
 from hearts_env.support.arrays import Floats
-from hearts_env.support.errors import HeartsError, needs
-
-MOST_LINES = 200_000
-"""Larger games are refused: regret minimisation is the way there."""
 
 
-def solve_linear(game: Tree | Rules | str, max_memory: float = DEFAULT_MEMORY) -> Equilibrium:
-    """An equilibrium from the linear program; needs scipy (extra ``solve``).
-
-    Raises:
-        HeartsError: the game is too large for it, scipy is missing, or the solver fails.
-    """
-    tree = game if isinstance(game, Tree) else Tree(game, max_memory)
-    if tree.size.lines > MOST_LINES:
-        raise HeartsError(
-            f"algorithm: the linear program of {tree.rules.name} would have "
-            f"{tree.size.lines:,.0f} outcomes, more than {MOST_LINES:,}; take pdcfr+"
-        )
-    try:
-        import scipy.sparse as sp
-        from scipy.optimize import linprog
-    except ImportError:
-        raise HeartsError(f"algorithm: lp {needs('solve')}; or take pdcfr+") from None
+def solve_linear(tree: Tree) -> Equilibrium:
+    """An equilibrium from the linear program."""
     begin = time.perf_counter()
     own, other = tree.sides
     if not own.num_infosets + other.num_infosets:  # nobody ever chooses
@@ -78,10 +59,7 @@ def solve_linear(game: Tree | Rules | str, max_memory: float = DEFAULT_MEMORY) -
         method="highs-ds",
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
-    if result.status != 0:
-        raise HeartsError(
-            f"algorithm: the linear program was not solved ({result.message}); take pdcfr+"
-        )
+    assert result.status == 0, result.message
     chances = (
         _policy(own, result.x[:num_plan]),
         _policy(other, -np.asarray(result.ineqlin.marginals)),
@@ -98,8 +76,6 @@ def _finished(tree: Tree, chances: Profile, iterations: int, begin: float) -> Eq
 
 def _outcomes(tree: Tree) -> Any:
     """What the leader earns by each pair of sequences, chance weighed in, as a sparse matrix."""
-    import scipy.sparse as sp
-
     shape = tuple(side.num_sequences for side in tree.sides)
     points = tree.margins.astype(np.float64) / tree.num_deals
     return sp.csr_matrix((points, (tree.ends[0], tree.ends[1])), shape=shape)
@@ -107,16 +83,12 @@ def _outcomes(tree: Tree) -> Any:
 
 def _followers(side: Side) -> Any:
     """Which information sets follow which sequence: (sequences, information sets)."""
-    import scipy.sparse as sp
-
     n = side.num_infosets
     return sp.csr_matrix((np.ones(n), (side.parent, np.arange(n))), shape=(side.num_sequences, n))
 
 
 def _owners(side: Side) -> Any:
     """To which information set each sequence but the empty ones belongs."""
-    import scipy.sparse as sp
-
     counts = np.diff(side.first)
     number = int(counts.sum())
     places = (np.arange(number), np.repeat(np.arange(side.num_infosets), counts))
