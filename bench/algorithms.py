@@ -1,16 +1,20 @@
 """Which way of learning finds equilibrium play: exact distances of many trainings on a small deck.
 
-    python bench/algorithms.py draws                   drawn settings of every algorithm, on mini
-    python bench/algorithms.py best --of draws --decisions 10000000     the best of each once more
-    python bench/algorithms.py best --of draws --decisions 10000000 --rules mini_6
-    python bench/algorithms.py draws best --out docs/results/algorithms.json --plot algorithms.png
+    python bench/algorithms.py                       drawn settings of every algorithm, on mini
+    python bench/algorithms.py --best --seeds 5      the best draw of each, with fresh seeds
+    python bench/algorithms.py --best --seeds 5 --decisions 10000000 --rules mini_6
+    python bench/algorithms.py --publish             adds what is finished to the published runs
 
 Every algorithm has the same games, network and budget. Its settings are drawn from the ranges in
-`ALGORITHMS`; what is drawn depends on the algorithm and on the number of the draw alone. A run is a
-file of its folder with its settings, versions and curve: what was finished is not trained again,
-whatever was killed, and other runs can be added at will. They are taken in an order that leaves a
-balanced table wherever it ends: one draw of every algorithm with every seed, then the next. On
-many machines (``--backend ray``) they must share the folder.
+`ALGORITHMS`; what is drawn depends on the algorithm and on the number of the draw alone. A finished
+run is a file of the folder, with its settings, versions and curve, until ``--publish`` adds its
+curve to ``docs/results/algorithms.csv`` and its settings to the JSON file beside that. Neither is
+trained again, so that the comparison grows by whatever is run anywhere. (To train a run again,
+delete its lines there; settings that `ALGORITHMS` no longer gives are left out by themselves.)
+
+Runs are taken in an order that leaves a balanced table wherever it ends: one of every algorithm,
+then the next. What not all algorithms have is left out of the table. On many machines
+(``--backend ray``) the runs must share the folder.
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ import sys
 import time
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,6 +52,13 @@ from hearts_train.measure.statistics import aggregate
 
 Settings = dict[str, Any]
 
+ROOT = Path(__file__).resolve().parents[1]
+PUBLISHED = ROOT / "docs" / "results" / "algorithms.json"
+"""The settings of the published runs; their curves are beside it, in a CSV file."""
+PICTURE = ROOT / "docs" / "images" / "algorithms.png"
+
+DECK = "mini"
+"""Where draws are compared."""
 FRESH = 100
 """The first seed of those by which nothing was chosen."""
 
@@ -209,45 +220,49 @@ ALGORITHMS = {
 
 
 # ---- one run -------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class Run:
+class Run(NamedTuple):
     """A training: all that its result follows from."""
 
+    rules: str
+    budget: int
+    """Decisions."""
     algorithm: str
     draw: int
     seed: int
-    rules: str
-    decisions: int
-    points: int
-    """How often its distance is measured, evenly over the budget."""
-    settings: Settings
+
+    @property
+    def settings(self) -> Settings:
+        """Those of its draw; none if there is no such algorithm."""
+        one = ALGORITHMS.get(self.algorithm)
+        return COMMON | one.draw(self.algorithm, self.draw) if one else {}
 
     def path(self, folder: Path) -> Path:
         """Its file."""
         deck = self.rules.replace(" ", "_").replace("=", "-")
-        return folder / f"{self.algorithm}-{deck}-{self.decisions}-{self.draw}-{self.seed}.json"
+        return folder / f"{self.algorithm}-{deck}-{self.budget}-{self.draw}-{self.seed}.json"
 
 
-def train(run: Run, folder: Path) -> dict[str, Any]:
-    """Train, and measure on the way; writes the run's file, and returns what is in it."""
+def train(run: Run, folder: Path, points: int) -> dict[str, Any]:
+    """Train, and measure `points` times on the way; writes the run's file, and returns its content.
+
+    The seconds are those of playing and learning.
+    """
     given = {"name": run.algorithm, "seed": run.seed, "env.rules": run.rules} | run.settings
-    given |= {"budget.decisions": run.decisions, "budget.minutes": None, "evaluation.opponents": []}
+    given |= {"budget.decisions": run.budget, "budget.minutes": None, "evaluation.opponents": []}
     words = [f"{key}={json.dumps(value)}" for key, value in given.items()]
     learner = make_learner(load_config(None, words))
     learner.warm_up()
     curve: list[dict[str, float]] = []
-    measuring = 0.0
     while learner.progress < 1.0:
         learner.update()
-        if learner.progress >= (len(curve) + 1) / run.points:
-            begin = time.perf_counter()
+        if learner.progress >= (len(curve) + 1) / points:
             found = distances(learner, tree_of(learner.rules))
-            measuring += time.perf_counter() - begin
-            curve.append({"decisions": learner.counters.decisions} | found)
-    record = asdict(run) | {
+            counted = learner.counters
+            so_far = {"decisions": counted.decisions, "seconds": counted.learning_seconds}
+            curve.append(so_far | found)
+    record = run._asdict() | {
+        "settings": run.settings,
         "curve": curve,
-        "seconds": learner.counters.learning_seconds,
-        "measuring_seconds": measuring,
         "version": __version__,
         "platform": platform_versions(),
     }
@@ -255,107 +270,30 @@ def train(run: Run, folder: Path) -> dict[str, Any]:
     return record
 
 
-def played(record: dict[str, Any]) -> float:
-    """The distance of the player at the end: of drawn cards, where there is a policy to draw by."""
-    last = record["curve"][-1]
-    return float(last.get("drawn", last["preferred"]))
-
-
-def read(folder: Path) -> list[dict[str, Any]]:
-    """The finished runs of a folder, by name."""
-    files = sorted(folder.glob("*.json"))
-    return [json.loads(path.read_text(encoding="utf-8")) for path in files]
-
-
-# ---- which runs ----------------------------------------------------------------------------------
-def sweep(draws: int, seeds: int, like: Run) -> Iterator[Run]:
-    """Drawn settings of every algorithm, each with every seed."""
-    for draw in range(draws):
-        for seed in range(seeds):
-            for name, one in ALGORITHMS.items():
-                settings = COMMON | one.draw(name, draw)
-                yield replace(like, algorithm=name, draw=draw, seed=seed, settings=settings)
-
-
-def again(folder: Path, seeds: int, like: Run) -> Iterator[Run]:
-    """The best draw of every algorithm in a folder, with seeds that chose nothing."""
-    records = read(folder)
-    if not records:
-        raise HeartsError(f"--of: no finished run in {folder}; train draws there first")
-    best = best_draws(records)
-    for seed in range(FRESH, FRESH + seeds):
-        for name, draw in best.items():
-            settings = next(
-                r["settings"] for r in records if (r["algorithm"], r["draw"]) == (name, draw)
-            )
-            yield replace(like, algorithm=name, draw=draw, seed=seed, settings=settings)
-
-
-def best_draws(records: Sequence[dict[str, Any]]) -> dict[str, int]:
-    """The draw of each algorithm that is least exploitable, on average over seeds.
-
-    Only draws with as many seeds as any other of the algorithm count.
-    """
-    found: dict[str, dict[int, list[float]]] = {}
-    for record in records:
-        draws = found.setdefault(record["algorithm"], {})
-        draws.setdefault(record["draw"], []).append(played(record))
-    best = {}
-    for name in (name for name in ALGORITHMS if name in found):
-        most = max(map(len, found[name].values()))
-        means = {d: sum(v) / len(v) for d, v in found[name].items() if len(v) == most}
-        best[name] = min(means, key=means.__getitem__)
-    return best
-
-
-def finish(runs: Iterator[Run], folder: Path, minutes: float, executor: tuple[Any, str]) -> int:
-    """Train those that are not finished, until the time is over; returns how many are left."""
-    folder.mkdir(parents=True, exist_ok=True)
-    left = [run for run in runs if not run.path(folder).exists()]
-    end, started = time.monotonic() + 60 * minutes, 0
-
-    def in_time() -> Iterator[Run]:
-        nonlocal started
-        for run in left:
-            if time.monotonic() > end:
-                return
-            started += 1
-            yield run
-
-    work = functools.partial(train, folder=folder)
-    for done, record in enumerate(
-        spread(work, in_time(), workers=executor[0], backend=executor[1])
-    ):
-        print(
-            f"{done + 1:4} of {len(left)}  {record['algorithm']:12} draw {record['draw']:2} "
-            f"seed {record['seed']:3}  {played(record):6.3f}  {record['seconds']:5.0f} s + "
-            f"{record['measuring_seconds']:.0f} s",
-            flush=True,
-        )
-    return len(left) - started
-
-
-# ---- the table -----------------------------------------------------------------------------------
-COLUMNS = ("rules", "algorithm", "draw", "seed", "budget", "decisions", "sampled", "preferred")
-"""Of the file of all curves: a line is a point of one."""
-
-
+# ---- finished runs -------------------------------------------------------------------------------
 class Point(NamedTuple):
-    """A point of a curve, as a line of that file has it."""
+    """A point of a run's curve: a line of the file of all curves, whose columns are these."""
 
     rules: str
+    budget: int
     algorithm: str
     draw: int
     seed: int
-    budget: int
     decisions: int
+    seconds: float | None
+    """Of playing and learning so far; None: not kept."""
     sampled: float | None
     """None: the player draws no cards."""
     preferred: float
 
     @property
+    def run(self) -> Run:
+        """Whose point it is."""
+        return Run(*self[:5])
+
+    @property
     def distance(self) -> float:
-        """Of the player as it plays."""
+        """Of the player as it plays: of drawn cards, where there is a policy to draw by."""
         return self.preferred if self.sampled is None else self.sampled
 
     @property
@@ -364,128 +302,196 @@ class Point(NamedTuple):
         return self.decisions >= self.budget
 
 
-def gather(folders: Sequence[Path], out: Path) -> None:
-    """Write what the runs of some folders found: settings to `out`, curves to a table beside it."""
-    records = [record for folder in folders for record in read(folder)]
-    if not records:
-        raise HeartsError(f"folders: no finished run in {', '.join(map(str, folders))}")
+def published(path: Path) -> list[Point]:
+    """The points of published runs whose settings are still those of their draw."""
+    if not path.exists():
+        return []
+    about = json.loads(path.read_text(encoding="utf-8"))
+    kept, dropped = [], set()
+    with path.with_suffix(".csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            words = ("rules", "algorithm")
+            point = Point(
+                **{k: v if k in words else json.loads(v or "null") for k, v in row.items()}
+            )
+            draws = about["algorithms"].get(point.algorithm, {"draws": {}})["draws"]
+            if about["common"] | draws.get(str(point.draw), {}) == point.run.settings:
+                kept.append(point)
+            else:
+                dropped.add((point.algorithm, point.draw))
+    for name, draw in sorted(dropped):
+        print(f"{path}: draw {draw} of {name} had other settings: left out", file=sys.stderr)
+    return kept
+
+
+def finished(folder: Path, path: Path) -> list[Point]:
+    """The points of all finished runs, published or in a folder, in the order of runs."""
+    found = {(*point.run, point.decisions): point for point in published(path)}
+    for file in sorted(folder.glob("*.json")):
+        record = json.loads(file.read_text(encoding="utf-8"))
+        run = Run(*(record[name] for name in Run._fields))
+        if record["settings"] != run.settings:
+            print(f"{file}: not the settings of that draw now: left out", file=sys.stderr)
+            continue
+        for at in record["curve"]:
+            drawn = round(at["drawn"], 4) if "drawn" in at else None
+            times = int(at["decisions"]), round(at["seconds"], 1)
+            found[*run, times[0]] = Point(*run, *times, drawn, round(at["preferred"], 4))
+    return [found[key] for key in sorted(found)]
+
+
+def balanced(points: Sequence[Point], rules: str, *, fresh: bool) -> dict[str, list[Point]]:
+    """The ends of the runs of each algorithm that count: those that all have alike.
+
+    They are of one budget: the one with most such runs, then the largest.
+
+    Args:
+        points: of all runs.
+        rules: the deck.
+        fresh: the best draws with fresh seeds, instead of all draws.
+    """
+    best = best_draws(points) if fresh else {}
+    ends = [
+        point
+        for point in points
+        if point.is_last
+        and point.rules == rules
+        and (point.draw == best.get(point.algorithm) if fresh else True)
+        and (point.seed >= FRESH) == fresh
+    ]
+    names = [name for name in ALGORITHMS if any(point.algorithm == name for point in ends)]
+    found: list[dict[str, list[Point]]] = [{}]
+    for budget in sorted({point.budget for point in ends}):
+        runs: dict[tuple[int, int], dict[str, Point]] = {}
+        for point in ends:
+            if point.budget == budget:
+                alike = runs.setdefault((0 if fresh else point.draw, point.seed), {})
+                alike[point.algorithm] = point
+        shared = [alike for alike in runs.values() if len(alike) == len(names)]
+        found.append({name: [alike[name] for alike in shared] for name in names if shared})
+    return max(reversed(found), key=lambda one: len(next(iter(one.values()), [])))
+
+
+def over_seeds(runs: Sequence[Point]) -> dict[int, float]:
+    """The mean distance of each draw."""
+    draws: dict[int, list[float]] = {}
+    for run in runs:
+        draws.setdefault(run.draw, []).append(run.distance)
+    return {draw: statistics.fmean(found) for draw, found in draws.items()}
+
+
+def best_draws(points: Sequence[Point]) -> dict[str, int]:
+    """The draw of each algorithm that is least exploitable on `DECK`, on average over seeds."""
+    found = balanced(points, DECK, fresh=False)
+    means = {name: over_seeds(runs) for name, runs in found.items()}
+    return {name: min(draws, key=draws.__getitem__) for name, draws in means.items()}
+
+
+# ---- which runs ----------------------------------------------------------------------------------
+def sweep(draws: int, seeds: int, like: Run) -> Iterator[Run]:
+    """Drawn settings of every algorithm, each with every seed."""
+    for seed in range(seeds):
+        for draw in range(draws):
+            for name in ALGORITHMS:
+                yield like._replace(algorithm=name, draw=draw, seed=seed)
+
+
+def again(points: Sequence[Point], seeds: int, like: Run) -> Iterator[Run]:
+    """The best draw of every algorithm, with seeds that chose nothing."""
+    best = best_draws(points)
+    if not best:
+        raise HeartsError("--best: no draw is finished that all algorithms have; train them first")
+    for seed in range(FRESH, FRESH + seeds):
+        for name, draw in best.items():
+            yield like._replace(algorithm=name, draw=draw, seed=seed)
+
+
+def finish(
+    runs: Sequence[Run], folder: Path, points: int, minutes: float, executor: tuple[Any, str]
+) -> int:
+    """Train these until the time is over; returns how many are left."""
+    folder.mkdir(parents=True, exist_ok=True)
+    end, started = time.monotonic() + 60 * minutes, 0
+
+    def in_time() -> Iterator[Run]:
+        nonlocal started
+        for run in runs:
+            if time.monotonic() > end:
+                return
+            started += 1
+            yield run
+
+    work = functools.partial(train, folder=folder, points=points)
+    for done, record in enumerate(
+        spread(work, in_time(), workers=executor[0], backend=executor[1])
+    ):
+        last = record["curve"][-1]
+        print(
+            f"{done + 1:4} of {len(runs)}  {record['algorithm']:12} draw {record['draw']:2} "
+            f"seed {record['seed']:3}  {last.get('drawn', last['preferred']):6.3f}  "
+            f"{last['seconds']:5.0f} s",
+            flush=True,
+        )
+    return len(runs) - started
+
+
+# ---- the table -----------------------------------------------------------------------------------
+def publish(points: Sequence[Point], path: Path) -> None:
+    """Write all that is finished: settings to a JSON file, curves to a CSV file beside it."""
+    if not points:
+        raise HeartsError("--publish: no finished run")
+    best = best_draws(points)
     algorithms = {}
     for name, one in ALGORITHMS.items():
-        own = [r for r in records if r["algorithm"] == name]
+        numbers = sorted({point.draw for point in points if point.algorithm == name})
         algorithms[name] = {
             "meaning": one.meaning,
             "ranges": {key: list(each) for key, each in one.ranges.items()},
-            "best_draw": best_draws([r for r in own if r["seed"] < FRESH]).get(name),
-            "draws": {r["draw"]: one.draw(name, r["draw"]) for r in own},
-            "seconds": {
-                f"{rules} {budget}": round(statistics.median(seconds), 1)
-                for (rules, budget), seconds in times_of(own).items()
-            },
+            "best_draw": best.get(name),
+            "draws": {number: one.draw(name, number) for number in numbers},
         }
-    lines = sorted(
-        (
-            Point(
-                r["rules"],
-                r["algorithm"],
-                r["draw"],
-                r["seed"],
-                r["decisions"],
-                int(point["decisions"]),
-                round(point["drawn"], 4) if "drawn" in point else None,
-                round(point["preferred"], 4),
-            )
-            for r in records
-            for point in r["curve"]
-        ),
-        key=lambda point: (point[0], point[4], *point[1:4], point[5]),
-    )
-    with writing_whole(out.with_suffix(".csv")) as file:
+    with writing_whole(path.with_suffix(".csv")) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerows([COLUMNS, *lines])
+        csv.writer(text, lineterminator="\n").writerows([Point._fields, *points])
         text.flush()
         text.detach()
-    harness.write(out, {"common": COMMON, "algorithms": algorithms})
+    harness.write(path, {"common": COMMON, "algorithms": algorithms})
 
 
-def times_of(records: Sequence[dict[str, Any]]) -> dict[tuple[str, int], list[float]]:
-    """The seconds of runs, by deck and budget."""
-    found: dict[tuple[str, int], list[float]] = {}
-    for record in records:
-        found.setdefault((record["rules"], record["decisions"]), []).append(record["seconds"])
-    return found
-
-
-def points_of(path: Path) -> list[Point]:
-    """The points of a file of curves."""
-    with path.open(encoding="utf-8", newline="") as file:
-        return [
-            Point(
-                row["rules"],
-                row["algorithm"],
-                *(int(row[name]) for name in COLUMNS[2:6]),
-                float(row["sampled"]) if row["sampled"] else None,
-                float(row["preferred"]),
-            )
-            for row in csv.DictReader(file)
-        ]
-
-
-def middle(scores: Sequence[Sequence[float]]) -> str:
+def middle(scores: Sequence[float]) -> str:
     """The interquartile mean of runs, with the 95 % interval of the bootstrap over them.
 
     Of fewer than five, which the bootstrap cannot tell much of: their mean, the least and the most.
     """
     if len(scores) < 5:
-        found = sorted(statistics.fmean(score) for score in scores)
+        found = sorted(scores)
         return f"{statistics.fmean(found):.3f} [{found[0]:.3f}, {found[-1]:.3f}]" if found else ""
-    value, (low, high) = aggregate(np.array(scores))
+    value, (low, high) = aggregate(np.array(scores)[:, None])
     return f"{value:.3f} ({low:.3f} to {high:.3f})"
-
-
-def over_draws(points: Sequence[Point], name: str) -> list[list[float]]:
-    """How exploitable an algorithm's players are, by draw and seed; all draws have all seeds."""
-    found: dict[int, list[float]] = {}
-    for point in points:
-        if point.algorithm == name and point.is_last and point.seed < FRESH:
-            found.setdefault(point.draw, []).append(point.distance)
-    most = max(map(len, found.values()), default=0)
-    return [distances for distances in found.values() if len(distances) == most]
-
-
-def once_more(points: Sequence[Point], name: str, rules: str, what: str) -> list[list[float]]:
-    """The same of its best draw with fresh seeds: `what` is a field of a `Point`."""
-    return [
-        [value]
-        for point in points
-        if (point.algorithm, point.rules) == (name, rules)
-        and point.is_last
-        and point.seed >= FRESH
-        and (value := getattr(point, what)) is not None
-    ]
 
 
 def draw(points: Sequence[Point], path: Path) -> None:
     """Draw every draw of every algorithm, and the curves of the best ones, into a file."""
     figure = new_figure(9.0, 3.6)
     left, right = figure.subplots(1, 2, sharey=True)
-    names = [name for name in ALGORITHMS if any(p.algorithm == name for p in points)]
-    for place, name in enumerate(names):
-        colour = f"C{place}"
-        all_draws = [d for draws in over_draws(points, name) for d in draws]
-        left.plot([place] * len(all_draws), all_draws, "o", color=colour, alpha=0.5, ms=4)
+    draws, again = (balanced(points, DECK, fresh=fresh) for fresh in (False, True))
+    for place, runs in enumerate(draws.values()):
+        found = list(over_seeds(runs).values())
+        left.plot([place] * len(found), found, "o", color=f"C{place}", alpha=0.5, ms=4)
+    for place, name in enumerate(draws):
+        chosen = {end.run for end in again.get(name, [])}
         curves: dict[int, list[float]] = {}
         for point in points:
-            if point.algorithm == name and point.rules == "mini" and point.seed >= FRESH:
+            if point.run in chosen:
                 curves.setdefault(point.decisions, []).append(point.distance)
-        ends = sorted(curves)
-        if ends:
+        if curves:
+            ends = sorted(curves)
             means = [statistics.fmean(curves[end]) for end in ends]
             lows, highs = [min(curves[end]) for end in ends], [max(curves[end]) for end in ends]
             millions = [end / 1e6 for end in ends]
-            right.plot(millions, means, color=colour, marker=".", label=name)
-            right.fill_between(millions, lows, highs, color=colour, alpha=0.15, lw=0)
-    left.set_xticks(range(len(names)), names, rotation=45, ha="right")
+            right.plot(millions, means, color=f"C{place}", marker=".", label=name)
+            right.fill_between(millions, lows, highs, color=f"C{place}", alpha=0.15, lw=0)
+    left.set_xticks(range(len(draws)), list(draws), rotation=45, ha="right")
     left.set(yscale="log", ylabel="exploitability, points a deal", title="drawn settings")
     left.set_yticks([0.1, 0.2, 0.5, 1.0, 2.0, 5.0], ["0.1", "0.2", "0.5", "1", "2", "5"])
     left.minorticks_off()
@@ -497,12 +503,12 @@ def draw(points: Sequence[Point], path: Path) -> None:
 
 # ---- the command ---------------------------------------------------------------------------------
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Train what is asked for, or gather it; returns the exit status."""
-    parser = harness.options(__doc__)
-    parser.add_argument("folders", nargs="+", type=Path, help="of runs; one, but for --out")
-    parser.add_argument("--of", type=Path, help="a folder of draws: the best of them again")
+    """Train what is asked for, or publish it; returns the exit status."""
+    parser = harness.options(__doc__, has_out=False)
+    parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "build" / "algorithms")
+    parser.add_argument("--best", action="store_true", help="the best draw of each, fresh seeds")
     parser.add_argument("--only", default="", help="algorithms, joined by commas; none: all")
-    parser.add_argument("--rules", default="mini", help="the deck")
+    parser.add_argument("--rules", default=DECK, help="the deck")
     parser.add_argument("--decisions", type=int, default=3_000_000)
     parser.add_argument("--points", type=int, default=4, help="of each curve")
     parser.add_argument("--draws", type=int, default=10, help="of each algorithm's settings")
@@ -510,36 +516,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=math.inf, help="begin no run after these")
     parser.add_argument("--workers", type=int, help="processes; none: this one")
     parser.add_argument("--backend", default="local", choices=BACKENDS)
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="with --out: a picture")
+    parser.add_argument("--publish", action="store_true", help="train nothing, add to --results")
+    parser.add_argument("--results", type=Path, default=PUBLISHED, help="the published runs")
+    parser.add_argument("--picture", type=Path, default=PICTURE, help="drawn by --publish")
     given = parser.parse_args(arguments)
-    like = Run("", 0, 0, given.rules, given.decisions, given.points, {})
     names = given.only.split(",") if given.only else list(ALGORITHMS)
     try:
-        if given.out is not None:
-            gather(given.folders, given.out)
-            if given.plot is not None:
-                draw(points_of(given.out.with_suffix(".csv")), given.plot)
+        points = finished(given.folder, given.results)
+        if given.publish:
+            publish(points, given.results)
+            draw(points, given.picture)
             return 0
         unknown = [name for name in names if name not in ALGORITHMS]
         if unknown:
             raise HeartsError(f"--only: {unknown[0]!r} is none of {', '.join(ALGORITHMS)}")
         Rules.make(given.rules)
         executor = check_executor(given.workers, given.backend)
+        like = Run(given.rules, given.decisions, "", 0, 0)
         runs = (
-            again(given.of, given.seeds, like)
-            if given.of
+            again(points, given.seeds, like)
+            if given.best
             else sweep(given.draws, given.seeds, like)
         )
-        chosen = (run for run in runs if run.algorithm in names)
+        done = {point.run for point in points if point.is_last}
+        left = [run for run in runs if run.algorithm in names and run not in done]
         with interruptible():
-            left = finish(chosen, given.folders[0], given.minutes, executor)
+            left_over = finish(left, given.folder, given.points, given.minutes, executor)
     except KeyboardInterrupt:
         print("stopped; the same command continues", file=sys.stderr)
         return 130
     except HeartsError as error:
         print(error, file=sys.stderr)
         return 2
-    print(f"{left} runs left" if left else "all runs are finished")
+    print(f"{left_over} runs left" if left_over else "all runs are finished")
     return 0
 
 

@@ -393,15 +393,17 @@ def arms() -> str:
 @part
 def algorithms() -> str:
     """What ways of learning the five-card game come to, over drawn settings and fresh seeds."""
-    (record,) = results("algorithms")
-    found = compared.points_of(DOCS / "results" / "algorithms.csv")
+    points = compared.published(DOCS / "results" / "algorithms.json")
+    draws = compared.balanced(points, compared.DECK, fresh=False)
+    again = compared.balanced(points, compared.DECK, fresh=True)
     rows = []
-    for name, one in record["algorithms"].items():
-        draws = compared.over_draws(found, name)
-        again = (compared.once_more(found, name, "mini", w) for w in ("sampled", "preferred"))
-        best = min(map(statistics.fmean, draws))
-        cells = [compared.middle(draws), f"{best:.3f}", *map(compared.middle, again)]
-        rows.append([one["meaning"], *cells])
+    for name, runs in draws.items():
+        means = list(compared.over_seeds(runs).values())
+        own = again.get(name, [])
+        sampled = [point.sampled for point in own if point.sampled is not None]
+        preferred = [point.preferred for point in own]
+        shown = [compared.middle(found) for found in (means, sampled, preferred)]
+        rows.append([compared.ALGORITHMS[name].meaning, shown[0], f"{min(means):.3f}", *shown[1:]])
     return table(["", "all draws", "best draw", "again, sampled", "again, preferred"], rows)
 
 

@@ -4,6 +4,7 @@ ways of learning compared.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import math
@@ -213,42 +214,95 @@ def test_calibration_is_shown_and_drawn(tmp_path: Path) -> None:
 
 # ---- algorithms ----------------------------------------------------------------------------------
 def compared(folder, *args, seeds=1):
-    """The command ``bench/algorithms.py`` with tiny runs of two algorithms, in this process."""
+    """The command ``bench/algorithms.py`` with tiny runs of two algorithms, in this process.
+
+    What it publishes is in the folder above that of its runs.
+    """
     tiny = ["--rules", "micro", "--decisions", "8192", "--points", "2", "--only", "ppo,dqn"]
-    return algorithms.main([str(folder), *tiny, "--seeds", str(seeds), *map(str, args)])
+    files = ["--results", folder.parent / "all.json", "--picture", folder.parent / "all.png"]
+    words = [folder, *tiny, "--seeds", seeds, *files, *args]
+    return algorithms.main([*map(str, words)])
 
 
-def test_a_kill_loses_no_finished_run_and_the_same_command_continues(tmp_path, monkeypatch):
-    def killed(run, folder, *, train=algorithms.train):
+def finished(folder):
+    """The points of what that command has finished, but for the time that they took."""
+    points = algorithms.finished(folder, folder.parent / "all.json")
+    return [point._replace(seconds=None) for point in points]
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    monkeypatch.setattr(algorithms, "DECK", "micro")
+    return tmp_path / "runs"
+
+
+def test_a_kill_loses_no_finished_run_and_the_same_command_continues(runs, monkeypatch):
+    def killed(run, folder, points, *, train=algorithms.train):
         if list(folder.iterdir()):
             raise KeyboardInterrupt
-        return train(run, folder)
+        return train(run, folder, points)
 
     with monkeypatch.context() as patched:
         patched.setattr(algorithms, "train", killed)
-        assert compared(tmp_path, "--draws", 2) == 130
-    (first,) = tmp_path.iterdir()
+        assert compared(runs, "--draws", 2) == 130
+    (first,) = runs.iterdir()
     before = first.stat().st_mtime_ns
-    assert compared(tmp_path, "--draws", 2) == 0
+    assert compared(runs, "--draws", 2) == 0
     assert first.stat().st_mtime_ns == before
-    records = algorithms.read(tmp_path)
-    assert {(r["algorithm"], r["draw"]) for r in records} == {
-        (name, draw) for name in ("ppo", "dqn") for draw in (0, 1)
-    }
-    for record in records:
-        assert [point["decisions"] for point in record["curve"]] == [4096, 8192]
-        assert ("drawn" in record["curve"][0]) == (record["algorithm"] == "ppo")
-        assert record["settings"] == algorithms.COMMON | algorithms.ALGORITHMS[
-            record["algorithm"]
-        ].draw(record["algorithm"], record["draw"])
+    for file in runs.iterdir():
+        record = json.loads(file.read_text())
+        name = record["algorithm"]
+        drawn = algorithms.ALGORITHMS[name].draw(name, record["draw"])
+        assert record["settings"] == algorithms.COMMON | drawn
+    points = finished(runs)
+    assert [(p.algorithm, p.draw, p.decisions) for p in points] == [
+        (name, draw, end) for name in ("dqn", "ppo") for draw in (0, 1) for end in (4096, 8192)
+    ]
+    assert all((point.sampled is None) == (point.algorithm == "dqn") for point in points)
     first.unlink()
-    assert compared(tmp_path, "--draws", 2) == 0
-    changing = {"seconds", "measuring_seconds"}
-    again = algorithms.read(tmp_path)
-    for one, two in zip(records, again, strict=True):
-        assert {k: v for k, v in one.items() if k not in changing} == {
-            k: v for k, v in two.items() if k not in changing
-        }
+    assert compared(runs, "--draws", 2) == 0
+    assert finished(runs) == points
+
+
+def test_what_is_published_is_not_trained_again_and_grows(runs, monkeypatch):
+    assert compared(runs, "--draws", 1) == 0
+    assert compared(runs, "--publish") == 0
+    assert (runs.parent / "all.png").exists()
+    before = finished(runs)
+    for file in runs.iterdir():
+        file.unlink()
+    assert compared(runs, "--draws", 1) == 0
+    assert not list(runs.iterdir())
+    assert compared(runs, "--draws", 2) == 0
+    assert {json.loads(file.read_text())["draw"] for file in runs.iterdir()} == {1}
+    assert compared(runs, "--publish") == 0
+    for file in runs.iterdir():
+        file.unlink()
+    after = finished(runs)
+    assert set(before) < set(after)
+    assert {(p.algorithm, p.draw) for p in after} == {
+        (n, d) for n in ("ppo", "dqn") for d in (0, 1)
+    }
+    about = json.loads((runs.parent / "all.json").read_text())
+    assert set(about["algorithms"]["ppo"]["draws"]) == {"0", "1"}
+
+
+@pytest.mark.parametrize("where", ["published", "folder"])
+def test_runs_whose_settings_are_no_longer_drawn_are_trained_again(
+    where, runs, monkeypatch, capsys
+):
+    assert compared(runs, "--draws", 1) == 0
+    if where == "published":
+        assert compared(runs, "--publish") == 0
+        for file in runs.iterdir():
+            file.unlink()
+    changed = dataclasses.replace(algorithms.ALGORITHMS["dqn"], fixed={"algorithm": "monte_carlo"})
+    monkeypatch.setitem(algorithms.ALGORITHMS, "dqn", changed)
+    capsys.readouterr()
+    assert {point.algorithm for point in finished(runs)} == {"ppo"}
+    assert "dqn" in capsys.readouterr().err
+    assert compared(runs, "--draws", 1) == 0
+    assert {point.algorithm for point in finished(runs)} == {"ppo", "dqn"}
 
 
 def test_draws_lie_in_their_ranges_and_make_configs():
@@ -265,25 +319,57 @@ def test_draws_lie_in_their_ranges_and_make_configs():
                     assert draw[key] in each
 
 
-def test_the_best_draws_are_trained_again_with_fresh_seeds_and_gathered(tmp_path):
-    runs, best, out = (tmp_path / name for name in ("runs", "best", "all.json"))
+def test_the_best_draws_are_trained_again_with_fresh_seeds(runs):
     assert compared(runs, "--draws", 2) == 0
-    assert compared(best, "--of", runs, seeds=2) == 0
-    records = algorithms.read(runs)
+    draws = [point for point in finished(runs) if point.is_last]
+    assert compared(runs, "--best", seeds=2) == 0
+    again = [p for p in finished(runs) if p.is_last and p.seed >= algorithms.FRESH]
     for name in ("ppo", "dqn"):
-        own = {r["draw"]: algorithms.played(r) for r in records if r["algorithm"] == name}
+        own = {point.draw: point.distance for point in draws if point.algorithm == name}
         wanted = min(own, key=own.__getitem__)
-        found = [(r["draw"], r["seed"]) for r in algorithms.read(best) if r["algorithm"] == name]
+        found = [(point.draw, point.seed) for point in again if point.algorithm == name]
         assert found == [(wanted, algorithms.FRESH), (wanted, algorithms.FRESH + 1)]
-    assert algorithms.main([str(runs), str(best), "--out", str(out)]) == 0
-    points = algorithms.points_of(out.with_suffix(".csv"))
-    assert len(points) == 2 * (4 + 4)
-    about = json.loads(out.read_text())["algorithms"]
-    assert set(about["ppo"]["draws"]) == {"0", "1"}
-    last = [point for point in points if point.is_last]
-    assert sorted(p.distance for p in last) == pytest.approx(
-        sorted(map(algorithms.played, [*records, *algorithms.read(best)])), abs=1e-4
-    )
+
+
+def ends(name, runs, budget=1000, rules="mini"):
+    """The ends of runs of an algorithm: each a draw, a seed and a distance."""
+    return [
+        algorithms.Point(rules, budget, name, draw, seed, budget, 1.0, distance, distance)
+        for draw, seed, distance in runs
+    ]
+
+
+def counted(points, *, fresh):
+    found = algorithms.balanced(points, "mini", fresh=fresh)
+    return {name: [(p.budget, p.draw, p.seed) for p in runs] for name, runs in found.items()}
+
+
+def test_only_runs_that_all_algorithms_have_count_of_the_budget_with_most_of_them():
+    points = ends("ppo", [(0, 0, 0.5), (1, 0, 0.3), (2, 0, 0.1)])
+    points += ends("dqn", [(0, 0, 0.7), (1, 0, 0.8), (0, 1, 0.1)])
+    points += ends("ppo", [(0, 0, 0.2)], 3000) + ends("dqn", [(0, 0, 0.6)], 3000)
+    both = [(1000, 0, 0), (1000, 1, 0)]
+    assert counted(points, fresh=False) == {"ppo": both, "dqn": both}
+    assert algorithms.best_draws(points) == {"ppo": 1, "dqn": 0}
+    points += ends("ppo", [(1, 0, 0.4)], 3000) + ends("dqn", [(1, 0, 0.5)], 3000)
+    larger = [(3000, 0, 0), (3000, 1, 0)]
+    assert counted(points, fresh=False) == {"ppo": larger, "dqn": larger}
+    assert algorithms.best_draws(points) == {"ppo": 0, "dqn": 1}
+
+
+def test_of_fresh_seeds_only_those_of_the_best_draw_count():
+    draws = [(0, 0, 0.5), (1, 0, 0.3)]
+    points = ends("ppo", draws) + ends("dqn", draws)
+    points += ends("ppo", [(1, 100, 0.3), (1, 101, 0.3)])
+    points += ends("dqn", [(0, 100, 0.3), (1, 101, 0.3)])
+    own = [(1000, 1, 101)]
+    assert counted(points, fresh=True) == {"ppo": own, "dqn": own}
+
+
+def test_a_draw_is_as_good_as_its_seeds_on_average():
+    points = ends("ppo", [(0, 0, 0.5), (1, 0, 0.3), (1, 1, 0.9)])
+    assert algorithms.over_seeds(points) == pytest.approx({0: 0.5, 1: 0.6})
+    assert algorithms.best_draws(points) == {"ppo": 0}
 
 
 @pytest.mark.parametrize(
@@ -292,7 +378,8 @@ def test_the_best_draws_are_trained_again_with_fresh_seeds_and_gathered(tmp_path
         (["--only", "ppo,sarsa"], "--only sarsa"),
         (["--rules", "minni"], "minni"),
         (["--workers", "0"], "workers"),
-        (["--of", "nowhere"], "--of nowhere"),
+        (["--best", "--results", "nowhere.json"], "--best no draw"),
+        (["--publish", "--results", "nowhere.json"], "--publish no finished run"),
     ],
 )
 def test_commands_that_cannot_be_run_are_refused(args, words, tmp_path, capsys):
