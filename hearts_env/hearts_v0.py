@@ -133,8 +133,7 @@ from hearts_env.envs.drawing import FPS, RENDER_MODES
 from hearts_env.envs.infos import DeferredDeal, no_result, read_only, result_of, without_texts
 from hearts_env.envs.interfaces import OrderEnforcing, ParallelHearts
 from hearts_env.envs.observations import Observation
-from hearts_env.envs.options import EpisodeOptions, Keywords, takes_options
-from hearts_env.envs.resets import begin
+from hearts_env.envs.options import EpisodeOptions, Keywords, begin, takes_options
 from hearts_env.envs.rewards import ILLEGAL_REWARD
 from hearts_env.game.game import Game
 from hearts_env.game.match import Match

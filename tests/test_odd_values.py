@@ -11,7 +11,7 @@ import pytest
 
 from hearts_agents import HeartsEnv, HeartsVectorEnv
 from hearts_env import HeartsError, hearts_v0
-from hearts_env.envs.resets import OPTIONS
+from hearts_env.envs.options import RESET_OPTIONS
 from hearts_env.support.errors import quoted
 from tests.refusals import refused
 from tests.test_arguments import ODD
@@ -80,7 +80,10 @@ def test_odd_seeds_and_options_are_taken_or_refused(way: str) -> None:
             calls = [
                 lambda v=value: env.reset(seed=v),
                 lambda v=value: env.reset(options=v),
-                *(lambda v=value, key=key: env.reset(options={key: v}) for key in (*OPTIONS, "x")),
+                *(
+                    lambda v=value, key=key: env.reset(options={key: v})
+                    for key in (*RESET_OPTIONS, "x")
+                ),
                 lambda v=value: env.reset(options={"deal": {"hands": v}}),
                 lambda v=value: env.reset(options={"deal": {"hands": [v, v], "kitty": v}}),
             ]

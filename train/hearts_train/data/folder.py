@@ -31,8 +31,7 @@ from hearts_env.support.interrupts import held_interrupt
 from hearts_env.support.progress import Progress, Show, silent
 from hearts_env.support.tensors import DIGEST, digest_of, read_tensors, write_tensors
 from hearts_train.data import tables
-from hearts_train.data.croissant import croissant
-from hearts_train.data.datasheet import datasheet
+from hearts_train.data.datasheet import croissant, datasheet
 from hearts_train.data.episodes import Episodes, minari_writer
 from hearts_train.data.options import DatasetOptions, check_libraries, versions
 from hearts_train.data.playing import BLOCK, ExactValues, Seating
