@@ -156,6 +156,12 @@ ALGORITHMS = {
         },
         _ANNEALED,
     ),
+    "maskable_ppo": Contestant(
+        "MaskablePPO of sb3-contrib: one seat learns, against itself",
+        {"algorithm": "maskable_ppo"},
+        _GRADIENT | _EPOCHS | {"ppo.ent_coef": Log(0.005, 0.2)},
+        _ANNEALED,
+    ),
     "mmd": Contestant(
         "MMD: no clip, pull to the policy of play, falling entropy bonus",
         {"ppo.clip_range": None},

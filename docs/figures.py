@@ -8,7 +8,7 @@ one or more commands, of ``hearts`` or of ``python -m bench``, and its file is w
     python docs/figures.py                 the players of the package, cheap ones first (hours)
     python docs/figures.py NAME ...        some of them, like standard-easy or exploit
     python docs/figures.py demo            five trainings of `hearts train demo`, seeds 0 to 4
-    python docs/figures.py demo --seeds 2  one of them; likewise classic, arm_magnet
+    python docs/figures.py demo --seeds 2  one of them; likewise classic, mini_selfplay
     python docs/figures.py league          the league of the package's own players (weeks)
     python docs/figures.py ladder          the picture of exploitability, from its files
     python docs/figures.py --list          what there is
@@ -306,57 +306,28 @@ class Training:
     """What differs from the config."""
 
 
-_ARM = (
-    "env.observation=ranked",
-    "evaluation.times=4",
-    "evaluation.opponents=[]",
-    "evaluation.exploitability=true",
-)
-_ENTROPY = ("ppo.ent_coef=0.05", "ppo.ent_coef_end=0.0005")
-_ARMS = {
-    "plain": ("ppo.ent_coef=0.003", "ppo.ent_coef_end=0.0003"),
-    "entropy": _ENTROPY,
-    "average": (*_ENTROPY, "ema_decay=0.995"),
-    "magnet": (*_ENTROPY, "ema_decay=0.995", "ppo.magnet_coef=0.05"),
-    "monte_carlo": ("algorithm=monte_carlo",),
-    "dqn": ("algorithm=dqn",),
-    "nfsp": (
-        "algorithm=nfsp",
-        "dqn.epsilon=0.02",
-        "dqn.epsilon_end=0",
-        "dqn.target_every=25",
-        "nfsp.eta=0.5",
-        "nfsp.reservoir=50000",
-        "nfsp.min_reservoir_prob=0.25",
-        "nfsp.learning_rate=0.005",
-        "nfsp.learning_rate_end=0.0001",
-    ),
-    "maskable": ("algorithm=maskable_ppo", *_ENTROPY),
-}
-"""Ways of learning ``mini``, with the same budget: what they differ in."""
-
-_RECALL = (
-    "env.observation=recall",
-    "network.trunk=[256]",
-    "ema_decay=0.995",
-    "ppo.magnet_coef=0.05",
-    "ppo.gae_lambda=1",
-    "ppo.learning_rate=0.001",
-    "evaluation.times=5",
-    "evaluation.opponents=[]",
-)
-"""What comes nearest to equilibrium play from self-play alone."""
-
 TRAININGS = {
     "demo": Training(
         "demo", "two_player", 16_000_000, ("easy", "standard", "standard_trump", "pro"), 5_000
     ),
     "classic": Training("classic", "classic", 8_000_000, ("easy", "standard"), 10_000),
-    **{
-        f"arm_{name}": Training("mini", "mini", 2_000_000, ("pimc",), 5_000, _ARM + settings)
-        for name, settings in _ARMS.items()
-    },
-    "recall": Training("mini", "mini", 10_000_000, ("pimc",), 5_000, _RECALL),
+    "mini_selfplay": Training("mini_selfplay", "mini", 10_000_000, ("pimc",), 5_000),
+    "mini_selfplay_long": Training(
+        "mini_selfplay",
+        "mini",
+        60_000_000,
+        ("pimc",),
+        5_000,
+        (
+            "threads=1",
+            "env.num_envs=1024",
+            "ema_decay=0.998",
+            "ppo.batch_size=1024",
+            "ppo.learning_rate_end=0.00001",
+            "ppo.ent_coef_end=0.003",
+            "evaluation.times=6",
+        ),
+    ),
 }
 
 

@@ -356,38 +356,23 @@ def learned(config: str) -> str:
     )
 
 
-ARMS = {
-    "arm_plain": "PPO of both seats",
-    "arm_entropy": "the same with 17 times the entropy bonus",
-    "arm_average": "and the average of the weights",
-    "arm_magnet": "and a pull towards that average",
-    "arm_maskable": "MaskablePPO of one seat against its snapshots",
-    "arm_nfsp": "NFSP: the average of best responses",
-    "arm_monte_carlo": "Deep Monte Carlo",
-    "arm_dqn": "DQN, double",
-    "recall": "PPO with `recall`, 10 M decisions",
-}
-"""Ways of learning ``mini``, as in docs/figures.py."""
-
-
 @part
-def arms() -> str:
-    """What ways of learning the five-card game come to, over seeds."""
+def self_play(*figures: str) -> str:
+    """How exploitable the players of trainings are, over seeds."""
     rows = []
-    for arm, meaning in ARMS.items():
-        runs = results(f"{arm}-[0-9]*")
+    for runs in filter(None, (results(f"{name}-[0-9]*") for name in figures)):
         last = [run["exploitability"][-1] for run in runs]
-        sampled = [row["drawn"] for row in last if "drawn" in row]
         rows.append(
             [
-                meaning,
-                spread(sampled, ".3f") if sampled else "",
-                spread([row["preferred"] for row in last], ".3f"),
+                f"{runs[0]['decisions'] / 1e6:.0f} M",
+                len(runs),
+                *(spread([row[kind] for row in last], ".3f") for kind in ("drawn", "preferred")),
                 spread([run["evaluations"][0]["margin"] for run in runs], "+.2f"),
                 spread([run["seconds"] / 60 for run in runs], ".1f"),
             ]
         )
-    return table(["", "sampled", "preferred", "over `pimc`", "minutes"], rows)
+    head = ["decisions", "seeds", "sampled", "preferred", "over `pimc`", "minutes"]
+    return table(head, rows)
 
 
 @part
@@ -404,7 +389,16 @@ def algorithms() -> str:
         preferred = [point.preferred for point in own]
         shown = [compared.middle(found) for found in (means, sampled, preferred)]
         rows.append([compared.ALGORITHMS[name].meaning, shown[0], f"{min(means):.3f}", *shown[1:]])
-    return table(["", "all draws", "best draw", "again, sampled", "again, preferred"], rows)
+    counted = []
+    for found, key, what in ((draws, "draw", "drawn settings"), (again, "seed", "fresh seeds")):
+        ends = next(iter(found.values()), [])
+        number, budget = (
+            len({getattr(end, key) for end in ends}),
+            max((end.budget for end in ends), default=0),
+        )
+        counted.append(f"{number} {what}, {budget / 1e6:g} M decisions")
+    head = ["", counted[0], "the best of them", f"{counted[1]}: sampled", "preferred"]
+    return table(head, rows)
 
 
 @part

@@ -262,19 +262,6 @@ def test_figures_of_the_champion_are_of_the_networks_that_come_with_the_package(
         assert participant.digest == digest, f"{name}: measured of another {spec}; measure it again"
 
 
-@pytest.mark.parametrize("name", ["dqn", "nfsp"])
-def test_configs_of_compared_ways_of_learning_have_the_settings_compared(name):
-    """But for whom they are evaluated against, and for what the algorithm makes no use of."""
-    arm = figures.TRAININGS[f"arm_{name}"]
-    compared, shipped = load_config(arm.config, arm.settings), load_config(name)
-    evaluation = shipped.evaluation.model_copy(update={"opponents": []})
-    unused = {name: getattr(compared.ppo, name) for name in ("ent_coef", "ent_coef_end")}
-    ppo = shipped.ppo.model_copy(update=unused)
-    changed = {"name": compared.name, "evaluation": evaluation, "ppo": ppo}
-    assert shipped.model_copy(update=changed) == compared
-    assert shipped.budget.decisions == arm.decisions
-
-
 def test_the_picture_of_exploitability_has_every_player_and_deck(tmp_path):
     sizes, players = figures.ladder()
     assert list(sizes) == ["micro", "mini", "mini_6", "midi"]

@@ -105,11 +105,16 @@ def test_citation_and_archive_say_the_same():
     assert authors == [author["name"] for author in PROJECT["authors"]]
 
 
-def test_the_metadata_of_results_lead_to_what_every_entry_has():
+def test_the_metadata_of_results_lead_to_what_every_entry_and_curve_has():
     metadata = json.loads((ROOT / "docs" / "results" / "croissant.json").read_bytes())
     assert metadata["version"] == f"{NEWEST}.0.0"
-    (fields,) = (records["field"] for records in metadata["recordSet"])
-    paths = [field["source"]["extract"]["jsonPath"] for field in fields]
+    entries, curves = (
+        [field["source"]["extract"] for field in records["field"]]
+        for records in metadata["recordSet"]
+    )
+    (header,) = (ROOT / "docs" / "results" / "algorithms.csv").read_text().splitlines()[:1]
+    assert [extract["column"] for extract in curves] == header.split(",")
+    paths = [extract["jsonPath"] for extract in entries]
     for record in [json.loads(path.read_bytes()) for path in ENTRIES]:
         for path in paths:
             found = record

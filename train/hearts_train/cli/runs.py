@@ -28,7 +28,7 @@ def train(
         str | None,
         typer.Argument(
             help="A config: its path, or a shipped one: demo (where none is named; three minutes), "
-            "smoke (seconds), mini, classic, maskable, dqn, nfsp, champion, champion_small, "
+            "smoke (seconds), mini, mini_selfplay, classic, maskable, champion, champion_small, "
             "champion_taught, champion_mini, champion_classic."
         ),
     ] = None,
