@@ -278,7 +278,7 @@ def test_the_picture_of_exploitability_has_every_player_and_deck(tmp_path):
 def test_the_figures_command_knows_every_file_that_a_page_uses(capsys):
     assert figures.main(["--list"]) == 0
     known = {line.split()[0] for line in capsys.readouterr().out.splitlines()}
-    used = re.compile(r"^<!-- generated: (?:strengths|learned|exploited) (.*) -->$", re.M)
+    used = re.compile(r"^<!-- generated: (?:strengths|learned|exploited|self_play) (.*) -->$", re.M)
     for page in [README, *parts.pages()]:
         for names in used.findall(page.read_text(encoding="utf-8")):
             assert known >= set(names.split())
