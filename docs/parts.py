@@ -26,6 +26,7 @@ from bench.speed import Result
 from bench.speed import tables as speed_tables
 from hearts_agents import template as agent_template
 from hearts_agents.attackers import METHODS
+from hearts_agents.registry import CHECKPOINT_SUFFIX
 from hearts_agents.spec import AgentSpec, Kind
 from hearts_env import Rules, hearts_v0, kernel
 from hearts_env.cards import DIRECTIONS, MAX_ROTATION, RANKS, CardPoints
@@ -532,7 +533,9 @@ def leaderboard(track: str) -> str:
         result, entry = record["result"], record["entry"]
         by = f"[{entry['authors']}]({entry['code']})" if "code" in entry else entry["authors"]
         times = [ms for ms, _ in record["run"]["ms_per_card"].values()]
-        cells = [f"`{result['agent']['name']}`", interval(result), taken_from(result)]
+        repeats = "repeats" not in entry
+        margin, taken = "≈ " * (not repeats) + interval(result), taken_from(result)
+        cells = [f"`{result['agent']['name']}`", margin, taken if repeats else ""]
         cells += [format_ms(statistics.fmean(times)), trained_class(result["decisions"]), by]
         rows.append([*cells, entry.get("compute", "")])
     head = ["agent", "margin over the field", "the best attacker takes", "ms a card", "decisions"]
@@ -551,7 +554,8 @@ def entered() -> list[dict[str, Any]]:
             continue  # attacks, or an agent's own
         record = read_benchmark(path)
         result, entry = record["result"], record.get("entry", {})
-        is_ours = AgentSpec.from_json(result["agent"]["spec"]).kind is Kind.OWN
+        spec = AgentSpec.from_json(result["agent"]["spec"])
+        is_ours = spec.kind is Kind.OWN or spec.name.endswith(CHECKPOINT_SUFFIX)
         wrong = [
             f"protocol is {result['protocol']}" * (result["protocol"] != protocol_name(NEWEST)),
             "split is not test: play with --split test" * (result["split"] != "test"),

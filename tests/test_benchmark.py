@@ -6,8 +6,11 @@ import hashlib
 import json
 import os
 import signal
+from copy import deepcopy
 from dataclasses import replace
+from functools import cache
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -358,7 +361,13 @@ def test_a_result_of_another_protocol_is_refused_and_of_another_package_is_not(k
     mistake(run("--verify", path), "verify", "protocol", "'HeartsBench v7'", "HeartsBench v2")
 
 
-# ---- a part played again, and entries ------------------------------------------------------------
+# ---- played again in full ------------------------------------------------------------------------
+BLOCKS = [0, 16, 48, 112, 240, 300]
+"""Where the blocks of 300 deals begin, and the end of the last."""
+SAID = {"package", "budget", "decisions"}
+"""What a result says that play cannot show: the protocol fixes who plays how."""
+
+
 @pytest.fixture(scope="module")
 def longer(tmp_path_factory):
     """A result of several blocks, of a player that draws random numbers."""
@@ -367,14 +376,150 @@ def longer(tmp_path_factory):
     return out
 
 
+@pytest.fixture
+def played(longer, monkeypatch):
+    """The result, and what a verification of its forgeries finds; it is truly played only once."""
+    record, play = read_benchmark(longer), Benchmark.run
+    known = Benchmark("easy", "micro", deals=300).settings()
+    monkeypatch.setattr(bench, "Benchmark", cache(Benchmark))
+    monkeypatch.setattr(Benchmark, "settings", cache(Benchmark.settings))
+
+    def run_again(self, *args, **kwargs):
+        return deepcopy(record) if self.settings() == known else play(self, *args, **kwargs)
+
+    monkeypatch.setattr(Benchmark, "run", run_again)
+
+    def found(result, **entry):
+        return bench.verify(sealed(result, record["run"]) | {"entry": entry})[1]
+
+    assert found(record["result"]) == []
+    return record["result"], found
+
+
+def leaves(value, way=()):
+    """The way to every figure and text in a result; of lists, in their first and last entry."""
+    if not isinstance(value, dict | list):
+        yield way
+        return
+    for name in value if isinstance(value, dict) else sorted({0, len(value) - 1}):
+        yield from leaves(value[name], (*way, name)) if value else ()
+
+
+def otherwise(value):
+    """A near value of the same type."""
+    if isinstance(value, bool) or value is None:
+        return not value
+    return value + "x" if isinstance(value, str) else value + 1
+
+
+def forgery(result, way):
+    """A copy of a result with one value changed."""
+    forged = inner = deepcopy(result)
+    for name in way[:-1]:
+        inner = inner[name]
+    inner[way[-1]] = otherwise(inner[way[-1]])
+    return forged
+
+
+def test_every_field_that_is_forged_shows(played):
+    result, found = played
+    ways = [way for way in leaves(result) if way[0] not in SAID]
+    names = {name for way in ways for name in way if isinstance(name, str)}
+    assert {"margin", "ci95", "won", "rank", "plays", "moons", "games", "digest"} <= names
+    for way in ways:
+        try:
+            assert found(forgery(result, way)), way
+        except HeartsError:  # another protocol, track or number of deals that does not exist
+            assert way[0] in ("protocol", "track", "split", "deals", "agent"), way
+
+
+def test_every_block_that_is_forged_shows(played):
+    result, found = played
+    for opponent in range(len(result["opponents"])):
+        for first, end in pairwise(BLOCKS):
+            for deal in (first, end - 1):
+                way = ("opponents", opponent, "margins", deal)
+                forged = forgery(result, way)
+                own = forged["opponents"][opponent]
+                own |= bench._mean([own["margins"]])  # as a careful forger would
+                forged |= bench._mean([one["margins"] for one in forged["opponents"]])
+                assert any(f"margins[{deal}]" in text for text in found(forged))
+
+
+# ---- an agent that does not repeat itself --------------------------------------------------------
+def shifted(result, by, deals=slice(None)):
+    """A copy of a result with better margins, and means that follow from them."""
+    forged = deepcopy(result)
+    for one in forged["opponents"]:
+        margins = np.array(one["margins"])
+        margins[deals] += by
+        one["margins"] = margins.tolist()
+        one |= bench._mean([one["margins"]])
+    return forged | bench._mean([one["margins"] for one in forged["opponents"]])
+
+
+def test_plays_that_differ_by_chance_hold_where_that_is_declared(played, longer):
+    result, found = played
+    rng = np.random.default_rng(0)
+    noise = rng.normal(0, 1, 300)
+    by_chance = shifted(result, noise - noise.mean() + 2 * noise.std() / 300**0.5)
+    assert found(by_chance, repeats="no") == []
+    assert found(by_chance)
+    forged = longer.parent / "by_chance.json"
+    record = read_benchmark(longer)
+    forged.write_bytes(encoded(sealed(by_chance, record["run"]) | {"entry": {"repeats": "no"}}))
+    told = run("--verify", forged)
+    assert (told.exit_code, "chance" in told.stderr) == (0, True)
+
+
+WIDE = np.where(np.arange(300) % 2, 1e4, -9.9e3)
+"""Great margins, in whose errors better ones could hide."""
+
+
+@pytest.mark.parametrize("by", [(0.1,), (-0.1,), (2.0,), (1e4, slice(3)), (WIDE,)])
+def test_other_margins_than_chance_gives_do_not_hold(played, by):
+    result, found = played
+    found = found(shifted(result, *by), repeats="no")
+    assert [text.partition(":")[0] for text in found] == ["margin"]
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        ("margin",),
+        ("ci95", 1),
+        ("opponents", 2, "margin"),
+        ("opponents", 2, "ci95", 0),
+        ("opponents", 2, "digest"),
+        ("opponents", 2, "opponent"),
+        ("agent", "name"),
+        ("rules",),
+        ("is_full",),
+        ("dealt", "seed"),
+    ],
+    ids=str,
+)
+def test_what_chance_does_not_decide_is_compared(played, way):
+    result, found = played
+    assert found(forgery(result, way), repeats="no")
+
+
+@pytest.mark.parametrize("margins", [[], None, ["x"] * 300, 7], ids=str)
+def test_a_result_without_its_margins_does_not_hold(played, margins):
+    result, found = played
+    forged = deepcopy(result)
+    forged["opponents"][1]["margins"] = margins
+    assert found(forged, repeats="no")
+
+
+# ---- a part played again, and entries ------------------------------------------------------------
 def test_a_part_of_a_result_is_played_again_in_whole_blocks(longer):
-    starts = [0, 16, 48, 112, 240, 300]
     drawn = set()
     for _ in range(6):
         record, differing = bench.verify(read_benchmark(longer), deals=20)
         assert differing == []
         for first, last in record["run"]["played_again"]:
-            assert starts[starts.index(first) + 1] == last + 1
+            assert BLOCKS[BLOCKS.index(first) + 1] == last + 1
         drawn.add(json.dumps(record["run"]["played_again"]))
     assert len(drawn) > 1
     told = run("--verify", longer, "--deals", 1)
@@ -478,6 +623,7 @@ def test_an_entry_says_what_its_authors_declare_and_is_verified_beside_its_code(
         ["authors=A", "authors=B"],
         ["authors=A\nB"],
         ["code=example.org"],
+        ["repeats=yes"],
     ],
     ids=str,
 )
@@ -629,12 +775,16 @@ def save_small(path, rules):
 
 
 def test_the_decisions_of_the_training_are_told(tmp_path):
-    save_small(tmp_path / "mine.safetensors", "micro")
-    known = Benchmark(str(tmp_path / "mine.safetensors"), "micro", deals=2)
+    path = tmp_path / "mine.safetensors"
+    save_small(path, "micro")
+    known = Benchmark(str(path), "micro", deals=2)
     claimed = Benchmark("pro", "micro", deals=2, decisions=5)
     told = [b.settings()["decisions"] for b in (known, claimed, Benchmark("pro", "micro", deals=2))]
     assert told == [1234, 5, None]
     mistake(run("pro", *FEW, "--decisions", "-1"), "decisions", "-1")
+    assert Benchmark(str(path), "micro", deals=2, decisions=2000).decisions == 2000
+    with refused(HeartsError, "decisions", "1,233", "1,234"):
+        Benchmark(str(path), "micro", deals=2, decisions=1233)
 
 
 def test_faults_are_told_with_their_reason(tmp_path):

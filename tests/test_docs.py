@@ -193,6 +193,9 @@ def test_the_leaderboard_has_margin_attackers_and_class_of_each_entry(entry, res
     for told in ("`standard-v1`", "2.230, exact", "free", parts.interval(entry["result"])):
         assert f"| {told} |" in row
     assert "standard-v1" not in parts.leaderboard("mini")
+    results("leaderboard/standard", entry | {"entry": {"authors": "A", "repeats": "no"}})
+    row = parts.leaderboard("micro").splitlines()[-1]
+    assert row.startswith(f"| `standard-v1` | ≈ {parts.interval(entry['result'])} |  |")
 
 
 def test_what_attackers_take_is_that_of_the_same_agent_and_game(entry, results):
@@ -215,6 +218,7 @@ def test_what_attackers_take_is_that_of_the_same_agent_and_game(entry, results):
         ({"protocol": "HeartsBench v1"}, "protocol"),
         ({"entry": {}}, "authors"),
         ({"agent": {"spec": "mine.py:Mine"}}, "code"),
+        ({"agent": {"spec": "mine.onnx"}}, "code"),
     ],
     ids=str,
 )

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -121,40 +117,6 @@ def test_the_metadata_of_results_lead_to_what_every_entry_and_curve_has():
             for name, place in re.findall(r"\.(\w+)|\[(\d+)\]", path):
                 found = found[name] if name else found[int(place)]
             assert isinstance(found, str | int | float), path
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="a script of bash")
-def test_the_check_of_the_leaderboard_plays_every_entry():
-    environment = {**os.environ, "HEARTS": "echo"}
-    told = subprocess.run(
-        [ROOT / ".ci" / "leaderboard"], env=environment, capture_output=True, text=True, check=True
-    )
-    assert ENTRIES
-    assert set(told.stdout.splitlines()) == {
-        f"benchmark --verify {path.relative_to(ROOT)} --deals 100 --allow-code" for path in ENTRIES
-    }
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="a script of bash")
-@pytest.mark.parametrize("name", ["a b.json", "\N{LATIN SMALL LETTER E WITH ACUTE}.json"])
-def test_the_check_of_the_leaderboard_refuses_names_that_it_would_miss(tmp_path, name):
-    (tmp_path / ".ci").mkdir()
-    shutil.copy(ROOT / ".ci" / "leaderboard", tmp_path / ".ci")
-    entries = tmp_path / "docs" / "results" / "leaderboard"
-    entries.mkdir(parents=True)
-    for file in ("fine.json", name):
-        shutil.copy(ENTRIES[0], entries / file)
-    for words in (("init", "-q"), ("add", "docs")):
-        subprocess.run(["git", *words], cwd=tmp_path, check=True)
-    told = subprocess.run(
-        [tmp_path / ".ci" / "leaderboard"],
-        env={**os.environ, "HEARTS": "echo"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (told.returncode, told.stdout) == (1, "")
-    assert "rename" in told.stderr
 
 
 def test_entries_have_met_the_players_of_this_package():

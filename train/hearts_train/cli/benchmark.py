@@ -40,7 +40,7 @@ from hearts_train.measure.display import (
 from hearts_train.measure.duel import Example
 from hearts_train.measure.participants import AgentLike, trained_rules
 
-DECLARED = ("authors", "code", "compute")
+DECLARED = ("authors", "code", "compute", "repeats")
 """What an author may say of an entry to the leaderboard."""
 _BETWEEN_PATHS = re.compile(r"[\s:?&=]+")
 """What divides the paths in an agent's name."""
@@ -85,8 +85,18 @@ def declared(texts: list[str]) -> dict[str, str]:
             )
         if name == "code" and not text.startswith("https://"):
             raise Mistake(f"--declare: {quoted(text)} is not where code lies; give https://...")
+        if name == "repeats" and text != "no":
+            raise Mistake(
+                f"--declare: repeats is {quoted(text)}; write repeats=no for an agent that plays "
+                "otherwise each time, or omit it"
+            )
         entry[name] = text.strip()
     return entry
+
+
+def paths_in(spec: str) -> list[str]:
+    """The words of an agent's name that can be paths."""
+    return _BETWEEN_PATHS.split(spec)
 
 
 def check(path: Path, agent: str | None, **settings: Any) -> tuple[dict[str, Any], list[str]]:
@@ -98,7 +108,7 @@ def check(path: Path, agent: str | None, **settings: Any) -> tuple[dict[str, Any
     spec = record["result"]["agent"]["spec"]
     folder = Path()
     if agent is None and isinstance(spec, str):
-        words = _BETWEEN_PATHS.split(spec)
+        words = paths_in(spec)
         if any((path.parent / word).exists() and not Path(word).exists() for word in words):
             folder = path.parent
         with contextlib.chdir(folder):
@@ -121,7 +131,11 @@ def report_verdict(path: Path, record: dict[str, Any], differing: list[str]) -> 
     blocks = [f"{first} to {last}" for first, last in record["run"].get("played_again", [])]
     part = f", its deals {', '.join(blocks)}" if blocks else ""
     if not differing:
-        console.note(f"{path}: holds; played again{part}, it is the same to the last digit")
+        by_chance = record.get("entry", {}).get("repeats") == "no"
+        how = (
+            "it differs by no more than chance" if by_chance else "it is the same to the last digit"
+        )
+        console.note(f"{path}: holds; played again{part}, {how}")
         return
     console.note(f"{path}: does not hold; played again{part}, it differs:")
     for place in differing:

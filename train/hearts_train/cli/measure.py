@@ -215,7 +215,7 @@ def benchmark(
     ] = "dev",
     deals: Annotated[
         int | None,
-        typer.Option("--deals", help="Fewer deals; with --verify so many, drawn at random."),
+        typer.Option("--deals", help="Fewer deals; with --verify a sample of so many."),
     ] = None,
     budget: Annotated[
         str,
@@ -234,7 +234,8 @@ def benchmark(
         typer.Option(
             "--declare",
             metavar="NAME=TEXT",
-            help="For the leaderboard: authors=..., code=https://..., compute=... of the training.",
+            help="For the leaderboard: authors=..., code=https://..., compute=... of the training; "
+            "repeats=no of an agent that plays otherwise each time, by a clock for example.",
         ),
     ] = None,
     protocol: Annotated[

@@ -54,6 +54,9 @@ FORMAT = "HeartsBench result"
 VERSION = 1
 _MOST_BYTES = 2**26
 _MAX_LISTED = 10
+_PLAYED = ("margins", "worst", "won", "won_ci95", "tied", "rank", "rank_ci95", "matches")
+_PLAYED += ("matches_won", "moons", "opponent_moons", "faults", "opponent_faults")
+"""What an agent that does not repeat itself plays otherwise each time, against one opponent."""
 _NEEDED = {
     "protocol": str,
     "field_version": int,
@@ -71,6 +74,9 @@ _NEEDED = {
 SPLITS = ("dev", "test")
 BUDGETS: dict[str, float] = {"1ms": 1.0, "50ms": 50.0, "free": math.inf}
 """Milliseconds that an agent may take for a card, on the mean of ``act_batch``."""
+MOST_APART = 3.29
+"""Standard errors that two plays of an agent that does not repeat itself may differ by: of honest
+results one in 1,000 differs by more."""
 
 
 @dataclass(frozen=True)
@@ -235,9 +241,14 @@ class Benchmark:
             **settings,
         )
         self.contest.most_at_once = self.track.block
-        self.decisions = self.contest.participants[0].trained_on
+        seen = self.contest.participants[0].trained_on
+        self.decisions = seen
         if decisions is not None:
             self.decisions = check_number("decisions", decisions, 0, None)
+            if seen is not None and self.decisions < seen:
+                raise HeartsError(
+                    f"decisions: {decisions:,}, but its checkpoint has seen {seen:,}; omit it"
+                )
 
     def _check_deals(self) -> None:
         found = deals_digest(self.rules, self.seed, self.track.deals)
@@ -498,7 +509,38 @@ def verify(
     played = {**again["result"], "package": result["package"]}  # the protocol fixes what counts
     if agent is not None:  # it may lie elsewhere
         played["agent"] |= {name: result["agent"][name] for name in ("name", "spec")}
+    again |= {"entry": record["entry"]} if "entry" in record else {}
+    if again.get("entry", {}).get("repeats") == "no":
+        return again, _unlike(result, played)
     return again, differences(result, played)
+
+
+def _unlike(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    """Where results of an agent that does not repeat itself differ by more than chance.
+
+    Who played what has to be the same, the margins agree on the mean, and the published figures
+    follow from them.
+    """
+    try:
+        before = np.array([one["margins"] for one in old["opponents"]], np.float64)
+    except (KeyError, TypeError, ValueError):
+        before = np.empty(0)
+    after = np.array([one["margins"] for one in new["opponents"]])
+    if before.shape != after.shape:
+        return ["opponents: not a margin for each deal and opponent"]
+    over, after = (after - before).mean(axis=0), after.mean(axis=0)
+    # No wider than for two plays with nothing in common: made-up margins cannot widen it.
+    spread = min(over.std(ddof=1), math.sqrt(2) * after.std(ddof=1))
+    error = spread / math.sqrt(len(over))
+    known = {**new, **_mean(before), "exploitability": old.get("exploitability")}
+    known["opponents"] = [
+        {**one, **{name: its.get(name) for name in _PLAYED}, **_mean([its["margins"]])}
+        for one, its in zip(new["opponents"], old["opponents"], strict=True)
+    ]
+    apart = abs(over.mean())
+    return differences(old, known) + [
+        f"margin: {old['margin']}, now {new['margin']}: over {MOST_APART} standard errors apart"
+    ] * (not apart <= MOST_APART * error)
 
 
 # ---- files ---------------------------------------------------------------------------------------

@@ -1,0 +1,247 @@
+"""The check of the leaderboard: what has changed is played again in full, and no forgery holds."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from functools import cache
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from hearts_train.cli.app import app
+from hearts_train.measure.benchmark import encoded, read_benchmark, sealed
+from tests.slow import slow
+from tests.test_benchmark import leaves, otherwise
+
+SCRIPT = Path(__file__).resolve().parents[1] / ".ci" / "leaderboard"
+CODE = """
+import json
+from pathlib import Path
+
+from chooser import chosen
+
+files = ("weights.json",)
+
+
+class Mine:
+    def act(self, view):
+        return chosen(view, json.loads(Path(__file__).with_name(files[0]).read_text()))
+"""
+CHOOSER = "def chosen(view, weights):\n    return view.legal_actions()[weights[0]]\n"
+
+
+def load():
+    """The script, which has no suffix and is in no package."""
+    loader = SourceFileLoader("leaderboard_check", str(SCRIPT))
+    module = module_from_spec(spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+script = load()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The files of an entry: an agent in code, its result, attacks on it."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "mine.py").write_text(CODE)
+    (folder / "chooser.py").write_text(CHOOSER)
+    (folder / "weights.json").write_text("[0]")
+    play = "benchmark mine.py:Mine --track micro --deals 20 --declare authors=A --json mine.json"
+    attack = "exploit mine.py:Mine --rules micro --attackers belief,easy --json attacks.json"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for words in (play, attack):
+            done = CliRunner().invoke(app, words.split())
+            assert done.exit_code == 0, done.output
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+@pytest.fixture
+def root(made, tmp_path):
+    """A repository with that entry in a folder, and another that is a file."""
+    entry = tmp_path / script.FOLDER / "mine"
+    entry.mkdir(parents=True)
+    for name, data in made.items():
+        (entry / name).write_bytes(data)
+    (entry.parent / "alone.json").write_text("{}")
+    (tmp_path / "code.py").write_text("")
+    git(tmp_path, "init", "-q", "-b", "main")
+    commit(tmp_path)
+    return tmp_path
+
+
+def git(root, *words):
+    who = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+    subprocess.run(["git", *who, *words], cwd=root, check=True, capture_output=True)
+
+
+def commit(root):
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "all")
+
+
+# ---- what is checked -----------------------------------------------------------------------------
+def checked(root, monkeypatch, *words):
+    """The names of the entries that are checked."""
+    names = []
+    monkeypatch.setattr(script, "check", lambda entry, _: names.append(entry.name) or [])
+    assert script.main(list(words), root) == 0
+    return names
+
+
+def test_without_a_base_all_entries_are_checked(root, monkeypatch):
+    assert checked(root, monkeypatch) == ["alone.json", "mine"]
+    assert checked(root, monkeypatch, "--base", "main") == []
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+@pytest.mark.parametrize("name", ["mine.json", "weights.json", "chooser.py", "new \xe9\n.bin"])
+def test_an_entry_of_which_anything_changed_is_checked(root, monkeypatch, name, is_committed):
+    git(root, "checkout", "-q", "-b", "entry")
+    with (root / script.FOLDER / "mine" / name).open("a") as file:
+        file.write("\n")
+    if is_committed:
+        commit(root)
+    assert checked(root, monkeypatch, "--base", "main") == ["mine"]
+
+
+def test_an_entry_of_which_a_file_was_deleted_is_checked(root, monkeypatch):
+    (root / script.FOLDER / "mine" / "weights.json").unlink()
+    assert checked(root, monkeypatch, "--base", "main") == ["mine"]
+
+
+def test_what_others_changed_meanwhile_is_not_checked(root, monkeypatch):
+    git(root, "checkout", "-q", "-b", "entry")
+    (root / script.FOLDER / "alone.json").write_text("[]")
+    commit(root)
+    git(root, "checkout", "-q", "main")
+    (root / script.FOLDER / "mine" / "mine.py").write_text("")
+    commit(root)
+    git(root, "checkout", "-q", "entry")
+    assert checked(root, monkeypatch, "--base", "main") == ["alone.json"]
+
+
+def test_an_entry_changes_nothing_that_could_change_its_check(root, monkeypatch, capsys):
+    monkeypatch.setattr(script, "check", lambda *_: [])
+    for name in ("page.md", "code.py"):
+        (root / name).write_text("1")
+    assert script.main(["--base", "main"], root) == 0
+    (root / script.FOLDER / "new.json").write_text("{}")
+    assert script.main(["--base", "main"], root) == 1
+    told = capsys.readouterr().err.splitlines()
+    assert [line.partition(":")[0] for line in told] == ["code.py"]
+
+
+# ---- what holds ----------------------------------------------------------------------------------
+@pytest.fixture
+def entry(root):
+    (root / script.FOLDER / "alone.json").unlink()
+    return root / script.FOLDER / "mine"
+
+
+def wrong(entry):
+    """What the check says of an entry."""
+    return "\n".join(script.check(entry, entry.parents[3]))
+
+
+def test_an_entry_and_its_attacks_hold(entry, capsys):
+    assert script.main([], entry.parents[3]) == 0
+    told = sorted(line.split("/")[-1] for line in capsys.readouterr().out.splitlines())
+    assert told == ["attacks.json: holds", "mine.json: holds"]
+
+
+def rewrite(entry, change):
+    """Change an entry's record as a forger would: with a new digest."""
+    record = read_benchmark(entry / "mine.json")
+    change(record)
+    record = sealed(record["result"], record["run"]) | {"entry": record["entry"]}
+    (entry / "mine.json").write_bytes(encoded(record))
+
+
+@slow
+def test_a_deal_that_was_forged_does_not_hold(entry):
+    def better(record):
+        record["result"]["opponents"][4]["margins"][17] += 0.5
+
+    rewrite(entry, better)
+    assert "opponents[4].margins[17]" in wrong(entry)
+
+
+@slow
+@pytest.mark.parametrize("name", ["weights.json", "mine.py"])
+def test_other_code_or_weights_do_not_hold(entry, name):
+    path = entry / name
+    path.write_text(path.read_text().replace("[0]", "[-1]") + "\n")
+    assert "digest" in wrong(entry)
+
+
+def test_other_play_of_a_module_that_no_digest_covers_does_not_hold(entry):
+    (entry / "chooser.py").write_text(CHOOSER.replace("weights[0]", "-1"))
+    assert "opponents[0].margin" in wrong(entry)
+
+
+@slow
+def test_a_time_that_no_machine_explains_does_not_hold(entry):
+    run = {"ms_per_card": {"easy-v1": [2.0, 9.0], "pro-v1": [30.0, 9.0]}}
+    assert script.slower(run, {"ms_per_card": {"easy-v1": [20.0, 1], "pro-v1": [20.0, 1]}}) == []
+    assert script.slower(run, {"ms_per_card": {"easy-v1": [20.1, 1]}})
+    assert script.slower({"ms_per_card": {}}, {"ms_per_card": {"easy-v1": [1.0, 1]}})
+    rewrite(entry, lambda record: record["run"]["ms_per_card"]["pro-v1"].__setitem__(0, -1e9))
+    assert "pro-v1" in wrong(entry)
+
+
+@slow
+def test_every_field_of_attacks_that_is_forged_shows(entry, monkeypatch):
+    path = entry / "attacks.json"
+    genuine, play = json.loads(path.read_bytes()), cache(script.played)
+
+    def played(words, spec, entry):  # truly played only once
+        return play(tuple(words), spec, entry)
+
+    monkeypatch.setattr(script, "played", played)
+    same = {*script.OF_THE_MACHINE, "tricks", "seed"}  # on micro all deals count
+    ways = [way for way in leaves(genuine) if not {*way} & same]
+    assert {"margin", "attacker", "ratio", "exploitability", "digest"} <= {
+        n for w in ways for n in w
+    }
+    for way in ways:
+        record = inner = json.loads(path.read_bytes())
+        for name in way[:-1]:
+            inner = inner[name]
+        inner[way[-1]] = otherwise(inner[way[-1]])
+        try:
+            found = script.attacks_differ(record, entry)
+        except (*script.DAMAGED, script.HeartsError):
+            continue
+        assert found, way
+
+
+@slow
+def test_files_that_could_hide_a_change_do_not_hold(entry):
+    (entry / "far.bin").symlink_to(entry.parents[3] / "code.py")
+    (entry / "broken.json").write_text("{")
+    (entry / "short.json").write_text('{"gains": []}')
+    found = wrong(entry)
+    for name in ("far.bin", "broken.json", "short.json"):
+        assert f"{name}: " in found
+    assert "mine.json" not in found
+
+
+@pytest.mark.parametrize("spec", ["../mine/mine.py:Mine", "{}/mine.py:Mine", "pro?x=../x"])
+def test_an_agent_outside_its_folder_does_not_hold(entry, spec):
+    def lead_out(record):
+        record["result"]["agent"]["spec"] = spec.format(entry)
+
+    rewrite(entry, lead_out)
+    assert "folder" in wrong(entry)
+
+
+def test_an_entry_without_a_result_does_not_hold(entry):
+    (entry / "mine.json").unlink()
+    assert "has no result" in wrong(entry)
