@@ -736,15 +736,16 @@ def test_the_page_is_one_file_with_every_figure(kept, tmp_path):
 
 
 def test_a_result_in_words_has_the_place_in_the_field():
-    def told(*intervals):
+    def told(*intervals, agent="x"):
         names = "abcd"
         figures = zip(names, intervals, strict=False)
         opponents = [{"opponent": name, "ci95": ci95} for name, ci95 in figures]
-        return benchmark_page.verdict({"opponents": opponents})
+        return benchmark_page.verdict({"opponents": opponents, "agent": {"name": agent}})
 
     assert told([1, 2], [-2, -1], [0.5, 3]) == "beats a, c; loses to b: place 2 of 4"
     assert told([-1, 1], [-2, -1]) == "loses to b; is level with a: place 2 to 3 of 3"
     assert told([0, 0]) == "is level with a: place 1 to 2 of 2"
+    assert told([1, 2], [0, 0], agent="b") == "beats a: place 1 of 2"  # it is no rival of its own
 
 
 @pytest.mark.slow

@@ -125,8 +125,13 @@ def test_a_new_agent_plays_at_once_and_its_digest_covers_its_weights(tmp_path, m
     Path("mine.json").write_text(json.dumps(weights | {"lead": [0, 1, 0]}))
     assert Participant(agent, 0).to_json()["digest"] != first
     code = Path("mine.py").read_text()
-    for name, said in (("mine", "mine.py"), ("a/b", "a"), ("my-agent", "my-agent"), (".py", "")):
+    Path("home").mkdir()
+    wrong = {"mine": "mine.py", "a/b": "a", "my-agent": "my-agent", ".py": "", "class": "class"}
+    wrong |= {"home": "home/my_agent", "2nd": "2nd", "numpy": "module", "random.py": "module"}
+    for name, said in wrong.items():
         mistake(run("agents", "--new", name), "--new", said)
+    assert run("agents", "--new", "home/mine").exit_code == 0
+    assert sorted(path.name for path in Path("home").iterdir()) == ["mine.json", "mine.py"]
     assert Path("mine.py").read_text() == code
 
 

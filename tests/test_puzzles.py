@@ -229,9 +229,13 @@ def test_points_are_lost_as_the_chosen_cards_are_worth_less() -> None:
     assert score_answers(list(best.values())) == whole
 
 
-@pytest.mark.parametrize("answers", [{}, [], "QS", 3, {"301": "QS"}, {"x": "QS"}, ["QS"] * 301])
+@pytest.mark.parametrize(
+    "answers",
+    [{}, [], "QS", 3, {"301": "QS"}, {"x": "QS"}, ["QS"] * 301, [1, 2], [1] * 300, {"1": ["QS"]}],
+    ids=lambda answers: str(answers)[:20],
+)
 def test_answers_that_are_to_no_puzzle_are_refused(answers) -> None:
-    with refused(HeartsError, "answers"):
+    with refused(HeartsError, "answers", "300"):
         score_answers(answers)
 
 

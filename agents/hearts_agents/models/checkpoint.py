@@ -215,7 +215,12 @@ def read_weights(
             )
         place, sizes = len(sizes[1:]), [*(sizes or [inputs]), outputs]
         renamed |= {f"policy.{place}.weight": array, f"policy.{place}.bias": bias}
-    if len(sizes) > 2 or activation is not None:
+    if len(sizes) > 2 and activation is None:
+        raise CheckpointError(
+            f"activation: not stated, and {where!r} has {len(sizes) - 1} layers; state what is "
+            f"between them ({', '.join(ACTIVATIONS)}), as in ?encoder={encoder}&activation=relu"
+        )
+    if activation is not None:
         check_choice("activation", activation, ACTIVATIONS)
     seen = math.prod(make_encoder(encoder).space(rules).shape)
     if sizes[:1] != [seen] or sizes[-1] != rules.num_actions:

@@ -160,9 +160,10 @@ def show(record: dict[str, Any], *, to_stderr: bool) -> None:
 def verdict(result: dict[str, Any]) -> str:
     """Whom of the field the agent of a record's result beats, and its place in the field, in words.
 
-    It beats a player where the whole 95 % interval of its margin is above zero.
+    It beats a player where the whole 95 % interval of its margin is above zero. If it is of the
+    field itself, it is not its own opponent.
     """
-    figures = result["opponents"]
+    figures = [f for f in result["opponents"] if f["opponent"] != result["agent"]["name"]]
     won = [f["opponent"] for f in figures if f["ci95"][0] > 0]
     lost = [f["opponent"] for f in figures if f["ci95"][1] < 0]
     open_ = [f["opponent"] for f in figures if f["opponent"] not in (*won, *lost)]

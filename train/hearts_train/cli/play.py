@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import re
+import keyword
 import shlex
+import sys
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -367,11 +369,19 @@ def _write_agent(path: Path) -> None:
     from hearts_env.support.files import write_whole
 
     stem = path.name.removesuffix(".py")
-    if not re.fullmatch(r"\w+", stem):
+    if not stem.isidentifier() or keyword.iskeyword(stem):
         raise Mistake(f"--new: {path} is not a name; give letters, digits and _, as in my_agent")
+    if path.is_dir():
+        raise Mistake(f"--new: {path} is a folder; name an agent in it, as in {path / 'my_agent'}")
     files = {suffix: path.with_name(stem + suffix) for suffix in (".py", ".json")}
     for file in files.values():
         check_new(file, "--new")
+    elsewhere = [place for place in sys.path if place and Path(place).resolve() != Path.cwd()]
+    if stem in sys.stdlib_module_names or PathFinder.find_spec(stem, elsewhere):
+        raise Mistake(
+            f"--new: {stem} is the name of an installed module, which others import; give another, "
+            "as in my_agent"
+        )
     for suffix, file in files.items():
         text = (Path(hearts_agents.__file__).parent / f"template{suffix}").read_text("utf-8")
         write_whole(file, text.replace("template.", f"{stem}.").encode())

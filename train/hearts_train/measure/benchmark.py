@@ -54,7 +54,16 @@ FORMAT = "HeartsBench result"
 VERSION = 1
 _MOST_BYTES = 2**26
 _MAX_LISTED = 10
-_PLAYED = ("margins", "worst", "won", "won_ci95", "tied", "rank", "rank_ci95", "matches")
+_PLAYED: tuple[str, ...] = (
+    "margins",
+    "worst",
+    "won",
+    "won_ci95",
+    "tied",
+    "rank",
+    "rank_ci95",
+    "matches",
+)
 _PLAYED += ("matches_won", "moons", "opponent_moons", "faults", "opponent_faults")
 """What an agent that does not repeat itself plays otherwise each time, against one opponent."""
 _NEEDED = {
@@ -532,7 +541,7 @@ def _unlike(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     # No wider than for two plays with nothing in common: made-up margins cannot widen it.
     spread = min(over.std(ddof=1), math.sqrt(2) * after.std(ddof=1))
     error = spread / math.sqrt(len(over))
-    known = {**new, **_mean(before), "exploitability": old.get("exploitability")}
+    known = {**new, **_mean([*before]), "exploitability": old.get("exploitability")}
     known["opponents"] = [
         {**one, **{name: its.get(name) for name in _PLAYED}, **_mean([its["margins"]])}
         for one, its in zip(new["opponents"], old["opponents"], strict=True)

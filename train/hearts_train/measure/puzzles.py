@@ -195,16 +195,25 @@ def score_answers(answers: Mapping[str, Any] | Sequence[Any], name: str = "answe
         name: whose they are.
 
     Raises:
-        HeartsError: if there are no answers, or one is to no puzzle.
+        HeartsError: if there are no answers, a list has not one to each puzzle, or one is no text
+            or to no puzzle.
     """
-    if isinstance(answers, Sequence) and not isinstance(answers, str):
-        answers = {str(number): answer for number, answer in enumerate(answers, 1)}
     known = [str(number) for number in range(1, len(puzzles()) + 1)]
+    form = (
+        f"give a list of {len(known)} texts, or an object of them by number, as "
+        '{"1": "QS", "2": "PLAY 4C"}'
+    )
+    if isinstance(answers, Sequence) and not isinstance(answers, str):
+        if len(answers) != len(known):
+            raise HeartsError(f"answers: {name} is a list of {len(answers)}; {form}")
+        answers = dict(zip(known, answers, strict=True))
     if not isinstance(answers, Mapping) or not answers:
-        raise HeartsError(
-            f"answers: {quoted(answers)} of {name} are none; give a list of {len(known)} cards, or "
-            'an object of them by number, as {"1": "QS", "2": "PLAY 4C"}'
-        )
+        raise HeartsError(f"answers: {quoted(answers)} of {name} are none; {form}")
+    for number, answer in answers.items():
+        if not isinstance(answer, str | None):
+            raise HeartsError(
+                f"answers: {name} has {quoted(answer)} for {quoted(number)}, no text; {form}"
+            )
     given = {str(number): card_of(answer) for number, answer in answers.items()}
     if unknown := sorted(given.keys() - set(known)):
         raise HeartsError(
