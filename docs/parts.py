@@ -36,7 +36,9 @@ from hearts_env.rules.presets import PRESETS
 from hearts_env.rules.rules import CHOICES, FIELDS, RANGES
 from hearts_env.rules.values import MAX_POINTS
 from hearts_env.solve.deal_results import shipped_results
+from hearts_train.cli.benchmark import declared
 from hearts_train.cli.reports import format_tricks
+from hearts_train.console import Mistake
 from hearts_train.measure.benchmark import (
     FORMAT,
     NEWEST,
@@ -554,6 +556,10 @@ def entered() -> list[dict[str, Any]]:
             continue  # attacks, or an agent's own
         record = read_benchmark(path)
         result, entry = record["result"], record.get("entry", {})
+        try:
+            declared([f"{name}={text}" for name, text in entry.items()])
+        except Mistake as error:
+            raise SystemExit(f"{path.name}: {error}") from None
         spec = AgentSpec.from_json(result["agent"]["spec"])
         is_ours = spec.kind is Kind.OWN or spec.name.endswith(CHECKPOINT_SUFFIX)
         wrong = [

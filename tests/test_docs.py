@@ -217,6 +217,7 @@ def test_what_attackers_take_is_that_of_the_same_agent_and_game(entry, results):
         ({"is_full": False}, "--deals"),
         ({"protocol": "HeartsBench v1"}, "protocol"),
         ({"entry": {}}, "authors"),
+        ({"entry": {"authors": "A |\n| `champion-v9` | +99"}}, "authors"),
         ({"agent": {"spec": "mine.py:Mine"}}, "code"),
         ({"agent": {"spec": "mine.onnx"}}, "code"),
     ],

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
+import sys
 from functools import cache
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
@@ -30,6 +32,11 @@ files = ("weights.json",)
 class Mine:
     def act(self, view):
         return chosen(view, json.loads(Path(__file__).with_name(files[0]).read_text()))
+"""
+TAMPERING = """
+from hearts_train.measure import duel
+
+duel.Block.margins = property(lambda block: block.scores[:: block.scores.shape[1], 0] * 0.0 + 9.0)
 """
 CHOOSER = "def chosen(view, weights):\n    return view.legal_actions()[weights[0]]\n"
 
@@ -140,7 +147,8 @@ def test_an_entry_changes_nothing_that_could_change_its_check(root, monkeypatch,
 
 # ---- what holds ----------------------------------------------------------------------------------
 @pytest.fixture
-def entry(root):
+def entry(root, monkeypatch):
+    monkeypatch.setattr(script, "LEAST_MS", math.inf)  # no test depends on the clock
     (root / script.FOLDER / "alone.json").unlink()
     return root / script.FOLDER / "mine"
 
@@ -150,6 +158,7 @@ def wrong(entry):
     return "\n".join(script.check(entry, entry.parents[3]))
 
 
+@slow
 def test_an_entry_and_its_attacks_hold(entry, capsys):
     assert script.main([], entry.parents[3]) == 0
     told = sorted(line.split("/")[-1] for line in capsys.readouterr().out.splitlines())
@@ -181,19 +190,22 @@ def test_other_code_or_weights_do_not_hold(entry, name):
     assert "digest" in wrong(entry)
 
 
+@slow
 def test_other_play_of_a_module_that_no_digest_covers_does_not_hold(entry):
     (entry / "chooser.py").write_text(CHOOSER.replace("weights[0]", "-1"))
     assert "opponents[0].margin" in wrong(entry)
 
 
-@slow
-def test_a_time_that_no_machine_explains_does_not_hold(entry):
-    run = {"ms_per_card": {"easy-v1": [2.0, 9.0], "pro-v1": [30.0, 9.0]}}
-    assert script.slower(run, {"ms_per_card": {"easy-v1": [20.0, 1], "pro-v1": [20.0, 1]}}) == []
-    assert script.slower(run, {"ms_per_card": {"easy-v1": [20.1, 1]}})
-    assert script.slower({"ms_per_card": {}}, {"ms_per_card": {"easy-v1": [1.0, 1]}})
-    rewrite(entry, lambda record: record["run"]["ms_per_card"]["pro-v1"].__setitem__(0, -1e9))
-    assert "pro-v1" in wrong(entry)
+def test_a_time_that_no_machine_explains_does_not_hold():
+    def slower(said, here):
+        run, again = ({"ms_per_card": one} for one in (said, here))
+        return script.slower(run, again)
+
+    said = {"easy-v1": [2.0, 0.0], "pro-v1": [30.0, 9.0]}
+    assert slower(said, {"easy-v1": [20.0, 0.0], "pro-v1": [20.0, 9.0]}) == []
+    assert slower(said, {"easy-v1": [25.0, 5.0], "pro-v1": [25.0, 9.0]}) == []  # all wait for 5 ms
+    for wrong in (said | {"easy-v1": [1.9, 0.0]}, said | {"more": [0.0, 0.0]}, {}):
+        assert slower(wrong, {"easy-v1": [20.0, 0.0], "pro-v1": [20.0, 9.0]})
 
 
 @slow
@@ -240,6 +252,27 @@ def test_an_agent_outside_its_folder_does_not_hold(entry, spec):
 
     rewrite(entry, lead_out)
     assert "folder" in wrong(entry)
+
+
+@slow
+def test_code_that_changes_how_it_is_measured_does_not_hold(entry, monkeypatch):
+    code = entry / "mine.py"
+    code.write_text(CODE + TAMPERING)
+    monkeypatch.chdir(entry)
+    (entry / "mine.json").unlink()
+    words = "-m hearts_train.cli benchmark mine.py:Mine --track micro --deals 20 --json mine.json"
+    subprocess.run([sys.executable, *words.split()], check=True)
+    assert read_benchmark("mine.json")["result"]["margin"] == 9
+    assert "margin: 9.0, now" in wrong(entry)
+
+
+@slow
+def test_attacks_hidden_in_a_result_are_played_again(entry):
+    record = json.loads((entry / "mine.json").read_bytes())
+    attacks = json.loads((entry / "attacks.json").read_bytes())
+    attacks["gains"][0]["margin"] -= 1
+    (entry / "mine.json").write_text(json.dumps(attacks | record))
+    assert "mine.json: gains[0].margin" in wrong(entry)
 
 
 def test_an_entry_without_a_result_does_not_hold(entry):
