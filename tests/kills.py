@@ -193,7 +193,7 @@ def check_league(folder: Path) -> int:
 
 
 def dataset_words(folder: Path) -> Sequence[str]:
-    new = ("--agent", "pro", "--rules", "mini", "--games", "1500", "--format", "parquet,minari")
+    new = ("--agent", "pro", "--rules", "mini", "--deals", "1500")
     return "dataset", str(folder), *(("--resume",) if is_unfinished(folder) else new)
 
 

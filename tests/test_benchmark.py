@@ -674,7 +674,7 @@ def test_what_cannot_be_benchmarked_is_refused(kept, tmp_path):
     mistake(run(), "agent")
     mistake(run("pro", "--track", "min"), "track", "mini")
     mistake(run("pro", "--split", "tset"), "split", "test")
-    mistake(run("pro", "--budget", "2ms"), "budget", "50ms")
+    mistake(run("pro", "--declare", "budget=2ms"), "budget", "50ms")
     mistake(run("pro", "--deals", 1), "deals")
     mistake(run("pro", "--track", "micro", "--deals", 5001), "deals", "5,000")
     mistake(run("nobody"), "agent", "nobody")
@@ -782,7 +782,7 @@ def test_the_decisions_of_the_training_are_told(tmp_path):
     claimed = Benchmark("pro", "micro", deals=2, decisions=5)
     told = [b.settings()["decisions"] for b in (known, claimed, Benchmark("pro", "micro", deals=2))]
     assert told == [1234, 5, None]
-    mistake(run("pro", *FEW, "--decisions", "-1"), "decisions", "-1")
+    mistake(run("pro", *FEW, "--declare", "decisions=-1"), "--declare", "-1")
     assert Benchmark(str(path), "micro", deals=2, decisions=2000).decisions == 2000
     with refused(HeartsError, "decisions", "1,233", "1,234"):
         Benchmark(str(path), "micro", deals=2, decisions=1233)

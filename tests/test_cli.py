@@ -153,7 +153,7 @@ def test_the_agent_to_start_from_plays_every_game_as_it_says(preset):
         batch.play(actions, games=games)
 
 
-@pytest.mark.parametrize("option", ["--rules mini", "--games 3", "--seed 1"])
+@pytest.mark.parametrize("option", ["--rules mini", "--deals 3", "--seed 1"])
 def test_options_of_a_check_are_refused_without_one(option):
     mistake(run("agents", *option.split()), option.split()[0], "--check")
     mistake(run("agents", "--new", "mine", *option.split()), option.split()[0], "--new")

@@ -225,7 +225,7 @@ def test_games_of_more_players_have_no_exact_values(tmp_path):
 
 # ---- the command ---------------------------------------------------------------------------------
 def test_the_command_makes_a_dataset(tmp_path):
-    words = ["--agent", "easy", "--agent", "random", "--games", 3, "--rules", "micro"]
+    words = ["--agent", "easy", "--agent", "random", "--deals", 3, "--rules", "micro"]
     words += ["--set", "seat=1", "--set", "random=0.25", "--set", "view=text,json"]
     result = run("dataset", tmp_path / "d", *words, "--json")
     assert result.exit_code == 0, result.stderr
@@ -245,7 +245,7 @@ def test_the_command_makes_a_dataset(tmp_path):
 
 def test_a_checkpoint_plays_the_rules_that_it_was_trained_for(tmp_path):
     write_player(tmp_path / "own.safetensors", "mini")
-    words = ["--agent", tmp_path / "own.safetensors", "--games", 1, "--format", "parquet"]
+    words = ["--agent", tmp_path / "own.safetensors", "--deals", 1, "--set", "format=parquet"]
     result = run("dataset", tmp_path / "d", *words, "--json")
     assert json.loads(result.stdout)["options"]["rules"] == "mini"
     assert len(json.loads(result.stdout)["players"][0]) == 64  # what was in that file
@@ -256,7 +256,7 @@ def test_a_checkpoint_plays_the_rules_that_it_was_trained_for(tmp_path):
     [
         (["d"], "--agent"),
         (["d", "--agent", "nobody"], "agent 'nobody'"),
-        (["d", "--agent", "pro", "--format", ","], "--format"),
+        (["d", "--agent", "pro", "--set", "format=,"], "--set"),
         (["d", "--agent", "pro", "--workers", "0"], "workers 0"),
         (["d", "--agent", "pro", "--set", "colour=red"], "--set 'colour=red'"),
         (["d", "--agent", "pro", "--set", "exact=maybe"], "--set exact 'maybe'"),
@@ -265,7 +265,7 @@ def test_a_checkpoint_plays_the_rules_that_it_was_trained_for(tmp_path):
         (["d", "--agent", "pro", "--set", "view=,"], "--set ','"),
         (["d", "--resume", "--set", "id=x"], "--set --resume"),
         (["d", "--resume"], "resume"),
-        (["d", "--resume", "--games", "5"], "--games --resume"),
+        (["d", "--resume", "--deals", "5"], "--deals --resume"),
         (["file", "--agent", "pro"], "folder"),
         (["full", "--agent", "pro"], "folder"),
     ],
@@ -281,7 +281,7 @@ def test_mistakes_are_reported_in_a_line(tmp_path, monkeypatch, words, reported)
 
 def test_a_missing_library_is_reported_in_a_line(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "h5py", None)
-    result = run("dataset", tmp_path / "d", "--agent", "pro", "--format", "minari")
+    result = run("dataset", tmp_path / "d", "--agent", "pro", "--set", "format=minari")
     mistake(result, "dataset", "h5py", "[dataset]")
 
 

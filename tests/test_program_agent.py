@@ -368,7 +368,7 @@ def test_the_examples_play_alike_deal_by_deal(twins, preset):
 # ---- hearts agents --check -----------------------------------------------------------------------
 @pytest.mark.slow
 def test_engine_check_finds_a_bot_fit():
-    result = CliRunner().invoke(app, ["agents", "--check", LOW, "--rules", "mini", "--games", "4"])
+    result = CliRunner().invoke(app, ["agents", "--check", LOW, "--rules", "mini", "--deals", "4"])
     assert result.exit_code == 0
     lines = [line.split()[:2] for line in result.output.splitlines()]
     things = ["start", "mini", "alone", "again", "end", "verdict"]
@@ -394,7 +394,7 @@ def test_engine_check_finds_a_bot_fit():
     ],
 )
 def test_engine_check_says_what_is_wrong(bad, how, status, said):
-    arguments = ["agents", "--check", bad(how), "--rules", "mini", "--games", "4"]
+    arguments = ["agents", "--check", bad(how), "--rules", "mini", "--deals", "4"]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == status
     assert re.search(said, result.output)

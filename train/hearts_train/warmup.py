@@ -12,9 +12,7 @@ import functools
 import io
 import itertools
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
@@ -49,33 +47,12 @@ from hearts_train.executor import check_executor, spread
 _DEFAULT_WORKERS = 4  # more get in one another's way: few functions are of one part alone
 
 
-@dataclass(frozen=True)
-class WarmUp:
-    """What a warm-up did.
-
-    Attributes:
-        seconds: how long it took.
-        workers: the processes that shared the work.
-        compiled: how many functions each part had compiled; 0: all that it needs was compiled
-            before, by an earlier start or by a part named before it.
-    """
-
-    seconds: float
-    workers: int
-    compiled: Mapping[str, int]
-
-    @property
-    def num_compiled(self) -> int:
-        """How many functions were compiled in all, one for several types counted for each."""
-        return sum(self.compiled.values())
-
-
 def warm_up(
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     *,
     workers: int | None = None,
     parts: Sequence[str] | None = None,
-) -> WarmUp:
+) -> dict[str, int]:
     """Compile what games, environments, players and solvers need, as far as it is not compiled.
 
     An interruption ends the processes at once; what they have compiled so far stays.
@@ -84,6 +61,10 @@ def warm_up(
         progress: called with the number of parts done and of all.
         workers: processes; None: one for each core, at most 4.
         parts: names out of `PARTS`; None: all of them.
+
+    Returns:
+        How many functions each part had compiled, one for several types counted for each; 0: all
+        that it needs was compiled before, by an earlier start or by a part named before it.
 
     Raises:
         HeartsError: compiled code cannot be saved or compiling is switched off, `workers` or
@@ -94,16 +75,14 @@ def warm_up(
         raise HeartsError(f"parts: no part {unknown[0]!r}; known: {', '.join(PARTS)}")
     wanted, _ = check_executor(workers, "local")
     _check_cache()
-    begin = time.perf_counter()
-    size = min(wanted or min(_cores(), _DEFAULT_WORKERS), len(names))
-    report = progress or no_progress
+    size = max(1, min(wanted or min(_cores(), _DEFAULT_WORKERS), len(names)))
     compiled: dict[str, int] = {}
-    report(0, len(names))
-    with contextlib.closing(spread(_compile, names, workers=size or 1, apart=True)) as counts:
+    progress(0, len(names))
+    with contextlib.closing(spread(_compile, names, workers=size, apart=True)) as counts:
         for name, count in zip(names, counts, strict=True):
             compiled[name] = count
-            report(len(compiled), len(names))
-    return WarmUp(time.perf_counter() - begin, size, MappingProxyType(compiled))
+            progress(len(compiled), len(names))
+    return compiled
 
 
 def _check_cache() -> None:

@@ -40,8 +40,9 @@ from hearts_train.measure.display import (
 from hearts_train.measure.duel import Example
 from hearts_train.measure.participants import AgentLike, trained_rules
 
-DECLARED = ("authors", "code", "compute", "repeats")
-"""What an author may say of an entry to the leaderboard."""
+CLASSES = ("budget", "decisions")
+DECLARED = (*CLASSES, "authors", "code", "compute", "repeats")
+"""What an author may say: the classes that the agent enters, and of an entry to the leaderboard."""
 _BETWEEN_PATHS = re.compile(r"[\s:?&=]+")
 """What divides the paths in an agent's name."""
 _SHOWN = 3
@@ -89,6 +90,10 @@ def declared(texts: list[str]) -> dict[str, str]:
             raise Mistake(
                 f"--declare: repeats is {quoted(text)}; write repeats=no for an agent that plays "
                 "otherwise each time, or omit it"
+            )
+        if name == "decisions" and not text.isdecimal():
+            raise Mistake(
+                f"--declare: decisions={quoted(text)} is not a whole number from 0; give one"
             )
         entry[name] = text.strip()
     return entry

@@ -24,11 +24,11 @@ from hearts_train.cli.options import (
 )
 from hearts_train.console import Mistake
 
-_SETTLED = ("agent", "games", "rules", "seed", "format", "settings")
+_SETTLED = ("agent", "deals", "rules", "seed", "settings")
 
 
 @app.command(
-    epilog="Example: hearts dataset --agent pro --games 10000 pro-games",
+    epilog="Example: hearts dataset --agent pro --deals 10000 pro-games",
 )
 def dataset(
     context: typer.Context,
@@ -39,21 +39,17 @@ def dataset(
             "--agent", metavar="AGENT", help="Who plays: once for all seats, or for each."
         ),
     ] = None,
-    games: Annotated[int, typer.Option("--games", help="Deals to play.")] = 10_000,
+    deals: Annotated[int, typer.Option("--deals", help="Deals to play.")] = 10_000,
     rules: RulesName = None,
     seed: Seed = 0,
-    format: Annotated[
-        str,
-        typer.Option("--format", metavar="NAME,...", help="parquet, minari: tables, episodes."),
-    ] = "parquet,minari",
     settings: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="What is recorded: observation, dtype, action_mask, reward (as in the "
-            "environments); view=text,json (form of the decisions); exact=true|false (each card's "
-            "value); random=0.1 (share of actions drawn at random); "
+            help="What is recorded: format=parquet,minari (tables, episodes); observation, dtype, "
+            "action_mask, reward (as in the environments); view=text,json (form of the decisions); "
+            "exact=true|false (each card's value); random=0.1 (share of actions drawn at random); "
             "seat=0,1 (only these seats); id (Minari's name).",
         ),
     ] = None,
@@ -83,9 +79,8 @@ def dataset(
         options = DatasetOptions(
             agent,
             Rules.make(rules_of(rules) or trained_rules(agent) or "two_player"),
-            games,
+            deals,
             seed=seed,
-            formats=names_in(format, "--format"),
             **_recorded(settings or []),
         )
         check_libraries(options.formats)
@@ -144,6 +139,7 @@ _SETTINGS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "action_mask": ("action_mask", str),
     "dtype": ("dtype", str),
     "exact": ("exact", _truth),
+    "format": ("formats", lambda text: names_in(text, "--set")),
     "id": ("dataset_id", str),
     "observation": ("observation", str),
     "random": ("random", _share),

@@ -60,7 +60,7 @@ def play(path: Path, rules: Rules | None, goal: Goal, **settings: Any) -> None:
 def check(
     path: Path,
     rules: Rules | None,
-    sample: int | None,
+    deals: int | None,
     seed: int,
     *,
     as_json: str | None,
@@ -68,7 +68,7 @@ def check(
 ) -> None:
     """Play blocks again; exit status 1 if a line is not reproduced."""
     with stoppable():
-        blocks, wrong = verify_folder(path, rules, sample, seed, show=console.progress, **settings)
+        blocks, wrong = verify_folder(path, rules, deals, seed, show=console.progress, **settings)
     if not blocks:
         raise Mistake(
             f"{path}: nothing was played yet; play with: hearts tournament --folder {path}"

@@ -16,16 +16,6 @@ if TYPE_CHECKING:
     from hearts_train.executor import Executor
     from hearts_train.measure.equity import MatchEquity
 
-UNITS = ("deal", "match")
-"""The values of ``--unit``."""
-
-
-def is_match(unit: str) -> bool:
-    """Whether ``--unit`` is ``match``."""
-    if unit not in UNITS:
-        raise Mistake(f"--unit: {unit!r} is unknown; choose {' or '.join(UNITS)}")
-    return unit == "match"
-
 
 def analyse_match(
     agent: str | None,

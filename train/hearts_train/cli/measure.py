@@ -217,24 +217,13 @@ def benchmark(
         int | None,
         typer.Option("--deals", help="Fewer deals; with --verify a sample of so many."),
     ] = None,
-    budget: Annotated[
-        str,
-        typer.Option(
-            "--budget", metavar="TIME", help="Declared time per decision: 1ms, 50ms, free."
-        ),
-    ] = "free",
-    decisions: Annotated[
-        int | None,
-        typer.Option(
-            "--decisions", help="Declared decisions seen in training; checkpoints say it."
-        ),
-    ] = None,
     declare: Annotated[
         list[str] | None,
         typer.Option(
             "--declare",
             metavar="NAME=TEXT",
-            help="For the leaderboard: authors=..., code=https://..., compute=... of the training; "
+            help="Its classes: budget=1ms, 50ms or free a decision, decisions=N seen in training; "
+            "for the leaderboard: authors=..., code=https://..., compute=... of the training; "
             "repeats=no of an agent that plays otherwise each time, by a clock for example.",
         ),
     ] = None,
@@ -262,15 +251,18 @@ def benchmark(
     check_apart(save=save or resume, verify=verify, html=page, json=as_json)
     how: dict[str, Any] = {"workers": workers, "backend": backend}
     entry = benching.declared(declare or [])
+    classes = {name: entry.pop(name) for name in benching.CLASSES if name in entry}
     differing: list[str] = []
     if verify is not None:
         if resume is not None:
             raise Mistake("--verify: plays a finished result again; omit --resume")
-        settled = ("track", "split", "budget", "decisions", "declare", "protocol", "save")
+        settled = ("track", "split", "declare", "protocol", "save")
         refuse_said(context, settled, "--verify", verify)
         record, differing = benching.check(verify, agent, deals=deals, isolate=isolate, **how)
     elif resume is not None:
         (played, *_), arguments = reports.resumed(context, resume, "benchmark")
+        if classes:
+            raise Mistake(f"--declare: {min(classes)} is settled in {resume}; omit it")
         names = ("track", "split", "deals", "budget", "decisions", "protocol", "isolate")
         known = {name: arguments[name] for name in names}
         record = benching.play(played, None, resume, **known, **how)
@@ -282,8 +274,8 @@ def benchmark(
             track=track or benching.track_of(name, isolate=isolate),
             split=split,
             deals=deals,
-            budget=budget,
-            decisions=decisions,
+            budget=classes.get("budget", "free"),
+            decisions=int(classes["decisions"]) if "decisions" in classes else None,
             protocol=protocol,
             isolate=isolate,
             **how,
@@ -306,18 +298,19 @@ def warmup(
     workers: Workers = None,
 ) -> None:
     """Compile everything once, so that no later command has to."""
+    from hearts_env.support import clock
     from hearts_train.warmup import warm_up
 
+    begin = clock.now()
     with console.progress("compiling") as report:
-        done = warm_up(report, workers=workers)
-    seconds = console.format_seconds(done.seconds)
-    if done.num_compiled == 0:
+        compiled = warm_up(report, workers=workers)
+    seconds = console.format_seconds(clock.now() - begin)
+    if not any(compiled.values()):
         print(f"everything was compiled before; nothing was done again ({seconds})")
         return
-    if before := [name for name, count in done.compiled.items() if count == 0]:
+    if before := [name for name, count in compiled.items() if count == 0]:
         console.note(f"compiled before: {', '.join(before)}")
-    processes = "1 process" if done.workers == 1 else f"{done.workers} processes"
-    print(f"everything is compiled: {done.num_compiled} functions in {seconds}, {processes}")
+    print(f"everything is compiled: {sum(compiled.values())} functions in {seconds}")
 
 
 def _given(agent: str | None, command: str) -> str:

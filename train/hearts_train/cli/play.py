@@ -37,7 +37,7 @@ from hearts_train.console import Mistake
 if TYPE_CHECKING:
     from hearts_env import Rules
 
-_OF_CHECKS = ("rules", "games", "seed")
+_OF_CHECKS = ("rules", "deals", "seed")
 _OF_MATCHES = ("agent", "rules", "deals", "totals", "seed", "workers", "backend", "save")
 
 
@@ -185,9 +185,11 @@ def analyse(
     Values are exact for two players without an exchange, and estimates otherwise. With --unit
     match: the chance to win a match from any score, from the results of deals of two agents.
     """
-    from hearts_train.cli.matches import analyse_match, is_match
+    from hearts_env.support.arguments import check_choice
+    from hearts_train.cli.matches import analyse_match
+    from hearts_train.measure.contest import UNITS
 
-    if is_match(unit):
+    if check_choice("--unit", unit, UNITS) == "match":
         refuse_other(context, ("number", "page"), "is for deals; omit it")
         check_new(save, "--save")
         check_apart(file=file, save=save, plot=plot, json=as_json)
@@ -318,8 +320,8 @@ def agents(
         ),
     ] = None,
     rules: RulesName = None,
-    games: Annotated[
-        int, typer.Option("--games", help="With --check: deals to play of each game.")
+    deals: Annotated[
+        int, typer.Option("--deals", help="With --check: deals to play of each game.")
     ] = 20,
     seed: Seed = 0,
     as_json: Json = None,
@@ -336,7 +338,7 @@ def agents(
     if check is None:
         refuse_other(context, _OF_CHECKS, "is for --check; add it, or omit this")
     if check is not None:
-        _check_program(check, rules_of(rules), games, seed, as_json=as_json)
+        _check_program(check, rules_of(rules), deals, seed, as_json=as_json)
         return
     from hearts_agents import agent_names
     from hearts_agents.registry import describe_agent
@@ -392,12 +394,12 @@ def _write_agent(path: Path) -> None:
 
 
 def _check_program(
-    command: str, rules: Rules | None, games: int, seed: int, *, as_json: str | None
+    command: str, rules: Rules | None, deals: int, seed: int, *, as_json: str | None
 ) -> None:
     from hearts_agents.programs.check import PRESETS, check_program
 
     found = []
-    for verdict in check_program(command, PRESETS if rules is None else [rules], games, seed):
+    for verdict in check_program(command, PRESETS if rules is None else [rules], deals, seed):
         line = f"{verdict.what:18} {verdict.word:5} {verdict.text}"
         console.note(line) if console.is_stdout(as_json) else print(line, flush=True)
         found.append(verdict)

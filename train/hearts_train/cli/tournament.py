@@ -34,10 +34,10 @@ from hearts_train.console import Mistake
 EVERY = "every"
 """The value of ``--rules`` for all presets with every number of players."""
 
-_OF_FOLDERS = ("until", "only", "minutes", "verify", "sample", "page")
+_OF_FOLDERS = ("until", "only", "minutes", "verify", "page")
 _OF_ONE = ("time_limit", "save", "resume", "plot")
 _OF_PLAY = ("until", "only", "minutes")
-_NOT_VERIFIED = ("agents", "deals", "page", *_OF_PLAY)
+_NOT_VERIFIED = ("agents", "page", *_OF_PLAY)
 
 
 @app.command(
@@ -60,7 +60,7 @@ def tournament(
         typer.Option(
             "--deals",
             help="Deals of each pairing (default 1000), at most with --until; 0: only show the "
-            "folder.",
+            "folder. With --verify so many, drawn at random.",
         ),
     ] = None,
     rules: RulesName = None,
@@ -86,10 +86,6 @@ def tournament(
             "--verify", help="Play the folder's results again; exit status 1 if they differ."
         ),
     ] = False,
-    sample: Annotated[
-        int | None,
-        typer.Option("--sample", metavar="K", help="Verify K random blocks (default: all)."),
-    ] = None,
     page: Html = None,
     workers: Workers = None,
     backend: Backend = "local",
@@ -138,11 +134,8 @@ def tournament(
     played = None if is_every else rules_of(rules)
     if verify:
         refuse_other(context, _NOT_VERIFIED, "is not for --verify, which plays again; omit it")
-        if sample is not None and sample < 1:
-            raise Mistake(f"--sample: {sample} is out of range; give 1 or more")
-        league.check(folder, played, sample, seed, as_json=as_json, **how)
+        league.check(folder, played, deals, seed, as_json=as_json, **how)
         return
-    refuse_other(context, ("sample",), "is for --verify; add it, or omit this")
     if deals == 0:
         refuse_other(context, _OF_PLAY, "is for play, and --deals 0 plays nothing; omit it")
     among = None if only is None else names_in(only, "--only")

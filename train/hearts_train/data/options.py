@@ -125,10 +125,9 @@ class DatasetOptions:
         words = ["hearts", "dataset"]
         for agent in self.agents[:1] if same else self.agents:
             words += ["--agent", agent]
-        words += ["--rules", self.rules.name, "--games", str(self.games)]
+        words += ["--rules", self.rules.name, "--deals", str(self.games)]
         words += ["--seed", str(self.seed)]
-        words += ["--format", ",".join(self.formats)]
-        settings = {"reward": self.reward}
+        settings = {"format": ",".join(self.formats), "reward": self.reward}
         if "minari" in self.formats:
             settings |= {"observation": self.observation, "action_mask": self.action_mask}
             settings |= {"id": self.dataset_id, **({"dtype": self.dtype} if self.dtype else {})}
@@ -201,8 +200,8 @@ def _exact(exact: bool | None, rules: Rules, formats: Sequence[str]) -> bool:  #
         )
     if exact and "parquet" not in formats:
         raise HeartsError(
-            "exact: the values stand in the table of decisions; add --format parquet, or use "
-            "--set exact=false"
+            "exact: the values stand in the table of decisions; add --set format=parquet, "
+            "or use --set exact=false"
         )
     return "parquet" in formats and (is_known if exact is None else exact)
 

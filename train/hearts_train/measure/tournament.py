@@ -32,7 +32,7 @@ from hearts_env.seeds import secret_seed
 from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_env.solve.tree import Tree
 from hearts_env.support import clock
-from hearts_env.support.arguments import check_positive, check_seed
+from hearts_env.support.arguments import check_number, check_positive, check_seed
 from hearts_env.support.progress import Progress, Show, silent
 from hearts_train.executor import check_executor
 from hearts_train.measure import folder
@@ -539,7 +539,7 @@ def play_folder(
 def verify_folder(
     path: Path,
     rules: Rules | None = None,
-    sample: int | None = None,
+    deals: int | None = None,
     seed: int = 0,
     *,
     show: Show = silent,
@@ -550,8 +550,8 @@ def verify_folder(
     Args:
         path: the folder.
         rules: those of the game; None: all games.
-        sample: how many random blocks; None: all.
-        seed: of this sample.
+        deals: so many at least, in blocks drawn at random; None: all.
+        seed: of this draw.
         show: shows the progress.
         **settings: as for ``play_folder``.
 
@@ -565,9 +565,12 @@ def verify_folder(
     there = folder.read_folder(path, exact_version=True)
     games = there.chosen(rules)
     blocks = [(game, block) for game in games for block in game.blocks.values()]
-    if sample is not None and sample < len(blocks):
-        places = np.random.default_rng(check_seed(seed)).choice(len(blocks), sample, replace=False)
-        blocks = [blocks[place] for place in sorted(places.tolist())]
+    if deals is not None:
+        least = check_number("deals", deals, 1, None)
+        order = np.random.default_rng(check_seed(seed)).permutation(len(blocks)).tolist()
+        sums = itertools.accumulate(blocks[place][1].deals for place in order)
+        count = 1 + sum(1 for total in sums if total < least)
+        blocks = [blocks[place] for place in sorted(order[:count])]
     total, done, wrong = num_deals([block for _, block in blocks]), 0, []
     with show("verify") as report:
         for game in games:
