@@ -52,7 +52,7 @@ def speed(
     with console.progress("bench") as report:
         results = run_bench(quick=quick, with_peers=peers, progress=report)
     for title, columns, rows in tables(results):
-        console.print_table(title, columns, rows, to_stderr=console.is_stdout(as_json))
+        console.print_table(title, columns, rows)
     if missing := left_out(results):
         console.note("left out: " + "; ".join(missing))
     if plot is not None:
@@ -94,7 +94,7 @@ def complexity(
     with console.progress("complexity") as report:
         found = complexities(texts, report, measurement=work, workers=workers, backend=backend)
     title = "how large the games are; choices, branching, forced: random play / pro"
-    console.print_table(title, COLUMNS, rows(found), to_stderr=console.is_stdout(as_json))
+    console.print_table(title, COLUMNS, rows(found))
     records = with_origin([one.to_json() for one in found], seed)
     if as_json:
         console.print_json(records, as_json)
@@ -138,7 +138,7 @@ def calibrate(
         f"what the play of {agent} reveals about its hand, {results[0].deals} deals{stopped}, "
         "95 % intervals"
     )
-    console.print_table(title, COLUMNS, rows(results), to_stderr=console.is_stdout(as_json))
+    console.print_table(title, COLUMNS, rows(results))
     if plot is not None:
         draw(results, plot)
         console.note(f"drawn: {plot}")
@@ -167,7 +167,7 @@ def floors(
     names = [] if encoders is None else names_in(encoders, "--encoders")
     found = measure(rules, names, iterations, show=console.progress)
     title = "policies of observations: points a deal that a best response wins at least"
-    console.print_table(title, COLUMNS, rows_told(found), to_stderr=console.is_stdout(as_json))
+    console.print_table(title, COLUMNS, rows_told(found))
     if as_json:
         console.print_json(with_origin([one.to_json() for one in found]), as_json)
     if len(found) < len(rules) * len(names or ENCODERS) or found[-1].interrupted:

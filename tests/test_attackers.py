@@ -485,8 +485,7 @@ def test_an_attacker_that_was_stopped_is_shown_with_its_own_deals(capsys):
     gains = [ExploiterScore(attacker=f"of {n}", deals=n, **common) for n in (400, 112)]
     how = {"exploitability": None, "is_one_draw": False, "noise": 0.0, "tricks": 3, "seed": 0}
     show_attack(
-        ExploitResult(agent="a", rules="two_player", gains=tuple(gains), interrupted=True, **how),
-        to_stderr=False,
+        ExploitResult(agent="a", rules="two_player", gains=tuple(gains), interrupted=True, **how)
     )
     shown = capsys.readouterr().out
     assert "of 112 (stopped: 112 deals)" in shown

@@ -124,6 +124,8 @@ class Commands(typer.core.TyperGroup):
 
     program = "hearts"
     """How the group that runs in this process is started."""
+    has_result_on_stdout = False
+    """Whether ``--json`` of the command that runs has standard output for itself."""
 
     def main(
         self,
@@ -136,6 +138,7 @@ class Commands(typer.core.TyperGroup):
     ) -> Any:
         """Run a command line and leave with its exit status."""
         Commands.program = prog_name or self.name or "hearts"
+        Commands.has_result_on_stdout = False
         try:
             prepare_streams()
             warnings.showwarning = _note_warning
@@ -348,17 +351,25 @@ def print_json(value: Any, target: str) -> None:
     note(f"written: {target}")
 
 
-def print_table(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, to_stderr: bool = False
-) -> None:
-    """Print a table; the first column left-aligned, all others right-aligned."""
+def _shown() -> IO[str]:
+    """Where people read results: standard output, unless ``--json`` has it."""
+    return screen() if Commands.has_result_on_stdout else sys.stdout
+
+
+def say(text: str) -> None:
+    """Print a line of the results for people."""
+    print(text, file=_shown(), flush=True)
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table of results; the first column left-aligned, all others right-aligned."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.measure import Measurement
     from rich.table import Table
     from rich.text import Text
 
-    stream = screen() if to_stderr else sys.stdout
+    stream = _shown()
     encoding = getattr(stream, "encoding", None) or "utf-8"
     # The replacements may be longer, which counts for the width of a column.
     columns, *rows = [

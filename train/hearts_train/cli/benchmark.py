@@ -148,11 +148,11 @@ def report_verdict(path: Path, record: dict[str, Any], differing: list[str]) -> 
     raise typer.Exit(1)
 
 
-def show(record: dict[str, Any], *, to_stderr: bool) -> None:
+def show(record: dict[str, Any]) -> None:
     """Print a record as a table."""
     result, run = record["result"], record["run"]
     columns, rows = figures_of(record)
-    console.print_table(title(result), columns, rows, to_stderr=to_stderr)
+    console.print_table(title(result), columns, rows)
     agent = result["agent"]["name"]
     console.note(f"{short_names([agent])[agent]} {verdict(result)}")
     show_counted_faults(_faults(result), [Example(**one) for one in run["examples"]])

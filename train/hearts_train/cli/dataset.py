@@ -103,13 +103,13 @@ def dataset(
                 record = {"folder": str(folder), **unfinished, "interrupted": True}
                 console.print_json(record, as_json)
         raise
-    _show(folder, facts, to_stderr=console.is_stdout(as_json))
+    _show(folder, facts)
     console.note(f"what is in it, and how to load it: {folder / datasets.SHEET}")
     if as_json:
         console.print_json({"folder": str(folder), **facts, "interrupted": False}, as_json)
 
 
-def _show(folder: Path, facts: dict[str, Any], *, to_stderr: bool) -> None:
+def _show(folder: Path, facts: dict[str, Any]) -> None:
     """Print what a dataset holds."""
     rows = [[f"games of {facts['options']['rules']}", f"{facts['games']:,}"]]
     rows += [[f"rows of {name}", f"{rows_of:,}"] for name, rows_of in facts["rows"].items()]
@@ -117,7 +117,7 @@ def _show(folder: Path, facts: dict[str, Any], *, to_stderr: bool) -> None:
         rows += [["episodes", f"{facts['episodes']:,}"], ["steps", f"{facts['steps']:,}"]]
     rows += [["files", f"{len(facts['files']):,}"]]
     rows += [["MB", f"{sum(file['bytes'] for file in facts['files'].values()) / 1e6:.1f}"]]
-    console.print_table(str(folder), ["content", "number"], rows, to_stderr=to_stderr)
+    console.print_table(str(folder), ["content", "number"], rows)
     if facts["faults"]:
         console.note(f"{facts['faults']:,} faults ended games; see the datasheet")
 

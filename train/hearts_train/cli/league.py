@@ -92,7 +92,7 @@ def show(path: Path, rules: Rules | None, page: Path | None, *, as_json: str | N
     """Print the tables of some games, and write them as a page."""
     folder = read_folder(path)
     found = tables(folder, folder.chosen(rules))
-    show_tables(found, to_stderr=console.is_stdout(as_json))
+    show_tables(found)
     if page is not None:
         write_page(page, f"{path.name or 'League'}: league", [_INTRODUCTION, *map(_section, found)])
         console.note(f"written: {page}")
@@ -101,13 +101,13 @@ def show(path: Path, rules: Rules | None, page: Path | None, *, as_json: str | N
 
 
 # ---- tables --------------------------------------------------------------------------------------
-def show_tables(found: Sequence[dict[str, Any]], *, to_stderr: bool) -> None:
+def show_tables(found: Sequence[dict[str, Any]]) -> None:
     """Print standings, cross table and cycles of each game."""
     for record in found:
         for table in tables_of(record):
-            console.print_table(table.title, table.columns, table.rows, to_stderr=to_stderr)
+            console.print_table(*table)
         for line in remarks(record["result"]):
-            console.note(line) if to_stderr else print(line)
+            console.say(line)
 
 
 def tables_of(record: dict[str, Any]) -> list[ResultTable]:

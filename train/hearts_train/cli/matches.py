@@ -86,7 +86,7 @@ def analyse_match(
         ]
         record = {"rules": ends.name, "deals": found.num_deals, "about": dict(found.about)}
         record |= vars(drawn)
-    console.print_table(title, columns, rows, to_stderr=console.is_stdout(as_json))
+    console.print_table(title, columns, rows)
     if plot is not None:
         save_figure(figure_of(equity, title), plot)
         console.note(f"drawn: {plot}")

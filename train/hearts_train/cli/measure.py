@@ -103,7 +103,7 @@ def evaluate(
             command=reports.command_line(),
             show=console.progress,
         )
-    reports.show_evaluations(results, to_stderr=console.is_stdout(as_json))
+    reports.show_evaluations(results)
     if as_json:
         console.print_json([result.to_json() for result in results], as_json)
     if plot is not None:
@@ -189,7 +189,7 @@ def compare(
     result = reports.play_comparison(
         **arguments, save=save, resume=resume, workers=workers, backend=backend
     )
-    reports.show_comparison(result, to_stderr=console.is_stdout(as_json))
+    reports.show_comparison(result)
     if as_json:
         console.print_json(result.to_json(), as_json)
     reports.finish("compare", save, resume, interrupted=result.interrupted)
@@ -281,7 +281,7 @@ def benchmark(
             **how,
         )
     record |= {"entry": entry} if entry else {}
-    benching.show(record, to_stderr=console.is_stdout(as_json))
+    benching.show(record)
     reports.say_written(save)
     if as_json:
         benching.write(record if verify is None else {"holds": not differing} | record, as_json)

@@ -38,6 +38,7 @@ Players = Annotated[int | None, typer.Option("--players", help="Number of player
 
 def _json_target(path: str | None) -> str | None:
     """The file of the result, which must not exist yet."""
+    Commands.has_result_on_stdout = console.is_stdout(path)
     if path not in (None, console.STDOUT):
         check_new(Path(str(path)), "--json")
     return path

@@ -241,11 +241,9 @@ def _analyse_deals(
             found.append(analyse(record.game, worlds=True, progress=report, names=names))
     for analysis in found:
         table = card_table(analysis)
-        console.print_table(
-            table.title, table.columns, table.rows, to_stderr=console.is_stdout(as_json)
-        )
+        console.print_table(*table)
         for line in summary(analysis):
-            console.note(line) if console.is_stdout(as_json) else print(line)
+            console.say(line)
     if page is not None:
         documents = []
         for place, (record, analysis) in enumerate(zip(records, found, strict=True), 1):
@@ -401,7 +399,7 @@ def _check_program(
     found = []
     for verdict in check_program(command, PRESETS if rules is None else [rules], deals, seed):
         line = f"{verdict.what:18} {verdict.word:5} {verdict.text}"
-        console.note(line) if console.is_stdout(as_json) else print(line, flush=True)
+        console.say(line)
         found.append(verdict)
     if as_json:
         console.print_json([verdict.to_json() for verdict in found], as_json)

@@ -14,7 +14,7 @@ from hearts_env.render.scene import count_text
 from hearts_train.cli.cardtext import CardText
 from hearts_train.cli.reports import with_origin
 from hearts_train.cli.terminal import ask_at_terminal
-from hearts_train.console import Mistake, is_stdout, print_json, print_table, progress
+from hearts_train.console import Mistake, print_json, print_table, progress
 from hearts_train.measure.display import format_interval
 from hearts_train.measure.puzzles import LEVELS, puzzles, score_agent, score_answers
 
@@ -44,7 +44,7 @@ def show_scores(names: Sequence[str], *, as_json: str | None) -> None:
         for name, one in zip(short, scores, strict=True)
     ]
     title = f"points lost a decision in {len(puzzles())} puzzles, 95 % interval; by level"
-    print_table(title, columns, rows, to_stderr=is_stdout(as_json))
+    print_table(title, columns, rows)
     if as_json:
         print_json(with_origin([one.to_json() for one in scores]), as_json)
 

@@ -96,17 +96,17 @@ def with_origin(records: Iterable[dict[str, Any]], seed: int | None = None) -> l
     return [record | {k: v for k, v in origin.items() if k not in record} for record in records]
 
 
-def show_evaluations(results: Sequence[Any], *, to_stderr: bool) -> None:
+def show_evaluations(results: Sequence[Any]) -> None:
     """Print a table of the evaluations of one agent, over deals or matches."""
     if isinstance(results[0], MatchResults):
-        _show_matches(results, to_stderr=to_stderr)
+        _show_matches(results)
         return
     table = evaluations_table(results)
-    console.print_table(table.title, table.columns, table.rows, to_stderr=to_stderr)
+    console.print_table(*table)
     show_faults(results)
 
 
-def _show_matches(results: Sequence[MatchResults], *, to_stderr: bool) -> None:
+def _show_matches(results: Sequence[MatchResults]) -> None:
     first = results[0]
     start = "" if not any(first.totals) else f" from {first.totals[0]}:{first.totals[1]}"
     short = short_names([first.agent, *(result.opponent for result in results)])
@@ -125,7 +125,7 @@ def _show_matches(results: Sequence[MatchResults], *, to_stderr: bool) -> None:
         ]
         for result in results
     ]
-    console.print_table(title, columns, rows, to_stderr=to_stderr)
+    console.print_table(title, columns, rows)
     for result in results:
         if result.faults or result.opponent_faults:
             console.note(
@@ -162,10 +162,10 @@ def show_counted_faults(counts: Mapping[str, int], found: Sequence[Example]) -> 
                 console.note("    " + example.view.strip().replace("\n", "\n    "))
 
 
-def show_tournament(result: Tournament, *, to_stderr: bool) -> None:
+def show_tournament(result: Tournament) -> None:
     """Print the ranking, and below it the margin of each agent over each other."""
     for table in tournament_tables(result):
-        console.print_table(table.title, table.columns, table.rows, to_stderr=to_stderr)
+        console.print_table(*table)
     show_faults(list(result.evaluations.values()))
 
 
@@ -224,20 +224,16 @@ def arguments_of_comparison(saved: Saved) -> dict[str, Any]:
     return given | {"groups": groups, "opponents": agents[first + second :]}
 
 
-def _say(sentence: str, *, to_stderr: bool) -> None:
-    console.note(sentence) if to_stderr else print(sentence, flush=True)
-
-
-def show_comparison(result: Comparison | GroupComparison, *, to_stderr: bool) -> None:
+def show_comparison(result: Comparison | GroupComparison) -> None:
     """Print the result: a sentence, then tables."""
     if isinstance(result, GroupComparison):
-        _show_groups(result, to_stderr=to_stderr)
+        _show_groups(result)
     else:
-        _show_two(result, to_stderr=to_stderr)
+        _show_two(result)
 
 
-def _show_groups(result: GroupComparison, *, to_stderr: bool) -> None:
-    _say(result.conclusion, to_stderr=to_stderr)
+def _show_groups(result: GroupComparison) -> None:
+    console.say(result.conclusion)
     names = [*result.runs, *result.others]
     short = short_names([*names, *result.opponents])
     scores = np.concatenate([result.scores, result.other_scores])
@@ -247,7 +243,7 @@ def _show_groups(result: GroupComparison, *, to_stderr: bool) -> None:
     ]
     title = f"{result.rules}: margins in points a deal over {result.deals:,} duplicate deals each"
     columns = ["run", *(short[name] for name in result.opponents)]
-    console.print_table(title, columns, rows, to_stderr=to_stderr)
+    console.print_table(title, columns, rows)
     chance, (low, high) = result.improvement
     given = [
         [f"{len(result.runs)} runs, interquartile mean", shown_interval(*result.iqm)],
@@ -256,15 +252,15 @@ def _show_groups(result: GroupComparison, *, to_stderr: bool) -> None:
         ["a run scores more than another", f"{chance:.0%} ({low:.0%} to {high:.0%})"],
     ]
     columns = ["over all runs", "95 % interval over runs"]
-    console.print_table("", columns, given, to_stderr=to_stderr)
+    console.print_table("", columns, given)
 
 
-def _show_two(result: Comparison, *, to_stderr: bool) -> None:
+def _show_two(result: Comparison) -> None:
     names = [result.agent, result.other, *result.opponents]
     short = short_names(names)
     agent, other, *field = (short[name] for name in names)
     shown = replace(result, agent=agent, other=other, opponents=tuple(field))
-    _say(shown.conclusion, to_stderr=to_stderr)
+    console.say(shown.conclusion)
     times = result.fixed_deals / result.deals
     more = f", {times:.1f} times as many" if times >= 1.05 else ""
     below, above = result.bounds
@@ -282,7 +278,7 @@ def _show_two(result: Comparison, *, to_stderr: bool) -> None:
     ]
     title = f"{agent} over {other}, {result.rules}: points a deal, 95 % interval"
     columns = ["sequential test", f"{result.low:+g} or less against {result.high:+g} or more"]
-    console.print_table(title, columns, rows, to_stderr=to_stderr)
+    console.print_table(title, columns, rows)
     counts: dict[str, int] = {}
     for name, faults in zip(names, result.faults, strict=True):
         counts[name] = counts.get(name, 0) + faults
@@ -340,7 +336,7 @@ def train_attacker(agent: str, seconds: float, run: Path | None, seed: int, rule
     return str(found.run_dir)
 
 
-def show_attack(result: ExploitResult, *, to_stderr: bool) -> None:
+def show_attack(result: ExploitResult) -> None:
     """Print what each attacker wins, and which wins most."""
     is_exact = result.exploitability is not None
     first = result.gains[0].attacker
@@ -370,7 +366,7 @@ def show_attack(result: ExploitResult, *, to_stderr: bool) -> None:
     title = f"what is won from {result.agent}{drawn}, {result.rules}: points a deal, {over}"
     if result.awake is not None:
         title += f"; attackers awake in tricks {format_tricks(result.awake)}"
-    console.print_table(title, columns, rows, to_stderr=to_stderr)
+    console.print_table(title, columns, rows)
     best = result.best
     amount = f"{best.margin:+.4f}" if is_exact else format_margin(best.margin, best.ci95)
     console.note(f"the best attacker is {best.attacker}: {amount} points a deal")

@@ -116,12 +116,11 @@ def runs(
     names = differing(found) if settings else []
     columns, rows = table(found, names)
     title = "training runs; margins in points a deal with the 95 % interval of the evaluation"
-    console.print_table(title, columns, rows, to_stderr=console.is_stdout(as_json))
-    if not console.is_stdout(as_json):
-        if settings and not names:
-            print("They differ in no setting but name, seed and machine.")
-        if plot is None:
-            print("See their curves: hearts runs RUN... --plot curves.pdf")
+    console.print_table(title, columns, rows)
+    if settings and not names:
+        console.say("They differ in no setting but name, seed and machine.")
+    if plot is None:
+        console.say("See their curves: hearts runs RUN... --plot curves.pdf")
     if as_json:
         console.print_json([_json(run) for run in found], as_json)
 

@@ -272,7 +272,7 @@ def exploit(
             show=console.progress,
         )
     assert isinstance(result, ExploitResult)
-    reports.show_attack(result, to_stderr=console.is_stdout(as_json))
+    reports.show_attack(result)
     if as_json:
         console.print_json(result.to_json(), as_json)
     reports.finish("exploit", save, resume, interrupted=result.interrupted)
@@ -302,9 +302,7 @@ def _compute(
 
 
 def _show(table: ResultTable, as_json: str | None) -> None:
-    console.print_table(
-        table.title, table.columns, table.rows, to_stderr=console.is_stdout(as_json)
-    )
+    console.print_table(*table)
 
 
 def _print(records: Iterable[dict[str, Any]], as_json: str | None, seed: int | None = None) -> None:

@@ -121,7 +121,7 @@ def tournament(
         settings |= {"command": reports.command_line(), "show": console.progress}
         with reports.stoppable("tournament", save or resume):
             result = measure.tournament(everybody, **settings, save=save, resume=resume)
-        reports.show_tournament(result, to_stderr=console.is_stdout(as_json))
+        reports.show_tournament(result)
         if as_json:
             console.print_json(result.to_json(), as_json)
         if plot is not None and result.standings:

@@ -63,7 +63,7 @@ def train_and_evaluate(
                 console.print_json(_record(result, [], interrupted=True), as_json)
             raise
     interrupted = len(evaluations) < len(opponents_of(config)) or evaluations[-1].interrupted
-    show_evaluations(evaluations, to_stderr=console.is_stdout(as_json))
+    show_evaluations(evaluations)
     paths = {
         "player": result.checkpoint,
         "evaluation": result.run_dir / EVALUATION_NAME,
@@ -74,16 +74,15 @@ def train_and_evaluate(
     }
     if as_json:
         console.print_json(_record(result, evaluations, interrupted=interrupted), as_json)
-    if not console.is_stdout(as_json):
-        print(
-            f"{result.decisions:,} decisions: "
-            f"{console.format_seconds(result.learning_seconds)} learning "
-            f"({result.decisions_per_second:,.0f} decisions a second), "
-            f"{console.format_seconds(result.seconds)} in total, with evaluations"
-        )
-        for name, path in paths.items():
-            print(f"{name + ':':16}{path}")
-        print(f"\nPlay against it: hearts play --opponent {result.run_dir}")
+    console.say(
+        f"{result.decisions:,} decisions: "
+        f"{console.format_seconds(result.learning_seconds)} learning "
+        f"({result.decisions_per_second:,.0f} decisions a second), "
+        f"{console.format_seconds(result.seconds)} in total, with evaluations"
+    )
+    for name, path in paths.items():
+        console.say(f"{name + ':':16}{path}")
+    console.say(f"\nPlay against it: hearts play --opponent {result.run_dir}")
     if interrupted:
         raise console.stopped()
 

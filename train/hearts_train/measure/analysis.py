@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 import html
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -159,7 +159,7 @@ class Analysis:
     def _repr_html_(self) -> str:
         """A table of all cards and the result in sentences, for notebooks."""
         paragraphs = "".join(f"<p>{html.escape(line)}</p>\n" for line in summary(self))
-        return replace(card_table(self), title="").to_html() + paragraphs
+        return card_table(self)._replace(title="").to_html() + paragraphs
 
     def to_json(self) -> dict[str, Any]:
         """Everything, of types that JSON knows."""

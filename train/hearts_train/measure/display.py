@@ -13,7 +13,6 @@ import io
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -251,8 +250,7 @@ OF_BOTH = "{}: own, other's"
 """The heading of a column with two figures: the agent's and its opponent's."""
 
 
-@dataclass(frozen=True)
-class ResultTable:
+class ResultTable(NamedTuple):
     """A table.
 
     Attributes:
