@@ -24,7 +24,7 @@ ELSEWHERE = {
     "agents/hearts_agents/user_code.py",
 }
 """Modules whose messages need no argument, or get it from others."""
-PARTS = ("{} is in use", "{} names the agent", "{} (an agent of", "gave something")
+PARTS = ("{} {}", "{} is in use", "{} names the agent", "{} (an agent of", "gave something")
 """How messages begin whose first value holds the argument."""
 
 

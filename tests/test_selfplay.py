@@ -17,12 +17,17 @@ from hearts_env.rules.presets import PRESETS
 from hearts_env.solve.best_response import best_response, policy_of
 from hearts_env.solve.tree import Tree
 from hearts_train.learn import games as sp
-from hearts_train.learn.actor_critic import ActorCritic, Adam, Replicas, find_precision
+from hearts_train.learn.actor_critic import (
+    ActorCritic,
+    Adam,
+    Replicas,
+    SparseLinear,
+    find_precision,
+)
 from hearts_train.learn.config import ConfigError, NetworkConfig
 from hearts_train.learn.config_files import load_config
 from hearts_train.learn.ppo import PPOLearner
 from hearts_train.learn.ppo_kernel import FIGURES, Clip, objective
-from hearts_train.learn.sparse import SparseLinear
 from tests.refusals import refused
 
 

@@ -7,10 +7,8 @@ imported when they are first needed.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable
 from functools import lru_cache
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
@@ -20,12 +18,10 @@ import numpy.typing as npt
 from hearts_env.render.layout import HEIGHT_OF_TABLE, WIDTH, background, table_items
 from hearts_env.render.scene import TablePicture
 from hearts_env.render.shapes import Contour, Group, Item, Path, Rect, Text, rect_contour
-from hearts_env.support.errors import needs
+from hearts_env.support.errors import library
 
 if TYPE_CHECKING:
     from PIL import Image, ImageFont
-
-MIN_WIDTH, MAX_WIDTH = 160, 4096
 
 _OVERSAMPLING = 3
 _CURVE_STEPS = 8
@@ -37,11 +33,8 @@ def render_rgb(picture: TablePicture, width: int = 960) -> npt.NDArray[np.uint8]
     """Returns the table as (height, width, 3) uint8 RGB; the height is three quarters of `width`.
 
     Raises:
-        ImportError: Pillow is not installed.
-        ValueError: `width` is out of bounds.
+        HeartsError: Pillow is not installed.
     """
-    if not MIN_WIDTH <= width <= MAX_WIDTH:
-        raise ValueError(f"width: {width} is not within {MIN_WIDTH}..{MAX_WIDTH} pixels")
     canvas = _Canvas(_empty_table(width).copy(), width * _OVERSAMPLING / WIDTH)
     canvas.draw(table_items(picture))
     return np.array(canvas.image.reduce(_OVERSAMPLING), dtype=np.uint8)
@@ -164,7 +157,7 @@ def _rgb(colour: str) -> tuple[int, int, int]:
 
 
 def _pillow(module: str) -> Any:
-    return _require(f"PIL.{module}", "Pillow", "Drawing the table as pixels")
+    return library(f"PIL.{module}", "render_mode: drawing the table", "render")
 
 
 class Window:
@@ -201,16 +194,11 @@ class Window:
         """Shows a frame, (height, width, 3) uint8 RGB, and answers the window's events.
 
         Raises:
-            ImportError: pygame is not installed.
-            ValueError: The frame has another shape or type.
+            HeartsError: pygame is not installed.
         """
-        if frame.ndim != 3 or frame.shape[2] != 3 or frame.dtype != np.uint8:
-            raise ValueError(
-                f"frame: expected (height, width, 3) uint8, got {frame.shape} {frame.dtype}"
-            )
         if self.was_quit:
             return
-        pygame = _require("pygame", "pygame", "Showing the table in a window")
+        pygame = library("pygame", "render_mode: a window", "render")
         size = (frame.shape[1], frame.shape[0])
         if not self.is_open or size != self._size:
             self._open(pygame, size)
@@ -229,7 +217,7 @@ class Window:
             return
         Window._owner = None
         self._size = None
-        _require("pygame", "pygame", "Closing the window").display.quit()
+        library("pygame", "render_mode: a window", "render").display.quit()
 
     def _open(self, pygame: Any, size: tuple[int, int]) -> None:
         pygame.display.init()
@@ -246,22 +234,3 @@ class Window:
                 self.was_quit = True
         if self.was_quit:
             self.close()
-
-
-def _require(module: str, library: str, what: str) -> ModuleType:
-    """Imports a module of the ``render`` extra.
-
-    Args:
-        module: The module's import name, e.g. ``"PIL.Image"``.
-        library: The library's name for people, e.g. ``"Pillow"``.
-        what: What needs it, at the start of the message, e.g. ``"Drawing pixels"``.
-
-    Raises:
-        ImportError: The library is not installed; the message says how to install it.
-    """
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise ImportError(
-            f"{what} {needs('render')} ({library} is missing)", name=module
-        ) from error

@@ -10,11 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from hearts_env.cards import ALL_CARDS, SUITS
-
-MIN_SEATS = 2
-MAX_SEATS = 7
-
 
 @dataclass(frozen=True, slots=True)
 class SeatPicture:
@@ -44,24 +39,10 @@ class SeatPicture:
     received: tuple[str, ...] = ()
     played: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        """Refuses what cannot be drawn, by a ValueError that names the field."""
-        where = f" of {self.name!r}"
-        for field in ("hand", "taken", "passed", "received", "played"):
-            _check_cards(field + where, getattr(self, field))
-        _check_cards("tricks" + where, self.tricks)
-        for suit in self.voids:
-            _check_suit("voids" + where, suit)
-
     @property
     def num_cards(self) -> int:
         """How many cards the player holds."""
         return self.hand if isinstance(self.hand, int) else len(self.hand)
-
-    @property
-    def open_cards(self) -> tuple[str, ...]:
-        """The cards of the hand where they may be shown, else nothing."""
-        return () if isinstance(self.hand, int) else self.hand
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,29 +82,6 @@ class TablePicture:
     trump: str | None = None
     message: str = ""
     winners: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        """Refuses what cannot be drawn, by a ValueError that names the field."""
-        players = len(self.seats)
-        if not MIN_SEATS <= players <= MAX_SEATS:
-            raise ValueError(
-                f"seats: a table has {MIN_SEATS} to {MAX_SEATS} players, not {players}"
-            )
-        seats: dict[str, tuple[int | None, ...]] = {"winners": self.winners}
-        for field in ("viewer", "current_player", "last_taker"):
-            seats[field] = (getattr(self, field),)
-        for field in ("trick", "last_trick"):
-            plays: tuple[tuple[int, str], ...] = getattr(self, field)
-            seats[field] = tuple(seat for seat, _ in plays)
-            _check_cards(field, tuple(card for _, card in plays))
-        for field, given in seats.items():
-            for seat in given:
-                if seat is not None and not 0 <= seat < players:
-                    raise ValueError(f"{field}: there is no seat {seat} among {players}")
-        _check_cards("legal", self.legal)
-        _check_cards("kitty", self.kitty)
-        if self.trump is not None:
-            _check_suit("trump", self.trump)
 
     @property
     def bottom(self) -> int:
@@ -165,19 +123,3 @@ def printable(text: str) -> str:
     Names come from outside; control characters would break XML and move a terminal's cursor.
     """
     return "".join(char if char.isprintable() else "?" for char in text)
-
-
-def _check_cards(field: str, cards: tuple[str, ...] | int) -> None:
-    """Refuse names that are not cards, or a count below 0."""
-    if isinstance(cards, int):
-        if cards < 0:
-            raise ValueError(f"{field}: a count cannot be {cards}")
-        return
-    for card in cards:
-        if card not in ALL_CARDS:
-            raise ValueError(f"{field}: {card!r} is not a card; write rank then suit, e.g. 'QS'")
-
-
-def _check_suit(field: str, suit: str) -> None:
-    if suit not in tuple(SUITS):
-        raise ValueError(f"{field}: {suit!r} is not a suit; the suits are C, D, S and H")

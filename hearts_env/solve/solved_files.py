@@ -33,7 +33,7 @@ from hearts_env.solve.side import Side
 from hearts_env.solve.tree import Tree, estimate
 from hearts_env.support.arrays import Array, Floats
 from hearts_env.support.errors import CheckpointError, HeartsError, quoted
-from hearts_env.support.files import kind_of
+from hearts_env.support.files import json_object, kind_of
 from hearts_env.support.tensors import DIGEST, Tensors, digest_of, read_tensors, write_tensors
 
 FORMAT, VERSION = "hearts-env equilibrium", 3
@@ -201,11 +201,8 @@ def _opened(path: Path, max_memory: float) -> tuple[Tensors, dict[str, Any]]:
         raise _bad(
             "its content is not what was written (digest)", "take another copy, or solve it again"
         )
-    try:
-        about = json.loads(header["about"])
-    except (KeyError, ValueError, RecursionError):
-        about = None
-    if not isinstance(about, dict):
+    about = json_object(header.get("about", ""))
+    if about is None:
         raise _bad("its header is damaged")
     return tensors, about
 

@@ -7,6 +7,7 @@ argument and the hint from it, so a message is written once, as it reads.
 from __future__ import annotations
 
 import difflib
+import importlib
 import numbers
 import reprlib
 from collections.abc import Iterable
@@ -114,3 +115,20 @@ def needs(extra: str) -> str:
     here = (Path(__file__).parents[2] / "pyproject.toml").is_file()
     command = f'pip install -e ".[{extra}]"' if here else f"pip install 'hearts-env[{extra}]'"
     return f"needs the extra `{extra}`; {command}"
+
+
+def library(module: str, what: str, extra: str) -> Any:
+    """A module of a library that comes with an extra of this package, imported when it is needed.
+
+    Args:
+        module: its name.
+        what: what needs it, the beginning of the message: ``plot: drawing``.
+        extra: the extra that has it.
+
+    Raises:
+        HeartsError: if it is not installed; the message says how to install it.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise HeartsError(f"{what} {needs(extra)}") from None

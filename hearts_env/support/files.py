@@ -54,6 +54,15 @@ def write_json(path: Path, value: Any) -> None:
     write_whole(path, (json.dumps(value, indent=1) + "\n").encode())
 
 
+def json_object(text: str | bytes) -> dict[str, Any] | None:
+    """The object that JSON text from outside is; None if it is damaged, or another value."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
 @contextlib.contextmanager
 def writing_whole(path: Path) -> Iterator[IO[bytes]]:
     """``write_whole`` of what is written in this block; it need not be in memory at once."""

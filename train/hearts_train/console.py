@@ -138,7 +138,6 @@ class Commands(typer.core.TyperGroup):
     ) -> Any:
         """Run a command line and leave with its exit status."""
         Commands.program = prog_name or self.name or "hearts"
-        Commands.has_result_on_stdout = False
         try:
             prepare_streams()
             warnings.showwarning = _note_warning
@@ -166,6 +165,7 @@ class Commands(typer.core.TyperGroup):
             note("error: " + " ".join(message.split()))
             sys.exit(MISTAKE)
         finally:
+            Commands.has_result_on_stdout = False
             try:
                 sys.stderr.flush()
             except (OSError, ValueError):  # the terminal is gone; the exit status stays as it is

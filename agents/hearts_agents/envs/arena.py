@@ -31,8 +31,7 @@ from hearts_agents.envs.arena_kernel import (
     read_chips,
     read_results,
 )
-from hearts_agents.envs.options import LearnerOptions
-from hearts_agents.envs.pool import OpponentPool
+from hearts_agents.envs.options import LearnerOptions, OpponentPool
 from hearts_env import BatchGame, Game, HeartsError, IllegalActionError, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.kernel import find_illegal

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from hearts_agents.baselines import Baseline
 from hearts_agents.envs.arena import MAX_FORCED_DEALS, check_env_seed, compiled_kind
 from hearts_agents.envs.arena_kernel import NUMBERS, OPPONENT, SEAT, draw, draw_place
-from hearts_agents.envs.options import LearnerKeywords, LearnerOptions
-from hearts_agents.envs.pool import Entry
+from hearts_agents.envs.options import Entry, LearnerKeywords, LearnerOptions
 from hearts_env import HeartsError, IllegalActionError, Rules
 from hearts_env.envs import GYMNASIUM_ID, register_envs
 from hearts_env.envs.drawing import FPS, RENDER_MODES

@@ -26,7 +26,6 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,7 @@ from hearts_env.encoders import ENCODERS, Encoder, make_encoder
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import check_choice
 from hearts_env.support.arrays import Array
-from hearts_env.support.errors import CheckpointError, HeartsError, did_you_mean, needs, quoted
+from hearts_env.support.errors import CheckpointError, HeartsError, did_you_mean, library, quoted
 from hearts_env.support.files import kind_of
 from hearts_env.support.tensors import DIGEST, digest_of, read_tensors, write_tensors
 
@@ -250,10 +249,7 @@ def _state_dict(where: str) -> dict[str, Array]:
         order = sorted(tensors, key=lambda name: [*map(_number, re.split(r"(\d+)", name))])
         found: dict[str, Any] = {name: tensors[name] for name in order}
     else:
-        try:
-            torch = import_module("torch")
-        except ImportError:
-            raise HeartsError(f"agent: {where!r} {needs('train')}") from None
+        torch = library("torch", f"agent: {where!r}", "train")
         try:
             loaded = torch.load(where, map_location="cpu", weights_only=True)
             found = {str(name): tensor.float().numpy() for name, tensor in loaded.items()}

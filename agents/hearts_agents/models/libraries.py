@@ -14,7 +14,6 @@ import json
 import warnings
 import zipfile
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,7 @@ from hearts_env.encoders import ENCODERS
 from hearts_env.rules.presets import PRESETS
 from hearts_env.support.arguments import check_choice
 from hearts_env.support.arrays import Array
-from hearts_env.support.errors import CheckpointError, did_you_mean, needs, quoted
+from hearts_env.support.errors import CheckpointError, did_you_mean, library, quoted
 from hearts_env.support.files import kind_of
 
 _TRIALS = (1, 3)
@@ -183,14 +182,6 @@ class ModelAgent(EncoderAgent):
         # A legal action of minus infinity stays above those that are not legal.
         return np.clip(weights, np.finfo(np.float32).min, np.finfo(np.float32).max)
 
-    def _library(self, name: str, extra: str) -> Any:
-        try:
-            return import_module(name)
-        except ImportError:
-            raise HeartsError(
-                f"agent: {quoted(self.name)} {needs(extra)}", value=self.name
-            ) from None
-
     def digest_parts(self, rules: Rules | None = None) -> Iterator[bytes]:
         """The file, or the weights."""
         if self._data:
@@ -219,7 +210,7 @@ class OnnxAgent(ModelAgent):
     """An ONNX model as a player. A file of it is data: loading it runs no code from it."""
 
     def _load(self) -> None:
-        runtime = self._library("onnxruntime", "onnx")
+        runtime = library("onnxruntime", f"agent: {quoted(self.name)}", "onnx")
         options = runtime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1  # many players may play
         options.log_severity_level = 4
@@ -284,7 +275,7 @@ class ModuleAgent(ModelAgent):
     def _load(self) -> None:
         if not self._data:
             return
-        torch = self._library("torch", "train")
+        torch = library("torch", f"agent: {quoted(self.name)}", "train")
         with (
             blamed(f"agent: {quoted(self.name)} cannot be loaded", "save it with torch.jit.save"),
             warnings.catch_warnings(),
@@ -356,10 +347,11 @@ class Sb3Agent(ModelAgent):
         self.dtype = np.dtype(sees.dtype)
 
     def _unpickle(self) -> None:
-        save_util = self._library("stable_baselines3.common.save_util", "train")
+        name = f"agent: {quoted(self.name)}"
+        save_util = library("stable_baselines3.common.save_util", name, "train")
         with (
             blamed(
-                f"agent: {quoted(self.name)} cannot be loaded",
+                f"{name} cannot be loaded",
                 "install what it was made with, or save it again with model.save",
             ),
             warnings.catch_warnings(),

@@ -26,6 +26,7 @@ from hearts_agents.user_code import CRASHED, ILLEGAL, LATE
 from hearts_env import HeartsError
 from hearts_env.support import clock
 from hearts_env.support.errors import quoted
+from hearts_env.support.files import json_object
 
 if sys.platform != "win32":
     import fcntl
@@ -268,11 +269,8 @@ class LineProcess:
             self.kill()
             raise
         self._due -= 1
-        try:
-            message = json.loads(text)
-        except (ValueError, RecursionError):
-            message = None
-        if not isinstance(message, dict):
+        message = json_object(text)
+        if message is None:
             shown = quoted(text[:200].decode(errors="replace"))
             raise self.failed(f"wrote {shown}, which is not a JSON object")
         return message

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from hearts_env import HeartsError, NotationError
+from hearts_env import NotationError
 from hearts_env.game.notation import Record, parse_records
 from hearts_env.support.arguments import check_number, check_range
-from hearts_env.support.errors import needs
+from hearts_env.support.errors import library
 from hearts_env.support.files import read_limited, write_whole
 from hearts_train.cli.cardtext import CHOICES, CardText, does, points_text
 
@@ -215,6 +215,7 @@ def write_moving(records: Sequence[Record], path: Path, width: int, seconds: flo
         OSError: if the file cannot be written.
     """
     check_range("--seconds", seconds, 0.02, 60)
+    check_number("--width", width, 160, 4096)
     data, number = MOVING[path.suffix.lower()](_frames(records, width, seconds))
     write_whole(path, data)
     return number
@@ -226,13 +227,7 @@ def _frames(records: Sequence[Record], width: int, seconds: float) -> Iterator[F
     for record in records:
         shown = len(record.game.actions)
         for number, picture in enumerate(pictures_of(record)):
-            try:
-                pixels = render_rgb(picture, width)
-            except ValueError as error:
-                raise HeartsError(f"--{error}") from None
-            except ImportError as error:
-                raise HeartsError(str(error)) from None
-            yield pixels, seconds * (END if number == shown else 1)
+            yield render_rgb(picture, width), seconds * (END if number == shown else 1)
 
 
 def _gif(frames: Iterable[Frame]) -> tuple[bytes, int]:
@@ -252,10 +247,7 @@ def _gif(frames: Iterable[Frame]) -> tuple[bytes, int]:
 
 def _mp4(frames: Iterable[Frame]) -> tuple[bytes, int]:
     """H.264 with 25 frames a second, which every browser plays; width and height are made even."""
-    try:
-        import imageio_ffmpeg
-    except ImportError:
-        raise HeartsError(f"moving picture: .mp4 {needs('video')}; or write a .gif") from None
+    imageio_ffmpeg = library("imageio_ffmpeg", "moving picture: .mp4 (not .gif)", "video")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "deal.mp4"
         writer: Any = None

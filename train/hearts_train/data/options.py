@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from hearts_env import HeartsError, Rules, __version__
 from hearts_env.encoders import ENCODERS
 from hearts_env.envs.observations import ObservationFormat
 from hearts_env.envs.rewards import Rewarder
+from hearts_env.support import errors
 from hearts_env.support.arguments import (
     check_chance,
     check_choice,
@@ -21,7 +21,7 @@ from hearts_env.support.arguments import (
     check_number,
     check_seed,
 )
-from hearts_env.support.errors import did_you_mean, needs, quoted
+from hearts_env.support.errors import did_you_mean, quoted
 
 FORMATS = ("parquet", "minari")
 VIEWS = ("text", "json")
@@ -144,10 +144,7 @@ class DatasetOptions:
 
 def library(name: str) -> Any:
     """A library of the extra ``dataset``; HeartsError, with the command, if it is not installed."""
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise HeartsError(f"dataset: {error.name or name} {needs('dataset')}") from None
+    return errors.library(name, f"dataset: {name}", "dataset")
 
 
 def check_libraries(formats: Sequence[str]) -> None:

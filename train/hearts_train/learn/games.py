@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from hearts_agents.base import generator_state, restore_generator
 from hearts_agents.envs.arena_kernel import OPPONENT, SEAT, draw, draw_place, unit
-from hearts_agents.envs.options import check_seat
-from hearts_agents.envs.pool import OpponentPool
+from hearts_agents.envs.options import OpponentPool, check_seat
 from hearts_agents.user_code import describe
 from hearts_env import kernel as k
 from hearts_env.batch.batch import BatchGame

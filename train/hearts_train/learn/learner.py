@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import torch
 from numpy.typing import NDArray
 
-from hearts_agents.envs.pool import OpponentPool
+from hearts_agents.envs.options import OpponentPool
 from hearts_agents.models.network import NetworkAgent
 from hearts_env.encoders import Encoder, make_encoder
 from hearts_env.rules.rules import Rules

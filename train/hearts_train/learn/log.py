@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hearts_env.support.errors import CheckpointError
-from hearts_env.support.files import write_whole
+from hearts_env.support.files import json_object, write_whole
 
 METRICS_NAME = "metrics.jsonl"
 TENSORBOARD_NAME = "tensorboard"
@@ -187,15 +187,8 @@ def read_metrics(run_dir: Path) -> list[dict[str, Any]]:
         raise CheckpointError(
             f"resume: {str(path)!r} cannot be read ({error.strerror}); move it away"
         ) from None
-    rows = []
-    for line in lines:
-        try:
-            row = json.loads(line.decode())
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(row, dict) and _is_row(row):
-            rows.append(row)
-    return rows
+    rows = map(json_object, lines)
+    return [row for row in rows if row is not None and _is_row(row)]
 
 
 _NUMBERS = {

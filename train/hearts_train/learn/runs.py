@@ -37,7 +37,7 @@ from hearts_agents.models.checkpoint import (
 )
 from hearts_agents.spec import AgentSpec
 from hearts_env.support.errors import CheckpointError, HeartsError, quoted
-from hearts_env.support.files import held, is_held, remove_leftovers, write_whole
+from hearts_env.support.files import held, is_held, json_object, remove_leftovers, write_whole
 from hearts_env.support.tensors import (
     DIGEST,
     Tensors,
@@ -288,12 +288,9 @@ def load_state(path: Path) -> State:
 
 def _parse_counters(text: str) -> Counters | None:
     """The counters of a header; None if any is not a finite number from 0."""
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+    values = json_object(text)
     kinds = {name: type(value) for name, value in asdict(Counters()).items()}
-    if not isinstance(values, dict) or values.keys() != kinds.keys():
+    if values is None or values.keys() != kinds.keys():
         return None
     for name, kind in kinds.items():
         value = values[name]

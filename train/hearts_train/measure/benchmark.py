@@ -41,7 +41,7 @@ from hearts_env.seeds import secret_seed
 from hearts_env.solve.tree import Tree
 from hearts_env.support.arguments import check_choice, check_number
 from hearts_env.support.errors import quoted
-from hearts_env.support.files import read_limited
+from hearts_env.support.files import json_object, read_limited
 from hearts_env.support.progress import Show, silent
 from hearts_train.measure.contest import Contest, check_deals
 from hearts_train.measure.duel import WorstDeal, deals_digest
@@ -586,11 +586,8 @@ def read_benchmark(path: str | os.PathLike[str]) -> dict[str, Any]:
         f"verify: {name} is not a result of hearts benchmark, or is damaged; give a file that its "
         "--json has written"
     )
-    try:
-        record = json.loads(data)
-    except (ValueError, RecursionError):
-        raise no_result from None
-    if not isinstance(record, dict) or record.get("format") != FORMAT:
+    record = json_object(data)
+    if record is None or record.get("format") != FORMAT:
         raise no_result
     if record.get("version") != VERSION:
         raise HeartsError(

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from hearts_env import HeartsError
-from hearts_env.support.errors import needs
+from hearts_env.support.errors import library, needs
 from hearts_env.support.files import check_output, write_whole
 from hearts_train.measure.statistics import Interval
 
@@ -144,11 +144,9 @@ def new_figure(width: float, height: float) -> Figure:
     Raises:
         HeartsError: if matplotlib is not installed.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise HeartsError(f"plot: drawing {needs('train')}") from None
-    return Figure(figsize=(width, height), layout="constrained")
+    figures = library("matplotlib.figure", "plot: drawing", "train")
+    figure: Figure = figures.Figure(figsize=(width, height), layout="constrained")
+    return figure
 
 
 def bar_figure(

@@ -23,6 +23,7 @@ from hearts_env.batch.views import BatchView
 from hearts_env.rules.explain import explain
 from hearts_env.rules.presets import PRESETS
 from hearts_env.support.errors import quoted
+from hearts_env.support.files import json_object
 from hearts_train.session.table import HELP, TABLE_ID, Entry, Refusal, Table
 
 log = logging.getLogger("hearts.serve")
@@ -175,11 +176,8 @@ def parse(data: str | bytes) -> Request:
     Raises:
         Refusal: if it is not a message, or a field is missing or wrong; it is named.
     """
-    try:
-        plain = json.loads(data)
-    except (ValueError, RecursionError):
-        raise _bad("message: it is not JSON; send one object a message") from None
-    if type(plain) is not dict:
+    plain = json_object(data)
+    if plain is None:
         raise _bad("message: it is not a JSON object; send one object a message")
     kind = plain.get("type")
     try:

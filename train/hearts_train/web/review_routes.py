@@ -19,6 +19,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from hearts_env import HeartsError
+from hearts_env.support.files import json_object
 from hearts_env.support.progress import Progress
 from hearts_train.session.table import Refusal
 from hearts_train.web import puzzles
@@ -181,11 +182,8 @@ class ReviewQueue:
 
 async def _answer(request: Request, work: Work) -> Response:
     """The result of `work` on the request, or one sentence that says why not."""
-    try:
-        given = json.loads(await request.body())
-    except (ValueError, RecursionError):
-        given = None
-    if not isinstance(given, dict):
+    given = json_object(await request.body())
+    if given is None:
         return refused(400, "bad_message", "body: it is not a JSON object; send one")
     reviews: ReviewQueue = request.app.state.reviews
     address = request.client.host if request.client else ""

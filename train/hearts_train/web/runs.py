@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -17,6 +16,7 @@ from starlette.routing import BaseRoute, Route
 from hearts_env import HeartsError
 from hearts_env.rules.rules import Rules
 from hearts_env.support.errors import CheckpointError, quoted
+from hearts_env.support.files import json_object
 from hearts_train.learn.log import METRICS_NAME, exploitability_of
 from hearts_train.learn.report import (
     TIMES,
@@ -211,14 +211,11 @@ async def ask_card(request: Request) -> Response:
 
 async def ask_play(request: Request) -> Response:
     """``{"run": name}``: put its player on the list of agents; its name there, and its rules."""
-    try:
-        given = json.loads(await request.body())
-    except (ValueError, RecursionError):
-        given = None
+    given = json_object(await request.body()) or {}
     players = request.app.state.manager.players
 
     def enter() -> dict[str, Any]:
-        run = _shelf(request).find(given.get("run") if isinstance(given, dict) else None)
+        run = _shelf(request).find(given.get("run"))
         if not has_player(run.path):
             raise HeartsError(f"run: {run.path.name} has no player yet; wait for its first save")
         rules = rules_of(run)
