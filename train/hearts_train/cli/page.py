@@ -15,7 +15,8 @@ _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 72rem; padding: 1rem;
   overflow-wrap: break-word; }
 h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
-.table { overflow-x: auto; margin: .6rem 0; } pre { white-space: pre-wrap; } nav a { margin-right: .6rem; }
+.table { overflow-x: auto; margin: .6rem 0; } pre { white-space: pre-wrap; }
+nav a { margin-right: .6rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; }
 caption { text-align: left; padding: .5rem 0; }
 th, td { padding: .25rem .6rem; text-align: left; border-bottom: 1px solid GrayText; }
