@@ -209,6 +209,26 @@ def test_an_even_selection_keeps_the_weight_of_each_branch():
     assert _thinned(branches, weights, 100)[0].tolist() == list(range(163))
 
 
+def test_what_is_all_but_impossible_is_left_out():
+    """Chances too small to be multiplied make no world of weight 0, which no branch could share."""
+
+    def policy(views):
+        legal = views.legal_table
+        chances = np.where(legal, 1e-200, 0.0)
+        chances[np.arange(len(views)), legal.argmax(1)] = 1.0
+        return chances
+
+    def choose(fan):
+        least.append(fan.weights.min())
+        return responses.by_worlds(fan)
+
+    least = []
+    responses = Responses(Rules.preset("micro"), policy, choose)
+    fan = whole_game(responses.rules, 0)
+    responses.value(fan._replace(weights=fan.weights * 1e-200))
+    assert min(least) > 0
+
+
 # ---- attackers -----------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def micro():

@@ -46,6 +46,7 @@ from hearts_env import kernel as k
 from hearts_env.support import clock
 from hearts_env.support.arguments import check_any_seed, check_choice, check_number, check_positive
 from hearts_env.support.arrays import Ints
+from hearts_env.support.distinct import distinct
 from hearts_env.views.view import view_of
 from hearts_env.views.worlds import Worlds
 
@@ -142,10 +143,16 @@ class Baseline(Agent):
 
         Nothing of a state is used that the player to act may not know.
         """
-        out = np.empty(len(vectors), np.int64)
+        of: Ints | slice = slice(None)
+        asked = vectors, players
+        if self.policy >= PRO:  # all but the order of play counts
+            firsts, of = distinct(vectors[:, : rules.vector[k.R_HISTORY]])
+            asked = vectors[firsts], players[firsts]
+        out = np.empty(len(asked[0]), np.int64)
         undone = act_rows(
-            rules.vector, vectors, players, self.policy, self.worlds, self.rng, self.memory, out
+            rules.vector, *asked, self.policy, self.worlds, self.rng, self.memory, out
         )
+        out = out[of]
         if undone:
             for i in np.flatnonzero(out < 0):
                 out[i] = self._act_in_sample(rules, vectors[i], int(players[i]))

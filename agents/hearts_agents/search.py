@@ -42,6 +42,7 @@ from hearts_env.solve.dd.search import card_values, world_values
 from hearts_env.support.arguments import check_chance, check_number
 from hearts_env.support.arrays import Floats, Ints
 from hearts_env.support.bits import lowest
+from hearts_env.support.distinct import distinct
 from hearts_env.support.jit import jit
 from hearts_env.views.hidden import worlds_of_two
 from hearts_env.views.view import MAX_WORLDS
@@ -136,11 +137,14 @@ class Pimc(StochasticAgent):
         actions[forced] = np.log2(legal[forced])  # exact: powers of two
         if self.worlds is None and type(self)._weighed is Pimc._weighed:
             rows = np.flatnonzero(legal & (legal - 1))
-            some, memory = views.subset(rows), working_memory(self._memory(views.rules))
-            means = np.full((len(rows), views.rules.num_actions), -np.inf)
+            # All but the order of play counts.
+            firsts, of = distinct(views.vectors[rows, : views.rules.vector[k.R_HISTORY]])
+            some, memory = views.subset(rows[firsts]), working_memory(self._memory(views.rules))
+            means = np.full((len(firsts), views.rules.num_actions), -np.inf)
             mean_rows(views.rules.vector, some.vectors, some.players, memory, means)
             is_found = means.max(1, initial=-np.inf) > -np.inf
-            actions[rows[is_found]] = means[is_found].argmax(1)  # the lowest of equally good cards
+            best = np.where(is_found, means.argmax(1), -1)  # the lowest of equally good cards
+            actions[rows] = best[of]
         for i in np.flatnonzero(actions < 0).tolist():
             actions[i] = self.act(views[i])
         return actions

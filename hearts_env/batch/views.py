@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_env import kernel as k
-from hearts_env.batch.kernel import write_legal
+from hearts_env.batch.kernel import write_legal, write_masks
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import check_is
 from hearts_env.support.arrays import Array
@@ -67,10 +67,9 @@ class BatchView:
     @property
     def legal_table(self) -> NDArray[np.bool_]:
         """What each player may do, ``(len, num_actions) bool``."""
-        table: NDArray[np.bool_] = (
-            self.legal_masks[:, None] >> np.arange(self.rules.num_actions) & 1
-        ) == 1
-        return table
+        table = np.empty((len(self), self.rules.num_actions), np.int8)
+        write_masks(self.legal_masks, np.arange(len(self)), table.reshape(-1))
+        return table.view(np.bool_)
 
     def subset(self, rows: Array) -> BatchView:
         """The views of some rows."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
@@ -43,15 +43,14 @@ def certain(actions: Array, legal: Bools, name: str) -> Floats:
             f"{name}: gave actions of shape {actions.shape} and dtype {actions.dtype}; "
             f"needed is a whole number for each of {len(legal)} views"
         )
-    table = np.arange(legal.shape[1]) == actions[:, None]
-    wrong = np.flatnonzero(~(table & legal).any(1))
-    if len(wrong):
-        row = int(wrong[0])
+    table = np.zeros(legal.shape)
+    row = _write_certain(actions.astype(np.int64), legal, table)
+    if row >= 0:
         choices = ", ".join(map(str, np.flatnonzero(legal[row])))
         raise HeartsError(
             f"{name}: action {actions[row]} in view {row} is illegal; give one of {choices}"
         )
-    return table.astype(np.float64)
+    return table
 
 
 def check_policy(chances: Array, legal: Bools) -> Floats:
@@ -71,8 +70,16 @@ def check_policy(chances: Array, legal: Bools) -> Floats:
         ) from None
     if weights.shape != legal.shape:
         raise HeartsError(f"policy: shape {weights.shape}; needed is {legal.shape}")
-    if not (weights >= 0).all() or np.isinf(weights).any():
-        row, action = np.argwhere(~(weights >= 0) | np.isinf(weights))[0]
+    if not _normalise(weights, legal):
+        _refuse(weights, legal)
+    return weights
+
+
+def _refuse(weights: Floats, legal: Bools) -> NoReturn:
+    """Say what is wrong with the chances of a policy."""
+    wrong = ~(weights >= 0) | np.isinf(weights)
+    if wrong.any():
+        row, action = np.argwhere(wrong)[0]
         raise HeartsError(
             f"policy: the probability of action {action} in view {row} is "
             f"{weights[row, action]:g}; give 0 to 1"
@@ -83,18 +90,44 @@ def check_policy(chances: Array, legal: Bools) -> Floats:
             f"policy: action {action} in view {row} is illegal and has probability "
             f"{weights[row, action]:g}; give it 0"
         )
-    total = weights.sum(1, keepdims=True)
+    total = weights.sum(1)
     if (total == 0).any():
-        row = int(np.flatnonzero(total[:, 0] == 0)[0])
+        row = int(np.flatnonzero(total == 0)[0])
         raise HeartsError(f"policy: no legal action of view {row} has a probability; give some")
-    if np.abs(total - 1.0).max(initial=0.0) > 1e-6:
-        row = int(np.abs(total[:, 0] - 1.0).argmax())
-        raise HeartsError(
-            f"policy: the probabilities of view {row} sum to {total[row, 0]:g}; "
-            "give probabilities that sum to 1"
-        )
-    result: Floats = weights / total
-    return result
+    row = int(np.abs(total - 1.0).argmax())
+    raise HeartsError(
+        f"policy: the probabilities of view {row} sum to {total[row]:g}; "
+        "give probabilities that sum to 1"
+    )
+
+
+@jit
+def _write_certain(actions: Ints, legal: Bools, table: Floats) -> int:
+    """Write chances of 1 for `actions`; returns the first row whose action is illegal, or -1."""
+    for row in range(len(actions)):
+        action = actions[row]
+        if not 0 <= action < legal.shape[1] or not legal[row, action]:
+            return row
+        table[row, action] = 1.0
+    return -1
+
+
+@jit
+def _normalise(weights: Floats, legal: Bools) -> bool:
+    """Make the sum of each row of chances 1, in place; False, and at once, where one is wrong."""
+    for row in range(len(weights)):
+        total = 0.0
+        for action in range(weights.shape[1]):
+            weight = weights[row, action]
+            if not (weight == 0.0 or (legal[row, action] and 0.0 < weight < np.inf)):
+                return False
+            total += weight
+        if not abs(total - 1.0) <= 1e-6:
+            return False
+        if total != 1.0:
+            for action in range(weights.shape[1]):
+                weights[row, action] /= total
+    return True
 
 
 def log_likelihoods(

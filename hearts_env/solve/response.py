@@ -212,48 +212,49 @@ class Responses:
 
     def _step(self, fan: Fan, plan: _Plan) -> tuple[_Step, Fan, _Plan]:
         """All that can follow after one action."""
-        numbers, firsts = fan.numbers, fan.starts[:-1]
+        rules, numbers, firsts = self.rules, fan.numbers, fan.starts[:-1]
         movers = fan.states[firsts, k.PLAYER]
         is_over = movers < 0
         is_own = (movers == fan.seats) & self._is_awake[fan.states[firsts, k.TRICK_NUM]]
         legal = np.empty(len(fan.seats), np.int64)
-        write_legal(self.rules.vector, np.ascontiguousarray(fan.states[firsts]), legal)
+        write_legal(rules.vector, np.ascontiguousarray(fan.states[firsts]), legal)
         is_choice = is_own & (legal & (legal - 1) != 0)
         is_searched = is_choice & (plan.depth > 0)
-        actions = np.full(len(fan.seats), -1, np.int64)  # of the sets in which one is played
-        forced = is_own & ~is_choice
-        actions[forced] = _places(legal[forced])
+        tried = np.where(is_own, legal, 0)
         chosen = np.flatnonzero(is_choice & ~is_searched)
         if len(chosen):
-            actions[chosen] = self.chooser(fan.subset(chosen))
-        rows, played, weights = self._branches(
-            fan, numbers, np.where(is_searched, legal, 0), actions, ~is_over & ~is_own
-        )
+            tried[chosen] = 1 << self.chooser(fan.subset(chosen))
         ended = np.zeros(len(fan.seats))
         if is_over.any():
             over = np.flatnonzero(is_over[numbers])
             earned = self.worth(fan.states[over], fan.seats[numbers[over]])
             np.add.at(ended, numbers[over], fan.weights[over] * earned)
+        replies = self._replies(fan, numbers, ~is_over & ~is_own)
+        rows, played, weights = _branches(fan, tried, *replies)
         states = np.empty((len(rows), fan.states.shape[1]), np.int64)
-        _write_after(self.rules.vector, fan.states, rows, played, states)
+        _write_after(rules.vector, fan.states, rows, played, states)
         keys = numbers[rows] * _ACTIONS + played
-        order = self._order(states, keys)
-        rows, played, weights, keys = rows[order], played[order], weights[order], keys[order]
-        if not np.array_equal(order, np.arange(len(order))):
-            states = states[order]
-        # Each card that is tried begins a branch of its own.
-        branches = np.where(is_searched[numbers[rows]], keys, -1 - plan.branch[numbers[rows]])
-        if self.most_worlds is not None:
-            taken, weights = _thinned(branches, weights, self.most_worlds)
-            if len(taken) < len(rows):
-                rows, played, keys, states = rows[taken], played[taken], keys[taken], states[taken]
-                branches = branches[taken]
+        if self._shows_more:
+            order = np.lexsort((_shown(states), keys))
+            rows, weights, keys, states = rows[order], weights[order], keys[order], states[order]
         starts = self._starts(states, keys)
-        parents = numbers[rows[starts[:-1]]]
-        step = _Step(ended, parents, played[starts[:-1]], is_searched)
-        branch = np.unique(branches[starts[:-1]], return_inverse=True)[1]
+        branch = self._branch(plan, is_searched, keys[starts[:-1]])
+        most = self.most_worlds
+        if most is not None and np.bincount(branch, np.diff(starts)).max(initial=0) > most:
+            taken, weights = _thinned(np.repeat(branch, np.diff(starts)), weights, most)
+            keys, states = keys[taken], states[taken]
+            starts = self._starts(states, keys)
+            branch = self._branch(plan, is_searched, keys[starts[:-1]])
+        parents, actions = np.divmod(keys[starts[:-1]], _ACTIONS)
+        step = _Step(ended, parents, actions, is_searched)
         after = _Plan(plan.depth[parents] - is_searched[parents], branch)
         return step, Fan(states, weights, starts, fan.seats[parents]), after
+
+    def _branch(self, plan: _Plan, is_searched: Bools, keys: Ints) -> Ints:
+        """The branches of the next information sets; each card that is tried begins its own."""
+        parents = keys // _ACTIONS
+        branches = np.where(is_searched[parents], keys, -1 - plan.branch[parents])
+        return np.unique(branches, return_inverse=True)[1]
 
     def _margins(self, states: Ints, seats: Ints) -> Floats:
         """The margins of `seats` in deals that are over, ``(n,)``."""
@@ -261,52 +262,33 @@ class Responses:
         _write_margins(self.rules.vector, states, seats, margins)
         return margins
 
-    def _branches(
-        self, fan: Fan, numbers: Ints, searched: Ints, actions: Ints, by_policy: Array
-    ) -> tuple[Ints, Ints, Floats]:
-        """Which worlds continue by which actions, and how likely: rows, actions, weights.
+    def _replies(self, fan: Fan, numbers: Ints, by_policy: Bools) -> tuple[Ints, Floats]:
+        """What the policy does: for each world the row of a table, or -1; and the table.
 
-        `searched` has the actions to be tried in each information set as a mask, `actions` the one
-        that is played there (-1: none is), `by_policy` says where the policy plays.
+        `by_policy` says in which information sets it plays; `numbers` are those of the worlds.
         """
-        own = np.flatnonzero(actions[numbers] >= 0)
-        tried = np.flatnonzero(searched[numbers])
-        which, cards = np.nonzero(searched[numbers[tried], None] >> np.arange(_ACTIONS - 1) & 1)
+        of = np.full(len(numbers), -1)
         others = np.flatnonzero(by_policy[numbers])
         # What looks alike to the player that moves is asked once.
         firsts = fan.starts[:-1][numbers[others]]
-        alike = fan.states[firsts, k.PLAYER] == fan.seats[numbers[others]]
-        asked, of = np.unique(np.where(alike, firsts, others), return_inverse=True)
-        chances = self._chances(fan.states, asked)[of]
-        drawn, replies = np.nonzero(chances)
-        rows = np.concatenate([own, tried[which], others[drawn]])
-        played = np.concatenate([actions[numbers[own]], cards, replies])
-        weights = fan.weights[rows]
-        weights[len(own) + len(which) :] *= chances[drawn, replies]
-        return rows, played, weights
+        asked = np.where(fan.states[firsts, k.PLAYER] == fan.seats[numbers[others]], firsts, others)
+        is_new = np.diff(asked, prepend=-1) > 0
+        of[others] = np.cumsum(is_new) - 1
+        return of, self._chances(fan.states, asked[is_new])
 
     def _chances(self, states: Ints, rows: Ints) -> Floats:
         """What the policy does in some worlds, ``(rows, num_actions)``."""
         rules = self.rules
-        chances = np.zeros((len(rows), rules.num_actions))
-        vectors = np.empty((len(rows), states.shape[1]), np.int64)
-        players = np.empty(len(rows), np.int64)
-        write_views(rules.vector, states, rows, vectors, players)
-        legal = BatchView(rules, vectors, players).legal_masks
-        forced = legal & (legal - 1) == 0
-        chances[forced, _places(legal[forced])] = 1.0
-        choices = np.flatnonzero(~forced)
+        chances, choices = np.zeros((len(rows), rules.num_actions)), np.empty_like(rows)
+        choices = choices[: _find_choices(rules.vector, states, rows, chances, choices)]
         for begin in range(0, len(choices), _MOST_ASKED):
             some = choices[begin : begin + _MOST_ASKED]
-            views = BatchView(rules, vectors[some], players[some])
+            vectors = np.empty((len(some), states.shape[1]), np.int64)
+            players = np.empty(len(some), np.int64)
+            write_views(rules.vector, states, rows[some], vectors, players)
+            views = BatchView(rules, vectors, players)
             chances[some] = check_policy(self.policy(views), views.legal_table)
         return chances
-
-    def _order(self, states: Ints, keys: Ints) -> Ints:
-        """The order in which worlds that look alike to the player lie side by side."""
-        if not self._shows_more:
-            return np.argsort(keys, kind="stable")
-        return np.lexsort((_shown(states), keys))
 
     def _starts(self, states: Ints, keys: Ints) -> Ints:
         """Where the information sets of ordered worlds begin."""
@@ -319,10 +301,17 @@ class Responses:
         return np.concatenate([[0], np.flatnonzero(is_new) + 1, [len(keys)]])
 
 
-def _places(bits: Ints) -> Ints:
-    """The number of each mask's only bit."""
-    places: Ints = (bits[:, None] >> np.arange(_ACTIONS - 1) & 1).argmax(1)
-    return places
+def _branches(fan: Fan, tried: Ints, of: Ints, chances: Floats) -> tuple[Ints, Ints, Floats]:
+    """Which worlds continue by which actions, and how likely: rows, actions, weights.
+
+    In order of information sets, actions and worlds. `tried` has the actions that the player of
+    each information set takes as a mask, 0 where the policy plays: see ``_replies``.
+    """
+    worlds = fan.starts, fan.weights, tried, of, chances
+    count = _write_branches(*worlds, np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+    found = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count)
+    _write_branches(*worlds, *found)
+    return found
 
 
 def _shown(states: Ints) -> Ints:
@@ -381,6 +370,55 @@ def _write_deals(r: k.Vector, deals: Ints, states: Ints) -> None:
     """Write the first position of each deal."""
     for i in range(len(deals)):
         start_deal(r, states[i], deals[i, 0], deals[i, 1], 1)
+
+
+@jit
+def _find_choices(r: k.Vector, states: Ints, rows: Ints, chances: Floats, choices: Ints) -> int:
+    """Write the chance of each forced action, and which of `rows` have a choice; how many have."""
+    count = 0
+    for i in range(len(rows)):
+        legal = k.legal_mask(r, states[rows[i]])
+        if legal & (legal - 1):
+            choices[count] = i
+            count += 1
+        else:
+            chances[i, lowest(legal)] = 1.0
+    return count
+
+
+@jit
+def _write_branches(
+    starts: Ints,
+    weights: Floats,
+    tried: Ints,
+    of: Ints,
+    chances: Floats,
+    rows: Ints,
+    actions: Ints,
+    likely: Floats,
+) -> int:
+    """Write the worlds, actions and weights of ``_branches``, while there is room; how many."""
+    count = 0
+    for i in range(len(tried)):
+        cards = tried[i]
+        for row in range(starts[i], starts[i + 1]):
+            if of[row] >= 0:
+                for action in range(chances.shape[1]):
+                    cards |= (chances[of[row], action] > 0.0) << action
+        while cards:
+            action = lowest(cards)
+            cards &= cards - 1
+            for row in range(starts[i], starts[i + 1]):
+                weight = weights[row]
+                if of[row] >= 0:
+                    weight *= chances[of[row], action]
+                if weight > 0.0:
+                    if count < len(rows):
+                        rows[count] = row
+                        actions[count] = action
+                        likely[count] = weight
+                    count += 1
+    return count
 
 
 @jit

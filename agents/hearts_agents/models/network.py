@@ -22,6 +22,7 @@ from hearts_env.encoders import ENCODERS, Encoder, make_encoder, write_many
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import check_flag
 from hearts_env.support.arrays import Array, Floats32, Ints
+from hearts_env.support.distinct import distinct
 from hearts_env.support.errors import CheckpointError, HeartsError, quoted
 from hearts_env.support.jit import jit
 from hearts_env.views.view import PlayerView
@@ -88,7 +89,9 @@ class EncoderAgent(StochasticAgent):
         observations = np.zeros((n, *space.shape), space.dtype)
         rows = np.arange(n)
         write_many(self.encoder, views.rules, views.vectors, rows, views.players, observations)
-        return self.weigh(observations)
+        firsts, of = distinct(observations)
+        weights = self.weigh(observations if len(firsts) == n else observations[firsts])
+        return weights if len(firsts) == n else weights[of]
 
     def _sight(self, rules: Rules) -> tuple[spaces.Box, Array]:
         """What an observation is under some rules, and the numbers of the actions."""

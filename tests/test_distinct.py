@@ -1,0 +1,42 @@
+"""Rows without repetitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hearts_agents.models.network import EncoderAgent
+from hearts_env import BatchGame
+from hearts_env.batch.views import BatchView
+from hearts_env.support import distinct as module
+from hearts_env.support.distinct import distinct
+
+
+@pytest.mark.parametrize("alike", [False, True])
+@pytest.mark.parametrize("shape", [(0, 3), (1, 3), (500, 3), (60, 2, 2), (200, 1)])
+def test_rows_are_told_apart(shape, alike, monkeypatch):
+    """Also where all of them fall into one place of the table."""
+    if alike:
+        monkeypatch.setattr(module, "_factors", lambda size: np.zeros(size, np.int64))
+    rows = np.random.default_rng(1).integers(-2, 3, size=shape).astype(np.int16)
+    firsts, of = distinct(rows)
+    assert (np.diff(firsts) > 0).all()
+    assert (rows[firsts][of] == rows).all()
+    assert len(firsts) == len({row.tobytes() for row in rows})
+
+
+def test_a_network_computes_what_looks_alike_once():
+    asked = []
+
+    class Counting(EncoderAgent):
+        def weigh(self, observations):
+            asked.append(len(observations))
+            return np.arange(28) + observations.reshape(len(observations), -1)[:, :28]
+
+    views = BatchGame("two_player", 6, seed=1, autodeal=False).views()
+    twice = BatchView(
+        views.rules, *(np.repeat(a, 2, axis=0) for a in (views.vectors, views.players))
+    )
+    agent = Counting("ranked")
+    assert agent.act_batch(twice).tolist() == np.repeat(agent.act_batch(views), 2).tolist()
+    assert asked == [6, 6]
