@@ -141,6 +141,7 @@ from hearts_env.game.state import FloatArray, encode_state, state_space
 from hearts_env.rules.rules import Rules
 from hearts_env.seeds import derived_seed
 from hearts_env.support.arguments import action_number, check_seed
+from hearts_env.support.copies import deep_copy
 from hearts_env.support.errors import HeartsError, IllegalActionError, did_you_mean, quoted
 from hearts_env.support.jit import DirectCall
 
@@ -288,13 +289,13 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
 
     @property
     def infos(self) -> dict[str, dict[str, Any]]:
-        """By agent, current after every ``reset`` and ``step``; the dictionary is a new one."""
-        infos = {agent: self._infos[agent] for agent in self.agents}
-        agent = self.agent_selection
-        if not (self.terminations.get(agent, True) or self.truncations.get(agent, True)):
-            infos[agent] = infos[agent].copy()
-            if self._mask_in_info:
-                infos[agent]["action_mask"] = self._mask
+        """By agent, current after every ``reset`` and ``step``; new dictionaries each time.
+
+        Their arrays belong to whoever asks, or are read-only.
+        """
+        infos = {agent: self._infos[agent].copy() for agent in self.agents}
+        if self._mask_in_info and infos and not self._is_stopped:
+            infos[self.agent_selection]["action_mask"] = self._mask.copy()
         return infos
 
     def agent_iter(self, max_iter: int = 2**63) -> Iterator[str]:
@@ -321,12 +322,10 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             observation, self._ready = self._ready, None
             if observation is None:
                 observation = self.observe(agent)
-        info = self._infos[agent]
+        info = self._infos[agent].copy()
+        if self._mask_in_info and not self._is_stopped:
+            info["action_mask"] = self._mask.copy()
         terminated, truncated = self.terminations[agent], self.truncations[agent]
-        if not (terminated or truncated):
-            info = info.copy()
-            if self._mask_in_info:
-                info["action_mask"] = self._mask
         return observation, self._cumulative_rewards[agent], terminated, truncated, info
 
     def state(self) -> FloatArray:
@@ -556,6 +555,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         if match is not None:  # whose deal it is; where it was cut off, the next is dealt already
             self._game = match.game if self._game == match.game else match.last_game
         self._make_scratch()
+
+    __copy__ = deep_copy
 
     def __deepcopy__(self, memo: dict[int, Any]) -> raw_env:
         other = type(self).__new__(type(self))

@@ -82,7 +82,9 @@ def without_times(value: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    "copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "pickle"]
+    "copied",
+    [copy.copy, copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))],
+    ids=["copy", "deepcopy", "pickle"],
 )
 @pytest.mark.parametrize("name", MAKERS)
 def test_copies_play_on_identically(name: str, copied: Any) -> None:

@@ -263,9 +263,21 @@ def test_arrays_in_infos_belong_to_whoever_gets_them_or_cannot_be_written_to() -
             for key in ("scores", "points", "totals"):
                 with pytest.raises(ValueError, match="WRITEABLE"):
                     info[key].setflags(write=True)
+        whole = plain(table.infos)
+        *_, last = table.last(observe=False)
+        for info in (last, *table.infos.values()):
+            info["mine"] = 1
+            if info["action_mask"].any():
+                info["action_mask"][:] = 0
+        assert plain(table.infos) == whole
+        assert table.last(observe=False)[-1]["action_mask"].any()
+        assert table.observe(table.agent_selection)["action_mask"].any()
     single = HeartsEnv()
     _, info = single.reset(seed=1)
     info["scores"][:] = 7
+    both = HeartsEnv(action_mask="both").reset(seed=1)
+    both[1]["action_mask"][:] = 0
+    assert both[0]["action_mask"].any()
     assert not single.step(int(info["action_mask"].argmax()))[4]["scores"].any()
 
 

@@ -30,6 +30,7 @@ from hearts_env.support.arguments import (
     whole_numbers,
 )
 from hearts_env.support.arrays import Array
+from hearts_env.support.copies import deep_copy
 from hearts_env.support.errors import HeartsError
 from hearts_env.support.jit import address_of
 from hearts_env.support.workers import Workers
@@ -344,6 +345,8 @@ class BatchGame(_OnDevice):
         loops.revoke(self.rules.vector, self.states, rows, self.legal, self.done, self._scores)
 
     # -- saving -----------------------------------------------------------------------------------
+    __copy__ = deep_copy
+
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_words": None}
 

@@ -27,6 +27,7 @@ from hearts_env.game.match import Match
 from hearts_env.game.state import FloatArray
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import check_flag, only, whole
+from hearts_env.support.copies import deep_copy
 from hearts_env.support.errors import HeartsError, IllegalActionError, did_you_mean, quoted
 
 Infos = dict[str, dict[str, Any]]
@@ -76,6 +77,8 @@ class OrderEnforcing(OrderEnforcingWrapper):  # type: ignore[misc]
         """Begin an episode."""
         super().reset(seed=seed, options=options)
         self.last = self.env.last
+
+    __copy__ = deep_copy
 
     def __str__(self) -> str:
         return str(self.env)
@@ -223,6 +226,8 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
         """Close the window, where there is one."""
         self.aec_env.close()
 
+    __copy__ = deep_copy
+
     def _action_of(self, actions: object, table: AECEnv) -> object:
         """The action for `table` of the agent in turn."""
         game = table.game  # refuses to play before a reset
@@ -265,7 +270,7 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
         infos: Infos = table.infos
         is_over = any(table.terminations.values()) or any(table.truncations.values())
         for agent in table.agents:
-            info = infos[agent] = infos[agent].copy()
+            info = infos[agent]
             if table.text_infos:
                 info["active_agent"] = "" if is_over else table.agent_selection
             if self.has_noop and table.observation_format.mask_in_info:

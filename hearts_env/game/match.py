@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -135,10 +134,13 @@ class Scoreboard:
 
     def clone(self) -> Scoreboard:
         """An independent scoreboard with the same totals."""
-        board = copy.copy(self)
+        board = object.__new__(type(self))
+        board.__dict__.update(self.__dict__)
         board.totals = list(self.totals)
         board.last_net = list(self.last_net)
         return board
+
+    __copy__ = clone
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Scoreboard:
         return self.clone()
@@ -317,11 +319,14 @@ class Match:
     # -- copies -----------------------------------------------------------------------------------
     def clone(self) -> Match:
         """An independent match in the same state."""
-        match = copy.copy(self)
+        match = object.__new__(type(self))
+        match.__dict__.update(self.__dict__)
         match.board = self.board.clone()
         match.game = self.game.clone()
         match.last_game = self.last_game and self.last_game.clone()
         return match
+
+    __copy__ = clone
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Match:
         return self.clone()

@@ -26,6 +26,7 @@ from hearts_env.game.game import Game
 from hearts_env.hearts_v0 import raw_env
 from hearts_env.kernel import write_mask
 from hearts_env.seeds import episode_seed, secret_seed
+from hearts_env.support.copies import deep_copy
 
 ENV_ID = GYMNASIUM_ID
 _OF_TABLE = Keywords.__annotations__.keys()
@@ -237,6 +238,8 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         self.table.close()
 
     # -- helpers ----------------------------------------------------------------------------------
+    __copy__ = deep_copy
+
     def _play_on(self) -> float:
         """Play up to the learner's next decision or the end; returns the learner's rewards."""
         table, reward = self.table, 0.0
@@ -281,7 +284,7 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         table, mask = self.table, self.action_masks()
         array: Any = table.observe(table.possible_agents[self.seat])
         observation = self.form.join(array, mask)
-        info: dict[str, Any] = {"action_mask": mask} if self.form.mask_in_info else {}
+        info: dict[str, Any] = {"action_mask": mask.copy()} if self.form.mask_in_info else {}
         info |= self._info
         if self._is_over:
             assert self.episode_seed is not None

@@ -23,6 +23,7 @@ from hearts_env.envs.infos import DeferredDeal, read_only_values
 from hearts_env.envs.options import takes_options
 from hearts_env.support.arguments import check_any_seed, check_choice
 from hearts_env.support.arrays import Array
+from hearts_env.support.copies import deep_copy
 
 
 class HeartsSB3VecEnv(ManyLearners, VecEnv):
@@ -129,6 +130,8 @@ class HeartsSB3VecEnv(ManyLearners, VecEnv):
             for info, opponent in zip(infos, self.arena.opponents(games), strict=True):
                 info["opponent"] = opponent
         return infos
+
+    __copy__ = deep_copy
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -21,6 +21,7 @@ from hearts_env.envs.observations import Observation
 from hearts_env.envs.options import takes_options
 from hearts_env.support.arguments import check_number, is_word, whole
 from hearts_env.support.arrays import Array, Ints
+from hearts_env.support.copies import deep_copy
 from hearts_env.support.errors import did_you_mean, quoted
 
 
@@ -107,6 +108,8 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
             facts = {"action_mask": np.zeros(0), **facts}
         infos = _with_masks(facts, np.ones(self.num_envs, np.bool_))
         self._no_infos = {name: read_only(values) for name, values in infos.items()}
+
+    __copy__ = deep_copy
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
