@@ -22,6 +22,7 @@ from hearts_env.support.files import (
     read_limited,
     remove_leftovers,
     write_whole,
+    writing_whole,
 )
 from hearts_env.support.interrupts import SIGNALS, Interrupted, interruptible, noted_interrupt
 from tests.refusals import refused
@@ -98,17 +99,19 @@ def test_a_pipe_stays_a_pipe_and_a_link_leads_to_what_is_written(tmp_path: Path)
     assert [p.name for p in path.parent.iterdir()] == ["file"]
 
 
-def test_leftovers_of_dead_processes_go_and_others_stay(tmp_path: Path) -> None:
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    dead = tmp_path / f".a.npz.{process.pid}-0123abcd.tmp"
-    alive = tmp_path / f".a.npz.{os.getpid()}-0123abcd.tmp"
-    own = tmp_path / ".mine.tmp"
+@posix
+def test_leftovers_go_and_what_is_being_written_stays(tmp_path: Path) -> None:
+    reused = tmp_path / f".a.npz.{os.getpid()}-0123abcd.tmp"  # in a container each number is
     absurd = tmp_path / f".a.npz.{10**30}-0123abcd.tmp"  # no process has such a number
-    for path in (dead, alive, own, absurd):
+    others = tmp_path / ".mine.tmp"
+    for path in (reused, absurd, others):
         path.touch()
-    remove_leftovers(tmp_path)
-    assert sorted(tmp_path.iterdir()) == sorted([alive, own])
+    with writing_whole(tmp_path / "a.npz") as file:
+        file.write(b"whole")
+        remove_leftovers(tmp_path)
+        kept = sorted(path.name[:7] for path in tmp_path.iterdir())
+        assert kept == [".a.npz.", ".mine.t"]
+    assert (tmp_path / "a.npz").read_bytes() == b"whole"
     remove_leftovers(tmp_path / "none")
 
 

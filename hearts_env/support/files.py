@@ -35,7 +35,7 @@ _MOST_OF_NAME = 50
 """Characters of a file's name that the name of its unfinished file begins with."""
 _LONGEST_NAME = 240
 """Bytes of a file's name, so that its lock, ``.NAME.lock``, can be named too."""
-_LEFTOVER = re.compile(r"\..+\.(\d+)-[0-9a-f]{8}\.tmp")
+_LEFTOVER = re.compile(r"\..+\.\d+-[0-9a-f]{8}\.tmp")
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -88,7 +88,7 @@ def _replacing(path: Path) -> Iterator[IO[bytes]]:
     short = path.name[:_MOST_OF_NAME]  # a name as long as a file system allows gets no longer
     temporary = path.with_name(f".{short}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
-        with temporary.open("wb") as file:
+        with _opened_locked(temporary) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -99,6 +99,19 @@ def _replacing(path: Path) -> Iterator[IO[bytes]]:
         raise
     if os.name == "posix":  # the new name, too, outlives a loss of power
         _sync_folder(path.parent)
+
+
+def _opened_locked(path: Path) -> IO[bytes]:
+    """A new file to write to, and its lock, where there are locks: see ``remove_leftovers``."""
+    while True:
+        file = path.open("wb")
+        if sys.platform == "win32":
+            return file
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(file, fcntl.LOCK_EX)
+        if _is_at(file.fileno(), path):
+            return file
+        file.close()  # removed before it was locked
 
 
 def _sync_folder(folder: Path) -> None:
@@ -132,10 +145,14 @@ def removed_if_unused(folder: Path) -> Iterator[None]:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove the unfinished files of ``writing_whole`` whose process is gone."""
+    """Remove the unfinished files of ``writing_whole`` that no process writes any more.
+
+    Whoever writes one holds its lock. Their numbers of processes are for people: another process
+    may have such a number by now, in containers each time.
+    """
     with contextlib.suppress(OSError):
         for path in folder.iterdir():
-            if (found := _LEFTOVER.fullmatch(path.name)) and not _is_alive(int(found[1])):
+            if _LEFTOVER.fullmatch(path.name) and not is_held(path, unknown=True):
                 with contextlib.suppress(OSError):
                     path.unlink()
 
@@ -247,13 +264,13 @@ def _is_at(handle: int, path: Path) -> bool:
         return False
 
 
-def is_held(path: Path) -> bool:
+def is_held(path: Path, *, unknown: bool = False) -> bool:
     """Whether some process holds the lock file `path` now (``held``); never waits, writes nothing.
 
-    False where nobody can know: on Windows, or a file system without locks.
+    `unknown` where nobody can know: on Windows, or a file system without locks.
     """
     if sys.platform == "win32":
-        return False
+        return unknown
     try:
         handle = os.open(path, os.O_RDONLY)
     except OSError:
@@ -263,19 +280,7 @@ def is_held(path: Path) -> bool:
     except BlockingIOError:
         return True
     except OSError:
-        return False
+        return unknown
     finally:
         os.close(handle)
     return False
-
-
-def _is_alive(process: int) -> bool:
-    if sys.platform == "win32":  # there a signal 0 is Ctrl-C
-        return True
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):  # gone, or no number of a process
-        return False
-    except OSError:  # somebody else's, or a system that does not say
-        return True
-    return True
