@@ -590,6 +590,7 @@ def test_mistakes_are_one_line(tmp_path):
         (["pro", "--seconds", 0, "--attackers", "all"], ["--seconds", "0"]),
         (["pro", "--deals", 1], ["deals", "1"]),
         (["pro", "--awake", "13-7"], ["--awake", "13-7"]),
+        (["pro", "--attackers", "lbr", "--awake", "7-99"], ["awake", "99"]),
         (["--resume", evaluated], ["resume", "hearts evaluate --resume"]),
         (["--resume", tmp_path / "none"], [str(tmp_path / "none")]),
     ]:

@@ -194,7 +194,8 @@ def check_awake(awake: Any) -> tuple[int, ...] | None:
     if awake is None:
         return None
     try:
-        return tuple(sorted({check_number("awake", trick, 1, k.MAX_CARDS) for trick in awake}))
+        tricks = reversed([*awake])  # a range is refused by its end, which somebody has typed
+        return tuple(sorted({check_number("awake", trick, 1, k.MAX_CARDS) for trick in tricks}))
     except TypeError:
         raise HeartsError(
             f"awake: {quoted(awake)} are not tricks; give their numbers, like range(7, 14)",
