@@ -563,6 +563,7 @@ def test_play_shows_the_award_of_the_kitty(capsys):
     ("hands", "cards", "break_on", "told"),
     [
         ("2C 3H / 4D 5D", ["2C", "4D"], "void", "Hearts are broken: pro could not follow."),
+        ("4D 3H / 2C 5D", ["2C", "4D"], "void", "Hearts are broken: you could not follow."),
         ("2C 3H / 4H 5D", ["2C", "4H"], "void", "Hearts are broken: pro played 4♥."),
         ("2C 3H / 4H 5D", ["2C", "4H"], "heart", "Hearts are broken: pro played 4♥."),
         ("2C 3H / 3C 5D", ["2C", "3C"], "void", None),
@@ -570,7 +571,8 @@ def test_play_shows_the_award_of_the_kitty(capsys):
     ],
 )
 def test_it_is_told_why_hearts_are_broken(hands, cards, break_on, told, capsys):
-    game = make_game(hands, dealer=1, first_lead="eldest_hand", break_on=break_on)
+    dealer = 1 - hands.partition("/")[2].split().count(cards[0])
+    game = make_game(hands, dealer=dealer, first_lead="eldest_hand", break_on=break_on)
     table = _table(game)
     for card in cards:
         table._do(game.rules.index[card])

@@ -203,7 +203,8 @@ class Announcer:
         if game.rules.break_on is not None and game.hearts_broken and not before.hearts_broken:
             is_breaker = name[1] == "H" or (name == "QS" and game.rules.queen_breaks_hearts)
             why = f"played {card}" if is_breaker else "could not follow"
-            self.say(f"Hearts are broken: {self.who(seat)} {why}.")
+            who = "you" if seat == self.seat else self.names[seat]
+            self.say(f"Hearts are broken: {who} {why}.")
         if view.trick:
             return
         taker = self.does(view.trick_takers[-1], "takes")

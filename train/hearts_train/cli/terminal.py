@@ -38,10 +38,10 @@ from hearts_train.session.folders import SessionFiles, latest_table
 from hearts_train.session.table import Line, Refusal, Seat, Table
 
 HELP = """\
-Play a card by its name: qs, QS, 10h, Q♠; or by rank or suit alone,
-where only one card fits (but the queen of spades is qs: q alone leaves the
-table). In an exchange several cards may be given at once: qs ah kh. Enter
-alone plays a forced card. Cards that cannot be played now are {marked}.
+Play a card by its name: qs, QS, 10h, Q♠; or by rank or suit alone, where only \
+one card fits (but the queen of spades is qs: q alone leaves the table). In an \
+exchange several cards may be given at once: qs ah kh. Enter alone plays a \
+forced card. Cards that cannot be played now are {marked}.
   hint [NAME]  what each card is worth to a strong player, or what NAME would do
   undo         take back everything since your last decision
   history      the tricks so far
