@@ -164,7 +164,7 @@ def draw(results: Sequence[Result], path: Path) -> None:
     for axes, (title, members) in zip(grid, charts, strict=True):
         members = sorted(members, key=lambda r: r.value or 0.0)
         speeds = [r.value or 0.0 for r in members]
-        colors = [BLUE if r.ours else GREY for r in members]
+        colors = [BLUE if r.ours and not r.name.startswith(_C) else GREY for r in members]
         axes.barh([r.name for r in members], speeds, color=colors, height=0.7)
         for place, speed in enumerate(speeds):
             label = f" {_shown(speed, '')}"

@@ -10,7 +10,7 @@ one or more commands, of ``hearts`` or of ``python -m bench``, and its file is w
     python docs/figures.py demo            five trainings of `hearts train demo`, seeds 0 to 4
     python docs/figures.py demo --seeds 2  one of them; likewise classic, mini_selfplay
     python docs/figures.py league          the league of the package's own players (weeks)
-    python docs/figures.py ladder          the picture of exploitability, from its files
+    python docs/figures.py ladder speed    pictures, from their files
     python docs/figures.py --list          what there is
 """
 
@@ -176,7 +176,7 @@ LEAGUE = [
 their time: all games among quick players, then those that search, then narrower intervals."""
 
 
-PICTURE = ROOT / "docs" / "images" / "ladder.png"
+IMAGES = ROOT / "docs" / "images"
 LADDER = ("exploit", "exploit-mini_6", "exploit-midi", "attack-ages-mini", "attack-ages-mini_6")
 """The files of the picture."""
 
@@ -255,7 +255,7 @@ def play_league() -> None:
         call(f"hearts tournament {step} --folder {shlex.quote(str(RESULTS / 'league'))}", ROOT)
 
 
-# ---- the picture ---------------------------------------------------------------------------------
+# ---- pictures ------------------------------------------------------------------------------------
 def ladder() -> tuple[dict[str, int], dict[str, dict[str, float]]]:
     """The information sets of each solved deck, and the exploitability of each player on decks."""
     commands = [c for name in LADDER for c in json.loads(path_of(name).read_bytes())["commands"]]
@@ -290,6 +290,18 @@ def draw_ladder(path: Path) -> None:
     axes.set_title("How far from perfect, as the game grows", fontsize=11, pad=20)
     figure.legend(loc="outside right center", frameon=False)
     save_figure(figure, path)
+
+
+def draw_speed(path: Path) -> None:
+    """Draw the speeds beside those of other libraries."""
+    from bench.speed import Result, draw
+
+    (command,) = json.loads(path_of("speed").read_bytes())["commands"]
+    draw([Result(**found) for found in command["results"]], path)
+
+
+PICTURES = {"ladder": draw_ladder, "speed": draw_speed}
+"""Drawn from files of results, each time that they are asked for."""
 
 
 # ---- trainings -----------------------------------------------------------------------------------
@@ -379,7 +391,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             seeds = [path.stem.rpartition("-")[2] for path in RESULTS.glob(f"{name}-[0-9].json")]
             state = f"seeds done: {', '.join(sorted(seeds)) or 'none'}"
             if name not in TRAININGS:
-                file = PICTURE if name == "ladder" else path_of(name)
+                file = IMAGES / "ladder.png" if name == "ladder" else path_of(name)
                 state = "done" if file.exists() else "to do"
             print(f"{name:24} {state}")
         return 0
@@ -393,16 +405,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for name in given.names or [*COMMANDS, *EVALUATIONS]:
                 if name == "league":
                     play_league()
-                elif name == "ladder":
-                    draw_ladder(PICTURE)
                 elif name in TRAININGS:
                     for seed in map(int, given.seeds.split(",")):
                         if not path_of(f"{name}-{seed}").exists():
                             train(name, seed)
                 elif not path_of(name).exists() and name in COMMANDS:
                     run_commands(name)
-                elif not path_of(name).exists():
+                elif not path_of(name).exists() and name in EVALUATIONS:
                     evaluate(name)
+                if name in PICTURES:
+                    PICTURES[name](IMAGES / f"{name}.png")
     except KeyboardInterrupt:
         print("stopped; the same command continues", file=sys.stderr)
         return 130
