@@ -291,11 +291,12 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
     def infos(self) -> dict[str, dict[str, Any]]:
         """By agent, current after every ``reset`` and ``step``; new dictionaries each time.
 
-        Their arrays belong to whoever asks, or are read-only.
+        Their arrays are read-only, but for the mask of whoever is to act: an array that all who
+        ask share until the next step, as PettingZoo's ``api_test`` wants it. No rule reads it.
         """
         infos = {agent: self._infos[agent].copy() for agent in self.agents}
         if self._mask_in_info and infos and not self._is_stopped:
-            infos[self.agent_selection]["action_mask"] = self._mask.copy()
+            infos[self.agent_selection]["action_mask"] = self._mask
         return infos
 
     def agent_iter(self, max_iter: int = 2**63) -> Iterator[str]:
@@ -324,7 +325,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
                 observation = self.observe(agent)
         info = self._infos[agent].copy()
         if self._mask_in_info and not self._is_stopped:
-            info["action_mask"] = self._mask.copy()
+            info["action_mask"] = self._mask
         terminated, truncated = self.terminations[agent], self.truncations[agent]
         return observation, self._cumulative_rewards[agent], terminated, truncated, info
 

@@ -263,15 +263,16 @@ def test_arrays_in_infos_belong_to_whoever_gets_them_or_cannot_be_written_to() -
             for key in ("scores", "points", "totals"):
                 with pytest.raises(ValueError, match="WRITEABLE"):
                     info[key].setflags(write=True)
-        whole = plain(table.infos)
-        *_, last = table.last(observe=False)
-        for info in (last, *table.infos.values()):
+        whole, legal = plain(table.infos), table.game.legal_actions()
+        for info in (table.last()[-1], *table.infos.values()):
             info["mine"] = 1
-            if info["action_mask"].any():
-                info["action_mask"][:] = 0
         assert plain(table.infos) == whole
-        assert table.last(observe=False)[-1]["action_mask"].any()
-        assert table.observe(table.agent_selection)["action_mask"].any()
+        table.infos[table.agent_selection]["action_mask"][:] = 0  # which no rule reads
+        assert np.flatnonzero(table.observe(table.agent_selection)["action_mask"]).tolist() == legal
+        table.step(legal[0])
+        assert (
+            np.flatnonzero(table.last()[-1]["action_mask"]).tolist() == table.game.legal_actions()
+        )
     single = HeartsEnv()
     _, info = single.reset(seed=1)
     info["scores"][:] = 7
