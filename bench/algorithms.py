@@ -503,7 +503,7 @@ def draw(points: Sequence[Point], path: Path) -> None:
     left.minorticks_off()
     right.set(xlabel="million decisions", title="the best of each, fresh seeds")
     if right.lines:
-        right.legend(fontsize="small")
+        figure.legend(loc="outside right center", frameon=False, fontsize="small")
     figure.savefig(path, dpi=110)
 
 
