@@ -31,6 +31,7 @@ from hearts_agents.spec import AgentSpec, Kind
 from hearts_env import Rules, hearts_v0, kernel
 from hearts_env.cards import DIRECTIONS, MAX_ROTATION, RANKS, CardPoints
 from hearts_env.encoders import ENCODERS, HistoryEncoder
+from hearts_env.game.notation import parse_games
 from hearts_env.rules.explain import match_sentences, meaning_of
 from hearts_env.rules.presets import PRESETS
 from hearts_env.rules.rules import CHOICES, FIELDS, RANGES
@@ -39,6 +40,7 @@ from hearts_env.solve.deal_results import shipped_results
 from hearts_train.cli.benchmark import declared
 from hearts_train.cli.reports import format_tricks
 from hearts_train.console import Mistake
+from hearts_train.measure.analysis import analyse
 from hearts_train.measure.benchmark import (
     FORMAT,
     NEWEST,
@@ -497,6 +499,18 @@ def gain_of(gain: dict[str, Any]) -> str:
         return interval(gain) + (f" ({learned / 1e6:.1f} M decisions)" if learned else "")
     share = f" ({gain['ratio']:.0%})" if gain["ratio"] is not None and gain["ratio"] > 0 else ""
     return f"{gain['margin']:+.3f}{share}"
+
+
+@part
+def costly_cards(file: str) -> str:
+    """The card of each deal of a file that gave away most, by what its player could know."""
+    rows = []
+    for number, game in enumerate(parse_games((DOCS.parent / "examples" / file).read_text()), 1):
+        worst = max(analyse(game).moments, key=lambda moment: moment.expected_loss)
+        given = f"{worst.expected_loss:.1f}", worst.lost
+        rows.append([number, worst.trick, worst.card, " or ".join(worst.better), *given])
+    head = ["deal", "trick", "card", "better", "given away, as it could know", "cards open"]
+    return table(head, rows)
 
 
 @part
