@@ -22,19 +22,24 @@ from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView
 from hearts_env.solve import beliefs
 from hearts_env.solve.beliefs import Tracker, belief
-from hearts_env.solve.best_response import best_response, exploit
-from hearts_env.solve.response import ALL, Responses, _thinned, whole_game
+from hearts_env.solve.best_response import best_response, exploit, exploitability
+from hearts_env.solve.response import ALL, Responses, _thinned, first_hand, whole_game
 from hearts_env.solve.tree import Tree
+from hearts_env.solve.walk import Walk
 from hearts_train.cli.app import app
 from hearts_train.cli.reports import show_attack
+from hearts_train.measure import exploit as exploiting
 from hearts_train.measure.contest import _BLOCKS, Contest, Task
 from hearts_train.measure.exploit import (
+    BEST,
     Exploiter,
     ExploiterScore,
     ExploitResult,
     is_small,
     play_of,
 )
+from hearts_train.measure.exploitability import best_response_to
+from hearts_train.measure.hands import num_positions
 from tests.refusals import mistake, refused
 from tests.reshuffle import reshuffled
 from tests.test_exploit import all_deals, random_policy
@@ -71,6 +76,24 @@ def test_all_decisions_searched_is_the_best_response(text):
         expected = best_response(tree, player, chances[1 - player]).value
         found = responses.value(whole_game(tree.rules, player), ALL)
         assert found == pytest.approx(expected, abs=1e-10)
+
+
+@pytest.mark.parametrize("text", ["micro", MIXED, KITTY])
+def test_what_is_won_with_each_hand_is_what_the_tree_says(text):
+    tree, agent = mixing(text)
+    chances = random_policy(tree, 3)
+    responses = Responses(tree.rules, agent.action_probs)
+    itself = Responses(tree.rules, agent.action_probs, awake=())
+    gained = 0.0
+    for player, side in enumerate(tree.sides):
+        fans = [first_hand(tree.rules, player, int(hand)) for hand in side.hands]
+        shares = tree.deals_of_hands[player] / tree.num_deals
+        found = shares * [responses.value(fan, ALL) for fan in fans]
+        expected = best_response(tree, player, chances[1 - player]).hand_values
+        assert found == pytest.approx(expected, abs=1e-10)
+        gained += found.sum() - shares @ [itself.value(fan) for fan in fans]
+    # What the agent wins from itself is 0 over both seats.
+    assert gained / 2 == pytest.approx(exploitability(tree, chances), abs=1e-10)
 
 
 def test_many_worlds_are_answered_part_by_part_alike(monkeypatch):
@@ -623,6 +646,71 @@ def test_a_trained_attacker_learns_against_the_agent_alone(tmp_path, monkeypatch
     assert record["gains"][0]["attacker"] == "trained"
     assert 0 < record["gains"][0]["margin"] <= record["exploitability"]
     assert record["agents"][1]["digest"]
+
+
+# ---- best responses to drawn hands ---------------------------------------------------------------
+@pytest.mark.parametrize("name", ["pro", "pimc", "easy"])
+def test_the_mean_over_drawn_hands_covers_the_truth(name, micro):
+    truth = best_response_to(name, micro).exploitability
+    found = hearts_train.exploit(name, "micro", [BEST], deals=150, seed=2)
+    (gain,) = found.gains
+    low, high = gain.ci95
+    middle, half = (low + high) / 2, (high - low) / 2
+    assert abs(truth - middle) < 1.5 * half
+    assert found.exploitability == gain.margin
+    assert gain.deals == 150
+
+
+def test_drawn_hands_are_continued_and_shared_among_processes(tmp_path):
+    saved = tmp_path / "saved.jsonl"
+    words = ["pro", "--rules", "micro", "--attackers", BEST, "--deals", 12]
+    done = run(*words, "--save", saved, "--json")
+    assert done.exit_code == 0, done.stderr
+    record = json.loads(done.stdout)
+    lines = saved.read_bytes().splitlines(keepends=True)
+    assert len(lines) == 13
+    saved.write_bytes(b"".join(lines[:6]))
+    again = json.loads(run("--resume", saved, "--workers", 2, "--json").stdout)
+    assert again["gains"][0]["margin"] == record["gains"][0]["margin"]
+    assert again["gains"][0]["ci95"] == record["gains"][0]["ci95"]
+    assert saved.read_bytes().count(b"\n") == 13
+
+
+def test_a_deck_between_is_answered_hand_by_hand_and_said_to_be():
+    done = run("standard", "--rules", "midi", "--deals", 2)
+    assert done.exit_code == 0, done.stderr
+    assert "--max-memory 12" in done.stderr
+    assert "each exact" in done.stdout
+    mistake(run("standard", "--rules", "midi", "--attackers", BEST, "--tricks", 3), "--tricks")
+    with refused(HeartsError, "attackers", "alone"):
+        hearts_train.exploit("standard", "midi", [BEST, "lbr"])
+
+
+def test_where_one_hand_is_too_large_it_is_said(monkeypatch):
+    monkeypatch.setattr(exploiting, "_TOO_MANY", 1e4)
+    monkeypatch.setattr(exploiting, "_MOST_LISTED", 1e4)
+    with refused(HeartsError, "attackers", "positions", "midi"):
+        hearts_train.exploit("standard", "midi", [BEST])
+    found = hearts_train.exploit("standard", "midi", deals=2)
+    assert [gain.attacker for gain in found.gains] == list(METHODS)
+
+
+def test_positions_of_a_deal_are_about_as_many_as_are_listed(monkeypatch):
+    rules, agent = Rules.preset("mini"), make_agent("standard")
+    listed = 0
+    step = Responses._step
+
+    def counted(self, fan, plan, **options):
+        nonlocal listed
+        listed += len(fan.states)
+        return step(self, fan, plan, **options)
+
+    monkeypatch.setattr(Responses, "_step", counted)
+    for seat in range(2):
+        for hand in np.unique(Walk(rules).deals[:, seat])[::8]:
+            Responses(rules, agent.action_probs).value(first_hand(rules, seat, int(hand)), ALL)
+    hands = sum(len(np.unique(Walk(rules).deals[:, seat])[::8]) for seat in range(2)) / 2
+    assert 0.4 < listed / hands / num_positions(rules, agent.action_probs) < 1.6
 
 
 def test_what_can_be_won_is_exact_on_a_small_deck_and_a_bound_elsewhere():

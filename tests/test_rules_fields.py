@@ -247,6 +247,8 @@ def test_rules_with_the_same_fields_are_the_same_whatever_they_came_from() -> No
 # The moon, with the bonus of 10 in omnibus; without a moon all points, taken by one.
 MAX_MARGINS = {
     "two_player": 20,
+    "two_player_16": 17,
+    "two_player_20": 18,
     "midi": 17,
     "mini_6": 17,
     "mini": 16,

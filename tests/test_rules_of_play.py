@@ -42,6 +42,8 @@ TABLE = {
     "two_player": ("2: 28 13 2", f"{TWO} moon_points=20"),
     "mini_6": ("2: 13 6 1", f"{TWO} moon_points=17"),
     "midi": ("2: 14 6 2", f"{TWO} moon_points=17"),
+    "two_player_16": ("2: 16 7 2", f"{TWO} moon_points=17"),
+    "two_player_20": ("2: 20 9 2", f"{TWO} moon_points=18"),
     "mini": ("2: 12 5 2", f"{TWO} moon_points=16"),
     "micro": ("2: 8 3 2", f"{TWO} moon_points=15"),
     "classic": ("4: 52 13 0", PASS),

@@ -172,6 +172,12 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             _short_deck("TQA", 6, 17, "8S", "8H"),
             "two-player Hearts with 14 cards, two of them dead; the largest deck solved",
         ),
+        "two_player_16": Preset(
+            _TWO, _short_deck("8TQA", 7, 17), "two-player Hearts with 16 cards, the eight and up"
+        ),
+        "two_player_20": Preset(
+            _TWO, _short_deck("68TQA", 9, 18), "two-player Hearts with 20 cards, the six and up"
+        ),
     }
 )
 """The games of the rule book by name."""

@@ -63,6 +63,9 @@ def check_policy(chances: Array, legal: Bools) -> Floats:
         weights = np.asarray(chances)
         if weights.dtype.kind not in "biuf":
             raise TypeError
+        tolerance = 1e-6
+        if weights.dtype.kind == "f":  # each of float16 is rounded by more
+            tolerance = max(tolerance, float(np.finfo(weights.dtype).eps))
         weights = weights.astype(np.float64)
     except (TypeError, ValueError):
         raise HeartsError(
@@ -70,7 +73,7 @@ def check_policy(chances: Array, legal: Bools) -> Floats:
         ) from None
     if weights.shape != legal.shape:
         raise HeartsError(f"policy: shape {weights.shape}; needed is {legal.shape}")
-    if not _normalise(weights, legal):
+    if not _normalise(weights, legal, tolerance):
         _refuse(weights, legal)
     return weights
 
@@ -113,7 +116,7 @@ def _write_certain(actions: Ints, legal: Bools, table: Floats) -> int:
 
 
 @jit
-def _normalise(weights: Floats, legal: Bools) -> bool:
+def _normalise(weights: Floats, legal: Bools, tolerance: float) -> bool:
     """Make the sum of each row of chances 1, in place; False, and at once, where one is wrong."""
     for row in range(len(weights)):
         total = 0.0
@@ -122,7 +125,7 @@ def _normalise(weights: Floats, legal: Bools) -> bool:
             if not (weight == 0.0 or (legal[row, action] and 0.0 < weight < np.inf)):
                 return False
             total += weight
-        if not abs(total - 1.0) <= 1e-6:
+        if not abs(total - 1.0) <= tolerance:
             return False
         if total != 1.0:
             for action in range(weights.shape[1]):
@@ -395,6 +398,14 @@ class Fan(NamedTuple):
         starts = np.concatenate([[0], np.cumsum(sizes)])
         rows = np.arange(starts[-1]) + np.repeat(self.starts[sets] - starts[:-1], sizes)
         return Fan(self.states[rows], self.weights[rows], starts, self.seats[sets])
+
+    def slice(self, first: int, last: int) -> Fan:
+        """The information sets from `first` up to `last`, in the same memory."""
+        starts = self.starts[first : last + 1]
+        rows = slice(starts[0], starts[-1])
+        return Fan(
+            self.states[rows], self.weights[rows], starts - starts[0], self.seats[first:last]
+        )
 
 
 _MOST_CACHED = 1 << 16

@@ -17,6 +17,7 @@ poker bots*) with exact beliefs and whole deals played out.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -26,7 +27,7 @@ from hearts_env import kernel as k
 from hearts_env.batch.kernel import write_legal, write_views
 from hearts_env.batch.views import BatchView
 from hearts_env.rules.rules import Rules
-from hearts_env.solve.beliefs import Fan, Policy, check_policy
+from hearts_env.solve.beliefs import Fan, Policy, check_policy, num_first_worlds
 from hearts_env.solve.dd.search import card_values
 from hearts_env.solve.double_dummy import borrowed
 from hearts_env.solve.walk import Walk, start_deal
@@ -54,12 +55,28 @@ def whole_game(rules: Rules, seat: int) -> Fan:
     For decks so small that they can be listed. The weights of all of them add up to 1.
     """
     deals = Walk(rules).deals
-    deals = deals[np.argsort(deals[:, seat], kind="stable")]
+    return _first_fan(rules, seat, deals[np.argsort(deals[:, seat], kind="stable")])
+
+
+def first_hand(rules: Rules, seat: int, hand: int) -> Fan:
+    """The deals in which seat 0 leads first and `seat` has this hand, a mask, equally likely.
+
+    One information set, before the first card; its weights add up to 1. There is such a deal.
+    """
+    others = [1 << i for i in range(len(rules.deck)) if not hand >> i & 1]
+    deals = np.full((num_first_worlds(rules), 2), hand, np.int64)
+    deals[:, 1 - seat] = [sum(cards) for cards in itertools.combinations(others, rules.hand_size)]
+    return _first_fan(rules, seat, deals)
+
+
+def _first_fan(rules: Rules, seat: int, deals: Ints) -> Fan:
+    """Those of some deals, ordered by the hands of `seat`, in which seat 0 leads first."""
     states = np.empty((len(deals), rules.state_size), np.int64)
     _write_deals(rules.vector, deals, states)
-    own = deals[:, seat]
+    is_led = states[:, k.LEADER] == 0
+    states, own = states[is_led], deals[is_led, seat]
     starts = np.concatenate([[0], np.flatnonzero(own[1:] != own[:-1]) + 1, [len(own)]])
-    weights = np.full(len(deals), 1.0 / len(deals))
+    weights = np.full(len(own), 1.0 / len(own))
     return Fan(states, weights, starts, np.full(len(starts) - 1, seat))
 
 
@@ -135,6 +152,8 @@ class Responses:
         self.most_worlds = most_worlds
         self.worth = self._margins if worth is None else worth
         self._is_awake = is_awake(awake)
+        # So many cards played, the last trick is forced; a shooter may have to choose after it.
+        self._forced = 2 * rules.hand_size - 2 if rules.moon != "choose" else ALL
         # Deals part where more is seen than the card (see ``walk``).
         self._shows_more = bool(rules.queen_any_time) or rules.kitty_to != "nobody"
 
@@ -154,7 +173,7 @@ class Responses:
         table = np.full((sets, self.rules.num_actions), -np.inf)
         if sets:
             plan = _Plan(np.full(sets, depth), np.arange(sets))
-            step, following, after = self._step(fan, plan)
+            step, following, after = self._step(fan, plan, is_first=True)
             values = self._values(following, after)
             table[step.parents, step.actions] = 0.0
             np.add.at(table, (step.parents, step.actions), values)
@@ -205,17 +224,19 @@ class Responses:
         middle = int(np.searchsorted(fan.starts, len(fan.states) // 2))
         middle = min(max(middle, 1), len(fan.seats) - 1)
         parts = []
-        for sets in (np.arange(middle), np.arange(middle, len(fan.seats))):
-            part = _Plan(plan.depth[sets], plan.branch[sets])
-            parts.append(self._values(fan.subset(sets), part))
+        for first, last in ((0, middle), (middle, len(fan.seats))):
+            part = _Plan(plan.depth[first:last], plan.branch[first:last])
+            parts.append(self._values(fan.slice(first, last), part))
         return np.concatenate(parts)
 
-    def _step(self, fan: Fan, plan: _Plan) -> tuple[_Step, Fan, _Plan]:
+    def _step(self, fan: Fan, plan: _Plan, *, is_first: bool = False) -> tuple[_Step, Fan, _Plan]:
         """All that can follow after one action."""
         rules, numbers, firsts = self.rules, fan.numbers, fan.starts[:-1]
         movers = fan.states[firsts, k.PLAYER]
         is_over = movers < 0
-        is_own = (movers == fan.seats) & self._is_awake[fan.states[firsts, k.TRICK_NUM]]
+        if not is_first:
+            is_over |= fan.states[firsts, k.NUM_PLAYED] >= self._forced
+        is_own = ~is_over & (movers == fan.seats) & self._is_awake[fan.states[firsts, k.TRICK_NUM]]
         legal = np.empty(len(fan.seats), np.int64)
         write_legal(rules.vector, np.ascontiguousarray(fan.states[firsts]), legal)
         is_choice = is_own & (legal & (legal - 1) != 0)
@@ -227,7 +248,9 @@ class Responses:
         ended = np.zeros(len(fan.seats))
         if is_over.any():
             over = np.flatnonzero(is_over[numbers])
-            earned = self.worth(fan.states[over], fan.seats[numbers[over]])
+            ends = np.empty((len(over), rules.state_size), np.int64)
+            _write_ends(rules.vector, fan.states, over, ends)
+            earned = self.worth(ends, fan.seats[numbers[over]])
             np.add.at(ended, numbers[over], fan.weights[over] * earned)
         replies = self._replies(fan, numbers, ~is_over & ~is_own)
         rows, played, weights = _branches(fan, tried, *replies)
@@ -427,6 +450,15 @@ def _write_after(r: k.Vector, states: Ints, rows: Ints, actions: Ints, out: Ints
     for i in range(len(rows)):
         k.copy_state(states[rows[i]], out[i])
         k.play(r, out[i], actions[i])
+
+
+@jit
+def _write_ends(r: k.Vector, states: Ints, rows: Ints, out: Ints) -> None:
+    """Write the states of `rows` at the end of the deal, where what is left is forced."""
+    for i in range(len(rows)):
+        k.copy_state(states[rows[i]], out[i])
+        while out[i, k.PHASE] != k.OVER:
+            k.play(r, out[i], lowest(k.legal_mask(r, out[i])))
 
 
 @jit

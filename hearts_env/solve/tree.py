@@ -80,6 +80,8 @@ from hearts_env.views.worlds import Worlds
 
 DEFAULT_MEMORY = 5.0
 """Gigabytes (10^9 bytes) that a tree and its solver may take where nothing else is said."""
+_SOLVED = ("micro", "mini", "mini_6", "midi")
+"""The presets that were made to be solved, the smallest first."""
 _SAMPLES = 300
 """Lines that an estimate draws."""
 _MOST_DEALS = 50_000_000
@@ -226,8 +228,14 @@ def refuse_size(size: TreeSize, max_memory: float) -> None:
     if not size.exact or size.gigabytes > max_memory:
         raise HeartsError(
             f"max_memory: the game tree of {size.rules.name} does not fit into {max_memory:g} GB: "
-            f"{size}; allow more, or take fewer cards, like micro, mini and mini_6"
+            f"{size}; allow more{_smaller(max_memory)}"
         )
+
+
+def _smaller(max_memory: float) -> str:
+    """What fits of the presets that were made to be solved, as advice."""
+    names = [name for name in _SOLVED if estimate(name).gigabytes <= max_memory]
+    return f", or take fewer cards, as in {' or '.join(names)}" if names else ""
 
 
 def count_tree(walk: Walk, progress: Progress = no_progress) -> TreeSize:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import re
 import shlex
 import sys
@@ -17,6 +18,7 @@ import typer
 from hearts_agents.attackers import METHODS
 from hearts_env import Rules, __version__
 from hearts_env.render.scene import count_text
+from hearts_env.solve.tree import estimate, format_count, format_gigabytes
 from hearts_train import console
 from hearts_train.cli.options import names_in, refuse_said
 from hearts_train.console import Mistake
@@ -35,12 +37,20 @@ from hearts_train.measure.evaluation import (
     evaluations_table,
     platform_versions,
 )
-from hearts_train.measure.exploit import TRAINED, ExploitResult
+from hearts_train.measure.exploit import (
+    BEST,
+    TRAINED,
+    ExploitResult,
+    default_attackers,
+    listed_positions,
+)
 from hearts_train.measure.statistics import HIGH, LOW, MIN_RUNS, Question
 from hearts_train.measure.tournament import Tournament, tournament_tables
 
 FREE = ("workers", "backend", "resume", "allow_code", "as_json", "plot", "page", "declare")
 """The options allowed with ``--resume``: none that changes a result."""
+_MOST_MEMORY = 256
+"""Gigabytes of the largest machines for which a tree is recommended."""
 
 
 def resumed(context: typer.Context, path: Path, work: str) -> Saved:
@@ -293,8 +303,22 @@ def shown_interval(value: float, interval: tuple[float, float]) -> str:
 # ---- attacks -------------------------------------------------------------------------------------
 
 
+def attackers_for(agent: str, rules: Rules, seed: int) -> list[str]:
+    """Who answers an agent on a deck that is not small, said with the reason."""
+    size, positions = estimate(rules), listed_positions(agent, rules, seed)
+    names = default_attackers(positions)
+    memory = math.ceil(1.2 * size.gigabytes)
+    exact = f" (exact with --max-memory {memory})" if memory <= _MOST_MEMORY else ""
+    then = "it is exact for each drawn deal" if names == [BEST] else "attackers give a lower bound"
+    console.note(
+        f"{rules.name}: the whole tree takes about {format_gigabytes(size.gigabytes)}{exact}; a "
+        f"best response lists some {format_count(positions)} positions for a deal: {then}"
+    )
+    return names
+
+
 def attackers_in(text: str | None) -> list[str]:
-    """The names of the attackers; None: those that need no training."""
+    """The names of the attackers of an option; None: those that need no training."""
     if text is None:
         return list(METHODS)
     names = names_in(text, "--attackers")
@@ -338,7 +362,10 @@ def train_attacker(agent: str, seconds: float, run: Path | None, seed: int, rule
 
 def show_attack(result: ExploitResult) -> None:
     """Print what each attacker wins, and which wins most."""
-    is_exact = result.exploitability is not None
+    if result.gains[0].attacker == BEST:
+        _show_best(result)
+        return
+    is_exact = result.gains[0].ci95 is None
     first = result.gains[0].attacker
     more = [] if len(result.gains) == 1 else [f"more than {first}"]
     columns = ["attacker", "wins a deal"]
@@ -349,12 +376,12 @@ def show_attack(result: ExploitResult) -> None:
             share = "-" if gain.ratio is None else f"{gain.ratio:.1%}"
             rows.append([gain.attacker, f"{gain.margin:+.4f}", share])
         else:
-            assert gain.ms_per_decision is not None
             margin = format_margin(gain.margin, gain.ci95)
             is_short = gain.deals < result.gains[0].deals
             stopped = f" (stopped: {count_text(gain.deals, 'deal')})" * is_short
             over = format_margin(gain.over_first, gain.over_first_ci95)
             rows.append([gain.attacker + stopped, margin])
+            assert gain.ms_per_decision is not None
             rows[-1] += [*([over] if more else []), format_ms(gain.ms_per_decision)]
     if is_exact:
         rows.append(["best response", f"{result.exploitability:+.4f}", "exact"])
@@ -376,3 +403,17 @@ def show_attack(result: ExploitResult) -> None:
                 f"{result.agent}: forfeited {gain.agent_faults:,} deals against "
                 f"{gain.attacker} (faults)"
             )
+
+
+def _show_best(result: ExploitResult) -> None:
+    """Print what a best response wins over drawn deals."""
+    (gain,) = result.gains
+    assert gain.ci95 is not None
+    stopped = " (stopped early)" * result.interrupted
+    title = f"{result.rules}: what a best response wins, points a deal, 95 % interval over "
+    title += f"{gain.deals:,} deals, each exact{stopped}"
+    drawn = " (one draw)" * result.is_one_draw
+    margin = format_interval(gain.margin, gain.ci95, ".3f")
+    row = [result.agent + drawn, margin, f"{gain.seconds / gain.deals:.2g}"]
+    columns = ("agent", "exploitability", "seconds a deal")
+    console.print_table(title, columns, [row])

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 
 
 _OF_EXACT = ("max_memory", "plot")
-_OF_ATTACKERS = ("tricks", "awake", "deals", "seconds", "run", "save", "workers", "backend")
+_OF_METHODS = ("tricks", "awake", "seconds", "run")
+_OF_ATTACKERS = (*_OF_METHODS, "deals", "save", "workers", "backend")
 
 
 @app.command(
@@ -189,8 +190,8 @@ def exploit(
         typer.Option(
             "--attackers",
             metavar="NAME,...",
-            help="belief, lbr, endings, lbr_endings, trained; all; also any other player. "
-            "Default: none on small decks, the first four elsewhere.",
+            help="best_response alone (exact for each drawn deal); or belief, lbr, endings, "
+            "lbr_endings, trained; all; any other player. Default: by size.",
         ),
     ] = None,
     deals: Annotated[
@@ -225,12 +226,13 @@ def exploit(
     """Compute what a best response wins from an agent, or a lower bound of it.
 
     On small decks (micro, mini), and with --max-memory, the best response to each agent is exact.
-    On all others, and with --attackers, attackers play against one agent: each sees only its own
-    cards, but can query the frozen agent's policy in any view.
+    On larger ones it is exact for each of many drawn deals. Where that takes too long, and with
+    --attackers, attackers play against one agent: each sees only its own cards, but can query the
+    frozen agent's policy in any view.
     """
     from hearts_env import Rules
     from hearts_train.cli import reports
-    from hearts_train.measure.exploit import ExploitResult, is_small
+    from hearts_train.measure.exploit import BEST, ExploitResult, is_small
     from hearts_train.measure.exploit import exploit as measure
     from hearts_train.measure.participants import trained_rules
 
@@ -257,10 +259,16 @@ def exploit(
         refuse_other(context, _OF_EXACT, "is for exact answers on small decks; omit it")
         if not seconds > 0:
             raise Mistake(f"--seconds: {seconds:g} is out of range; give a number above 0")
-        arguments = {"agent": agents[0], "rules": games[0], "deals": deals, "tricks": tricks}
-        arguments |= {"attackers": reports.attackers_in(attackers), "seed": seed}
-        arguments["awake"] = reports.tricks_in(awake)
-        arguments["train"] = partial(reports.train_attacker, agents[0], seconds, run, seed)
+        arguments = {"agent": agents[0], "rules": games[0], "deals": deals, "seed": seed}
+        if attackers is None and not any(is_said(context, name) for name in _OF_METHODS):
+            arguments["attackers"] = reports.attackers_for(agents[0], games[0], seed)
+        else:
+            arguments["attackers"] = reports.attackers_in(attackers)
+        if BEST in arguments["attackers"]:
+            refuse_other(context, _OF_METHODS, f"is for other attackers than {BEST}; omit it")
+        else:
+            arguments |= {"tricks": tricks, "awake": reports.tricks_in(awake)}
+            arguments["train"] = partial(reports.train_attacker, agents[0], seconds, run, seed)
     with reports.stoppable("exploit", save or resume):
         result = measure(
             **arguments,

@@ -69,6 +69,9 @@ class Contest:
     It can be sent to another process, where its agents are made again, to play there.
     """
 
+    block_of: Callable[[dict[str, Any], int], AnyBlock] | None = None
+    """Makes a block from its record; None: ``Block.of`` or ``MatchBlock.of``, by the unit."""
+
     def __init__(
         self,
         agents: Sequence[AgentLike],
@@ -141,7 +144,7 @@ class Contest:
         digests = [participant.digest for participant in self.participants]
         names = ("rules", "seed", "unit", "totals", "isolate", "time_limit")
         settings = {name: getattr(self, name) for name in names}
-        return _made_again, (agents, digests, settings, self.most_open)
+        return _made_again, (type(self), agents, digests, settings, self.most_open)
 
     @property
     def names(self) -> list[str]:
@@ -265,7 +268,7 @@ class Contest:
             **about: what else the results follow from; a file to continue must say the same.
         """
         settings = {"work": work, **self.settings(), "about": about}
-        of_unit = Block.of if self.totals is None else MatchBlock.of
+        of_unit = self.block_of or (Block.of if self.totals is None else MatchBlock.of)
         with saving(save, resume, RESULTS, settings) as self._store:
             for record in [] if self._store is None else self._store.records:
                 with contextlib.suppress(*_NOT_WRITTEN):
@@ -279,13 +282,14 @@ class Contest:
 
 
 def _made_again(
+    kind: type[Contest],
     agents: Sequence[AgentLike],
     digests: Sequence[str | None],
     settings: dict[str, Any],
     most_open: int,
 ) -> Contest:
     """A contest in another process."""
-    contest = Contest(agents, **settings)
+    contest = kind(agents, **settings)
     contest.most_open = most_open
     check_same(contest.participants, digests)
     return contest

@@ -1,0 +1,134 @@
+"""Best responses on decks whose tree is too large: exact for drawn hands, one deal after another.
+
+With its own hand known, a best response has few hidden hands to reckon with, and what can follow is
+small enough to be listed (``hearts_env.solve.response``), above all where the agent does not mix
+its cards. So what it wins with that hand is exact, and the mean over drawn deals, with the hands of
+both seats, is an unbiased estimate of the exploitability: no lower bound.
+
+What the agent wins from itself with the same hand is subtracted. Over all hands of both seats that
+is 0, so the mean stays the same, and most of the luck of the cards is gone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from hearts_agents.attackers import as_policy
+from hearts_env import BatchGame, Game, Rules
+from hearts_env import kernel as k
+from hearts_env.seeds import derived_seed, secret_seed
+from hearts_env.solve.beliefs import Policy, num_first_worlds
+from hearts_env.solve.response import ALL, Responses, first_hand
+from hearts_train.measure.contest import Contest, Task
+from hearts_train.measure.participants import AgentLike
+
+_SAMPLES = 512
+"""Lines that an estimate draws for each seat."""
+
+
+@dataclass(frozen=True)
+class HandBlock:
+    """What can be won with the two hands of a deal.
+
+    Attributes:
+        first: The number of the deal.
+        won: What a best response wins from the agent with the first leader's hand, and with the
+            other player's, in points, the mean over what the agent may hold.
+        own: What the agent wins from itself with the same hands.
+        took: Seconds of processor time that it took.
+    """
+
+    first: int
+    won: tuple[float, float]
+    own: tuple[float, float]
+    took: float
+    deals: int = 1
+
+    @property
+    def gain(self) -> float:
+        """What a best response wins more than the agent, the mean of both hands."""
+        return (sum(self.won) - sum(self.own)) / 2
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, of types that JSON knows."""
+        return asdict(self)
+
+    @classmethod
+    def of(cls, record: dict[str, Any], _players: int = 2) -> HandBlock:
+        """The block that ``to_json`` wrote.
+
+        Raises:
+            ValueError, TypeError, KeyError: if `record` is something else.
+        """
+        (a, b), (c, d) = record["won"], record["own"]
+        numbers = [float(number) for number in (a, b, c, d, record["took"])]
+        if not np.isfinite(numbers).all():
+            raise ValueError("won")
+        return cls(
+            int(record["first"]), (numbers[0], numbers[1]), (numbers[2], numbers[3]), numbers[4]
+        )
+
+
+class HandContest(Contest):
+    """An agent against the best response to it, deal by deal."""
+
+    block_of = HandBlock.of
+
+    def __init__(
+        self, agents: Sequence[AgentLike], rules: Rules, seed: int, **settings: Any
+    ) -> None:
+        """The only agent, as for ``Contest``; the deals are those of its duplicate deals."""
+        super().__init__(agents, rules, seed, pairings=lambda _: [(0, 0)], **settings)
+        self.most_at_once = self._first = 1
+
+    def play(self, task: Task) -> HandBlock:
+        """Answer both hands of a deal: the same block in any process."""
+        began = time.process_time()
+        rules, participant = self.rules, self.participants[0]
+        game = Game.deal(rules, derived_seed(self.seed, task.first))
+        leader = int(game.vector[k.FIRST_LEADER])
+        won, own = [], []
+        with participant.answering(rules, secret_seed(self.seed, "hands", task.first)) as player:
+            policy = as_policy(player, participant.name)
+            for role, seat in enumerate((leader, 1 - leader)):
+                fan = first_hand(rules, role, int(game.vector[k.HANDS + k.SEAT * seat]))
+                won.append(Responses(rules, policy).value(fan, ALL))
+                own.append(Responses(rules, policy, awake=()).value(fan))
+                if self._report is not None:
+                    self._report(task, (role + 1) / 2)
+        took = time.process_time() - began
+        return HandBlock(task.first, (won[0], won[1]), (own[0], own[1]), took)
+
+
+def num_positions(rules: Rules, policy: Policy) -> float:
+    """About how many positions are listed for a deal, from random lines (Knuth 1975).
+
+    A position stands for as many as there were choices on the way to it, all legal ones of the
+    best response and those of the agent that its policy may take, times the hands it may hold.
+    """
+    total = 0.0
+    rng = np.random.default_rng(0)
+    for role in range(2):
+        batch = BatchGame(rules, _SAMPLES, seed=1, autodeal=False)
+        responding = batch.player ^ role
+        weights = np.ones(_SAMPLES)
+        while not batch.done.all():
+            games = np.flatnonzero(~batch.done)
+            views = batch.views(games=games)
+            total += weights[games].sum()
+            options = views.legal_table.astype(np.float64)
+            asked = np.flatnonzero(
+                (batch.player[games] != responding[games]) & (options.sum(1) > 1)
+            )
+            if len(asked):
+                options[asked] = policy(views.subset(asked)) > 0
+            number = options.sum(1)
+            weights[games] *= number
+            drawn = (options.cumsum(1) > (rng.random(len(games)) * number)[:, None]).argmax(1)
+            batch.play(drawn.astype(np.int64), games=games)
+    return total / _SAMPLES * num_first_worlds(rules)
