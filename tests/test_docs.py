@@ -12,8 +12,10 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
+from bench.__main__ import app as bench
 from hearts_env import Rules, __version__
 from hearts_env.rules.presets import PRESETS
 from hearts_train.cli.app import app
@@ -124,6 +126,45 @@ def test_pages_that_the_sources_name_are_there():
             for page, anchor in re.findall(r"docs/([\w/]+\.md)(?:#([\w-]+))?", path.read_text()):
                 assert (DOCS / page).exists(), f"{path}: docs/{page}"
                 assert not anchor or anchor in anchors(DOCS / page), f"{path}: docs/{page}#{anchor}"
+
+
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]\b")
+COMMAND = re.compile(
+    r"(?<![\w/-])(hearts|python -m bench) ([a-z]+)(( +(?!hearts )[^\s`#|;&\x22]+)*)"
+)
+OTHERS = {"--fast", "--flag", "--head", "--help", "--version"}
+"""Options that packages name of programs that are not theirs, and one of every command."""
+
+
+def options_of(app) -> dict[str, set[str]]:
+    """By command."""
+    commands = typer.main.get_command(app).commands
+    return {
+        name: {option for one in command.params for option in one.opts} | {"--help"}
+        for name, command in commands.items()
+    }
+
+
+def test_options_that_pages_messages_and_results_name_are_there():
+    known = {"hearts": options_of(app), "python -m bench": options_of(bench)}
+    every = set().union(*known["hearts"].values(), OTHERS)
+    files = [*pages.sources(), *DOCS.rglob("*.md"), *DOCS.parent.glob("*.md")]
+    files += [DOCS / "results" / "floors.json"]
+    for path in files:
+        if path.suffix not in (".py", ".md", ".js") and path not in files[-1:]:
+            continue
+        if path.name == "console.py":  # it lists names of before
+            continue
+        text = path.read_text(encoding="utf-8")
+        for program, command, words, _ in COMMAND.findall(text):
+            for option in OPTION.findall(words) if command in known[program] else ():
+                assert option in known[program][command] | OTHERS, (path, command, option)
+            assert command in known[program] or not OPTION.search(words), f"{path}: {command}"
+        for script, words in re.findall(r"python (bench/\w+\.py)([^`\n]*)", text):
+            for option in OPTION.findall(words):
+                assert f'"{option}"' in (DOCS.parent / script).read_text(), (path, option)
+        if path.suffix == ".py" and path.parts[-2] != "docs" and "examples" not in path.parts:
+            assert every.issuperset(OPTION.findall(text)), path
 
 
 GAMES = sorted((DOCS / "games").glob("*.md"))
@@ -267,7 +308,7 @@ def test_figures_of_the_champion_are_of_the_networks_that_come_with_the_package(
         assert participant.digest == digest, f"{name}: measured of another {spec}; measure it again"
 
 
-def test_the_picture_of_exploitability_has_every_player_and_deck(tmp_path):
+def test_pictures_of_results_have_every_player_and_deck(tmp_path):
     sizes, players = figures.ladder()
     assert list(sizes) == ["micro", "mini", "mini_6", "midi"]
     assert list(sizes.values()) == sorted(sizes.values())
@@ -278,6 +319,8 @@ def test_the_picture_of_exploitability_has_every_player_and_deck(tmp_path):
     figures.draw_ladder(tmp_path / "ladder.svg")
     drawn = (tmp_path / "ladder.svg").read_text(encoding="utf-8")
     assert all(f"<!-- {word} -->" in drawn for word in (*sizes, *players))
+    figures.draw_speed(tmp_path / "speed.svg")
+    assert "PettingZoo connect" in (tmp_path / "speed.svg").read_text(encoding="utf-8")
 
 
 def test_the_figures_command_knows_every_file_that_a_page_uses(capsys):
