@@ -30,6 +30,7 @@ expect.set_options(timeout=1000 * LIMIT)
 
 CHROMIUM = shutil.which("chromium")
 SIZES = {"wide": (1280, 800), "phone": (400, 800), "watch": (192, 384)}
+_ALL_SIZES = {**SIZES, "tablet": (768, 1024)}
 _FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 _CREATE = """async (what) => {
     const socket = new WebSocket(location.origin.replace('http', 'ws') + '/ws');
@@ -114,7 +115,7 @@ class Person:
 
     def __init__(self, browser: Browser, address: str, size: str = "wide", **options: Any) -> None:
         settings = {"pace": "none", "motion": "off", "guide": "off", **options.pop("settings", {})}
-        width, height = SIZES[size]
+        width, height = _ALL_SIZES[size]
         context = browser.new_context(
             viewport={"width": width, "height": height}, has_touch=size != "wide", **options
         )

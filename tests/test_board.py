@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -201,6 +202,14 @@ def test_an_unfinished_deal_has_the_position_it_stands_in() -> None:
     assert told["next"]["player"] == game.player
     assert list(told["next"]["values"]) == [game.rules.deck[a] for a in game.legal_actions()]
     assert told["next"] == position(Record(game), [s[1] for s in told["steps"]])["moment"]
+
+
+def test_the_sentences_write_cards_as_the_page_does() -> None:
+    told = review(Record(played("mini", 3, "easy", "standard")))
+    assert told["rules"]["title"] == "Mini"
+    lines = " ".join(told["summary"])
+    assert re.search("The costliest card was .*[♣♦♠♥] in trick", lines)
+    assert not re.search(r"\b[TJQKA\d][CDSH]\b", lines)
 
 
 def test_moons_and_revokes_are_steps_too() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import socket
 import subprocess
@@ -103,11 +104,17 @@ def test_seven_people_fit_on_a_watch(visit) -> None:
     assert person.result().rules.players == 7
 
 
-@pytest.mark.parametrize("size", ["wide", "phone"])
+@pytest.mark.parametrize("size", ["wide", "tablet", "phone"])
 @pytest.mark.parametrize("players", [3, 4, 5, 6, 7])
 def test_cards_of_a_trick_cover_neither_one_another_nor_a_player(visit, size, players) -> None:
     person = visit(size)
-    person.sit_down(f"party players={players}", ["me", *["easy"] * (players - 1)])
+    rules, seats = f"party players={players}", ["me", *["easy"] * (players - 1)]
+    person.sit_down(rules, seats, match=True, seed=players)
+    if person.page.locator(".actions .main").count():
+        person.hand_over(person.hand[:3])
+    while len(person.cards(".slot .laid")) < 2 and not person.is_over:
+        person.play()
+    assert person.page.evaluate("document.documentElement.scrollHeight <= innerHeight")
     boxes = person.page.locator(".slot, .plate").evaluate_all(
         "(nodes) => nodes.map((node) => node.getBoundingClientRect().toJSON())"
     )
@@ -126,6 +133,38 @@ def test_the_only_card_of_a_trick_lies_in_the_middle(person) -> None:
     card = person.page.locator(".slot .laid")
     expect(card).to_have_count(1)
     assert card.evaluate(place) == pytest.approx(middle, abs=1)
+
+
+@pytest.mark.parametrize("pace", ["none", "quick"])
+def test_the_last_deal_of_a_match_says_who_wins_and_offers_a_rematch(visit, pace) -> None:
+    person = visit(settings={"pace": pace})
+    person.sit_down("micro end_score=5", ["me", "easy"], match=True, seed=1)
+    page = person.page
+    while True:
+        person.play_on()
+        totals = page.locator(".result tbody tr > td:nth-child(3)").all_inner_texts()
+        if min(map(int, totals)) < 5 <= max(map(int, totals)):
+            break
+        page.get_by_role("button", name="Next deal").click()
+        page.wait_for_selector(".hand .card.legal")
+    expect(page.locator(".result h2")).to_have_text(re.compile("^(You win|easy wins) the match.$"))
+    page.get_by_role("button", name="Rematch").click()
+    page.wait_for_selector(".hand .card")
+    assert len(person.hand) == 3
+    expect(page.locator(".plate .total")).to_have_text(["total 0", "total 0"])
+
+
+@pytest.mark.parametrize("deals", ["[null]", '[{"deal": "x", "seat": 0, "cards": 1}]', '{"a": 1}'])
+@pytest.mark.parametrize("puzzles", ["[1]", '{"solved": null}', '{"solved": [], "level": "no"}'])
+def test_pages_open_whatever_this_browser_has_saved(person, deals, puzzles) -> None:
+    person.lobby()
+    saved = "([deals, puzzles]) => Object.assign(localStorage,"
+    saved += "{'hearts.deals': deals, 'hearts.puzzles': puzzles, 'hearts.settings': '[null]'})"
+    person.page.evaluate(saved, [deals, puzzles])
+    for where in ("/puzzles#3", "/puzzles#mine"):
+        person.lobby()
+        person.page.goto(f"{person.address}{where}")
+        person.page.locator(".pick, .puzzle .button").first.wait_for()
 
 
 def test_a_deal_and_a_moon_by_keyboard_alone(person) -> None:

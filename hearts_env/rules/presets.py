@@ -128,7 +128,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
         "two_player": Preset(
             _TWO,
             _short_deck("2468TQA", 13, 20),
-            "two-player Hearts: 28 cards, two of them dead, hearts are trump",
+            "two-player Hearts: 28 cards, two of them not dealt; hearts are trump",
         ),
         "mini": Preset(
             _TWO,
@@ -170,7 +170,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
         "midi": Preset(
             _TWO,
             _short_deck("TQA", 6, 17, "8S", "8H"),
-            "two-player Hearts with 14 cards, two of them dead; the largest deck solved",
+            "two-player Hearts with 14 cards, two of them not dealt; the largest deck solved",
         ),
         "two_player_16": Preset(
             _TWO, _short_deck("8TQA", 7, 17), "two-player Hearts with 16 cards, the eight and up"

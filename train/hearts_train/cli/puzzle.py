@@ -111,7 +111,7 @@ def position(puzzle: dict[str, Any], cards: CardText) -> str:
 def verdict(puzzle: dict[str, Any], card: str, cards: CardText) -> str:
     """The verdict on the answer."""
     best, means = puzzle["best"], puzzle["means"]
-    missed = f"Missed by {', '.join(puzzle['missed'])}: {puzzle['level_text']}."
+    missed = f"Missed by {', '.join(puzzle['missed'])}."
     if card == best:
         return (
             f"Right: {cards.card(best)} is {puzzle['gap']:.1f} points better than any other card. "

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import html
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -302,8 +302,8 @@ def _object(name: str) -> str:
     return "you" if name == "You" else name
 
 
-def summary(analysis: Analysis) -> list[str]:
-    """The result of the deal, in sentences."""
+def summary(analysis: Analysis, card_text: Callable[[str], str] = str) -> list[str]:
+    """The result of the deal, in sentences; `card_text` writes a card."""
     game, names = analysis.game, analysis.names
     lines = []
     scores = game.scores() if game.is_over else None
@@ -334,8 +334,8 @@ def summary(analysis: Analysis) -> list[str]:
     worst = max(analysis.moments, key=lambda m: m.expected_loss, default=None)
     if worst is not None and worst.expected_loss >= SLIP:
         lines.append(
-            f"The costliest card was {possessive(names[worst.player])} {worst.card} in trick "
-            f"{worst.trick}: {' or '.join(worst.better[:3])} is "
+            f"The costliest card was {possessive(names[worst.player])} {card_text(worst.card)} in "
+            f"trick {worst.trick}: {' or '.join(map(card_text, worst.better[:3]))} is "
             f"{worst.expected_loss:.{digits}f} better."
         )
     if not analysis.is_exact:

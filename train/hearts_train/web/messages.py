@@ -283,6 +283,7 @@ def title_of(name: str) -> str:
     preset, _, rest = name.partition(" ")
     words = {"two_player": "Two-player Hearts", "no_pass": "No passing"}
     title = words.get(preset) or preset.replace("_", " ").capitalize()
+    rest = re.sub(r"^players=(\d)", r"\1 players", rest)
     return f"{title} ({rest})" if rest else title
 
 

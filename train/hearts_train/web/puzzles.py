@@ -13,8 +13,6 @@ from hearts_train.measure.analysis import Measurer
 from hearts_train.measure.puzzles import cards_in, puzzle, puzzles
 from hearts_train.web.review import Json, Step, is_exact, play_step
 
-_LEVELS = ("standard and pro miss it", "all baselines miss it", "the champion misses it")
-
 
 def listed() -> list[Json]:
     """All puzzles for a page to choose from."""
@@ -46,7 +44,6 @@ def puzzle_json(number: int) -> Json:
         "number": number,
         "of": len(puzzles()),
         "level": one.level,
-        "level_text": _LEVELS[one.level - 1],
         "missed": list(one.missed),
         "players": list(one.players),
         "names": ["You" if seat == view.player else "Opponent" for seat in range(2)],

@@ -42,6 +42,7 @@ from hearts_env.solve.side import backward_mean
 from hearts_env.support.arrays import Floats
 from hearts_env.support.progress import Progress
 from hearts_train.measure.analysis import Analysis, Measurer, Moment, analyse, summary
+from hearts_train.web.messages import title_of
 from hearts_train.web.players import in_parts
 
 Json = dict[str, Any]
@@ -60,6 +61,7 @@ ENDGAME_TRICKS = 4
 _TARGET = 0.01  # points to which an endgame is solved
 _MAX_MEMORY = 0.5  # gigabytes for one endgame
 REVOKE = "revoke"
+_SIGNS = str.maketrans({"T": "10"} | dict(zip("CDSH", "♣♦♠♥", strict=True)))
 QUICK = ("easy", "standard", "standard_trump", "pro", "pro_trump", "pimc", "champion")
 """Players of the package that may sit in a deal that is played again."""
 
@@ -119,7 +121,7 @@ def review(
         "before": found.before,
         "luck": None if found.before is None else _luck(record.game.start(), found.before),
         "players": _players(record, found),
-        "summary": summary(found),
+        "summary": summary(found, lambda card: card.translate(_SIGNS)),
         "steps": steps,
         "moments": moments,
         "next": _next(replay, tools, worlds=worlds),
@@ -192,7 +194,7 @@ def _heading(record: Record) -> Json:
     return {
         "v": VERSION,
         "rules": {
-            "name": game.rules.name,
+            "title": title_of(game.rules.name),
             "players": game.rules.players,
             "tricks": game.rules.hand_size,
             "points": {card: game.rules.card_points.get(card, 0) for card in game.rules.deck},

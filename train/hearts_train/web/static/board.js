@@ -70,7 +70,7 @@ async function many(root, documents) {
 function titleOf(deal, i) {
   const scores = deal.scores ? `: ${deal.names.map((name, seat) =>
     `${name} ${deal.scores[seat]}`).join(", ")}` : "";
-  return `${i + 1} of ${deal.rules.name}${scores}`;
+  return `${i + 1} of ${deal.rules.title}${scores}`;
 }
 
 /** A deal that the server looks at. @param {HTMLElement} root */
@@ -130,8 +130,8 @@ function entry(text, wrong, use) {
     if (file.files && file.files[0]) box.value = await file.files[0].text();
   }}});
   return el("section", {class: "entry"}, el("h1", {text: "Analysis board"}),
-    el("p", {text: "What was every card of a deal worth? Give the text of one deal, as a finished "
-      + "table, “hearts play” or game.to_text() write it."}),
+    el("p", {text: "What was every card of a deal worth? Give the text of one deal: the board "
+      + "copies it, and “hearts play” saves it."}),
     wrong && el("p", {class: "wrong", id: "deal-wrong", role: "alert", text: wrong}),
     el("label", {class: "field"}, el("span", {text: "The text of the deal"}), box),
     el("label", {class: "field"}, el("span", {text: "or a file"}), file),

@@ -133,7 +133,7 @@ export class Felt {
       parts.push(`Trick ${table.trickNumber - Number(isWhole)} of ${fields.hand_size}`);
     }
     if (fields.trump) parts.push(`Trump: ${suitName(fields.trump)} ${suitSign(fields.trump)}`);
-    if (fields.break_on) parts.push(broken ? BROKEN : "Hearts not broken");
+    if (fields.break_on) parts.push(broken ? BROKEN : "Hearts are not broken");
     if (kitty.length) {
       parts.push(`Kitty (${table.who(table.facts.kitty_taker)}): ${kitty.map(cardText).join(" ")}`);
     }

@@ -245,7 +245,7 @@ const MEANINGS = {
   off: "You are on your own.",
   warn: `Asks before you play a card that is ${WARN} points worse than your best one, or more.`,
   values: "Shows on every card that you may play by how many points you win with it, on average "
-    + "over all hands that fit what you have seen.",
+    + "over all hands that fit what you have seen, and asks before one that is much worse.",
   odds: "Shows what each card is worth, and who may hold each unseen card.",
 };
 
@@ -293,7 +293,7 @@ function oddsTable(table, {worlds, chances, ...rest}) {
   const places = [...new Set(cards.flatMap((card) => Object.keys(chances[card])))]
     .sort((a, b) => Number(isNaN(Number(a))) - Number(isNaN(Number(b))) || Number(a) - Number(b));
   const heading = (place) =>
-    isNaN(Number(place)) ? (table.rules.fields.kitty_to === "nobody" ? "dead" : "kitty")
+    isNaN(Number(place)) ? (table.rules.fields.kitty_to === "nobody" ? "not dealt" : "kitty")
       : table.who(Number(place));
   const bodies = ["C", "D", "S", "H"].map((suit) => {
     const rows = cards.filter((card) => card[1] === suit).map((card) => el("tr", {},

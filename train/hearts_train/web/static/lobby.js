@@ -2,6 +2,7 @@
 
 import {card} from "hearts/cards.js";
 import {button, choices, el, notice, picker} from "hearts/dom.js";
+import {capital} from "hearts/figures.js";
 import {choose, setting} from "hearts/settings.js";
 
 /** @typedef {import("hearts/main.js").Context} Context */
@@ -135,7 +136,7 @@ class Form {
     this.rule = this.rules.find((rule) => rule.name === name);
     const {players} = this.rule;
     if (!players.includes(this.players)) this.players = players.includes(4) ? 4 : players[0];
-    this.about.textContent = [].concat(this.rule.text).join(" ");
+    this.about.textContent = capital(this.rule.text);
     this.drawSize();
   }
 

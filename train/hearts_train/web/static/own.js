@@ -19,8 +19,8 @@ const MOST = 300; // deals that are kept, the newest
 /** All deals, the oldest first. @returns {Own[]} */
 export function ownDeals() {
   const found = load(KEY);
-  return Array.isArray(found) ? found.filter(({deal, seat}) => typeof deal === "string"
-    && Number.isInteger(seat)) : [];
+  return Array.isArray(found) ? found.filter((own) => typeof own?.deal === "string"
+    && Number.isInteger(own.seat) && Array.isArray(own.cards ?? [])) : [];
 }
 
 /** Saves a deal, or what has become known of it. @param {Own} own */

@@ -20,6 +20,16 @@ const MINE = "mine"; // the level of one's own mistakes
 
 /** @type {Progress} */
 const NONE = {solved: [], failed: [], streak: 0, best: 0, level: "all"};
+/** @type {Array<[string, string]>} */
+const LEVELS = [["all", "all"], ["1", "★"], ["2", "★★"], ["3", "★★★"], [MINE, "your mistakes"]];
+
+/** What this browser saved, without what is damaged. @returns {Progress} */
+function progress() {
+  const found = {...NONE, ...Object.fromEntries(Object.entries(load(KEY) || {}).filter(
+    ([key, value]) => typeof value === typeof NONE[key]
+      && Array.isArray(value) === Array.isArray(NONE[key])))};
+  return LEVELS.some(([level]) => level === found.level) ? found : {...found, level: "all"};
+}
 
 /**
  * @param {HTMLElement} root
@@ -43,7 +53,7 @@ class Page {
   constructor(root, puzzles) {
     this.puzzles = puzzles;
     /** @type {Progress} */
-    this.state = {...NONE, ...load(KEY)};
+    this.state = progress();
     this.number = 0;
     /** @type {{own: import("hearts/own.js").Own, card: import("hearts/own.js").Mistake}|null} */
     this.mistake = null;
@@ -73,9 +83,8 @@ class Page {
   async follow(hash) {
     if (hash === MINE) this.state.level = MINE;
     else if (Number(hash) && this.isMine) this.state.level = "all";
-    this.levels.replaceChildren(choices("Level", "puzzle-level", [["all", "all"], ["1", "★"],
-      ["2", "★★"], ["3", "★★★"], [MINE, "your mistakes"]], this.state.level,
-    (level) => this.setLevel(level)));
+    this.levels.replaceChildren(choices("Level", "puzzle-level", LEVELS, this.state.level,
+      (level) => this.setLevel(level)));
     if (this.isMine) await this.showMine();
     else await this.open(Number(hash) || this.following());
   }
@@ -154,7 +163,7 @@ class Page {
 
   show() {
     const {puzzle, chosen, state} = this;
-    const {level, level_text: words, missed} = puzzle;
+    const {level, missed} = puzzle;
     const stars = "★★★".slice(0, level) + "☆☆☆".slice(level);
     if (!this.isMine) {
       this.score.textContent = `Streak ${state.streak}, best ${state.best}; solved `
@@ -168,7 +177,7 @@ class Page {
           "aria-label": `level ${level} of 3`, text: stars})),
       this.isMine && chosen ? el("p", {}, "You played ", chip(puzzle.played),
         `, which gave away ${counted(Math.round(puzzle.lost), "point")}.`)
-        : el("p", {text: chosen ? `Missed by ${missed.join(", ")}: ${words}.` : question}),
+        : el("p", {text: chosen ? `Missed by ${missed.join(", ")}.` : question}),
       el("div", {class: "desk"}, el("div", {class: "board"}, tableOf(this.scene()),
         chosen && this.verdict()), tricksOf(puzzle)));
     if (chosen) {
@@ -213,6 +222,7 @@ class Page {
 
   /** Counts an answer to a puzzle of the package. @param {boolean} right */
   count(right) {
+    this.state = {...progress(), level: this.state.level}; // another tab may have saved since
     const {state, number} = this;
     const isNew = !state.solved.includes(number) && !state.failed.includes(number);
     if (isNew) (right ? state.solved : state.failed).push(number);

@@ -1,6 +1,6 @@
 // What can be looked up at a table (scores, the last trick, the rules), and how a deal ended.
 
-import {chips} from "hearts/cards.js";
+import {cardText, chips} from "hearts/cards.js";
 import {ask, el} from "hearts/dom.js";
 import {counted, plain, signed} from "hearts/figures.js";
 import {lastLesson} from "hearts/guide.js";
@@ -65,7 +65,7 @@ export function showLast(table) {
 /** Shows the rules in sentences. @param {Table} table */
 export function showRules({rules}) {
   return ask({title: rules.title, buttons: [["", "Close"]], wide: true,
-    body: rules.text.map((text) => el("p", {text}))});
+    body: rules.text.map((text) => el("p", {text: text.replace(/\b[2-9TJQKA][CDSH]\b/g, cardText)}))});
 }
 
 /**

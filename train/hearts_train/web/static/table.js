@@ -207,8 +207,10 @@ class Room {
     } else if (event.kind === "over") {
       table.over = event;
       table.canUndo = false;
-    } else if (event.kind === "match") table.matchOver = event;
-    else if (event.kind === "deal" || event.kind === "undo") {
+    } else if (event.kind === "match") {
+      table.matchOver = event;
+      this.shown = null; // the result may be there already, as that of a deal
+    } else if (event.kind === "deal" || event.kind === "undo") {
       table.over = null;
       table.matchOver = null;
       if (event.kind === "deal") table.canUndo = false;

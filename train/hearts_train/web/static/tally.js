@@ -18,7 +18,7 @@ export function summaryOf(deal, bottom, enter) {
   const scores = deal.scores
     ? order.map((seat) => `${deal.names[seat]} ${deal.scores[seat]}`)
     : deal.names;
-  const about = [deal.rules.name, deal.tags.Event, deal.tags.Date].filter(Boolean).join(" · ");
+  const about = [deal.rules.title, deal.tags.Event, deal.tags.Date].filter(Boolean).join(" · ");
   return el("header", {class: "summary"},
     el("h2", {}, scores.join(" : ")), el("p", {class: "about-deal", text: about}),
     el("div", {class: "sums"}, deal.exact && deal.scores && equation(deal, order),
@@ -29,7 +29,7 @@ export function summaryOf(deal, bottom, enter) {
 export function inWords(deal) {
   return el("section", {class: "in-words", "aria-label": "In words"},
     el("details", {class: "panel", open: true}, el("summary", {}, el("h3", {text: "In words"})),
-      ...deal.summary.map((line) => el("p", {text: line}))),
+      ...deal.summary.map((line) => el("p", {text: line.replace(/-(?=\d)/g, "−")}))),
     explained(deal));
 }
 
