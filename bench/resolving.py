@@ -2,13 +2,15 @@
 
     python bench/resolving.py --out docs/results/resolving.json
 
-The champion of mini plays its first trick, and the other four are solved in each of the ways. Each
-way asks for a solution at every public position after the first trick, for either player.
+Each network plays the first tricks of mini, and the last ones are solved. Each way asks for a
+solution at every public position in which one begins, for either player.
 """
 
 from __future__ import annotations
 
+import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,26 +18,31 @@ import numpy as np
 from bench import harness
 from hearts_agents.attackers import as_policy
 from hearts_agents.champion import weights_of
-from hearts_agents.endgame_agent import ITERATIONS, MOST_LINES, EndgameAgent
-from hearts_agents.models.network import load_agent
+from hearts_agents.endgame_agent import MOST_LINES, EndgameAgent
+from hearts_agents.models.network import EncoderAgent, load_agent
 from hearts_env import Game
 from hearts_env.solve.beliefs import Policy
 from hearts_env.solve.best_response import Profile, best_response, exploit
-from hearts_env.solve.endgame import Endgame
+from hearts_env.solve.endgame import ITERATIONS, PRICE, Endgame
 from hearts_env.solve.side import backward_mean
 from hearts_env.solve.tree import Tree
 from hearts_train import console
+from hearts_train.learn.config_files import load_config
+from hearts_train.learn.training import train
 from hearts_train.measure.statistics import mean_and_interval
 
 GAME = "mini"
+DECISIONS = 500_000
+"""Of a network that has learned little, with the shipped config of mini."""
 WAYS = (
-    (False, 0.0, MOST_LINES),
-    (False, 0.9, MOST_LINES),
-    (False, 1.0, MOST_LINES),
-    (True, 0.9, MOST_LINES),
+    (4, MOST_LINES, PRICE),
+    (4, 100_000, PRICE),
+    (5, MOST_LINES, PRICE),
+    (4, MOST_LINES, 0.0),
+    (3, MOST_LINES, PRICE),
 )
-"""Whether the network plays its preferred card before and where nothing is solved, or draws; the
-weight of the guessed range (1 is unsafe); and how many lines a tree may have."""
+"""How many tricks are solved; how many lines a tree may have (with more it waits for its next
+decision); and what a point costs that a hand of the other wins more than before."""
 
 
 def late_attack(tricks: int, deals: int) -> dict[str, Any]:
@@ -47,7 +54,7 @@ def late_attack(tricks: int, deals: int) -> dict[str, Any]:
     """
     network = load_agent(weights_of("two_player"))
     agent, policy = EndgameAgent(network, tricks), as_policy(network)
-    gains, seconds, unsolved = [], 0.0, 0
+    gains, seconds, unsolved = [], [], 0
     for seed in range(deals):
         game, seen = Game.deal("two_player", seed), {}
         while (player := game.player) is not None:
@@ -55,15 +62,16 @@ def late_attack(tricks: int, deals: int) -> dict[str, Any]:
             if game.rules.hand_size - game.trick_number <= tricks and player not in seen:
                 begin = time.process_time()
                 solution = agent.solution_at(view)
-                seconds += time.process_time() - begin
+                seconds.append(time.process_time() - begin)
                 seen[player] = _won(*solution, 1 - player, policy) if solution else None
             game.play(network.act(view))
-        unsolved += list(seen.values()).count(None)
-        if None not in seen.values():
-            gains.append(np.mean(list(seen.values()), 0))
+        known = [one for one in seen.values() if one]
+        unsolved += len(seen) - len(known)
+        if len(known) == len(seen):
+            gains.append(np.mean(known, 0))
     alone, solved = np.array(gains).T
     row: dict[str, Any] = {"tricks": tricks, "deals": len(gains), "unsolved": unsolved / 2 / deals}
-    row["seconds"] = seconds / 2 / deals
+    row |= {"seconds": float(np.mean(seconds)), "most_seconds": max(seconds)}
     for name, values in (("alone", alone), ("solved", solved), ("saved", alone - solved)):
         margin, ci95 = mean_and_interval(values)
         row[name] = {"margin": margin, "ci95": ci95}
@@ -85,27 +93,36 @@ def _won(end: Endgame, chances: Profile, other: int, policy: Policy) -> tuple[fl
     return alone - as_policy_wins, solved - as_policy_wins
 
 
+def networks() -> dict[str, EncoderAgent]:
+    """The champion of mini, and one that has learned little; both draw their cards."""
+    words = [f"budget.decisions={DECISIONS}", "evaluation.opponents=[]"]
+    with tempfile.TemporaryDirectory() as folder:
+        train(load_config(GAME, words), Path(folder) / "run")
+        little = load_agent(Path(folder) / "run", greedy=False)
+    return {"champion": load_agent(weights_of(GAME), greedy=False), "little": little}
+
+
 def main() -> None:
-    """Read the command line, measure, write."""
+    """Read the command line, measure, write after each figure."""
     parser = harness.options(__doc__)
-    parser.add_argument("--tricks", type=int, default=4, help="solved")
     parser.add_argument("--deals", type=int, default=60, help="of two_player")
     given = parser.parse_args()
-    late = [late_attack(tricks, given.deals) for tricks in (4, 5)]
+    facts: dict[str, Any] = {"iterations": ITERATIONS, "rows": [], "late": []}
     tree = Tree(GAME)
-    rows: list[dict[str, Any]] = []
-    for greedy, guessed, most_lines in WAYS:
-        network = load_agent(weights_of(GAME), greedy=greedy)
-        begin = time.process_time()
-        player = EndgameAgent(network, given.tricks, guessed=guessed, most_lines=most_lines)
-        found = exploit(player, tree).exploitability
-        row = {"plays": "the preferred card" if greedy else "a drawn card", "guessed": guessed}
-        row |= {"most_lines": most_lines, "alone": exploit(network, tree).exploitability}
-        row |= {"exploitability": found, "processor_seconds": time.process_time() - begin}
-        rows.append(row)
-        console.note(f"{row['plays']}, range {guessed:4.0%}, {most_lines:,}: {found:.4f}")
-    facts = {"late": late, "tricks": given.tricks, "iterations": ITERATIONS, "rows": rows}
-    harness.write(given.out, facts, command=f"python bench/resolving.py --tricks {given.tricks}")
+    for name, network in networks().items():
+        alone = exploit(network, tree).exploitability
+        for tricks, most_lines, price in WAYS:
+            begin = time.process_time()
+            player = EndgameAgent(network, tricks, price=price, most_lines=most_lines)
+            found = exploit(player, tree).exploitability
+            row = {"network": name, "tricks": tricks, "most_lines": most_lines, "price": price}
+            row |= {"alone": alone, "exploitability": found}
+            facts["rows"].append(row | {"processor_seconds": time.process_time() - begin})
+            console.note(f"{row}")
+            harness.write(given.out, facts)
+    for tricks in (4, 5):
+        facts["late"].append(late_attack(tricks, given.deals))
+        harness.write(given.out, facts)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from hearts_agents.endgame_agent import EndgameAgent
 from hearts_agents.models.network import load_agent
 from hearts_env import BatchGame, BatchView, Game, HeartsError, Rules
 from hearts_env.solve.best_response import action_probs_in, best_response, exploit
-from hearts_env.solve.endgame import SHARE, Endgame, SafeSolver
+from hearts_env.solve.endgame import PRICE, SHARE, Endgame, solve_safely
 from hearts_env.solve.equilibrium import solve
 from tests.deals import played
 from tests.refusals import refused
@@ -34,28 +34,23 @@ def late(seed: int, tricks: int = 1) -> Game:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("player", [0, 1])
-def test_no_hand_of_the_other_wins_more_than_it_would_have_won_by_leaving(player: int) -> None:
+def test_what_hands_of_the_other_gain_is_less_than_what_its_range_loses(player: int) -> None:
     agent = policy("mini", seed=3)
     agent.greedy = False
     for seed in range(2):
         end = Endgame(late(seed), (agent.action_probs, agent.action_probs), epsilon=0.01)
         before = action_probs_in(end, player, agent.action_probs)
         left = hand_values(end, 1 - player, before)
-        solver = SafeSolver(end, player, before, guessed=0.0)
-        for _ in range(400):
-            solver.step()
-        gained = hand_values(end, 1 - player, solver.chances()[player]) - left
-        assert gained.max() < 0.01 * np.abs(left).max()
-        assert gained.min() < -0.01 * np.abs(left).max()  # and with some it wins less
+        gained = hand_values(end, 1 - player, solve_safely(end, player, before)) - left
+        lost = -float(gained @ end.sides[1 - player].reach)
+        assert 0.0 < PRICE * gained.clip(min=0.0).sum() < lost
 
 
 @pytest.mark.slow
 def test_guessing_alone_is_the_equilibrium_of_the_ranges() -> None:
     end = Endgame(late(5))
-    solver = SafeSolver(end, 0, end.sides[0].uniform(), guessed=1.0)
-    for _ in range(400):
-        solver.step()
-    worst = -float(hand_values(end, 1, solver.chances()[0]) @ end.sides[1].reach)
+    found = solve_safely(end, 0, end.sides[0].uniform(), price=0.0, iterations=400)
+    worst = -float(hand_values(end, 1, found) @ end.sides[1].reach)
     assert worst == pytest.approx(solve(end, target=1e-3).value, abs=0.02)
 
 
@@ -67,12 +62,41 @@ def test_a_wrong_range_costs_who_only_guesses() -> None:
     end = Endgame(late(1), (None, agent.action_probs))
     before = action_probs_in(end, 0, agent.action_probs)
     left, found = hand_values(end, 1, before), {}
-    for guessed in (0.0, 1.0):
-        solver = SafeSolver(end, 0, before, guessed=guessed)
-        for _ in range(400):
-            solver.step()
-        found[guessed] = (hand_values(end, 1, solver.chances()[0]) - left).max()
-    assert found[1.0] > 10 * max(found[0.0], 1e-4)
+    for price in (0.0, 1e4):
+        chances = solve_safely(end, 0, before, price=price, iterations=400)
+        found[price] = (hand_values(end, 1, chances) - left).max()
+    assert found[0.0] > 10 * max(found[1e4], 1e-4)
+
+
+@pytest.mark.slow
+def test_a_strong_player_gives_no_hand_more_for_what_it_gains_by_the_range() -> None:
+    """The champion of mini is near an equilibrium: a point of the range must not cost another."""
+    network = load_agent(weights_of("mini"), greedy=False)
+    for seed in range(3):
+        game = played("mini", seed, "champion", "champion", cards=2)
+        player = game.player
+        assert player is not None
+        solution = EndgameAgent(network, 4).solution_at(game.view(player))
+        assert solution is not None
+        end, chances = solution
+        before = end.chances_of(player, network.action_probs)
+        left, found = (hand_values(end, 1 - player, one) for one in (before, chances[player]))
+        points = end.num_deals / np.maximum(end.deals_of_hands[1 - player], 1e-9)
+        assert ((found - left) * points).max() < 0.02
+
+
+def test_the_champion_weighs_its_own_hands_by_what_it_plays() -> None:
+    """Which is its preferred card, not a drawn one."""
+    network = load_agent(weights_of("two_player"))
+    game = Game.deal("two_player", 1)
+    while game.rules.hand_size - game.trick_number > 3:
+        game.play(network.act(game.view(game.player)))
+    views = BatchView.of([game.view(game.player)])
+    found = [
+        a.action_probs(views)
+        for a in (make_agent("champion?endgame_tricks=3"), EndgameAgent(network))
+    ]
+    np.testing.assert_array_equal(*found)
 
 
 @pytest.mark.slow
@@ -205,10 +229,11 @@ def test_what_cannot_work_is_refused_before_the_deal() -> None:
             make_agent(f"champion?endgame_tricks={tricks}")
     with refused(HeartsError, "endings", hint="endgame_tricks"):
         make_agent("champion?endings=2")
-    with refused(HeartsError, "epsilon"):
-        EndgameAgent(network, 2, epsilon=0.0)
+    with refused(HeartsError, "price"):
+        EndgameAgent(network, 2, price=-1.0)
     large = Rules.preset("two_player").replace(removed=(), hand_size=13)
     with refused(HeartsError, "tricks", 3):
         EndgameAgent(network, 3).check_rules(large)
-    with refused(HeartsError, "endgame"):
-        SafeSolver(Endgame(late(1)), 0, Endgame(late(1)).sides[0].uniform()).save("x.safetensors")
+    with refused(HeartsError, "iterations"):
+        end = Endgame(late(1))
+        solve_safely(end, 0, end.sides[0].uniform(), iterations=0)

@@ -121,13 +121,13 @@ class Champion(PerGameAgent):
         greedy = SHIPPED[name] if self.greedy is None else self.greedy
         own, *others = self.files(name)
         network = load_agent(own, greedy=greedy)
-        early: Agent = network
+        search: Agent | None = None
         if self.search is not None:
             models = [load_agent(file) for file in others]
-            early = SearchAgent(network, self.search, models=models, match=self.match)
+            search = SearchAgent(network, self.search, models=models, match=self.match)
         if self.endgame_tricks is None:
-            return early
-        return EndgameAgent(network, self.endgame_tricks, early=early)
+            return search or network
+        return EndgameAgent(network, self.endgame_tricks, early=search)
 
 
 def strongest(rules: Rules) -> str:

@@ -34,8 +34,8 @@ from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView
 from hearts_env.solve.beliefs import Policy, check_two_players, dealt_hands, past_plays
 from hearts_env.solve.best_response import Profile
-from hearts_env.solve.endgame import GUESSED, Endgame, SafeSolver, check_tricks_left
-from hearts_env.support.arguments import check_chance, check_number
+from hearts_env.solve.endgame import PRICE, Endgame, check_price, check_tricks_left, solve_safely
+from hearts_env.support.arguments import check_number
 from hearts_env.support.arrays import Bools
 from hearts_env.support.errors import quoted
 from hearts_env.views.view import PlayerView
@@ -44,16 +44,15 @@ TRICKS = 3
 """How many last tricks are solved by default."""
 MOST_TRICKS = 6
 """With seven there are too many pairs of hands to begin with."""
-MOST_LINES = 1_000_000
+MOST_LINES = 500_000
 """Of the tree of an endgame."""
-EPSILON = 0.01
-"""With this probability both players are taken to have played at random."""
-ITERATIONS = 200
-"""Of the solver."""
+_NOISE = 0.01
+"""With this probability the other player is taken to have played at random, or no hand might
+explain what it has done; the player itself too where not its policy has played."""
 _MEMORY = 1.0
 """Gigabytes of solutions that are remembered; a deal asks for its own a few times in a row."""
 
-_MOST = 4096
+_MOST = 512
 """Solutions, however small."""
 
 _Key = tuple[int, ...]
@@ -76,8 +75,7 @@ class EndgameAgent(StochasticAgent):
         tricks: int = TRICKS,
         *,
         early: Agent | None = None,
-        epsilon: float = EPSILON,
-        guessed: float = GUESSED,
+        price: float = PRICE,
         most_lines: int = MOST_LINES,
         seed: int | None = None,
     ) -> None:
@@ -87,10 +85,8 @@ class EndgameAgent(StochasticAgent):
             policy: what both are taken to have played by; the other one drawing from its chances.
             tricks: how many last tricks are solved, 1 to `MOST_TRICKS`.
             early: who plays before them; None: `policy`, as it is.
-            epsilon: the chance, above 0, that the other is taken to have played at random instead;
-                and itself, with `early`.
-            guessed: the weight of the other player's range, in [0, 1], against its choice to leave
-                (``SafeSolver``); 1: unsafe.
+            price: what a point costs that a hand of the other wins more than before
+                (``solve_safely``); 0: nothing, which is unsafe.
             most_lines: of the tree that is solved; with more it waits for its next decision.
             seed: of its draws.
 
@@ -105,10 +101,7 @@ class EndgameAgent(StochasticAgent):
             )
         self.early = copy.copy(policy if early is None else early)
         self.tricks = check_tricks("tricks", tricks)
-        self.epsilon = check_chance("epsilon", epsilon)
-        if not self.epsilon:  # or no hand might explain what another player has done
-            raise HeartsError("epsilon: 0 gives hands the probability 0; give more, like 0.01")
-        self.guessed = check_chance("guessed", guessed)
+        self.price = check_price(price)
         self.most_lines = check_number("most_lines", most_lines, 1, 10**9)
         self.name = f"{self.early.name} with the last {self.tricks} tricks solved"
         self._is_own = early is None
@@ -168,17 +161,17 @@ class EndgameAgent(StochasticAgent):
             self._solved.clear()
         legal = views.legal_masks
         table: Probs = views.legal_table.astype(np.float64)
-        rows_of: dict[_Key, list[int]] = {}
-        roots: dict[_Key, PlayerView] = {}
+        alike: dict[_Key, list[int]] = {}  # all that follows is the same for what both have seen
         for row in np.flatnonzero(legal & (legal - 1) != 0).tolist():
-            for root in self._roots(views[row]):
-                key = _key(root)
-                if self._solution(key, root):
-                    break
-            rows_of.setdefault(key, []).append(row)
-            roots[key] = root
-        for key, rows in rows_of.items():
-            at, solution = np.array(rows), self._solution(key, roots[key])
+            alike.setdefault(_key(views[row]), []).append(row)
+        rows_of: dict[int, list[int]] = {}
+        solutions: dict[int, Solution] = {}
+        for rows in alike.values():
+            solution = self.solution_at(views[rows[0]])
+            rows_of.setdefault(id(solution), []).extend(rows)
+            solutions[id(solution)] = solution
+        for which, rows in rows_of.items():
+            at, solution = np.array(rows), solutions[which]
             known = np.zeros(len(at), np.bool_)
             if solution is not None:
                 end, chances = solution
@@ -189,8 +182,8 @@ class EndgameAgent(StochasticAgent):
         return table
 
     def solution_at(self, view: PlayerView) -> Solution:
-        """What it would solve at a decision in the last tricks, if it had not done so before."""
-        return self._solution(_key(view), view)
+        """What it plays by at a decision in the last tricks: it may have been found at another."""
+        return next(filter(None, map(self._solution, self._roots(view))), None)
 
     def _roots(self, view: PlayerView) -> Iterator[PlayerView]:
         """What the player saw at its decisions in the last tricks, the present one included."""
@@ -201,7 +194,8 @@ class EndgameAgent(StochasticAgent):
             yield from (PlayerView(view.rules, vector, view.player) for vector in vectors)
         yield view
 
-    def _solution(self, key: _Key, root: PlayerView) -> Solution:
+    def _solution(self, root: PlayerView) -> Solution:
+        key = _key(root)
         if key not in self._solved:
             used = sum(one[0].size.gigabytes for one in self._solved.values() if one)
             while self._solved and (used > _MEMORY or len(self._solved) > _MOST):
@@ -213,7 +207,7 @@ class EndgameAgent(StochasticAgent):
 
     def _solve(self, root: PlayerView) -> Solution:
         mine, policy = root.player, as_policy(self.policy)
-        model = _noisy(as_policy(self.policy.with_greedy(False)), self.epsilon)
+        model = _noisy(as_policy(self.policy.with_greedy(False)))
         policies = [model, model]
         if self._is_own:
             policies[mine] = policy
@@ -223,11 +217,8 @@ class EndgameAgent(StochasticAgent):
             if error.argument not in ("most_lines", "policies"):
                 raise
             return None
-        before = end.chances_of(mine, policy)
-        solver = SafeSolver(end, mine, before, guessed=self.guessed)
-        for _ in range(ITERATIONS):
-            solver.step()
-        return end, solver.chances()
+        found = solve_safely(end, mine, end.chances_of(mine, policy), price=self.price)
+        return end, (found, found)  # only its own part is asked for
 
     def reseed(self, seed: int) -> None:
         """Restart the draws, those of the early player too, from `seed`."""
@@ -250,13 +241,13 @@ class EndgameAgent(StochasticAgent):
         return player
 
 
-def _noisy(policy: Policy, epsilon: float) -> Policy:
+def _noisy(policy: Policy) -> Policy:
     """The policy, which with some chance plays at random instead."""
 
     def noisy(views: BatchView) -> Probs:
         legal = views.legal_table
-        mixed: Probs = (1.0 - epsilon) * policy(views)
-        mixed += epsilon * legal / legal.sum(1, keepdims=True)
+        mixed: Probs = (1.0 - _NOISE) * policy(views)
+        mixed += _NOISE * legal / legal.sum(1, keepdims=True)
         return mixed
 
     return noisy

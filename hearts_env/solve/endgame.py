@@ -12,26 +12,21 @@ again is *unsafe* in theory: whoever knows that it will be done may steer into e
 are wrong (Burch, Johanson, Bowling 2014: *Solving imperfect information games using decomposition*;
 Brown, Sandholm 2017: *Safe and nested subgame solving*).
 
-``SafeSolver`` solves one player's part so that no hand of the other gains by it. The player's own
+``solve_safely`` solves one player's part so that no hand of the other gains by it. The player's own
 range is known: it has played by its own policy. That of the other one is a guess. So the other
 player is given a choice at the root (Burch et al. 2014): with each hand it may leave, and take what
 a best response to the player's policy, unsolved, would have won with that hand. A solution that
 leaves every hand no more than this cannot be exploited more than the policy alone, wherever the
-other one comes from.
-
-Of solutions that are safe so, some are better than others. So the other player's hands get two
-weights, added up: one by the guess, without a choice, and one by the choice. The first pulls
-towards what is right against the range; the second holds the hands for which it would cost, no
-longer strictly, but as far as that is worth it. How much of either is best is measured in
-docs/equilibrium.md.
+other one comes from. Of these, the one that is best against the guessed range is wanted: each hand
+counts as often as the range says, without a choice, and `PRICE` times more as often as it stays.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-import time
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -48,8 +43,15 @@ from hearts_env.solve.beliefs import (
     past_plays,
 )
 from hearts_env.solve.best_response import best_response, take_chances
-from hearts_env.solve.equilibrium import Solver
-from hearts_env.solve.regret import DEFAULT_ALGORITHM, update_of
+from hearts_env.solve.regret import (
+    DEFAULT_ALGORITHM,
+    Lines,
+    go_back,
+    improve,
+    update_of,
+    weigh,
+)
+from hearts_env.solve.side import follow
 from hearts_env.solve.tree import (
     DEFAULT_MEMORY,
     Tree,
@@ -59,10 +61,11 @@ from hearts_env.solve.tree import (
     refuse_size,
 )
 from hearts_env.solve.walk import Walk
-from hearts_env.support.arguments import check_chance, check_player
-from hearts_env.support.arrays import Bools, Floats, Ints
+from hearts_env.support.arguments import check_chance, check_number, check_player, check_range
+from hearts_env.support.arrays import Bools, Floats, Ints, Ints32
 from hearts_env.support.errors import HeartsError
 from hearts_env.support.jit import jit
+from hearts_env.support.progress import Progress, no_progress
 from hearts_env.views.view import PlayerView
 
 MAX_PAIRS = 500_000
@@ -71,8 +74,10 @@ _MOST_TRIED = 20 * MAX_PAIRS
 """Pairs of hands that are looked through for those."""
 SHARE = 1e-3
 """Hands less likely than this share of the likeliest are left out."""
-GUESSED = 0.9
-"""The weight of the range, in which the likeliest hand has 1; the choice has the rest."""
+PRICE = 16.0
+"""How much more a hand counts that wins more by staying than by leaving; the likeliest counts 1."""
+ITERATIONS = 200
+"""Of a safe solution."""
 
 
 class Endgame(Tree):
@@ -131,30 +136,21 @@ class Endgame(Tree):
         root = _public(position)
         self.tricks_left = rules.hand_size - int(root[k.TRICK_NUM])
         self.deals = _consistent_deals(position, root)
-        likely = [np.ones(len(self.deals))] * 2
-        for p in (0, 1) if player is None else (player, 1 - player):
-            likely[p] = _range(rules, root, p, self.deals, policies[p], epsilon)
-            if p == player:
-                kept = likely[p] >= SHARE
-                self.deals, likely = self.deals[kept], [one[kept] for one in likely]
-                if most_lines is not None:
-                    # One hand tells about how many lines all have.
-                    first = self.deals[:, p] == self.deals[likely[p].argmax(), p]
-                    lines = count_tree(Walk(rules, self.deals[first], root)).lines
-                    _refuse_lines(lines * len(self.deals) / first.sum() / 2, most_lines)
-        if not (likely[0] * likely[1]).any():
+        if player is not None:
+            likely = _range(rules, root, player, self.deals, policies[player], epsilon)
+            self.deals = self.deals[likely >= SHARE]
+        walk = Walk(rules, self.deals, root)
+        size = count_tree(walk, no_progress if most_lines is None else _limit(most_lines))
+        refuse_size(size, check_memory(max_memory))
+        ranges = [_range(rules, root, p, self.deals, policies[p], epsilon) for p in range(2)]
+        if not (ranges[0] * ranges[1]).any():
             raise HeartsError(
                 "policies: no pair of hands explains the play of both seats; give epsilon, or None"
             )
-        walk = Walk(rules, self.deals, root)
-        size = count_tree(walk)
-        refuse_size(size, check_memory(max_memory))
-        if most_lines is not None:
-            _refuse_lines(size.lines, most_lines)
         reach = []
         for p in range(2):
             reach.append(np.zeros(len(walk.hands[p])))
-            reach[p][walk.ids[p]] = likely[p]
+            reach[p][walk.ids[p]] = ranges[p]
         self._build(walk, size, reach)
 
     def _roles(self, views: BatchView) -> Ints:
@@ -342,73 +338,153 @@ def _range(
     return likely[of]
 
 
-def _refuse_lines(lines: float, most_lines: int) -> None:
-    """Refuse a tree of too many lines.
+def _limit(most_lines: int) -> Progress:
+    """What a walk tells how far it is, so that one of too many lines ends early."""
 
-    Raises:
-        HeartsError: it has more.
-    """
-    if lines > most_lines:
-        raise HeartsError(
-            f"most_lines: the endgame has {lines:,.0f} lines or more, and {most_lines:,} are "
-            "allowed; allow more, or play on for some tricks"
-        )
+    def refuse(done: float, _: float) -> None:
+        if done > most_lines:
+            raise HeartsError(
+                f"most_lines: the endgame has {done:,.0f} lines or more, and {most_lines:,} are "
+                "allowed; allow more, or play on for some tricks"
+            )
+
+    return refuse
 
 
 # ---- safe solving --------------------------------------------------------------------------------
-class SafeSolver(Solver):
-    """Regret minimisation of one player's part of an endgame.
+def solve_safely(
+    tree: Tree,
+    player: int,
+    policy: Floats,
+    *,
+    price: float = PRICE,
+    iterations: int = ITERATIONS,
+) -> Floats:
+    """One player's part of an endgame, with which no hand of the other wins more than before.
 
-    Attributes:
-        player: Whose part it is. Only its chances are of use; the other's come from a game in which
-            it could have left.
+    Args:
+        tree: the endgame; ``tree.sides[p].reach`` are the ranges.
+        player: whose part is solved.
+        policy: what it would play unsolved: its chances, one a sequence.
+        price: what each point costs that a hand wins more than before; 0: nothing, which is unsafe.
+        iterations: of regret minimisation.
+
+    Returns:
+        Its chances, one a sequence.
+
+    Raises:
+        HeartsError: `policy` is not a policy, or another argument is out of range.
     """
+    player = check_player(player, 2)
+    price = check_price(price)
+    check_number("iterations", iterations, 1, None)
+    other = 1 - player
+    by_leaving = best_response(tree, other, policy).hand_values * tree.num_deals
+    sizes = [side.num_sequences for side in tree.sides]
+    arrays = _Arrays(
+        values=np.zeros(max(sizes)),
+        chances=(tree.sides[0].uniform(), tree.sides[1].uniform()),
+        regrets=(np.zeros(sizes[0]), np.zeros(sizes[1])),
+        plans=(np.zeros(sizes[0]), np.zeros(sizes[1])),
+        average=np.zeros(sizes[player]),
+        hand_regrets=np.zeros((2, len(by_leaving))),
+    )
+    _iterate(
+        tuple((side.parent, side.first, side.top, side.reach) for side in tree.sides),
+        tuple((tree.ends[p], tree.ends[1 - p], tree.margins) for p in range(2)),
+        tuple(np.ascontiguousarray(tree.marks[:, [0, 1 + p]]) for p in range(2)),
+        player,
+        by_leaving,
+        price,
+        np.array([update_of(DEFAULT_ALGORITHM, t + 1) for t in range(iterations)]),
+        arrays,
+    )
+    return tree.sides[player].chances(arrays.average)
 
-    def __init__(
-        self, tree: Tree, player: int, policy: Floats, *, guessed: float = GUESSED
-    ) -> None:
-        """Begin with uniform play.
 
-        Args:
-            tree: the endgame; ``tree.sides[p].reach`` are the ranges.
-            player: whose part is solved.
-            policy: what it would play unsolved: its chances, one a sequence.
-            guessed: the weight of the other's range, in which the likeliest hand has 1; its choice
-                has the rest of 1. 0: strictly safe; 1: unsafe.
+def check_price(price: float) -> float:
+    """What each point may cost that a hand wins more than before.
 
-        Raises:
-            HeartsError: `policy` is not a policy, or another argument is out of range.
-        """
-        super().__init__(tree, DEFAULT_ALGORITHM, num_threads=1)
-        self.player = check_player(player, 2)
-        self.guessed = check_chance("guessed", guessed)
-        self._left = best_response(tree, 1 - player, policy).hand_values  # by leaving
-        hands = len(self._left)
-        self._hand_regrets = np.zeros((2, hands))
-        self._enter(np.full(hands, 0.5))
+    Raises:
+        HeartsError: it is something else.
+    """
+    return check_range("price", price, 0.0, 1e6)
 
-    def step(self) -> None:
-        """One iteration: the player's turn, the other's, and the choice of its hands."""
-        begin = time.perf_counter()
-        self.iteration += 1
-        update = update_of(self.algorithm, self.iteration)
-        player, other = self.player, 1 - self.player
-        self._turn(player, update)
-        self._turn(other, update)
-        earned = self._earned[other] / self.tree.num_deals
-        gain = earned - self._left
-        # Regrets of staying and of leaving: each what it wins more than both on average.
-        self._hand_regrets[0] += (1.0 - self._stay) * gain
-        self._hand_regrets[1] -= self._stay * gain
-        np.maximum(self._hand_regrets, 0.0, out=self._hand_regrets)
-        total = self._hand_regrets.sum(0)
-        self._enter(np.where(total > 0.0, self._hand_regrets[0] / np.maximum(total, 1e-300), 0.5))
-        self.seconds += time.perf_counter() - begin
 
-    def _enter(self, stay: Floats) -> None:
-        """Set how often the other player stays with each of its hands."""
-        other = 1 - self.player
-        reach = self.tree.sides[other].reach
-        self._stay = stay
-        self._roots[other] = self.guessed * reach + (1.0 - self.guessed) * stay
-        self._follow(other)
+class _Arrays(NamedTuple):
+    """What regret minimisation of an endgame works on, for either player one number a sequence."""
+
+    values: Floats
+    """Zero before and after, as in ``regret.Memory``."""
+    chances: tuple[Floats, Floats]
+    regrets: tuple[Floats, Floats]
+    plans: tuple[Floats, Floats]
+    average: Floats
+    """The sum of the plans of the player whose part is solved, weighed."""
+    hand_regrets: Floats
+    """``(2, hands)``: of the other player's hands, of staying and of leaving."""
+
+
+@jit
+def _iterate(
+    sides: tuple[tuple[Ints32, Ints32, int, Floats], ...],
+    lines: tuple[Lines, ...],
+    marks: tuple[Ints, ...],
+    player: int,
+    by_leaving: Floats,
+    price: float,
+    updates: Floats,
+    arrays: _Arrays,
+) -> None:
+    """Regret minimisation of both parts and of the choice of the other's hands, in place.
+
+    Args:
+        sides: of either player ``parent``, ``first``, ``top`` and ``reach`` (``Side``).
+        lines: of either player, as ``go_back`` takes them.
+        marks: likewise.
+        player: whose part is wanted.
+        by_leaving: what each hand of the other wins by leaving, times the number of deals.
+        price: how much more a hand counts that stays.
+        updates: ``(iterations, 4)``: how each counts.
+        arrays: what is changed.
+    """
+    values, hand_regrets = arrays.values, arrays.hand_regrets
+    for t in range(-1, len(updates)):
+        # At first both players' plans are made, from even chances.
+        update = (int(updates[t, 0]), updates[t, 1], updates[t, 2], updates[t, 3])
+        for p in (player, 1 - player):
+            parent, first, top, reach = sides[p]
+            plan, hands = arrays.plans[p], len(reach)
+            if t >= 0:
+                sets = (parent, first, 0)
+                memory = (values, arrays.chances[p], arrays.regrets[p])
+                other_plan = arrays.plans[1 - p]
+                go_back(marks[p], lines[p], other_plan, 1 - 2 * p, sets, memory, values, update)
+                improve(0, top, sets, memory, values, update)
+            if t >= 0 and p != player:
+                _stay_or_leave(values, by_leaving, hand_regrets)
+            for hand in range(hands):
+                values[hand] = 0.0
+                plan[hand] = reach[hand]
+                if p != player:
+                    plan[hand] += price * _staying(hand_regrets, hand)
+            follow(parent, first, arrays.chances[p], plan)
+            if p == player and t >= 0:
+                weigh(0, len(arrays.average), plan, update[3], arrays.average)
+
+
+@jit
+def _staying(hand_regrets: Floats, hand: int) -> float:
+    """How often a hand stays."""
+    total = hand_regrets[0, hand] + hand_regrets[1, hand]
+    return hand_regrets[0, hand] / total if total > 0.0 else 0.5
+
+
+@jit
+def _stay_or_leave(by_staying: Floats, by_leaving: Floats, hand_regrets: Floats) -> None:
+    """Change the regrets: of either choice what it wins more than both on average."""
+    for hand in range(len(by_leaving)):
+        gain = by_staying[hand] - by_leaving[hand]
+        stay = _staying(hand_regrets, hand)
+        hand_regrets[0, hand] = max(hand_regrets[0, hand] + (1.0 - stay) * gain, 0.0)
+        hand_regrets[1, hand] = max(hand_regrets[1, hand] - stay * gain, 0.0)

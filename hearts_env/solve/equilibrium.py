@@ -225,7 +225,6 @@ class Solver:
         # Both players use the same memory, one after the other: for what their sequences earn, and
         # for the plan of the one whose turn it is not.
         self._values, self._plan = np.zeros(max(sizes)), np.zeros(max(sizes))
-        self._roots = [side.reach for side in sides]
         self._earned = [np.zeros(len(side.hands)) for side in sides]
         bases = [int(side.first[side.top]) for side in sides]
         self._tops = [np.zeros((len(self._cuts) - 1, base)) for base in bases]
@@ -296,7 +295,7 @@ class Solver:
     def _follow(self, p: int, weight: float = 0.0) -> None:
         """Make the plan of a player, and add it times `weight` to the average."""
         side, plan = self.tree.sides[p], self._plan
-        plan[: len(side.hands)] = self._roots[p]
+        plan[: len(side.hands)] = side.reach
         infosets = self.tree.marks[self._cuts, 1 + p].tolist()
 
         def forward(begin: int, end: int) -> None:

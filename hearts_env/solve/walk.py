@@ -229,7 +229,7 @@ class Walk:
             progress(int(totals[LINES]), len(records.margins))
 
 
-_PART = 1 << 22
+_PART = 1 << 18
 """Lines after which a walk reports its progress."""
 
 
