@@ -76,6 +76,7 @@ _ATTACKS = {
     "champion": "champion --attackers all --deals 300 --seconds 60",
     "champion_small": "champion?small=true --attackers all --deals 300 --seconds 60",
     "champion_search": "champion?search=16 --attackers belief --deals 16",
+    "champion_endgame": "champion?endgame_tricks=5 --attackers belief --deals 16",
 }
 """Attacks on players: all with equal attackers, which answer seven tricks exactly."""
 
