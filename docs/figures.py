@@ -26,10 +26,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hearts_agents import make_agent
 from hearts_env import Game, Rules, __version__
+from hearts_env.solve.tree import estimate
 from hearts_env.support.files import write_json, write_whole
 from hearts_env.support.interrupts import interruptible
 from hearts_train.measure.evaluation import platform_versions
@@ -85,6 +86,13 @@ _AGES = {"ppo-0.5M": 500_000, "ppo-2M": 2_000_000}
 _LEARN = "--set env.observation=recall --set evaluation.times=0"
 """Networks of two ages, for attackers where the truth is known."""
 
+_HANDS = {
+    "two_player_16": {"standard": 400, "pro": 200, "pimc": 400, "ppo-2M": 400},
+    "two_player_20": {"pimc": 24},
+}
+"""Decks whose best responses are of drawn deals, and how many for each player. ``random`` mixes all
+cards, so that too much can follow one hand."""
+
 COMMANDS = {
     "floors": ["bench floors micro mini"],
     "exploit-champion": [
@@ -96,7 +104,7 @@ COMMANDS = {
     ],
     "exploit-midi": [
         *(f"exploit {agent} --rules midi --max-memory 12" for agent in PLAIN),
-        "solve midi --target 1e-3 --max-memory 12",
+        "solve midi --target 1e-4 --max-memory 13",
     ],
     "exploit": ["exploit random standard pro pimc equilibrium --rules micro,mini"],
     "calibrate": ["bench calibrate pro --model pro,standard --deals 200"],
@@ -144,6 +152,21 @@ COMMANDS = {
         for deck in ("mini", "mini_6")
     },
     **{f"attack-{name}": [f"exploit {words} --tricks 7"] for name, words in _ATTACKS.items()},
+    **{
+        f"hands-{deck}": [
+            *(
+                f"train mini --set env.rules={deck} {_LEARN} --set evaluation.opponents=[] "
+                f"--set evaluation.exploitability=false --set budget.decisions=2000000 --run {name}"
+                for name in counts
+                if name.startswith("ppo")
+            ),
+            *(
+                f"exploit {agent} --rules {deck} --attackers best_response --deals {deals}"
+                for agent, deals in counts.items()
+            ),
+        ]
+        for deck, counts in _HANDS.items()
+    },
 }
 """Each in its own folder in `WORK`, empty at first; ``../demo-0`` was trained before."""
 
@@ -178,7 +201,11 @@ their time: all games among quick players, then those that search, then narrower
 
 
 IMAGES = ROOT / "docs" / "images"
-LADDER = ("exploit", "exploit-mini_6", "exploit-midi", "attack-ages-mini", "attack-ages-mini_6")
+LADDER = (
+    *("exploit", "exploit-mini_6", "exploit-midi"),
+    *("hands-two_player_16", "hands-two_player_20"),
+    *("attack-ages-mini", "attack-ages-mini_6"),
+)
 """The files of the picture."""
 
 
@@ -257,38 +284,68 @@ def play_league() -> None:
 
 
 # ---- pictures ------------------------------------------------------------------------------------
-def ladder() -> tuple[dict[str, int], dict[str, dict[str, float]]]:
-    """The information sets of each solved deck, and the exploitability of each player on decks."""
-    commands = [c for name in LADDER for c in json.loads(path_of(name).read_bytes())["commands"]]
-    results = [c["results"] for c in commands]
-    found = [one for some in results for one in (some if isinstance(some, list) else [some])]
-    found = [one for one in found if one.get("agent", "equilibrium") != "equilibrium"]
-    sizes = {one["rules"]: sum(one["infosets"]) for one in found if "infosets" in one}
-    players: dict[str, dict[str, float]] = {}
-    for one in found:
-        players.setdefault(one["agent"], {})[one["rules"]] = one["exploitability"]
-    return sizes, players
+class Exploited(NamedTuple):
+    """What a best response wins from a player, and half its interval: 0 where it is exact."""
+
+    value: float
+    half: float
+
+    @classmethod
+    def of(cls, record: dict[str, Any]) -> Exploited:
+        """What a record of ``hearts exploit`` says."""
+        gain = record.get("gains", [{}])[0]
+        half = 0.0
+        if gain.get("attacker") == "best_response":
+            half = (gain["ci95"][1] - gain["ci95"][0]) / 2
+        return cls(record["exploitability"], half)
+
+
+def exploited(names: Sequence[str]) -> dict[str, dict[str, Exploited]]:
+    """What is won from each player on each deck, in the order of the files of these names."""
+    players: dict[str, dict[str, Exploited]] = {}
+    for name in names:
+        for done in json.loads(path_of(name).read_bytes())["commands"]:
+            if done["command"].startswith("hearts exploit"):
+                found = done["results"]
+                for one in found if isinstance(found, list) else [found]:
+                    players.setdefault(one["agent"], {})[one["rules"]] = Exploited.of(one)
+    return players
 
 
 def draw_ladder(path: Path) -> None:
     """Draw how far from perfect players are as the game grows."""
     from hearts_train.measure.display import new_figure, save_figure, styles
 
-    sizes, players = ladder()
-    figure = new_figure(7, 4.5)
+    players = exploited(LADDER)
+    del players["equilibrium"]
+    decks = {deck for found in players.values() for deck in found}
+    sizes = {deck: sum(estimate(deck).infosets) for deck in decks}
+    order = sorted(sizes, key=sizes.__getitem__)
+    figure = new_figure(8, 4.5)
     axes = figure.subplots()
     for name, style in styles(list(players)).items():
-        decks = [deck for deck in sizes if deck in players[name]]
-        x, y = [sizes[deck] for deck in decks], [players[name][deck] for deck in decks]
-        axes.loglog(x, y, color=style.color, marker=style.marker, label=name)
-    for deck, size in sizes.items():
-        axes.axvline(size, color="#dddddd", linewidth=0.8, zorder=0)
-        axes.text(size, 1.01, deck, ha="center", transform=axes.get_xaxis_transform())
+        at = [deck for deck in order if deck in players[name]]
+        found = [players[name][deck] for deck in at]
+        axes.errorbar(
+            [sizes[deck] for deck in at],
+            [one.value for one in found],
+            [one.half for one in found],
+            color=style.color,
+            marker=style.marker,
+            label=name,
+            capsize=2,
+        )
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    for deck in order:
+        axes.axvline(sizes[deck], color="#dddddd", linewidth=0.8, zorder=0)
+        at_top = axes.get_xaxis_transform()
+        axes.text(sizes[deck], 1.01, deck, rotation=25, rotation_mode="anchor", transform=at_top)
     axes.margins(x=0.1)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_xlabel("information sets")
-    axes.set_ylabel("exploitability, points a deal, exact")
-    axes.set_title("How far from perfect, as the game grows", fontsize=11, pad=20)
+    axes.set_ylabel("exploitability, points a deal")
+    axes.set_title("How far from perfect, as the game grows", fontsize=11, pad=50)
     figure.legend(loc="outside right center", frameon=False)
     save_figure(figure, path)
 

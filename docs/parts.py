@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import figures
 import numpy as np
 
 from bench import algorithms as compared
@@ -408,17 +409,19 @@ def algorithms() -> str:
 
 @part
 def exploited(*names: str) -> str:
-    """The exact exploitability of some players of the small decks, from these files."""
-    found = {
-        (row["agent"], row["rules"]): points(row["exploitability"])
-        for name in names
-        for record in results(name)
-        for done in record["commands"]
-        if done["command"].startswith("hearts exploit")
-        for row in done["results"]
-    }
-    agents, decks = (list(dict.fromkeys(every)) for every in zip(*found, strict=True))
-    rows = [[f"`{agent}`", *(found.get((agent, deck), "") for deck in decks)] for agent in agents]
+    """The exploitability of some players, from these files; where it is no interval, exact."""
+    players = figures.exploited(names)
+    decks = list(dict.fromkeys(deck for found in players.values() for deck in found))
+
+    def cell(found: figures.Exploited | None) -> str:
+        if found is None:
+            return ""
+        return points(found.value) + (f" ± {found.half:.3f}" if found.half else "")
+
+    rows = [
+        [f"`{agent}`", *(cell(found.get(deck)) for deck in decks)]
+        for agent, found in players.items()
+    ]
     return table(["", *(f"`{deck}`" for deck in decks)], rows)
 
 

@@ -309,16 +309,15 @@ def test_figures_of_the_champion_are_of_the_networks_that_come_with_the_package(
 
 
 def test_pictures_of_results_have_every_player_and_deck(tmp_path):
-    sizes, players = figures.ladder()
-    assert list(sizes) == ["micro", "mini", "mini_6", "midi"]
-    assert list(sizes.values()) == sorted(sizes.values())
-    assert sizes["micro"] == 557
-    assert all(list(players[name]) == list(sizes) for name in figures.PLAIN)
-    assert all({"mini", "mini_6"} == players[name].keys() for name in figures._AGES)
-    assert players.keys() == {*figures.PLAIN, *figures._AGES}
+    players = figures.exploited(figures.LADDER)
+    decks = ["micro", "mini", "mini_6", "midi", "two_player_16", "two_player_20"]
+    assert list(players["pimc"]) == decks
+    assert set(players["ppo-2M"]) == {"mini", "mini_6", "two_player_16"}
+    for found in players.values():
+        assert all((one.half > 0) == deck.startswith("two_player") for deck, one in found.items())
     figures.draw_ladder(tmp_path / "ladder.svg")
     drawn = (tmp_path / "ladder.svg").read_text(encoding="utf-8")
-    assert all(f"<!-- {word} -->" in drawn for word in (*sizes, *players))
+    assert all(f"<!-- {word} -->" in drawn for word in (*decks, *players.keys() - {"equilibrium"}))
     figures.draw_speed(tmp_path / "speed.svg")
     assert "PettingZoo connect" in (tmp_path / "speed.svg").read_text(encoding="utf-8")
 
