@@ -71,9 +71,9 @@ an hour allows."""
 
 _ATTACKS = {
     "standard": "standard --attackers all --deals 200 --seconds 120",
-    "pro": "pro --attackers belief,endings,lbr_endings,trained --deals 100 --seconds 120",
+    "pro": "pro --attackers all --deals 100 --seconds 60",
     "demo-0": "../demo-0 --attackers all --deals 200 --seconds 120",
-    "pimc": "pimc --attackers belief,endings,lbr_endings,trained --deals 40 --seconds 120",
+    "pimc": "pimc --attackers all --deals 48 --seconds 60",
     "champion": "champion --attackers all --deals 300 --seconds 60",
     "champion_small": "champion?small=true --attackers all --deals 300 --seconds 60",
     "champion_search": "champion?search=16 --attackers belief --deals 16",
