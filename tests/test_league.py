@@ -297,9 +297,9 @@ def test_minutes_end_a_game_after_the_block_at_hand(tmp_path):
 # ---- who may enter -------------------------------------------------------------------------------
 def test_every_game_is_every_preset_with_every_number_of_players():
     games = every_game()
-    assert len(games) == len(GAMES) == 37
+    assert len(games) == len(GAMES) == 39
     names = [folders.game_name(rules) for rules in games]
-    assert len(set(names)) == 37
+    assert len(set(names)) == 39
     assert {"two_player", "party-7", "hoyle-2", "classic"} <= set(names)
     changed = [Rules.make('party trump="S"', 4), Rules.make('party trump="C"', 4)]
     assert len({folders.game_name(rules) for rules in changed}) == 2
