@@ -127,6 +127,16 @@ COMMANDS = {
         f"exploit champion --attackers lbr_endings --tricks 7 --awake {awake} --deals 1000"
         for awake in ("7-13", "10-13")
     ],
+    "attack-awake_exact": [
+        f"exploit {agent} --attackers best_response --awake {awake} --deals {deals}"
+        for agent, awake, deals in (
+            ("champion", "7-13", 80),
+            ("champion", "9-13", 150),
+            ("champion?small=true", "7-13", 80),
+            ("pimc", "7-13", 24),
+            ("pro", "7-13", 24),
+        )
+    ],
     "attack-micro": [
         f"exploit {agent} --rules micro --attackers belief,lbr,endings,lbr_endings"
         for agent in ("standard", "pro", "pimc", "equilibrium")

@@ -56,7 +56,7 @@ from hearts_train.measure.display import (
     format_ms,
 )
 from hearts_train.measure.equity import MatchEquity
-from hearts_train.measure.exploit import TRAINED
+from hearts_train.measure.exploit import BEST, TRAINED
 
 DOCS = Path(__file__).resolve().parent
 
@@ -481,7 +481,7 @@ def attacked(name: str) -> str:
     if not records:
         return f"Not measured yet: `python docs/figures.py attack-{name}`.\n"
     found = {gain["attacker"] for record in records for gain in record["gains"]}
-    words = [word for word in (*METHODS, TRAINED) if word in found]
+    words = [word for word in (*METHODS, TRAINED, BEST) if word in found]
     is_exact = records[0]["exploitability"] is not None
     rows = []
     for record in records:

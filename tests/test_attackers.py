@@ -719,3 +719,40 @@ def test_what_can_be_won_is_exact_on_a_small_deck_and_a_bound_elsewhere():
     bound = hearts_train.exploit("standard", "two_player", ["belief"], deals=4)
     assert [gain.attacker for gain in bound.gains] == ["belief"]
     assert bound.exploitability is None
+
+
+def test_a_best_response_that_sleeps_is_exact_too():
+    rules, awake, agent = Rules.preset("micro"), (2, 3), make_agent("pro")
+    policy = agent.action_probs
+    means = []
+    for seat in range(2):
+        hands, counts = np.unique(Walk(rules).deals[:, seat], return_counts=True)
+        whole = Responses(rules, policy, awake=awake).value(whole_game(rules, seat), ALL)
+        each = [
+            Responses(rules, policy, awake=awake).value(first_hand(rules, seat, int(hand)), ALL)
+            for hand in hands
+        ]
+        assert np.average(each, weights=counts) == pytest.approx(whole, abs=1e-12)
+        assert whole <= Responses(rules, policy).value(whole_game(rules, seat), ALL)
+        means.append(whole)
+    found = hearts_train.exploit("pro", "micro", [BEST], deals=150, seed=2, awake=awake)
+    low, high = found.gains[0].ci95
+    assert abs(np.mean(means) - (low + high) / 2) < 1.5 * (high - low) / 2
+    assert found.exploitability is None
+    assert found.awake == awake
+    all_tricks = hearts_train.exploit("pro", "micro", [BEST], deals=20, seed=2, awake=range(1, 4))
+    assert all_tricks.gains[0].margin == pytest.approx(
+        hearts_train.exploit("pro", "micro", [BEST], deals=20, seed=2).gains[0].margin, abs=1e-12
+    )
+
+
+def test_where_few_tricks_are_awake_the_best_response_answers_the_full_game(tmp_path):
+    saved = tmp_path / "saved.jsonl"
+    words = ["standard", "--rules", "two_player", "--awake", "12-13", "--deals", 4]
+    done = run(*words, "--save", saved)
+    assert done.exit_code == 0, done.stderr
+    assert "awake in tricks 12-13" in done.stdout
+    saved.write_bytes(b"".join(saved.read_bytes().splitlines(keepends=True)[:3]))
+    again = run("--resume", saved, "--workers", 2)
+    assert again.exit_code == 0, again.stderr
+    assert again.stdout.splitlines()[-1].split()[:2] == done.stdout.splitlines()[-1].split()[:2]

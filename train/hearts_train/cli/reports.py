@@ -303,9 +303,9 @@ def shown_interval(value: float, interval: tuple[float, float]) -> str:
 # ---- attacks -------------------------------------------------------------------------------------
 
 
-def attackers_for(agent: str, rules: Rules, seed: int) -> list[str]:
+def attackers_for(agent: str, rules: Rules, seed: int, awake: Sequence[int] | None) -> list[str]:
     """Who answers an agent on a deck that is not small, said with the reason."""
-    size, positions = estimate(rules), listed_positions(agent, rules, seed)
+    size, positions = estimate(rules), listed_positions(agent, rules, seed, awake)
     names = default_attackers(positions)
     memory = math.ceil(1.2 * size.gigabytes)
     exact = f" (exact with --max-memory {memory})" if memory <= _MOST_MEMORY else ""
@@ -391,8 +391,7 @@ def show_attack(result: ExploitResult) -> None:
         over = f"95 % interval over {result.gains[0].deals:,} duplicate deals{stopped}"
     drawn = " (one draw)" * result.is_one_draw
     title = f"what is won from {result.agent}{drawn}, {result.rules}: points a deal, {over}"
-    if result.awake is not None:
-        title += f"; attackers awake in tricks {format_tricks(result.awake)}"
+    title += _awake_words(result)
     console.print_table(title, columns, rows)
     best = result.best
     amount = f"{best.margin:+.4f}" if is_exact else format_margin(best.margin, best.ci95)
@@ -405,15 +404,21 @@ def show_attack(result: ExploitResult) -> None:
             )
 
 
+def _awake_words(result: ExploitResult) -> str:
+    """The tricks in which attackers attack, for a title."""
+    return "" if result.awake is None else f"; awake in tricks {format_tricks(result.awake)}"
+
+
 def _show_best(result: ExploitResult) -> None:
     """Print what a best response wins over drawn deals."""
     (gain,) = result.gains
     assert gain.ci95 is not None
     stopped = " (stopped early)" * result.interrupted
     title = f"{result.rules}: what a best response wins, points a deal, 95 % interval over "
-    title += f"{gain.deals:,} deals, each exact{stopped}"
+    title += f"{gain.deals:,} deals, each exact{stopped}{_awake_words(result)}"
     drawn = " (one draw)" * result.is_one_draw
     margin = format_interval(gain.margin, gain.ci95, ".3f")
     row = [result.agent + drawn, margin, f"{gain.seconds / gain.deals:.2g}"]
-    columns = ("agent", "exploitability", "seconds a deal")
+    amount = "exploitability" if result.awake is None else "wins a deal"
+    columns = ("agent", amount, "seconds a deal")
     console.print_table(title, columns, [row])

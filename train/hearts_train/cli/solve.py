@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 
 _OF_EXACT = ("max_memory", "plot")
-_OF_METHODS = ("tricks", "awake", "seconds", "run")
-_OF_ATTACKERS = (*_OF_METHODS, "deals", "save", "workers", "backend")
+_OF_METHODS = ("tricks", "seconds", "run")
+_OF_ATTACKERS = (*_OF_METHODS, "awake", "deals", "save", "workers", "backend")
 
 
 @app.command(
@@ -260,14 +260,17 @@ def exploit(
         if not seconds > 0:
             raise Mistake(f"--seconds: {seconds:g} is out of range; give a number above 0")
         arguments = {"agent": agents[0], "rules": games[0], "deals": deals, "seed": seed}
+        arguments["awake"] = reports.tricks_in(awake)
         if attackers is None and not any(is_said(context, name) for name in _OF_METHODS):
-            arguments["attackers"] = reports.attackers_for(agents[0], games[0], seed)
+            arguments["attackers"] = reports.attackers_for(
+                agents[0], games[0], seed, arguments["awake"]
+            )
         else:
             arguments["attackers"] = reports.attackers_in(attackers)
         if BEST in arguments["attackers"]:
             refuse_other(context, _OF_METHODS, f"is for other attackers than {BEST}; omit it")
         else:
-            arguments |= {"tricks": tricks, "awake": reports.tricks_in(awake)}
+            arguments["tricks"] = tricks
             arguments["train"] = partial(reports.train_attacker, agents[0], seconds, run, seed)
     with reports.stoppable("exploit", save or resume):
         result = measure(

@@ -23,7 +23,7 @@ from hearts_env import BatchGame, Game, Rules
 from hearts_env import kernel as k
 from hearts_env.seeds import derived_seed, secret_seed
 from hearts_env.solve.beliefs import Policy, num_first_worlds
-from hearts_env.solve.response import ALL, Responses, first_hand
+from hearts_env.solve.response import ALL, Responses, first_hand, is_awake
 from hearts_train.measure.contest import Contest, Task
 from hearts_train.measure.participants import AgentLike
 
@@ -80,11 +80,26 @@ class HandContest(Contest):
     block_of = HandBlock.of
 
     def __init__(
-        self, agents: Sequence[AgentLike], rules: Rules, seed: int, **settings: Any
+        self,
+        agents: Sequence[AgentLike],
+        rules: Rules,
+        seed: int,
+        *,
+        awake: Sequence[int] | None = None,
+        **settings: Any,
     ) -> None:
-        """The only agent, as for ``Contest``; the deals are those of its duplicate deals."""
+        """The only agent, as for ``Contest``; the deals are those of its duplicate deals.
+
+        In tricks that are not among `awake`, counted from 1, the best response plays as the agent
+        does; None: all are.
+        """
         super().__init__(agents, rules, seed, pairings=lambda _: [(0, 0)], **settings)
         self.most_at_once = self._first = 1
+        self.awake = awake
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        make, (kind, agents, digests, settings, most_open) = super().__reduce__()
+        return make, (kind, agents, digests, settings | {"awake": self.awake}, most_open)
 
     def play(self, task: Task) -> HandBlock:
         """Answer both hands of a deal: the same block in any process."""
@@ -97,7 +112,7 @@ class HandContest(Contest):
             policy = as_policy(player, participant.name)
             for role, seat in enumerate((leader, 1 - leader)):
                 fan = first_hand(rules, role, int(game.vector[k.HANDS + k.SEAT * seat]))
-                won.append(Responses(rules, policy).value(fan, ALL))
+                won.append(Responses(rules, policy, awake=self.awake).value(fan, ALL))
                 own.append(Responses(rules, policy, awake=()).value(fan))
                 if self._report is not None:
                     self._report(task, (role + 1) / 2)
@@ -105,12 +120,14 @@ class HandContest(Contest):
         return HandBlock(task.first, (won[0], won[1]), (own[0], own[1]), took)
 
 
-def num_positions(rules: Rules, policy: Policy) -> float:
+def num_positions(rules: Rules, policy: Policy, awake: Sequence[int] | None = None) -> float:
     """About how many positions are listed for a deal, from random lines (Knuth 1975).
 
     A position stands for as many as there were choices on the way to it, all legal ones of the
-    best response and those of the agent that its policy may take, times the hands it may hold.
+    best response in tricks in which it is `awake`, else those that the agent's policy may take,
+    times the hands that the agent may hold.
     """
+    is_free = is_awake(awake)
     total = 0.0
     rng = np.random.default_rng(0)
     for role in range(2):
@@ -122,9 +139,9 @@ def num_positions(rules: Rules, policy: Policy) -> float:
             views = batch.views(games=games)
             total += weights[games].sum()
             options = views.legal_table.astype(np.float64)
-            asked = np.flatnonzero(
-                (batch.player[games] != responding[games]) & (options.sum(1) > 1)
-            )
+            is_own = batch.player[games] == responding[games]
+            is_own &= is_free[views.vectors[:, k.TRICK_NUM]]
+            asked = np.flatnonzero(~is_own & (options.sum(1) > 1))
             if len(asked):
                 options[asked] = policy(views.subset(asked)) > 0
             number = options.sum(1)
