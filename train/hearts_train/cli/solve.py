@@ -232,6 +232,7 @@ def exploit(
     """
     from hearts_env import Rules
     from hearts_train.cli import reports
+    from hearts_train.measure.contest import check_deals
     from hearts_train.measure.exploit import BEST, ExploitResult, is_small
     from hearts_train.measure.exploit import exploit as measure
     from hearts_train.measure.participants import trained_rules
@@ -260,6 +261,7 @@ def exploit(
         if not seconds > 0:
             raise Mistake(f"--seconds: {seconds:g} is out of range; give a number above 0")
         arguments = {"agent": agents[0], "rules": games[0], "deals": deals, "seed": seed}
+        check_deals(deals)
         arguments["awake"] = reports.tricks_in(awake)
         if attackers is None and not any(is_said(context, name) for name in _OF_METHODS):
             arguments["attackers"] = reports.attackers_for(
