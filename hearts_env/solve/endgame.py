@@ -136,13 +136,18 @@ class Endgame(Tree):
         root = _public(position)
         self.tricks_left = rules.hand_size - int(root[k.TRICK_NUM])
         self.deals = _consistent_deals(position, root)
+        known: dict[int, Floats] = {}
         if player is not None:
             likely = _range(rules, root, player, self.deals, policies[player], epsilon)
-            self.deals = self.deals[likely >= SHARE]
+            kept = likely >= SHARE
+            self.deals, known[player] = self.deals[kept], likely[kept]
         walk = Walk(rules, self.deals, root)
         size = count_tree(walk, no_progress if most_lines is None else _limit(most_lines))
         refuse_size(size, check_memory(max_memory))
-        ranges = [_range(rules, root, p, self.deals, policies[p], epsilon) for p in range(2)]
+        ranges = [
+            known[p] if p in known else _range(rules, root, p, self.deals, policies[p], epsilon)
+            for p in range(2)
+        ]
         if not (ranges[0] * ranges[1]).any():
             raise HeartsError(
                 "policies: no pair of hands explains the play of both seats; give epsilon, or None"
