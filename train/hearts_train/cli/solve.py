@@ -35,7 +35,6 @@ from hearts_train.console import Mistake
 
 if TYPE_CHECKING:
     from hearts_env import Rules
-    from hearts_train.measure.display import ResultTable
 
 
 _OF_EXACT = ("max_memory", "plot")
@@ -99,7 +98,7 @@ def solve_deck(
         resume=resume,
         max_memory=max_memory,
     )
-    _show(solving.solve_table(results), as_json)
+    console.print_table(*solving.solve_table(results))
     say_written(save)
     if policy is not None:
         results[-1].save(policy)
@@ -165,7 +164,7 @@ def endgame(
                     max_memory=max_memory,
                 )
             )
-    _show(solving.endgame_table(found), as_json)
+    console.print_table(*solving.endgame_table(found))
     if plot is not None:
         save_figure(solving.endgames_figure(found), plot)
         console.note(f"drawn: {plot}")
@@ -306,16 +305,12 @@ def _compute(
     results = []
     for played in games:
         found = solving.exploit_agents(agents, played, seed=seed, max_memory=max_memory)
-        _show(solving.exploit_table(found), as_json)
+        console.print_table(*solving.exploit_table(found))
         results += found
     if plot is not None:
         solving.draw_bars(results, plot)
         console.note(f"drawn: {plot}")
     _print((found.to_json() for found in results), as_json, seed)
-
-
-def _show(table: ResultTable, as_json: str | None) -> None:
-    console.print_table(*table)
 
 
 def _print(records: Iterable[dict[str, Any]], as_json: str | None, seed: int | None = None) -> None:
