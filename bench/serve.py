@@ -35,7 +35,7 @@ from hearts_env.game.notation import parse_games
 
 AGENT, RULES = "champion", "two_player"
 THINKS = (0.5, 1.5)
-_PROGRAM = "from hearts_train.cli.app import main; main()"
+_PROGRAM = "from hearts_train.cli import main; main()"
 
 
 class Server:

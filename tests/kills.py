@@ -73,7 +73,8 @@ class Command:
     result: Callable[[Path, str], Any]
     check: Callable[[Path], int]
     code: str = """
-from hearts_train.cli.app import main
+import hearts_train.cli.app
+from hearts_train.cli import main
 print("ready", flush=True)
 main()
 """
@@ -90,27 +91,12 @@ def check_lines(path: Path) -> int:
     return 1
 
 
-TRAIN = """
-import sys
-from pathlib import Path
-from hearts_train.learn.config_files import load_config
-from hearts_train.learn.training import train
-from hearts_train.learn import runs
-folder, config = map(Path, sys.argv[1:])
-print("ready", flush=True)
-if (folder / runs.CONFIG_NAME).exists():
-    result = train(resume=folder, progress=False)
-else:
-    result = train(load_config(config), folder, progress=False)
-sys.exit(0 if result.is_finished else 128 + result.signal_number)
-"""
-
 RECIPE = recipe(
     "env={rules: mini, num_envs: 256, reward: trick}",
     "ppo={num_steps: 8, batch_size: 256, num_epochs: 2}",
     "network={trunk: [64], policy: [64], value: [64]}",
     "budget.decisions=200000",
-    "evaluation={times: 4, deals: 50, opponents: [standard]}",
+    "evaluation={times: 4, deals: 50, final_deals: 50, opponents: [standard]}",
     "checkpoint.every_seconds=0.3",
 )
 
@@ -118,7 +104,9 @@ RECIPE = recipe(
 def train_words(folder: Path) -> Sequence[str]:
     config = folder.with_suffix(".yaml")
     config.write_text(RECIPE.to_yaml())
-    return str(folder), str(config)
+    if (folder / runs.CONFIG_NAME).exists():
+        return "train", "--resume", str(folder)
+    return "train", str(config), "--run", str(folder)
 
 
 def check_run(folder: Path) -> int:
@@ -134,16 +122,18 @@ def check_run(folder: Path) -> int:
 
 SOLVE = """
 import hearts_env.solve.equilibrium as equilibrium
-from hearts_train.cli.app import main
+import hearts_train.cli.app
+from hearts_train.cli import main
 equilibrium._FIRST_SAVE = equilibrium._SAVE_EVERY = 0.05  # seconds, so that kills meet saves
+equilibrium._SAVE_SHARE = 1.0
 print("ready", flush=True)
 main()
 """
 
 
 def solve_words(file: Path) -> Sequence[str]:
-    begin = ("--resume", str(file)) if file.exists() else ("mini hand_size=3", "--save", str(file))
-    return "solve", *begin, "--iterations", "2000"
+    begin = ("--resume", str(file)) if file.exists() else ("mini", "--save", str(file))
+    return "solve", *begin, "--iterations", "40"
 
 
 def solved(file: Path, _output: str) -> Any:
@@ -213,7 +203,7 @@ def check_dataset(folder: Path) -> int:
 
 
 COMMANDS = {
-    "train": Command(train_words, lambda folder, _: history(folder), check_run, TRAIN),
+    "train": Command(train_words, lambda folder, _: history(folder), check_run),
     "solve": Command(solve_words, solved, check_solved, SOLVE),
     "evaluate": saving("evaluate pro --opponents easy,standard --rules mini --deals 5000"),
     "evaluate --unit match": saving("evaluate pro --opponents easy --unit match --deals 150"),

@@ -132,7 +132,7 @@ def run(row: Row, scratch: Path) -> Result:
             digests = output.strip().splitlines()[-1]
             print(output)
             break
-    hearts = "import sys; from hearts_train.cli.app import main; sys.argv[0] = 'hearts'; main()"
+    hearts = "import sys; from hearts_train.cli import main; sys.argv[0] = 'hearts'; main()"
     failed = []
     for arguments in (["--help"], ["rules", "two_player"], ["evaluate", "--help"]):
         status, output = call([python, "-c", hearts, *arguments], **own)

@@ -47,7 +47,7 @@ def run(*args, input=None):
     return CliRunner().invoke(app, [str(arg) for arg in args], input=input)
 
 
-def command(*args, before="", main="from hearts_train.cli.app import main; main()"):
+def command(*args, before="", main="from hearts_train.cli import main; main()"):
     """The same in a process of its own, as a user starts it."""
     code = f"{before}\n{main}"
     paths = [str(ROOT), str(ROOT / "agents"), str(ROOT / "train")]
@@ -315,6 +315,32 @@ def test_ctrl_c_waits_where_it_must():
     with pytest.raises(KeyboardInterrupt):
         work()
     assert reached
+
+
+PRESSED = """
+import atexit, signal, sys
+
+def press(at, *_):
+    if at == {at!r}:
+        signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, type("Finder", (), {{"find_spec": staticmethod(press)}}))
+atexit.register(press, "the end")
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of a shell")
+@pytest.mark.parametrize(
+    "at", ["typer", "hearts_train.cli.tournament", "hearts_train.cli.training", "numba", "the end"]
+)
+def test_ctrl_c_while_a_command_loads_or_has_ended_shows_no_traceback(at, tmp_path):
+    words = ["train", "no.yaml"] if at == "the end" else ["train", "smoke", "--run", tmp_path / "r"]
+    start = "from runpy import run_module; run_module('hearts_train.cli', run_name='__main__')"
+    process = command(*words, before=PRESSED.format(at=at), main=start)
+    _, errors = process.communicate()
+    assert process.returncode in (-signal.SIGINT, console.INTERRUPTED)
+    assert "Traceback" not in errors
+    assert not (tmp_path / "r").exists()
 
 
 @pytest.mark.parametrize(

@@ -106,21 +106,50 @@ if __name__ == "__main__":
 """
 
 
+def started(script, folder, *words):
+    """A process that runs a script in a folder, whose modules it finds first."""
+    (folder / "script.py").write_text(script)
+    root = Path(__file__).parent.parent
+    paths = os.pathsep.join(map(str, [folder, root, root / "agents", root / "train"]))
+    return subprocess.Popen(
+        [sys.executable, folder / "script.py", *words],
+        env={**os.environ, "PYTHONPATH": paths},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
 def test_workers_end_with_a_killed_parent(tmp_path):
-    script, work = tmp_path / "script.py", Work(tmp_path)
-    script.write_text(ORPHANS)
-    root = Path(__file__).parent.parent
-    paths = os.pathsep.join(map(str, [root, root / "agents", root / "train"]))
-    environment = {**os.environ, "PYTHONPATH": paths}
-    process = subprocess.Popen([sys.executable, script, tmp_path], env=environment)
+    work = Work(tmp_path)
+    process = started(ORPHANS, tmp_path, tmp_path)
     wait_until(lambda: len(work.begun()) == 2)
     workers = [process for _, process in work.begun()]
     assert all(map(is_running, workers))
     process.send_signal(signal.SIGKILL)
     process.wait()
     wait_until(lambda: not any(map(is_running, workers)))
+
+
+SPREAD = """
+from hearts_train.executor import spread
+if __name__ == "__main__":
+    print(*spread(abs, [-1, -2], workers=2))
+"""
+PRESSED = """
+import signal, sys
+if "--multiprocessing-fork" in sys.orig_argv:
+    signal.raise_signal(signal.SIGINT)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
+def test_workers_do_not_hear_ctrl_c_while_they_load(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(PRESSED)
+    assert started(SPREAD, tmp_path).communicate() == ("1 2\n", "")
 
 
 # ---- what is played (matches: tests/test_matches.py) ---------------------------------------------

@@ -22,7 +22,7 @@ NO_UTF8 = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
 
 def shell(words: str, redirection: str = "", given: bytes = b"", **variables: str):
     """A command line with redirected streams; (status, output, errors) as bytes."""
-    script = "from hearts_train.cli.app import main; main()"
+    script = "from hearts_train.cli import main; main()"
     paths = os.pathsep.join(str(ROOT / part) for part in ("", "agents", "train"))
     line = f"exec {sys.executable} -c '{script}' {words} {redirection}"
     done = subprocess.run(

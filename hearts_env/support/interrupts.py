@@ -1,7 +1,7 @@
 """Signals: Ctrl-C, SIGTERM and SIGHUP stop long work in one way, wherever it runs.
 
-``interruptible`` makes the other two raise like Ctrl-C, so that work which keeps its results on
-KeyboardInterrupt keeps them on every signal. ``noted_interrupt`` holds a signal back from a block
+``interruptible`` makes all of them raise a KeyboardInterrupt, so that work which keeps its results
+on that keeps them on every signal. ``noted_interrupt`` holds a signal back from a block
 that must not be broken off, and lets it ask whether to stop. ``signals_apart`` says what a signal
 raised from what somebody's code raised by itself.
 """
@@ -54,7 +54,7 @@ def exit_status() -> int:
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """SIGTERM and SIGHUP raise ``Interrupted`` in this block, as Ctrl-C raises its base."""
+    """All of `SIGNALS` raise ``Interrupted`` in this block."""
     global _last
     _last = int(signal.SIGINT)
 
@@ -63,7 +63,7 @@ def interruptible() -> Iterator[None]:
         _last = number
         raise Interrupted(number)
 
-    with _handled(stop, tuple(n for n in SIGNALS if n != signal.SIGINT)):
+    with _handled(stop, SIGNALS):
         yield
 
 

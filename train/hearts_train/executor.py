@@ -27,6 +27,7 @@ from hearts_agents.user_code import describe
 from hearts_env import HeartsError
 from hearts_env.support.arguments import check_choice, check_number
 from hearts_env.support.errors import needs
+from hearts_env.support.interrupts import SIGNALS
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -161,7 +162,7 @@ class _Process:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(theirs,))
-        with _one_core_each():
+        with _one_core_each(), _deaf():
             process.start()
         theirs.close()
         return cls(process, ours)
@@ -252,11 +253,26 @@ def _one_core_each() -> Iterator[None]:
                 os.environ[name] = value
 
 
+@contextlib.contextmanager
+def _deaf() -> Iterator[None]:
+    """A process started in this context never hears signals to its group, not even as it loads."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    from multiprocessing import resource_tracker  # of POSIX
+
+    resource_tracker.ensure_running()  # whose start would let them through
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _serve(pipe: Connection) -> None:
     """Do tasks until the asking process ends or closes the pipe."""
-    for name in ("SIGINT", "SIGHUP", "SIGTERM"):  # for the asking process, which ends this one
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    for number in SIGNALS:  # for the asking process, which ends this one
+        signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with contextlib.suppress(EOFError, OSError):
         data = pipe.recv_bytes()

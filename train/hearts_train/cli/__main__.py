@@ -1,6 +1,6 @@
 """``python -m hearts_train.cli`` is ``hearts``."""
 
-from hearts_train.cli.app import main
+from hearts_train.cli import main
 
 if __name__ == "__main__":
     main()

@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-# Each of these adds its commands to `app`.
+# `main` runs the command line; each of the others adds its commands to `app`.
 from hearts_train.cli import (  # noqa: F401
     dataset,
+    main,
     measure,
     play,
     runs,
@@ -18,11 +19,6 @@ from hearts_train.cli import (  # noqa: F401
 from hearts_train.cli.options import app
 
 __all__ = ["app", "main"]
-
-
-def main() -> None:
-    """Run the command line."""
-    app()
 
 
 @app.callback()
@@ -36,7 +32,3 @@ def _commands(
         print(f"hearts-env {__version__}")
     elif context.invoked_subcommand is None:
         print(context.get_help())
-
-
-if __name__ == "__main__":
-    main()

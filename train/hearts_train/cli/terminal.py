@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import secrets
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +30,7 @@ from hearts_env.rules.explain import explain
 from hearts_env.seeds import secret_seed
 from hearts_env.support.arguments import check_number, check_seed
 from hearts_env.support.files import write_whole
-from hearts_env.support.interrupts import Interrupted, held_interrupt
+from hearts_env.support.interrupts import held_interrupt
 from hearts_train.cli import replay
 from hearts_train.cli.cardtext import Announcer, CardText, describe
 from hearts_train.measure.analysis import best_hinter, hint
@@ -173,7 +174,7 @@ class Terminal:
         try:
             yield
         except KeyboardInterrupt as error:
-            if isinstance(error, Interrupted) or not is_said.is_set():
+            if getattr(error, "number", signal.SIGINT) != signal.SIGINT or not is_said.is_set():
                 raise
         finally:
             timer.cancel()
