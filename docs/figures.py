@@ -128,13 +128,11 @@ COMMANDS = {
         for awake in ("7-13", "10-13")
     ],
     "attack-awake_exact": [
-        f"exploit {agent} --attackers best_response --awake {awake} --deals {deals}"
-        for agent, awake, deals in (
-            ("champion", "7-13", 80),
-            ("champion", "9-13", 150),
-            ("champion?small=true", "7-13", 80),
-            ("pimc", "7-13", 24),
-            ("pro", "7-13", 24),
+        f"exploit {agents} --attackers best_response --awake {awake} --deals {deals}"
+        for agents, awake, deals in (
+            ("champion champion?small=true pimc pro", "7-13", 300),
+            ("champion champion?endgame_tricks=5", "9-13", 400),
+            ("champion champion?endgame_tricks=6", "8-13", 100),
         )
     ],
     "attack-micro": [

@@ -23,9 +23,8 @@ from hearts_env.batch.views import BatchView
 from hearts_env.solve import beliefs
 from hearts_env.solve.beliefs import Tracker, belief
 from hearts_env.solve.best_response import best_response, exploit, exploitability
-from hearts_env.solve.response import ALL, Responses, _thinned, first_hand, whole_game
+from hearts_env.solve.response import ALL, Responses, _thinned, whole_game
 from hearts_env.solve.tree import Tree
-from hearts_env.solve.walk import Walk
 from hearts_train.cli.app import app
 from hearts_train.cli.reports import show_attack
 from hearts_train.measure import exploit as exploiting
@@ -39,7 +38,8 @@ from hearts_train.measure.exploit import (
     play_of,
 )
 from hearts_train.measure.exploitability import best_response_to
-from hearts_train.measure.hands import num_positions
+from hearts_train.measure.hands import HandContest, num_positions
+from hearts_train.measure.statistics import mean_and_interval
 from tests.refusals import mistake, refused
 from tests.reshuffle import reshuffled
 from tests.test_exploit import all_deals, random_policy
@@ -86,12 +86,12 @@ def test_what_is_won_with_each_hand_is_what_the_tree_says(text):
     itself = Responses(tree.rules, agent.action_probs, awake=())
     gained = 0.0
     for player, side in enumerate(tree.sides):
-        fans = [first_hand(tree.rules, player, int(hand)) for hand in side.hands]
-        shares = tree.deals_of_hands[player] / tree.num_deals
-        found = shares * [responses.value(fan, ALL) for fan in fans]
+        whole = whole_game(tree.rules, player)
+        fans = [whole.slice(hand, hand + 1) for hand in range(len(side.hands))]
+        found = np.array([responses.value(fan, ALL) for fan in fans])
         expected = best_response(tree, player, chances[1 - player]).hand_values
         assert found == pytest.approx(expected, abs=1e-10)
-        gained += found.sum() - shares @ [itself.value(fan) for fan in fans]
+        gained += found.sum() - sum(itself.value(fan) for fan in fans)
     # What the agent wins from itself is 0 over both seats.
     assert gained / 2 == pytest.approx(exploitability(tree, chances), abs=1e-10)
 
@@ -706,11 +706,12 @@ def test_positions_of_a_deal_are_about_as_many_as_are_listed(monkeypatch):
         return step(self, fan, plan, **options)
 
     monkeypatch.setattr(Responses, "_step", counted)
-    for seat in range(2):
-        for hand in np.unique(Walk(rules).deals[:, seat])[::8]:
-            Responses(rules, agent.action_probs).value(first_hand(rules, seat, int(hand)), ALL)
-    hands = sum(len(np.unique(Walk(rules).deals[:, seat])[::8]) for seat in range(2)) / 2
-    assert 0.4 < listed / hands / num_positions(rules, agent.action_probs) < 1.6
+    for awake, least in ((None, 0.4), (range(3, 6), 0.2)):  # some hands are ruled out by then
+        contest, listed = HandContest([agent], rules, 1, awake=awake), 0
+        for task in contest.tasks(100):
+            contest.play(task)
+        ratio = listed / 100 / num_positions(rules, agent.action_probs, awake)
+        assert least < ratio < 1.6
 
 
 def test_what_can_be_won_is_exact_on_a_small_deck_and_a_bound_elsewhere():
@@ -726,13 +727,7 @@ def test_a_best_response_that_sleeps_is_exact_too():
     policy = agent.action_probs
     means = []
     for seat in range(2):
-        hands, counts = np.unique(Walk(rules).deals[:, seat], return_counts=True)
         whole = Responses(rules, policy, awake=awake).value(whole_game(rules, seat), ALL)
-        each = [
-            Responses(rules, policy, awake=awake).value(first_hand(rules, seat, int(hand)), ALL)
-            for hand in hands
-        ]
-        assert np.average(each, weights=counts) == pytest.approx(whole, abs=1e-12)
         assert whole <= Responses(rules, policy).value(whole_game(rules, seat), ALL)
         means.append(whole)
     found = hearts_train.exploit("pro", "micro", [BEST], deals=150, seed=2, awake=awake)
@@ -744,6 +739,57 @@ def test_a_best_response_that_sleeps_is_exact_too():
     assert all_tricks.gains[0].margin == pytest.approx(
         hearts_train.exploit("pro", "micro", [BEST], deals=20, seed=2).gains[0].margin, abs=1e-12
     )
+
+
+@pytest.mark.parametrize("text", ["micro", MIXED])
+def test_the_agent_itself_plays_the_tricks_in_which_the_best_response_sleeps(text):
+    """Every deal, each played on from trick 2, weighs what the tree of the whole game says."""
+    tree, agent = mixing(text)
+    policy, awake = agent.action_probs, (2, 3)
+    exact = [
+        Responses(tree.rules, policy, awake=awake).value(whole_game(tree.rules, seat), ALL)
+        for seat in range(2)
+    ]
+    contest = HandContest([agent], tree.rules, 5, awake=awake)
+    blocks = [contest.play(task) for task in contest.tasks(400)]
+    assert min(block.gain for block in blocks) > -1e-9
+    mean, (low, high) = mean_and_interval(np.array([block.gain for block in blocks]))
+    assert abs(np.mean(exact) - mean) < 0.75 * (high - low) < 0.75
+
+
+def test_agents_are_compared_on_the_same_drawn_deals(tmp_path, monkeypatch):
+    saved = tmp_path / "saved.jsonl"
+    words = ["pro", "easy", "--rules", "micro", "--attackers", BEST, "--deals", 40]
+    done = run(*words, "--save", saved, "--json")
+    assert done.exit_code == 0, done.stderr
+    pro, easy = json.loads(done.stdout)
+    assert [pro["agent"], easy["agent"]] == ["pro", "easy"]
+    margins = [one["gains"][0]["margin"] for one in (pro, easy)]
+    alone = [hearts_train.exploit(name, "micro", [BEST], deals=40) for name in ("pro", "easy")]
+    assert margins == [one.gains[0].margin for one in alone]
+    more = margins[1] - margins[0]
+    assert easy["gains"][0]["over_first"] == pytest.approx(more)
+    low, high = easy["gains"][0]["over_first_ci95"]
+    assert low < more < high
+    saved.write_bytes(b"".join(saved.read_bytes().splitlines(keepends=True)[:51]))
+    again = run("--resume", saved)
+    assert "more than from pro" in again.stdout
+    assert saved.read_bytes().count(b"\n") == 81
+    mistake(run("pro", "easy", "--attackers", "lbr"), "agents", BEST)
+
+
+def test_how_large_a_deal_is_is_estimated_once(monkeypatch):
+    asked = []
+
+    def counted(*args):
+        asked.append(args)
+        return num_positions(*args)
+
+    monkeypatch.setattr(exploiting, "num_positions", counted)
+    hearts_train.exploit("standard", "midi", deals=2)
+    assert len(asked) == 1
+    assert run("standard", "--rules", "midi", "--deals", 2).exit_code == 0
+    assert len(asked) == 2
 
 
 def test_where_few_tricks_are_awake_the_best_response_answers_the_full_game(tmp_path):

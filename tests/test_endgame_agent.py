@@ -79,6 +79,7 @@ def test_a_strong_player_gives_no_hand_more_for_what_it_gains_by_the_range() -> 
         solution = EndgameAgent(network, 4).solution_at(game.view(player))
         assert solution is not None
         end, chances = solution
+        assert set(chances) == {player}  # of the other's part it knows nothing
         before = end.chances_of(player, network.action_probs)
         left, found = (hand_values(end, 1 - player, one) for one in (before, chances[player]))
         points = end.num_deals / np.maximum(end.deals_of_hands[1 - player], 1e-9)

@@ -33,10 +33,9 @@ from hearts_env import HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView
 from hearts_env.solve.beliefs import Policy, check_two_players, dealt_hands, past_plays
-from hearts_env.solve.best_response import Profile
 from hearts_env.solve.endgame import PRICE, Endgame, check_price, check_tricks_left, solve_safely
 from hearts_env.support.arguments import check_number
-from hearts_env.support.arrays import Bools
+from hearts_env.support.arrays import Bools, Floats
 from hearts_env.support.errors import quoted
 from hearts_env.views.view import PlayerView
 
@@ -56,8 +55,9 @@ _MOST = 512
 """Solutions, however small."""
 
 _Key = tuple[int, ...]
-Solution = tuple[Endgame, Profile] | None
-"""None: there are too many lines, or the player would not have come here with any hand."""
+Solution = tuple[Endgame, dict[int, Floats]] | None
+"""Its own part alone, by its seat; None: there are too many lines, or the player would not have
+come here with any hand."""
 
 
 class EndgameAgent(StochasticAgent):
@@ -218,7 +218,7 @@ class EndgameAgent(StochasticAgent):
                 raise
             return None
         found = solve_safely(end, mine, end.chances_of(mine, policy), price=self.price)
-        return end, (found, found)  # only its own part is asked for
+        return end, {mine: found}
 
     def reseed(self, seed: int) -> None:
         """Restart the draws, those of the early player too, from `seed`."""

@@ -172,13 +172,6 @@ class Endgame(Tree):
                 found |= (views.players == player) & (index[places] == keys)
         return found
 
-    def range_of(self, player: int, policy: Policy) -> Floats:
-        """How likely a player has each of its hands if it has played by `policy`, at most 1."""
-        likely = np.zeros(len(self.sides[player].hands))
-        found = _range(self.rules, self._walk.root, player, self.deals, policy, 0.0)
-        likely[self._walk.ids[player]] = found
-        return likely
-
     def chances_of(self, player: int, policy: Policy) -> Floats:
         """The chances of a policy's actions, one a sequence, asked only where it may get to.
 

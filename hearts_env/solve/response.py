@@ -17,7 +17,6 @@ poker bots*) with exact beliefs and whole deals played out.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -27,7 +26,7 @@ from hearts_env import kernel as k
 from hearts_env.batch.kernel import write_legal, write_views
 from hearts_env.batch.views import BatchView
 from hearts_env.rules.rules import Rules
-from hearts_env.solve.beliefs import Fan, Policy, check_policy, num_first_worlds
+from hearts_env.solve.beliefs import Fan, Policy, check_policy
 from hearts_env.solve.dd.search import card_values
 from hearts_env.solve.double_dummy import borrowed
 from hearts_env.solve.walk import Walk, start_deal
@@ -55,22 +54,7 @@ def whole_game(rules: Rules, seat: int) -> Fan:
     For decks so small that they can be listed. The weights of all of them add up to 1.
     """
     deals = Walk(rules).deals
-    return _first_fan(rules, seat, deals[np.argsort(deals[:, seat], kind="stable")])
-
-
-def first_hand(rules: Rules, seat: int, hand: int) -> Fan:
-    """The deals in which seat 0 leads first and `seat` has this hand, a mask, equally likely.
-
-    One information set, before the first card; its weights add up to 1. There is such a deal.
-    """
-    others = [1 << i for i in range(len(rules.deck)) if not hand >> i & 1]
-    deals = np.full((num_first_worlds(rules), 2), hand, np.int64)
-    deals[:, 1 - seat] = [sum(cards) for cards in itertools.combinations(others, rules.hand_size)]
-    return _first_fan(rules, seat, deals)
-
-
-def _first_fan(rules: Rules, seat: int, deals: Ints) -> Fan:
-    """Those of some deals, ordered by the hands of `seat`, in which seat 0 leads first."""
+    deals = deals[np.argsort(deals[:, seat], kind="stable")]
     states = np.empty((len(deals), rules.state_size), np.int64)
     _write_deals(rules.vector, deals, states)
     is_led = states[:, k.LEADER] == 0

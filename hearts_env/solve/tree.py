@@ -358,8 +358,12 @@ class Tree:
             found[rows] = order[places]
         return roles, found
 
-    def chances_in(self, views: BatchView, chances: tuple[Floats, Floats]) -> Floats:
+    def chances_in(
+        self, views: BatchView, chances: tuple[Floats, Floats] | dict[int, Floats]
+    ) -> Floats:
         """What a profile of chances does in many views, ``(len(views), num_actions)``.
+
+        Chances by role may be those of one role, where all views are of it.
 
         Raises:
             HeartsError: the views are of other rules, or cannot have arisen.
@@ -369,6 +373,8 @@ class Tree:
         table: Floats = legal.astype(np.float64)
         for role, side in enumerate(self.sides):
             rows = np.flatnonzero((roles == role) & (infosets >= 0))
+            if not len(rows):
+                continue
             first = side.first[infosets[rows]]
             # The n-th legal action has the n-th sequence.
             place = first[:, None] + np.cumsum(legal[rows], axis=1) - 1

@@ -303,9 +303,11 @@ def shown_interval(value: float, interval: tuple[float, float]) -> str:
 # ---- attacks -------------------------------------------------------------------------------------
 
 
-def attackers_for(agent: str, rules: Rules, seed: int, awake: Sequence[int] | None) -> list[str]:
-    """Who answers an agent on a deck that is not small, said with the reason."""
-    size, positions = estimate(rules), listed_positions(agent, rules, seed, awake)
+def attackers_for(
+    agents: Sequence[str], rules: Rules, seed: int, awake: Sequence[int] | None
+) -> tuple[list[str], float]:
+    """Who answers agents on a deck that is not small, said with the reason; listed positions."""
+    size, positions = estimate(rules), listed_positions(agents, rules, seed, awake)
     names = default_attackers(positions)
     memory = math.ceil(1.2 * size.gigabytes)
     exact = f" (exact with --max-memory {memory})" if memory <= _MOST_MEMORY else ""
@@ -314,7 +316,7 @@ def attackers_for(agent: str, rules: Rules, seed: int, awake: Sequence[int] | No
         f"{rules.name}: the whole tree takes about {format_gigabytes(size.gigabytes)}{exact}; a "
         f"best response lists some {format_count(positions)} positions for a deal: {then}"
     )
-    return names
+    return names, positions
 
 
 def attackers_in(text: str | None) -> list[str]:
@@ -362,9 +364,6 @@ def train_attacker(agent: str, seconds: float, run: Path | None, seed: int, rule
 
 def show_attack(result: ExploitResult) -> None:
     """Print what each attacker wins, and which wins most."""
-    if result.gains[0].attacker == BEST:
-        _show_best(result)
-        return
     is_exact = result.gains[0].ci95 is None
     first = result.gains[0].attacker
     more = [] if len(result.gains) == 1 else [f"more than {first}"]
@@ -409,16 +408,20 @@ def _awake_words(result: ExploitResult) -> str:
     return "" if result.awake is None else f"; awake in tricks {format_tricks(result.awake)}"
 
 
-def _show_best(result: ExploitResult) -> None:
-    """Print what a best response wins over drawn deals."""
-    (gain,) = result.gains
-    assert gain.ci95 is not None
-    stopped = " (stopped early)" * result.interrupted
-    title = f"{result.rules}: what a best response wins, points a deal, 95 % interval over "
-    title += f"{gain.deals:,} deals, each exact{stopped}{_awake_words(result)}"
-    drawn = " (one draw)" * result.is_one_draw
-    margin = format_interval(gain.margin, gain.ci95, ".3f")
-    row = [result.agent + drawn, margin, f"{gain.seconds / gain.deals:.2g}"]
-    amount = "exploitability" if result.awake is None else "wins a deal"
-    columns = ("agent", amount, "seconds a deal")
-    console.print_table(title, columns, [row])
+def show_best(results: Sequence[ExploitResult]) -> None:
+    """Print what a best response wins from each agent over drawn deals."""
+    first, rows = results[0], []
+    title = f"{first.rules}: what a best response wins, points a deal, 95 % interval over "
+    title += f"{first.gains[0].deals:,} deals, each exact{_awake_words(first)}"
+    for result in results:
+        (gain,) = result.gains
+        assert gain.ci95 is not None
+        stopped = f" (stopped: {count_text(gain.deals, 'deal')})" * result.interrupted
+        row = [result.agent + " (one draw)" * result.is_one_draw + stopped]
+        row.append(format_interval(gain.margin, gain.ci95, ".3f"))
+        if len(results) > 1:
+            row.append(format_margin(gain.over_first, gain.over_first_ci95))
+        rows.append([*row, f"{gain.seconds / gain.deals:.2g}"])
+    amount = "exploitability" if first.awake is None else "wins a deal"
+    more = [f"more than from {first.agent}"] if len(results) > 1 else []
+    console.print_table(title, ("agent", amount, *more, "seconds a deal"), rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -232,13 +232,14 @@ def exploit(
     from hearts_env import Rules
     from hearts_train.cli import reports
     from hearts_train.measure.contest import check_deals
-    from hearts_train.measure.exploit import BEST, ExploitResult, is_small
+    from hearts_train.measure.exploit import BEST, ExploitResult, is_small, over_hands
     from hearts_train.measure.exploit import exploit as measure
     from hearts_train.measure.participants import trained_rules
 
+    estimated: dict[str, Any] = {}
+    attacked: Sequence[Any] = agents or []
     if resume is not None:
-        (agent, *_), arguments = reports.resumed(context, resume, "exploit")
-        arguments["agent"] = agent
+        attacked, arguments = reports.resumed(context, resume, "exploit")
     elif not agents:
         raise Mistake("agent: none given; name one; see 'hearts exploit --help'")
     else:
@@ -251,43 +252,51 @@ def exploit(
             refuse_other(context, _OF_ATTACKERS, "is for attackers; omit it, or add --attackers")
             _compute(agents, games, seed, max_memory, plot, as_json=as_json)
             return
-        if len(agents) > 1 or len(games) > 1:
+        if len(games) > 1:
             raise Mistake(
-                "agents: attackers take one agent in one game; name one, or only small decks "
-                "without --attackers"
+                "rules: attackers take one game; name one, or only small decks without --attackers"
             )
         refuse_other(context, _OF_EXACT, "is for exact answers on small decks; omit it")
         if not seconds > 0:
             raise Mistake(f"--seconds: {seconds:g} is out of range; give a number above 0")
-        arguments = {"agent": agents[0], "rules": games[0], "deals": deals, "seed": seed}
         check_deals(deals)
+        arguments = {"rules": games[0], "deals": deals, "seed": seed}
         arguments["awake"] = reports.tricks_in(awake)
         if attackers is None and not any(is_said(context, name) for name in _OF_METHODS):
-            arguments["attackers"] = reports.attackers_for(
-                agents[0], games[0], seed, arguments["awake"]
-            )
+            names, positions = reports.attackers_for(agents, games[0], seed, arguments["awake"])
+            estimated = {"positions": positions}
         else:
-            arguments["attackers"] = reports.attackers_in(attackers)
-        if BEST in arguments["attackers"]:
+            names = reports.attackers_in(attackers)
+        arguments["attackers"] = names
+        if BEST in names:
             refuse_other(context, _OF_METHODS, f"is for other attackers than {BEST}; omit it")
         else:
             arguments["tricks"] = tricks
             arguments["train"] = partial(reports.train_attacker, agents[0], seconds, run, seed)
-    with reports.stoppable("exploit", save or resume):
-        result = measure(
-            **arguments,
-            save=save,
-            resume=resume,
-            workers=workers,
-            backend=backend,
-            command=reports.command_line(),
-            show=console.progress,
+    arguments |= {"save": save, "resume": resume, "workers": workers, "backend": backend}
+    arguments |= {"command": reports.command_line(), "show": console.progress}
+    is_best = arguments["attackers"] == [BEST]
+    if len(attacked) > 1 and not is_best and resume is None:
+        raise Mistake(
+            f"agents: attackers other than {BEST} take one agent; name one, or only small decks "
+            "without --attackers"
         )
-    assert isinstance(result, ExploitResult)
-    reports.show_attack(result)
+    with reports.stoppable("exploit", save or resume):
+        if is_best:
+            del arguments["attackers"]
+            results = over_hands(attacked, **estimated, **arguments)
+        else:
+            found = measure(attacked[0], **arguments)
+            assert isinstance(found, ExploitResult)
+            results = [found]
+    if is_best:
+        reports.show_best(results)
+    else:
+        reports.show_attack(results[0])
     if as_json:
-        console.print_json(result.to_json(), as_json)
-    reports.finish("exploit", save, resume, interrupted=result.interrupted)
+        records = [result.to_json() for result in results]
+        console.print_json(records if len(records) > 1 else records[0], as_json)
+    reports.finish("exploit", save, resume, interrupted=results[-1].interrupted)
 
 
 def _compute(

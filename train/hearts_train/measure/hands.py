@@ -5,12 +5,16 @@ small enough to be listed (``hearts_env.solve.response``), above all where the a
 its cards. So what it wins with that hand is exact, and the mean over drawn deals, with the hands of
 both seats, is an unbiased estimate of the exploitability: no lower bound.
 
-What the agent wins from itself with the same hand is subtracted. Over all hands of both seats that
-is 0, so the mean stays the same, and most of the luck of the cards is gone.
+A best response that sleeps in the first tricks plays as the agent does there. So the agent plays
+them against itself, and what follows is listed from where either seat then stands.
+
+What the agent wins from itself from there on is subtracted. Over all deals and both seats that is
+0, so the mean stays the same, and most of the luck of the cards is gone.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -21,9 +25,10 @@ import numpy as np
 from hearts_agents.attackers import as_policy
 from hearts_env import BatchGame, Game, Rules
 from hearts_env import kernel as k
+from hearts_env.batch.views import BatchView
 from hearts_env.seeds import derived_seed, secret_seed
-from hearts_env.solve.beliefs import Policy, num_first_worlds
-from hearts_env.solve.response import ALL, Responses, first_hand, is_awake
+from hearts_env.solve.beliefs import Policy, Tracker
+from hearts_env.solve.response import ALL, Responses, is_awake
 from hearts_train.measure.contest import Contest, Task
 from hearts_train.measure.participants import AgentLike
 
@@ -37,9 +42,9 @@ class HandBlock:
 
     Attributes:
         first: The number of the deal.
-        won: What a best response wins from the agent with the first leader's hand, and with the
-            other player's, in points, the mean over what the agent may hold.
-        own: What the agent wins from itself with the same hands.
+        won: What a best response wins from the agent as the first leader, and as the other player,
+            in points, the mean over what the agent may hold.
+        own: What the agent wins from itself there.
         took: Seconds of processor time that it took.
     """
 
@@ -75,7 +80,7 @@ class HandBlock:
 
 
 class HandContest(Contest):
-    """An agent against the best response to it, deal by deal."""
+    """Agents against the best response to each, deal by deal, the same deals for all."""
 
     block_of = HandBlock.of
 
@@ -88,12 +93,13 @@ class HandContest(Contest):
         awake: Sequence[int] | None = None,
         **settings: Any,
     ) -> None:
-        """The only agent, as for ``Contest``; the deals are those of its duplicate deals.
+        """The agents, as for ``Contest``; the deals are those of its duplicate deals.
 
         In tricks that are not among `awake`, counted from 1, the best response plays as the agent
         does; None: all are.
         """
-        super().__init__(agents, rules, seed, pairings=lambda _: [(0, 0)], **settings)
+        pairings = [(place, place) for place in range(len(agents))]
+        super().__init__(agents, rules, seed, pairings=lambda _: pairings, **settings)
         self.most_at_once = self._first = 1
         self.awake = awake
 
@@ -104,14 +110,19 @@ class HandContest(Contest):
     def play(self, task: Task) -> HandBlock:
         """Answer both hands of a deal: the same block in any process."""
         began = time.process_time()
-        rules, participant = self.rules, self.participants[0]
+        rules, participant = self.rules, self.participants[task.pairing[0]]
         game = Game.deal(rules, derived_seed(self.seed, task.first))
-        leader = int(game.vector[k.FIRST_LEADER])
-        won, own = [], []
+        rng = np.random.default_rng(secret_seed(self.seed, "asleep", task.first))
+        asleep, won, own = _tricks_asleep(self.awake), [], []
         with participant.answering(rules, secret_seed(self.seed, "hands", task.first)) as player:
             policy = as_policy(player, participant.name)
-            for role, seat in enumerate((leader, 1 - leader)):
-                fan = first_hand(rules, role, int(game.vector[k.HANDS + k.SEAT * seat]))
+            while (mover := game.player) is not None and game.trick_number < asleep:
+                chances = policy(BatchView.of([game.view(mover)]))[0]
+                game.play(int(rng.choice(len(chances), p=chances)))
+            leader = int(game.vector[k.FIRST_LEADER])
+            both = Tracker(policy).fan(BatchView.of([game.view(leader), game.view(1 - leader)]))
+            for role in range(2):
+                fan = both.slice(role, role + 1)
                 won.append(Responses(rules, policy, awake=self.awake).value(fan, ALL))
                 own.append(Responses(rules, policy, awake=()).value(fan))
                 if self._report is not None:
@@ -120,14 +131,19 @@ class HandContest(Contest):
         return HandBlock(task.first, (won[0], won[1]), (own[0], own[1]), took)
 
 
+def _tricks_asleep(awake: Sequence[int] | None) -> int:
+    """How many tricks come before the first one in which a best response is awake."""
+    return 0 if awake is None else min(awake, default=1) - 1
+
+
 def num_positions(rules: Rules, policy: Policy, awake: Sequence[int] | None = None) -> float:
     """About how many positions are listed for a deal, from random lines (Knuth 1975).
 
-    A position stands for as many as there were choices on the way to it, all legal ones of the
-    best response in tricks in which it is `awake`, else those that the agent's policy may take,
-    times the hands that the agent may hold.
+    From the first trick in which the best response is `awake`, a position stands for as many as
+    there were choices on the way to it, all legal ones of the best response where it is awake, else
+    those that the agent's policy may take; times the hands that the agent may hold at first.
     """
-    is_free = is_awake(awake)
+    is_free, asleep = is_awake(awake), _tricks_asleep(awake)
     total = 0.0
     rng = np.random.default_rng(0)
     for role in range(2):
@@ -137,15 +153,17 @@ def num_positions(rules: Rules, policy: Policy, awake: Sequence[int] | None = No
         while not batch.done.all():
             games = np.flatnonzero(~batch.done)
             views = batch.views(games=games)
-            total += weights[games].sum()
             options = views.legal_table.astype(np.float64)
+            is_listed = views.vectors[:, k.TRICK_NUM] >= asleep
             is_own = batch.player[games] == responding[games]
             is_own &= is_free[views.vectors[:, k.TRICK_NUM]]
-            asked = np.flatnonzero(~is_own & (options.sum(1) > 1))
+            asked = np.flatnonzero(is_listed & ~is_own & (options.sum(1) > 1))
             if len(asked):
                 options[asked] = policy(views.subset(asked)) > 0
             number = options.sum(1)
-            weights[games] *= number
+            total += float(weights[games] @ is_listed)
+            weights[games] *= np.where(is_listed, number, 1.0)
             drawn = (options.cumsum(1) > (rng.random(len(games)) * number)[:, None]).argmax(1)
             batch.play(drawn.astype(np.int64), games=games)
-    return total / _SAMPLES * num_first_worlds(rules)
+    left = rules.hand_size - asleep
+    return total / _SAMPLES * math.comb(len(rules.deck) - rules.hand_size - asleep, left)
