@@ -9,7 +9,6 @@ import signal
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache
-from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from hearts_env import Game, HeartsError, Rules
 from hearts_env.encoders import make_encoder
 from hearts_env.seeds import derived_seed
 from hearts_env.support.progress import silent
-from hearts_train.cli import benchmark as benchmark_page
+from hearts_train.cli import benchmark as shown
 from hearts_train.cli.app import app
 from hearts_train.measure import benchmark as bench
 from hearts_train.measure.benchmark import (
@@ -35,8 +34,8 @@ from hearts_train.measure.benchmark import (
     encoded,
     read_benchmark,
     sealed,
+    worst_deals,
 )
-from hearts_train.measure.display import format_margin
 from hearts_train.measure.duel import deals_digest
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.participants import Participant
@@ -602,11 +601,9 @@ def test_an_entry_says_what_its_authors_declare_and_is_verified_beside_its_code(
     said = {"authors": "A. Author", "code": "https://example.org/a=b", "compute": "2 core hours"}
     words = [word for name, text in said.items() for word in ("--declare", f"{name}={text}")]
     monkeypatch.chdir(home)
-    page = tmp_path / "page.html"
-    made = run("mine.py:Mine", *FEW, *words, "--json", "mine.json", "--html", page)
+    made = run("mine.py:Mine", *FEW, *words, "--json", "mine.json")
     assert made.exit_code == 0, made.stderr
     assert read_benchmark("mine.json")["entry"] == said
-    assert said["code"] in page.read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     mistake(run("--verify", "mine/mine.json"), "verify", "--allow-code")
     assert run("--verify", "mine/mine.json", "--allow-code", "--deals", 2).exit_code == 0
@@ -687,52 +684,33 @@ def test_what_cannot_be_benchmarked_is_refused(kept, tmp_path):
     mistake(run("--verify", kept, "--resume", kept), "--verify")
 
 
-# ---- the page ------------------------------------------------------------------------------------
-class Shape(HTMLParser):
-    """What a page is made of: the tags left open, all attributes, all text."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.open, self.attributes, self.text = [], [], ""
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.attributes += attrs
-        if tag not in ("meta",):
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.attributes += attrs
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.text += data
-
-
-def test_the_page_is_one_file_with_every_figure(kept, tmp_path):
-    path = tmp_path / "page.html"
-    verdict = run("--verify", kept, "--html", path)
-    assert verdict.exit_code == 0
-    text = path.read_text(encoding="utf-8")
-    shape = Shape(text)
-    assert not shape.open
-    assert "src" not in {name for name, _ in shape.attributes}
-    assert all(value.startswith("#") for name, value in shape.attributes if name == "href")
-    assert "http" not in text
-    assert "url(" not in text
-    result = json.loads(kept.read_bytes())["result"]
-    for figures in result["opponents"]:
-        assert figures["opponent"] in shape.text
-        assert format_margin(figures["margin"], figures["ci95"]) in shape.text
-    assert format_margin(result["margin"], result["ci95"]) in shape.text
-    assert result["dealt"]["sha256"] in shape.text
-    assert f"{result['exploitability']['exploitability']:.4f}" in shape.text
-    assert "These are not all of the protocol's deals" in shape.text
-    deal = next(one for one in result["opponents"][0]["worst"] if one["margin"] < 0)
-    for line in [*deal["games"][0].splitlines(), '[Player 0 "standard-v1"]']:
-        assert line in shape.text
+# ---- what is shown -------------------------------------------------------------------------------
+def test_the_deals_that_went_worst_are_read_as_hand_histories(kept, tmp_path):
+    told = CliRunner().invoke(app, ["replay", str(kept)])
+    assert told.exit_code == 0, told.stderr
+    record = read_benchmark(kept)
+    lost = [
+        (figures["opponent"], deal)
+        for figures in record["result"]["opponents"]
+        for deal in figures["worst"]
+        if deal["margin"] < 0
+    ]
+    assert f"Game 1 of {2 * len(lost)}: micro" in told.stdout
+    for other, deal in lost:
+        line = f"HeartsBench v2 micro dev, deal {deal['number']}, margin {deal['margin']:+.2f}"
+        assert told.stdout.count(f"{line} over {other}\n") == 2
+    first, second = worst_deals(record)[:2]
+    assert (first.names(), second.names()) == (
+        ["standard-v1", "easy-v1"],
+        ["easy-v1", "standard-v1"],
+    )
+    assert [one.game.to_text() for one in (first, second)] == lost[0][1]["games"]
+    for worst in ([], [7], None):
+        for figures in record["result"]["opponents"]:
+            figures["worst"] = worst
+        path = tmp_path / "none.json"
+        path.write_bytes(encoded(sealed(record["result"], record["run"])))
+        mistake(CliRunner().invoke(app, ["replay", str(path)]), "result")
 
 
 def test_a_result_in_words_has_the_place_in_the_field():
@@ -740,7 +718,7 @@ def test_a_result_in_words_has_the_place_in_the_field():
         names = "abcd"
         figures = zip(names, intervals, strict=False)
         opponents = [{"opponent": name, "ci95": ci95} for name, ci95 in figures]
-        return benchmark_page.verdict({"opponents": opponents, "agent": {"name": agent}})
+        return shown.verdict({"opponents": opponents, "agent": {"name": agent}})
 
     assert told([1, 2], [-2, -1], [0.5, 3]) == "beats a, c; loses to b: place 2 of 4"
     assert told([-1, 1], [-2, -1]) == "loses to b; is level with a: place 2 to 3 of 3"
@@ -811,18 +789,15 @@ def test_a_player_is_measured_on_the_track_that_it_was_trained_for(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_page_of_four_players_shows_ranks_seats_and_faults(tmp_path):
-    code, path = tmp_path / "<b>.py", tmp_path / "page.html"
+def test_four_players_have_ranks_seats_and_faults(tmp_path):
+    code = tmp_path / "mine.py"
     code.write_text("class Mine:\n    def act(self, view):\n        return 99\n")
     track = replace(TRACKS["classic"], field=("easy-v1",))
     game = Benchmark(f"{code}:Mine", "classic", deals=2)
     game.track, game.field = track, track.players()
     game.contest.pairings = [(0, 1)]
     record = game.run(show=silent)
-    benchmark_page.write_page(record, path)
-    shape = Shape(path.read_text(encoding="utf-8"))
-    assert not shape.open
-    assert "<b>.py" in shape.text
-    for told in ("rank", "faults", '[Player 3 "easy-v1 3"]'):
-        assert told in shape.text
+    columns, _ = shown.figures_of(record)
+    assert {"rank", "faults: own, other's"} <= {*columns}
+    assert worst_deals(record)[0].names() == [f"{code}:Mine", "easy-v1 1", "easy-v1 2", "easy-v1 3"]
     assert record["result"]["opponents"][0]["faults"] == 8

@@ -1,4 +1,4 @@
-"""Leagues: what a matrix says of strength, lines that outlive kills, bad files, tables, a page."""
+"""Leagues: what a matrix says of strength, lines that outlive kills, bad files, tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pytest
 from hearts_agents.user_code import TRUST
 from hearts_env import HeartsError, Rules
 from hearts_env.rules.presets import GAMES
-from hearts_train.cli import league
 from hearts_train.measure import folder as folders
 from hearts_train.measure import standings
 from hearts_train.measure.contest import Contest
@@ -21,7 +20,6 @@ from hearts_train.measure.standings import bradley_terry, cycles, nash_average
 from hearts_train.measure.tournament import FolderGame, Goal, play_folder, tournament
 from hearts_train.store import sealed, unsealed
 from tests.refusals import mistake, refused
-from tests.test_benchmark import Shape
 from tests.test_cli import run as hearts
 
 THREE = ("easy", "standard", "standard_trump")
@@ -326,7 +324,6 @@ def test_built_in_players_enter_where_they_can_play(tmp_path):
         (("run", "--workers", "0"), ["workers", "0"]),
         (("table", "--rules", "classic"), ["rules", "'classic'", "micro"]),
         (("verify", "--deals", "0"), ["deals"]),
-        (("table", "--html", "/no/such/folder/page.html"), ["--html", "/no/such/folder"]),
         (("table", "--until", "0.1"), ["--until", "--deals"]),
         (("verify", "pro"), ["agents", "--verify"]),
         (("run", "--seed", "7"), ["--seed"]),
@@ -338,7 +335,6 @@ def test_mistakes_are_explained(args, words, copied):
 
 
 def test_what_is_no_league_is_refused(tmp_path, copied):
-    mistake(run(copied, "table", "--html", copied / "micro.jsonl"), "--html")
     mistake(run(tmp_path / "none", "table"), "league", "AGENT")
     (tmp_path / "mine.txt").write_text("mine")
     mistake(run(tmp_path, "add", "easy"), "league")
@@ -463,7 +459,7 @@ def test_games_of_other_leagues_and_versions_are_refused(copied):
     mistake(run(copied, "table"), "league", "seeds")
 
 
-# ---- tables and page -----------------------------------------------------------------------------
+# ---- tables --------------------------------------------------------------------------------------
 def test_the_table_shows_what_json_says(kept):
     result, _ = table_of(kept)
     shown = run(kept, "table").stdout
@@ -477,32 +473,3 @@ def test_the_table_shows_what_json_says(kept):
     assert sum(row["nash"] for row in result["standings"]) == pytest.approx(1, abs=0.002)
     assert sum(row["rating"] for row in result["standings"]) == pytest.approx(0, abs=0.02)
     assert json.loads(run(kept, "run", *FEW, "--json").stdout)[0]["result"] == result
-
-
-def test_the_page_is_one_file_with_every_figure(kept, tmp_path):
-    out = tmp_path / "page.html"
-    assert run(kept, "table", "--html", out).exit_code == 0
-    text = out.read_text(encoding="utf-8")
-    shape = Shape(text)
-    assert shape.open == []
-    loaded = {name for name, _ in shape.attributes} & {"src", "srcset", "data", "action"}
-    assert not loaded
-    assert all(value.startswith("#") for name, value in shape.attributes if name == "href")
-    assert "http" not in text.replace("http-equiv", "")
-    result, sha256 = table_of(kept)
-    for row in result["standings"]:
-        assert f"{row['margin']:+.2f}" in shape.text
-        assert f"{row['won']:.1%}" in shape.text
-    for row in result["pairings"]:
-        assert f"{row['margin']:+.2f}" in shape.text
-    assert sha256 in shape.text
-
-
-def test_the_page_escapes_names(kept, monkeypatch, tmp_path):
-    (record,) = json.loads(run(kept, "table", "--json").stdout)
-    text = json.dumps(record).replace('"easy"', '"<b>.py:A"')
-    monkeypatch.setattr(league, "tables", lambda *_: [json.loads(text)])
-    league.show(kept, None, tmp_path / "<i>.html", as_json=None)
-    page = (tmp_path / "<i>.html").read_text(encoding="utf-8")
-    assert "<b>.py" not in page
-    assert "&lt;b&gt;.py:A" in page

@@ -1,4 +1,4 @@
-"""What ``hearts benchmark`` plays, prints and writes as a page, with the worst deals card by card.
+"""What ``hearts benchmark`` plays, prints and writes.
 
 The work is in ``hearts_train.measure.benchmark``.
 """
@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import contextlib
 import re
-import shlex
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from hearts_agents.spec import AgentSpec, Kind
-from hearts_env import Game, Rules
+from hearts_agents.spec import AgentSpec
+from hearts_env import Rules
 from hearts_env.support.errors import quoted
 from hearts_env.support.files import write_whole
 from hearts_train import console
-from hearts_train.cli import page
-from hearts_train.cli.page import Part, Section
 from hearts_train.cli.reports import command_line, show_counted_faults, stoppable
 from hearts_train.console import Mistake
 from hearts_train.measure.benchmark import (
@@ -31,7 +28,6 @@ from hearts_train.measure.benchmark import (
 )
 from hearts_train.measure.display import (
     OF_BOTH,
-    ResultTable,
     format_interval,
     format_margin,
     format_ms,
@@ -45,8 +41,6 @@ DECLARED = (*CLASSES, "authors", "code", "compute", "repeats")
 """What an author may say: the classes that the agent enters, and of an entry to the leaderboard."""
 _BETWEEN_PATHS = re.compile(r"[\s:?&=]+")
 """What divides the paths in an agent's name."""
-_SHOWN = 3
-"""The worst deals shown for each opponent."""
 
 
 def track_of(agent: str, *, isolate: bool) -> str:
@@ -128,7 +122,7 @@ def write(record: dict[str, Any], target: str) -> None:
         console.print_json(record, target)
         return
     write_whole(Path(target), encoded(record))
-    console.note(f"written: {target}")
+    console.note(f"written: {target}; see its worst deals with: hearts replay {target}")
 
 
 def report_verdict(path: Path, record: dict[str, Any], differing: list[str]) -> None:
@@ -230,115 +224,3 @@ def exact_line(result: dict[str, Any]) -> str:
         return f"exploitability: not computed: {exact['why']}"
     drawn = ", of one draw of its play" if exact["one_draw"] else ""
     return f"exploitability: {exact['exploitability']:.4f} points a deal, exact{drawn}"
-
-
-# ---- the page ------------------------------------------------------------------------------------
-def write_page(record: dict[str, Any], path: Path, file: Path | None = None) -> None:
-    """Write a record of ``hearts benchmark`` as a self-contained page."""
-    result = record["result"]
-    agent = result["agent"]["name"]
-    name = short_names([agent])[agent]
-    about = f"{result['protocol']}, {result['track']} {result['split']}"
-    worst = [
-        _deal(deal, name, figures["opponent"])
-        for figures in result["opponents"]
-        for deal in [one for one in figures["worst"] if one["margin"] < 0][:_SHOWN]
-    ]
-    parts: list[Part] = [
-        f"{name} {verdict(result)}.",
-        *(["These are not all of the protocol's deals."] * (not result["is_full"])),
-        ResultTable(title(result), *figures_of(record)),
-        "The margin is the others' mean score less the agent's own: above zero is good. Each deal "
-        "was played once with the agent in each seat.",
-        *filter(None, [exact_line(result)]),
-        Section("What was measured", _facts(record)),
-        Section("Verify and cite", _references(record, file)),
-        Section(
-            f"The deals that went worst, for hearts analyse: {len(worst)}", worst, is_closed=True
-        ),
-    ]
-    page.write_page(path, f"{name}: {about}", parts)
-
-
-def _deal(deal: dict[str, Any], agent: str, opponent: str) -> Section:
-    """The hand history of each play of a deal."""
-    texts = []
-    for seat, text in enumerate(deal["games"]):
-        game = Game.from_text(text)
-        n = game.rules.players
-        names = [opponent if n == 2 else f"{opponent} {p}" for p in range(n)]
-        names[seat] = agent
-        texts.append(game.to_text({f"Player {p}": one for p, one in enumerate(names)}))
-    margin = f"margin {deal['margin']:+.2f}"
-    return Section(
-        f"Against {opponent}: deal {deal['number']}, {margin}", ["\n".join(texts)], is_closed=True
-    )
-
-
-def _facts(record: dict[str, Any]) -> list[Part]:
-    """What a reader needs to reproduce the result."""
-    result, run = record["result"], record["run"]
-    agent = result["agent"]
-    machine = run["platform"]
-    facts = {
-        "Protocol": f"{result['protocol']}, field {result['field_version']}, hearts-env "
-        f"{result['package']}",
-        "Agent": f"{agent['spec'] or agent['name']} ({agent['kind']})",
-        "Its options": ", ".join(f"{k}={v}" for k, v in agent["options"].items()) or "none",
-        "Its SHA-256": agent["digest"] or "none",
-        "Its SHA-256 covers": covered(agent),
-        **{name.capitalize(): text for name, text in record.get("entry", {}).items()},
-        "Budget a card": result["budget"] + ("" if run["within_budget"] else ", exceeded"),
-        "Decisions in training": "not stated"
-        if result["decisions"] is None
-        else f"{result['decisions']:,}",
-        "Deals": f"{result['split']}, seed {result['dealt']['seed']}, {result['deals']:,} of them",
-        "Their SHA-256": result["dealt"]["sha256"],
-        "Result's SHA-256": record["sha256"],
-        "Command": run["command"] or "none",
-        "Processes": "one for each player" if run["isolated"] else "one",
-        "Machine": ", ".join(f"{k} {v}" for k, v in machine.items()),
-    }
-    rules = {k: v for k, v in result["rules_in_full"].items() if k != "removed"}
-    return [_rows(facts), Section(f"Rules: {result['rules']}", [_rows(rules)], is_closed=True)]
-
-
-def covered(agent: dict[str, Any]) -> str:
-    """In words, what the digest of an agent in a record covers."""
-    kind = AgentSpec.from_json(agent["spec"]).kind
-    files = agent.get("files", [])
-    declared = [f"the files that it declares ({', '.join(files)})"] * bool(files)
-    if agent["digest"] is None:
-        return "nothing: the version of hearts-env says what the agent is"
-    if kind is Kind.PROGRAM:
-        return "the program and the files that its command names; no others that it loads"
-    if kind is Kind.CODE or declared:
-        parts = ["the code's file"] * (kind is Kind.CODE) + declared
-        parts += ["the files that its options name"] * bool(agent["options"])
-        return f"{', '.join(parts)}; not covered: other files that it loads"
-    return "the agent's weights or chances"
-
-
-def _references(record: dict[str, Any], file: Path | None) -> list[Part]:
-    """The command that plays the record again, and how to cite it."""
-    result, agent = record["result"], record["result"]["agent"]
-    spec = agent["spec"]
-    words = ["hearts", "benchmark", "--verify", "RESULT.json" if file is None else str(file)]
-    words += [spec] if AgentSpec.from_json(spec).runs_code else []
-    about = f"{result['protocol']}, {result['track']} {result['split']}, {result['budget']}"
-    digests = [f"result SHA-256 {record['sha256']}"]
-    digests += [f"agent SHA-256 {agent['digest']}"] if agent["digest"] else []
-    entry = [
-        "@software{hearts_env,",
-        "  author  = {{hearts-env contributors}},",
-        "  title   = {hearts-env: Hearts for reinforcement learning},",
-        f"  version = {{{result['package']}}},",
-        f"  note    = {{{'; '.join([about, *digests])}}}",
-        "}",
-    ]
-    command = shlex.join(words) if spec is not None else "an agent made by a program: from Python"
-    return [f"Verify with: {command}", "\n".join(entry)]
-
-
-def _rows(facts: dict[str, Any]) -> ResultTable:
-    return ResultTable("", ("what", "value"), [[str(k), str(v)] for k, v in facts.items()])

@@ -1,4 +1,4 @@
-"""What ``hearts tournament --folder`` plays, prints and writes as a page.
+"""What ``hearts tournament --folder`` plays and prints.
 
 The work is in ``hearts_train.measure.folder`` and ``tournament``.
 """
@@ -14,7 +14,6 @@ import typer
 from hearts_env import Rules
 from hearts_env.render.scene import count_text
 from hearts_train import console
-from hearts_train.cli.page import Section, write_page
 from hearts_train.cli.reports import command_line, stoppable
 from hearts_train.console import Mistake
 from hearts_train.measure.contest import num_deals
@@ -88,14 +87,11 @@ def check(
         raise typer.Exit(1)
 
 
-def show(path: Path, rules: Rules | None, page: Path | None, *, as_json: str | None) -> None:
-    """Print the tables of some games, and write them as a page."""
+def show(path: Path, rules: Rules | None, *, as_json: str | None) -> None:
+    """Print the tables of some games."""
     folder = read_folder(path)
     found = tables(folder, folder.chosen(rules))
     show_tables(found)
-    if page is not None:
-        write_page(page, f"{path.name or 'League'}: league", [_INTRODUCTION, *map(_section, found)])
-        console.note(f"written: {page}")
     if as_json:
         console.print_json(found, as_json)
 
@@ -191,35 +187,3 @@ def remarks(result: dict[str, Any]) -> list[str]:
     if any(row["exact"] and row["exact"].get("one_draw") for row in result["standings"]):
         notes.append("*: of one sample of its policy")
     return notes
-
-
-# ---- the page ------------------------------------------------------------------------------------
-_INTRODUCTION = (
-    "Each agent's margin is the others' mean score less its own, in points a deal, mean over all "
-    "its opponents: above zero is good. Every pairing plays the same duplicate deals, each from "
-    "every seat; the intervals are 95 % over these deals. The rating is on Elo's scale, from deals "
-    "won. Nash is the weight of an agent in the mixture that nobody beats, over Nash its margin "
-    "against that mixture. Moons are those in 100 deals, ms milliseconds a card."
-)
-
-
-def _section(record: dict[str, Any]) -> Section:
-    """A game, with what a reader needs to reproduce it."""
-    result = record["result"]
-    agents = [[one["name"], one["kind"], one["digest"] or ""] for one in result["agents"]]
-    facts = (
-        f"hearts-env {result['package']}, league protocol {result['protocol']}, seed "
-        f"{result['seed']}, {record['run']['hours']:.2f} hours of one processor. SHA-256 of the "
-        f"first deals: {result['deals_sha256']}, of these figures: {record['sha256']}."
-    )
-    table = ResultTable("", ("agent", "kind", "SHA-256"), agents)
-    lines = [f"{line[:1].upper()}{line[1:]}." for line in remarks(result)]
-    return Section(
-        result["game"],
-        [
-            f"Rules: {result['rules']}.",
-            *tables_of(record),
-            *lines,
-            Section("What was measured", [facts, table], is_closed=True),
-        ],
-    )

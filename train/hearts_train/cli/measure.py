@@ -12,7 +12,6 @@ from hearts_train.cli.options import (
     AgentName,
     AllowCode,
     Backend,
-    Html,
     Isolate,
     Json,
     Players,
@@ -235,7 +234,6 @@ def benchmark(
     workers: Workers = None,
     backend: Backend = "local",
     save: Save = None,
-    page: Html = None,
     resume: Resume = None,
     verify: Annotated[
         Path | None,
@@ -248,7 +246,7 @@ def benchmark(
     from hearts_train.cli import benchmark as benching
     from hearts_train.cli import reports
 
-    check_apart(save=save or resume, verify=verify, html=page, json=as_json)
+    check_apart(save=save or resume, verify=verify, json=as_json)
     how: dict[str, Any] = {"workers": workers, "backend": backend}
     entry = benching.declared(declare or [])
     classes = {name: entry.pop(name) for name in benching.CLASSES if name in entry}
@@ -285,10 +283,6 @@ def benchmark(
     reports.say_written(save)
     if as_json:
         benching.write(record if verify is None else {"holds": not differing} | record, as_json)
-    if page is not None:
-        file = None if as_json is None or console.is_stdout(as_json) else Path(as_json)
-        benching.write_page(record, page, verify or file)
-        reports.say_written(page)
     if verify is not None:
         benching.report_verdict(verify, record, differing)
 

@@ -104,7 +104,9 @@ def play(
 
 @app.command(epilog="Example: hearts replay deal.txt")
 def replay(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Hand histories.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Hand histories, or a result of benchmark.")
+    ],
     plots: Annotated[
         list[Path] | None,
         typer.Option(

@@ -28,12 +28,20 @@ _MOST = 64 * 2**20  # bytes: some fifty thousand deals
 def read_records(path: Path, number: int | None = None) -> list[Record]:
     """The games of a file with their tags, each play checked; or the one of a number, from 1.
 
+    Of a result of ``hearts benchmark`` those are the deals that went worst.
+
     Raises:
         NotationError: if it is not text, or not hand histories; the message names the line.
         HeartsError: if there are fewer.
     """
+    data = read_limited(path, _MOST, "hand histories")
     try:
-        records = parse_records(read_limited(path, _MOST, "hand histories").decode("utf-8-sig"))
+        if data.startswith(b"{"):
+            from hearts_train.measure.benchmark import read_benchmark, worst_deals
+
+            records = worst_deals(read_benchmark(path))
+        else:
+            records = parse_records(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise NotationError(f"{path}: it is not text; give a file of hand histories") from None
     except NotationError as error:

@@ -12,7 +12,6 @@ from hearts_train.cli.options import (
     AGENT_HELP,
     AllowCode,
     Backend,
-    Html,
     Isolate,
     Json,
     Plot,
@@ -34,10 +33,10 @@ from hearts_train.console import Mistake
 EVERY = "every"
 """The value of ``--rules`` for all presets with every number of players."""
 
-_OF_FOLDERS = ("until", "only", "minutes", "verify", "page")
+_OF_FOLDERS = ("until", "only", "minutes", "verify")
 _OF_ONE = ("time_limit", "save", "resume", "plot")
 _OF_PLAY = ("until", "only", "minutes")
-_NOT_VERIFIED = ("agents", "page", *_OF_PLAY)
+_NOT_VERIFIED = ("agents", *_OF_PLAY)
 
 
 @app.command(
@@ -86,7 +85,6 @@ def tournament(
             "--verify", help="Play the folder's results again; exit status 1 if they differ."
         ),
     ] = False,
-    page: Html = None,
     workers: Workers = None,
     backend: Backend = "local",
     save: Save = None,
@@ -153,4 +151,4 @@ def tournament(
         refuse_other(context, ("seed",), "is for a new folder, or --verify; omit it")
     if goal is not None:
         league.play(folder, played, goal, **how)
-    league.show(folder, played, page, as_json=as_json)
+    league.show(folder, played, as_json=as_json)

@@ -36,7 +36,8 @@ import numpy as np
 
 from hearts_agents.registry import versioned
 from hearts_agents.spec import AgentSpec
-from hearts_env import HeartsError, Rules, __version__
+from hearts_env import Game, HeartsError, Rules, __version__
+from hearts_env.game.notation import Record
 from hearts_env.seeds import secret_seed
 from hearts_env.solve.tree import Tree
 from hearts_env.support.arguments import check_choice, check_number
@@ -54,17 +55,10 @@ FORMAT = "HeartsBench result"
 VERSION = 1
 _MOST_BYTES = 2**26
 _MAX_LISTED = 10
-_PLAYED: tuple[str, ...] = (
-    "margins",
-    "worst",
-    "won",
-    "won_ci95",
-    "tied",
-    "rank",
-    "rank_ci95",
-    "matches",
+_PLAYED = (
+    *("margins", "worst", "won", "won_ci95", "tied", "rank", "rank_ci95", "matches", "matches_won"),
+    *("moons", "opponent_moons", "faults", "opponent_faults"),
 )
-_PLAYED += ("matches_won", "moons", "opponent_moons", "faults", "opponent_faults")
 """What an agent that does not repeat itself plays otherwise each time, against one opponent."""
 _NEEDED = {
     "protocol": str,
@@ -611,6 +605,34 @@ def read_benchmark(path: str | os.PathLike[str]) -> dict[str, Any]:
     if not is_typed or not {"name", "spec", "kind", "options", "digest"} <= fields["agent"].keys():
         raise no_result
     return record
+
+
+def worst_deals(record: dict[str, Any]) -> list[Record]:
+    """The deals of a record in which its agent did worse than an opponent, from each seat.
+
+    Raises:
+        HeartsError: if the record has no such deals, or they are damaged.
+    """
+    result, found = record["result"], []
+    agent = result["agent"]["name"]
+    try:
+        for figures in result["opponents"]:
+            other = figures["opponent"]
+            for deal in figures["worst"]:
+                about = f"{result['protocol']} {result['track']} {result['split']}, "
+                about += f"deal {deal['number']}, margin {deal['margin']:+.2f} over {other}"
+                for seat, text in enumerate(deal["games"] if deal["margin"] < 0 else ()):
+                    game = Game.from_text(text)
+                    n = game.rules.players
+                    tags = {f"Player {p}": other if n == 2 else f"{other} {p}" for p in range(n)}
+                    found.append(Record(game, {"Event": about, **tags, f"Player {seat}": agent}))
+    except (AttributeError, KeyError, TypeError):
+        found = []
+    if not found:
+        raise HeartsError(
+            "result: it has no deal in which its agent did worse; give another, or hand histories"
+        )
+    return found
 
 
 def differences(old: Any, new: Any) -> list[str]:
