@@ -12,7 +12,7 @@ import shutil
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -55,18 +55,18 @@ _IN_SIGHT = """(node) => {
 }"""
 
 
-def make_server(folder: Path, runs: Sequence[Path] = ()) -> uvicorn.Server:
+def make_server(folder: Path) -> uvicorn.Server:
     """The real application."""
-    app = create_app(ServerFolder(folder), Players(), runs=runs)
+    app = create_app(ServerFolder(folder), Players())
     return uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1))
 
 
 @contextlib.contextmanager
-def served(folder: Path, runs: Sequence[Path] = ()) -> Iterator[str]:
+def served(folder: Path) -> Iterator[str]:
     """The address of a server that runs in a thread."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
-    server = make_server(folder, runs)
+    server = make_server(folder)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     wait_until(lambda: server.started)

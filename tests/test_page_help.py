@@ -280,7 +280,7 @@ def test_deals_of_the_terminal_are_looked_at_too(person, tmp_path) -> None:
         f"2 deals: you gave away {mean:.1f} points a deal."
     )
     page.wait_for_selector(".pick")
-    expect(page.locator(".run-panel svg")).to_have_attribute("aria-label", re.compile("deals"))
+    expect(page.locator(".curve-picture")).to_have_attribute("aria-label", re.compile("deals"))
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -82,7 +82,7 @@ def test_an_exchange_names_the_receiver_and_brings_what_the_other_gave(person, s
 def test_from_the_table_there_is_a_way_to_every_page_and_back(person, size) -> None:
     person.sit_down("two_player", ["me", "easy"])
     page, table, hand = person.page, person.page.url, person.hand
-    for name in ("Board", "Puzzles", "Runs"):
+    for name in ("Board", "Puzzles"):
         if size == "watch":
             page.get_by_role("button", name="Settings").click()
         page.get_by_role("link", name=name, exact=True).click()

@@ -96,6 +96,7 @@ MOVED = {
     "dataset --seat": "--set seat=",
     "dataset --exact": "--set exact=true",
     "dataset --no-exact": "--set exact=false",
+    "serve --runs": "--agent RUN, and `hearts runs --plot FILE`",
     **{
         f"{command} --players": "--rules 'NAME players=N'"
         for command in ("play", "analyse", "agents", "compare", "tournament", "dataset")

@@ -491,15 +491,6 @@ def serve(
             "several times.",
         ),
     ] = None,
-    runs: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--runs",
-            metavar="DIR",
-            help="Show the training runs in this folder live, and offer them as opponents; "
-            "default: runs/ if it exists. May be given several times.",
-        ),
-    ] = None,
     data: Annotated[
         Path | None,
         typer.Option(
@@ -525,13 +516,11 @@ def serve(
     """
     from hearts_train.cli.serve import serve_tables
 
-    here = Path("runs")
     serve_tables(
         host,
         port,
         agents=agent or [],
         data=data,
-        runs=runs or ([here] if here.is_dir() else []),
         names=allow_host or [],
         opens=open_page,
     )

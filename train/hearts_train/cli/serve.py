@@ -32,8 +32,8 @@ from hearts_train.web.table_help import Helper
 
 _GRACE = 2  # seconds for browsers to close when the server ends
 _WARNING = (
-    "Warning: nothing is encrypted, and anybody in this network can open tables, use this "
-    "machine's processor and see the runs of --runs. Use it in a network that you trust."
+    "Warning: nothing is encrypted, and anybody in this network can open tables and use this "
+    "machine's processor. Use it in a network that you trust."
 )
 
 
@@ -43,7 +43,6 @@ def serve_tables(
     *,
     agents: Sequence[str],
     data: Path | None,
-    runs: Sequence[Path],
     names: Sequence[str],
     opens: bool,
 ) -> None:
@@ -54,7 +53,6 @@ def serve_tables(
         port: port; 0: any.
         agents: further agents.
         data: folder of the tables; None: in the user's data folder.
-        runs: folders whose training runs are shown.
         names: names of the server for browsers.
         opens: whether to open the page in a browser.
 
@@ -64,16 +62,13 @@ def serve_tables(
     """
     logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.WARNING)
     _allow_files()
-    for place in runs:
-        if not place.is_dir():
-            raise Mistake(f"--runs: there is no folder {place}; give one with training runs")
     folder = (data or data_folder() / "server").expanduser()
     with _listening(host, port) as listener:
         players, tables = Players(agents), _server_folder(folder)
         with tables.locked():
             _make_ready(players)
             limits = Limits()
-            app = create_app(tables, players, limits=limits, hosts=names, runs=runs)
+            app = create_app(tables, players, limits=limits, hosts=names)
             config = uvicorn.Config(
                 app,
                 log_level="warning",

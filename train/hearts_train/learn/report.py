@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -192,10 +192,6 @@ class Curve:
     def legend(self) -> str:
         """The label, with the number of runs."""
         return f"{self.label} ({self.runs} runs, ± sd)" if self.runs > 1 else self.label
-
-    def to_json(self) -> dict[str, Any]:
-        """All fields, of JSON types."""
-        return asdict(self)
 
 
 def quantities(runs: Sequence[RunFolder]) -> list[str]:

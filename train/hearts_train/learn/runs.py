@@ -373,19 +373,6 @@ class RunFolder(History):
             "status": self.status,
         }
 
-    @property
-    def card(self) -> str:
-        """Its model card, Markdown; empty if there is none."""
-        try:
-            return (self.path / CARD_NAME).read_text(errors="replace")
-        except OSError:
-            return ""
-
-
-def has_player(folder: Path) -> bool:
-    """Whether a run's folder has a player to play against."""
-    return (folder / CHECKPOINT_NAME).is_file()
-
 
 def read_run(folder: Path) -> RunFolder:
     """The run in a folder; CheckpointError if there is none, or it cannot be read."""

@@ -12,8 +12,7 @@ import ipaddress
 import logging
 import math
 import secrets
-from collections.abc import AsyncIterator, Iterable, Sequence
-from pathlib import Path
+from collections.abc import AsyncIterator, Iterable
 from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
@@ -34,12 +33,10 @@ from hearts_train.web import assets, messages, review_routes
 from hearts_train.web.hosting import Bucket, Buckets, Limits, LiveTable, TableManager
 from hearts_train.web.messages import Request, answer
 from hearts_train.web.players import Players
-from hearts_train.web.runs import RunShelf
-from hearts_train.web.runs import routes as run_routes
 
 log = logging.getLogger("hearts.serve")
 
-PAGES = ("/", "/t/{table}", "/board", "/puzzles", "/runs")
+PAGES = ("/", "/t/{table}", "/board", "/puzzles")
 """All of them are the same file, which looks at its address."""
 
 _SWEEP = 30.0  # seconds between two looks for tables that nobody is at
@@ -51,7 +48,6 @@ def create_app(
     *,
     limits: Limits | None = None,
     hosts: Iterable[str] = (),
-    runs: Sequence[Path] = (),
 ) -> Starlette:
     """The application.
 
@@ -60,7 +56,6 @@ def create_app(
         players: the agents that can be chosen.
         limits: what may be asked for; None: the usual.
         hosts: names by which browsers may reach the server, beside addresses and ``localhost``.
-        runs: folders whose training runs are shown.
     """
     limits = limits or Limits()
     manager = TableManager(folder, players, limits)
@@ -83,15 +78,12 @@ def create_app(
             WebSocketRoute("/ws", lobby.socket),
             *assets.routes(),
             *review_routes.routes(),
-            *run_routes(),
             Mount("/static", StaticFiles(directory=assets.STATIC)),
         ],
         lifespan=lifespan,
     )
     app.state.manager = manager
     app.state.reviews = review_routes.ReviewQueue()
-    app.state.runs = RunShelf(runs)
-    players.elsewhere = app.state.runs.player_of
     policy = content_policy(assets.script_digests(assets.index()))
     app.add_middleware(
         SecurityMiddleware,

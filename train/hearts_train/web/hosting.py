@@ -447,8 +447,6 @@ class TableManager:
             text = "table: its file cannot be read; start another"
             raise Refusal("unknown_table", text) from None
         agents = {seat.agent for seat in table.seats if seat.agent}
-        for agent in agents - self.players.listed.keys():
-            self.players.recall(agent)
         if lacking := agents - self.players.listed.keys():
             text = f"table: {min(lacking)} is not here now; start the server with --agent for it"
             raise Refusal("unknown_agent", text)

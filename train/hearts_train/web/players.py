@@ -268,31 +268,9 @@ class Players:
         """
         self.patience = patience
         self.listed: dict[str, Listed] = {}
-        self.elsewhere: Callable[[str], str | None] = lambda _name: None
-        self._specs: dict[str, str] = {}  # the name of each spec that is on the list
-        self._adding = threading.Lock()
-        for spec in [*SHIPPED, *more]:
-            if spec not in self._specs:
-                self.add(spec)
-
-    def add(self, spec: str) -> Listed:
-        """Put an agent on the list, as it is now; one that is there already is made anew.
-
-        Raises:
-            HeartsError: if it cannot be made.
-        """
-        with self._adding:
-            name = self._specs.get(spec) or self._short(spec)
-            self._specs[spec] = name
-            agent = self.listed[name] = Listed(spec, name)
-        return agent
-
-    def recall(self, name: str) -> None:
-        """Put an agent on the list that was there before the server was restarted."""
-        with contextlib.suppress(Exception):  # a run that cannot be read concerns its own tables
-            spec = self.elsewhere(name)
-            if spec is not None:
-                self.add(spec)
+        for spec in dict.fromkeys([*SHIPPED, *more]):
+            name = self._short(spec)
+            self.listed[name] = Listed(spec, name)
 
     def _short(self, spec: str) -> str:
         """A name that no other has: the spec's last part, with a number if it must be."""
@@ -312,7 +290,7 @@ class Players:
                 "players": sorted({Rules.from_text(game).players for game in agent.games}),
                 "games": agent.games,
             }
-            for agent in list(self.listed.values())  # others may be added meanwhile
+            for agent in self.listed.values()
         ]
 
     def find(self, name: str) -> Listed:

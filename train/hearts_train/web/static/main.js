@@ -19,9 +19,8 @@ const PARTS = {
   t: () => import("hearts/table.js"),
   board: () => import("hearts/board.js"),
   puzzles: () => import("hearts/puzzles.js"),
-  runs: () => import("hearts/runs.js"),
 };
-const LINKS = [["/", "Play"], ["/board", "Board"], ["/puzzles", "Puzzles"], ["/runs", "Runs"]];
+const LINKS = [["/", "Play"], ["/board", "Board"], ["/puzzles", "Puzzles"]];
 
 const main = document.getElementById("main");
 const connection = new Connection();

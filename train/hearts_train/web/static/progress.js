@@ -1,10 +1,12 @@
 // How much one's own deals gave away, from the first to the last, and deals from files.
 
-import {el} from "hearts/dom.js";
-import {legend, panel} from "hearts/learning.js";
+import {draw, el} from "hearts/dom.js";
+import {ruled} from "hearts/figures.js";
 import {judged, keep, ownDeals} from "hearts/own.js";
 
 const MEAN = 10; // deals
+const [WIDTH, HEIGHT] = [460, 190];
+const EDGE = {left: 40, right: 14, top: 14, bottom: 36};
 
 /**
  * Shows how one's deals went; those that the server has not seen yet are looked at first.
@@ -43,16 +45,29 @@ function mean(values) {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-/** @param {number[]} lost */
+/** Each deal as a dot, and the mean of the last ones as a line. @param {number[]} lost */
 function chart(lost) {
-  const x = lost.map((_, i) => i + 1);
   const means = lost.map((_, i) => mean(lost.slice(Math.max(0, i + 1 - MEAN), i + 1)));
-  const labels = [`mean of the last ${MEAN} deals`, "each deal"];
-  const curves = [means, lost].map((values, i) =>
-    ({label: labels[i], runs: 1, x, mean: values, low: values, high: values}));
-  return el("div", {class: "progress-chart"},
-    panel({quantity: "lost", label: "Points given away", curves}, "deals", labels),
-    legend(labels, Object.fromEntries(labels.map((label) => [label, [label]]))));
+  const high = Math.max(1, ...lost);
+  /** @param {number} deal from 1 */
+  const x = (deal) => EDGE.left
+    + ((deal - 1) / (lost.length - 1)) * (WIDTH - EDGE.left - EDGE.right);
+  /** @param {number} value */
+  const y = (value) => HEIGHT - EDGE.bottom - (value / high) * (HEIGHT - EDGE.top - EDGE.bottom);
+  const told = `Points given away in each deal, and the mean of the last ${MEAN} deals`;
+  return el("figure", {class: "curve"}, el("figcaption", {text: told}),
+    draw("svg", {viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "curve-picture", role: "img",
+      "aria-label": `${told}: ${means[means.length - 1].toFixed(1)} at the end`},
+    ...ruled(0, high).flatMap((value) => [
+      draw("path", {d: `M${EDGE.left} ${y(value)}H${WIDTH - EDGE.right}`,
+        class: value ? "rule" : "zero"}),
+      draw("text", {x: EDGE.left - 6, y: y(value) + 4, "text-anchor": "end"}, String(value))]),
+    ...ruled(1, lost.length, 1).map((deal) =>
+      draw("text", {x: x(deal), y: HEIGHT - 20, "text-anchor": "middle"}, String(deal))),
+    draw("text", {x: WIDTH / 2, y: HEIGHT - 4, "text-anchor": "middle"}, "deals"),
+    ...lost.map((value, i) => draw("circle", {cx: x(i + 1), cy: y(value), r: 4, class: "dot"})),
+    draw("path", {d: `M${means.map((value, i) => `${x(i + 1)} ${y(value)}`).join("L")}`,
+      class: "curve-line"})));
 }
 
 /** A field for deals that were played elsewhere. @param {() => void} again */

@@ -37,7 +37,7 @@ function progress() {
  * @returns {Promise<() => void>} ends it
  */
 export async function mount(root, context = {}) {
-  await Promise.all([loadCards(), loadStyle("board.css"), loadStyle("runs.css")]);
+  await Promise.all([loadCards(), loadStyle("board.css")]);
   context.title?.("Puzzles");
   const {puzzles} = await asked("/api/puzzles");
   const page = new Page(root, puzzles);
