@@ -400,7 +400,6 @@ def test_a_command_stopped_before_its_first_result_says_how_to_continue(
         (["rules", "party players=9"], ["players", "3", "7", "9"]),
         (["evaluate", "pro", "--rules", "party players=5", "--players", "6"], ["players", "once"]),
         (["evaluate", "easy", "--plot", "none/x.png"], ["--plot"]),
-        (["tournament", "easy", "pro", "--plot", "none/x.png"], ["--plot"]),
         (["solve", "micro", "--policy", "x.npz"], ["--policy", "x.npz"]),
         (["replay", "nowhere.txt"], ["nowhere.txt"]),
         (["train", "nowhere"], ["config", "nowhere"]),
@@ -539,7 +538,7 @@ LONG = "a" * 250
     [
         ("evaluate easy --save p.svg --plot p.svg", "--plot p.svg --save"),
         ("evaluate easy --resume p.svg --plot ./p.svg", "--plot p.svg --save"),
-        ("tournament easy pro --save p.svg --plot p.svg", "--plot p.svg --save"),
+        ("tournament easy pro --save p --json p", "--json p --save"),
         (
             "solve micro --save y.safetensors --policy y.safetensors",
             "--policy y.safetensors --save",

@@ -285,9 +285,9 @@ def test_tournament_ranks_by_mean_margin():
     for standing in result.standings:
         i = names.index(standing.agent)
         others = [result.margin(i, j)[0] for j in range(3) if j != i]
-        assert standing.rating == pytest.approx(sum(others) / 2)
-        assert standing.ci95[0] < standing.rating < standing.ci95[1]
-    assert sum(standing.rating for standing in result.standings) == pytest.approx(0)
+        assert standing.margin == pytest.approx(sum(others) / 2)
+        assert standing.ci95[0] < standing.margin < standing.ci95[1]
+    assert sum(standing.margin for standing in result.standings) == pytest.approx(0)
     json.dumps(result.to_json(), allow_nan=False)
 
 

@@ -17,6 +17,7 @@ from hearts_train.measure import standings
 from hearts_train.measure.contest import Contest
 from hearts_train.measure.folder import block_at, boundary, enter, every_game, locked, read_folder
 from hearts_train.measure.standings import bradley_terry, cycles, nash_average
+from hearts_train.measure.statistics import mean_and_interval
 from hearts_train.measure.tournament import FolderGame, Goal, play_folder, tournament
 from hearts_train.store import sealed, unsealed
 from tests.refusals import mistake, refused
@@ -162,31 +163,52 @@ def test_the_covariance_of_unequal_numbers_of_deals_is_over_the_larger():
 
 
 @pytest.mark.parametrize("rules", ["micro", "party players=3"])
-def test_a_league_of_16_deals_says_what_the_tournament_says(rules, tmp_path):
-    # With one deal in each bin the intervals, too, are the tournament's.
+def test_a_league_and_a_tournament_have_one_ranking_that_follows_from_evaluations(rules, tmp_path):
     rules = Rules.from_text(rules)
     enter(tmp_path / "new", THREE, [rules], seed=5)
     play_folder(tmp_path / "new", Goal(deals=16))
     folder = read_folder(tmp_path / "new")
     (found,) = (record["result"] for record in standings.tables(folder))
-    expected = tournament(THREE, rules, deals=16, seed=5)
-    assert len(found["standings"]) == 3
-    for row, standing in zip(found["standings"], expected.standings, strict=True):
-        assert row["agent"] == standing.agent
-        assert row["margin"] == pytest.approx(standing.rating, abs=1e-6)
-        assert row["ci95"] == pytest.approx(list(standing.ci95), abs=1e-5)
-        assert row["won"] == pytest.approx(standing.won, abs=1e-6)
-    for row in found["pairings"]:
-        margin, ci95 = expected.margin(*(THREE.index(name) for name in row["agents"]))
-        assert row["margin"] == pytest.approx(margin, abs=1e-6)
-        assert row["ci95"] == pytest.approx(list(ci95), abs=1e-5)
+    once = tournament(THREE, rules, deals=16, seed=5)
+    ranking = json.loads(json.dumps(once.ranking.to_json()))
+    for row in found["standings"]:
+        row["exact"] = None  # a tournament does not ask for it
+    assert {name: found[name] for name in ranking} == ranking
+
+    def margins(i, j):
+        forth, back = once.evaluations.get((i, j)), once.evaluations.get((j, i))
+        if forth is None or back is None:
+            return -back.margins if forth is None else forth.margins
+        return (forth.margins - back.margins) / 2
+
+    assert len(once.standings) == 3
+    for standing in once.standings:
+        i = THREE.index(standing.agent)
+        others = [j for j in range(3) if j != i]
+        margin, ci95 = mean_and_interval(np.mean([margins(i, j) for j in others], axis=0))
+        assert standing.margin == pytest.approx(margin, abs=1e-6)
+        assert standing.ci95 == pytest.approx(ci95, abs=1e-5)
+        for j in others:
+            expected, ci95 = mean_and_interval(margins(i, j))
+            assert once.margin(i, j)[0] == pytest.approx(expected, abs=1e-6)
+            assert once.margin(i, j)[1] == pytest.approx(ci95, abs=1e-5)
     seats = 2 * 16 * (2 if rules.players == 2 else 9)
     moons = dict.fromkeys(THREE, 0)
-    for (i, j), e in expected.evaluations.items():
+    for (i, j), e in once.evaluations.items():
         moons[THREE[i]] += e.moons
         moons[THREE[j]] += e.opponent_moons
-    told = {row["agent"]: row["moons"] for row in found["standings"]}
+    told = {standing.agent: standing.moons for standing in once.standings}
     assert told == pytest.approx({name: 100 * moons[name] / seats for name in THREE}, abs=1e-5)
+
+
+@pytest.mark.parametrize("deals", [2, 3, 17, 20])
+def test_any_number_of_deals_is_ranked(deals):
+    found = tournament(THREE, "micro", deals=deals, seed=1)
+    assert found.deals == deals
+    assert {row["deals"] for row in found.ranking.pairings} == {deals}
+    for (i, j), e in found.evaluations.items():
+        margin, ci95 = found.margin(i, j)
+        assert (margin, *ci95) == pytest.approx((e.margin, *e.ci95))
 
 
 # ---- blocks, lines, resuming ---------------------------------------------------------------------
@@ -283,15 +305,6 @@ def test_slow_pairings_play_last(tmp_path, monkeypatch):
     assert [pairing for pairing, _ in playing.next_blocks()] == fast * 3
 
 
-def test_minutes_end_a_game_after_the_block_at_hand(tmp_path):
-    path = tmp_path / "new"
-    run(path, "add", *THREE, "--rules", "micro")
-    result = run(path, "run", *FEW, "--minutes", "1e-9")
-    assert result.exit_code == 0
-    assert "micro: time is up" in result.stderr
-    assert len(read_folder(path).games["micro"].blocks) == 1
-
-
 # ---- who may enter -------------------------------------------------------------------------------
 def test_every_game_is_every_preset_with_every_number_of_players():
     games = every_game()
@@ -320,7 +333,6 @@ def test_built_in_players_enter_where_they_can_play(tmp_path):
         (("add", "pro", "--rules", "every", "--players", "3"), ["--players", "--rules"]),
         (("run", "--until", "0"), ["until", "0"]),
         (("run", "--deals", "1"), ["deals", "1"]),
-        (("run", "--minutes", "nan"), ["minutes", "nan"]),
         (("run", "--workers", "0"), ["workers", "0"]),
         (("table", "--rules", "classic"), ["rules", "'classic'", "micro"]),
         (("verify", "--deals", "0"), ["deals"]),

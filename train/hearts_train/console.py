@@ -81,6 +81,8 @@ MOVED = {
     "compare --verbose": "shown always",
     "tournament --built-in": "built-in among the agents",
     "tournament --html": "--json FILE",
+    "tournament --minutes": "timeout 10m hearts tournament ..., which can be continued",
+    "tournament --plot": "--json FILE",
     "tournament --table": "--deals 0",
     "tournament --sample": "--deals",
     "agents --games": "--deals",

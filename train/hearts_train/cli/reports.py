@@ -45,9 +45,8 @@ from hearts_train.measure.exploit import (
     listed_positions,
 )
 from hearts_train.measure.statistics import HIGH, LOW, MIN_RUNS, Question
-from hearts_train.measure.tournament import Tournament, tournament_tables
 
-FREE = ("workers", "backend", "resume", "allow_code", "as_json", "plot", "page", "declare")
+FREE = ("workers", "backend", "resume", "allow_code", "as_json", "plot", "declare")
 """The options allowed with ``--resume``: none that changes a result."""
 _MOST_MEMORY = 256
 """Gigabytes of the largest machines for which a tree is recommended."""
@@ -170,13 +169,6 @@ def show_counted_faults(counts: Mapping[str, int], found: Sequence[Example]) -> 
                     f"  {kind}, deal seed {example.seed}, seat {example.seat}: {example.text}"
                 )
                 console.note("    " + example.view.strip().replace("\n", "\n    "))
-
-
-def show_tournament(result: Tournament) -> None:
-    """Print the ranking, and below it the margin of each agent over each other."""
-    for table in tournament_tables(result):
-        console.print_table(*table)
-    show_faults(list(result.evaluations.values()))
 
 
 # ---- comparisons ---------------------------------------------------------------------------------

@@ -14,7 +14,6 @@ from hearts_train.cli.options import (
     Backend,
     Isolate,
     Json,
-    Plot,
     Resume,
     RulesName,
     Save,
@@ -33,9 +32,9 @@ from hearts_train.console import Mistake
 EVERY = "every"
 """The value of ``--rules`` for all presets with every number of players."""
 
-_OF_FOLDERS = ("until", "only", "minutes", "verify")
-_OF_ONE = ("time_limit", "save", "resume", "plot")
-_OF_PLAY = ("until", "only", "minutes")
+_OF_FOLDERS = ("until", "only", "verify")
+_OF_ONE = ("time_limit", "save", "resume")
+_OF_PLAY = ("until", "only")
 _NOT_VERIFIED = ("agents", *_OF_PLAY)
 
 
@@ -72,9 +71,6 @@ def tournament(
             "--until", metavar="POINTS", help="Play until every 95 % interval is at most +- this."
         ),
     ] = None,
-    minutes: Annotated[
-        float | None, typer.Option("--minutes", help="Stop each game after this many minutes.")
-    ] = None,
     only: Annotated[
         str | None,
         typer.Option("--only", metavar="AGENT,...", help="Only pairings among these."),
@@ -89,7 +85,6 @@ def tournament(
     backend: Backend = "local",
     save: Save = None,
     resume: Resume = None,
-    plot: Plot = None,
     allow_code: AllowCode = False,
     as_json: Json = None,
 ) -> None:
@@ -109,7 +104,7 @@ def tournament(
         refuse_other(context, _OF_FOLDERS, "is for a folder; add --folder DIR, or omit it")
         if "built-in" in (agents or []):
             raise Mistake("agents: 'built-in' is for a folder; add --folder DIR, or name them")
-        check_apart(save=save or resume, plot=plot, json=as_json)
+        check_apart(save=save or resume, json=as_json)
         everybody: Any = agents or []
         settings: dict[str, Any] = {"rules": rules_of(rules), "seed": seed, **how}
         settings |= {"deals": 1000 if deals is None else deals, "time_limit": time_limit}
@@ -119,12 +114,11 @@ def tournament(
         settings |= {"command": reports.command_line(), "show": console.progress}
         with reports.stoppable("tournament", save or resume):
             result = measure.tournament(everybody, **settings, save=save, resume=resume)
-        reports.show_tournament(result)
+        stopped = " (stopped early)" * result.interrupted
+        league.show_ranking(result.rules + stopped, result.ranking, result.ms_per_card)
+        reports.show_faults(list(result.evaluations.values()))
         if as_json:
             console.print_json(result.to_json(), as_json)
-        if plot is not None and result.standings:
-            measure.plot(result, plot)
-            console.note(f"drawn: {plot}")
         reports.finish("tournament", save, resume, interrupted=result.interrupted)
         return
     refuse_other(context, _OF_ONE, "is not for --folder, which keeps all; omit it")
@@ -137,7 +131,7 @@ def tournament(
     if deals == 0:
         refuse_other(context, _OF_PLAY, "is for play, and --deals 0 plays nothing; omit it")
     among = None if only is None else names_in(only, "--only")
-    goal = None if deals == 0 else measure.Goal(deals, until, minutes, among)
+    goal = None if deals == 0 else measure.Goal(deals, until, among)
     if agents:
         league.add(
             folder,

@@ -152,14 +152,19 @@ class Contest:
         return [participant.name for participant in self.participants]
 
     # -- what is played ---------------------------------------------------------------------------
-    def tasks(self, deals: int) -> list[Task]:
-        """`deals` deals of every pairing in blocks (``block_size``), pairing by pairing."""
+    def blocks(self, deals: int) -> list[tuple[int, int]]:
+        """`deals` deals in blocks (``block_size``): the first deal of each, and how many."""
         blocks: list[tuple[int, int]] = []
         first = 0
         while first < deals:
             size = min(block_size(first, self.most_at_once, self._first), deals - first)
             blocks.append((first, size))
             first += size
+        return blocks
+
+    def tasks(self, deals: int) -> list[Task]:
+        """`deals` deals of every pairing in blocks, pairing by pairing."""
+        blocks = self.blocks(deals)
         return [Task(pairing, *block) for pairing in self.pairings for block in blocks]
 
     def run(self, tasks: Sequence[Task], report: Report | None = None) -> Generator[AnyBlock]:

@@ -16,8 +16,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from hearts_env import HeartsError
 from hearts_env.support.errors import library, needs
 from hearts_env.support.files import check_output, write_whole
@@ -182,36 +180,6 @@ def bar_figure(
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.set_xlabel(xlabel)
     axes.set_title(wrapped(title), fontsize=11)
-    return figure
-
-
-def heat_map(names: Sequence[str], margins: Margins, title: str) -> Figure:
-    """The margin of each player over each other as a figure; all of them have played.
-
-    Raises:
-        HeartsError: if matplotlib is not installed.
-    """
-    short = short_names(names)
-    labels = [literal(short[name]) for name in names]
-    shown = np.array([[margins.get((a, b), (np.nan,))[0] for b in names] for a in names])
-    reach = max(float(np.nanmax(np.abs(shown))), 1e-9)
-    size = 2.2 + 0.8 * len(names)
-    figure = new_figure(size + 0.6, size)
-    axes = figure.subplots()
-    # Only the middle of the colours: on the others black figures cannot be read.
-    image = axes.imshow(shown, cmap="RdBu", vmin=-1.8 * reach, vmax=1.8 * reach)
-    for (one, other), found in margins.items():
-        text = format_margin(*found).replace(" ±", "\n±")
-        place = names.index(other), names.index(one)
-        axes.annotate(text, place, ha="center", va="center", fontsize=9)
-    places = range(len(names))
-    axes.set_xticks(places, labels, rotation=30, ha="right")
-    axes.set_yticks(places, labels)
-    axes.set_xlabel("over")
-    axes.spines[:].set_visible(False)
-    axes.tick_params(length=0)
-    figure.colorbar(image, label="margin in points a deal, 95 % interval", shrink=0.7)
-    axes.set_title(wrapped(title, 40), fontsize=11)
     return figure
 
 

@@ -35,7 +35,7 @@ PROTOCOL = 1
 """Of the sizes of blocks and of the players' seeds; with another one, other lines."""
 GAME = Kind("hearts-env league", 2, "league", "a game of a league", "get it again")
 BINS = 16
-"""Each block's deals are summed in this many bins of equal size."""
+"""Each block's deals are summed in this many bins of equal size, or in as many as divide them."""
 LARGEST_BLOCK = 16384
 DIGESTED = 1000
 """So many of a game's first deals are in the digest that its file has."""
@@ -144,13 +144,14 @@ class Sums:
     def over(cls, pairing: Pairing, rules: Rules, played: Sequence[Block]) -> Sums:
         """Those of a block that was played: one way, or with more than two players both ways."""
         n, deals = rules.players, played[0].deals
+        bins = max(bins for bins in range(1, BINS + 1) if not deals % bins)
         whole = won_unit(rules) // n
         won = []
         for block in played:
             own = block.scores[:, :1]
             lower, level = (block.scores < own).sum(1), (block.scores == own).sum(1)
             share = np.where(lower == 0, whole // level, 0).reshape(deals, n).sum(1)
-            won.append(tuple(share.reshape(BINS, -1).sum(1).tolist()))
+            won.append(tuple(share.reshape(bins, -1).sum(1).tolist()))
         ahead = [block.ahead for block in played]
         margins = ahead[0] if n == 2 else ahead[0] - ahead[1]
 
@@ -166,7 +167,7 @@ class Sums:
             pairing=pairing,
             first=played[0].first,
             deals=deals,
-            margins=tuple(margins.reshape(BINS, -1).sum(1).tolist()),
+            margins=tuple(margins.reshape(bins, -1).sum(1).tolist()),
             squares=int(np.square(margins).sum()),
             won=tuple(won),
             moons=both(moons),
@@ -191,23 +192,41 @@ def _tuples(value: Any) -> Any:
 
 
 @dataclass
-class GameFile:
-    """What the file of a game says.
+class Played:
+    """What some agents have played under one set of rules.
 
     Attributes:
-        store: The file.
         rules: The rules.
         agents: By name, in the order of entry: what distinguishes each (``Participant.to_json``).
         blocks: By pairing and first deal.
         exact: By agent: exploitability, or why there is none.
-        lines: The number of each block's line in the file, from 1.
     """
 
-    store: Store
     rules: Rules
     agents: dict[str, dict[str, Any]] = field(default_factory=dict)
     blocks: dict[tuple[str, str, int], Sums] = field(default_factory=dict)
     exact: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def blocks_of(self, pairing: Pairing) -> list[Sums]:
+        """The blocks of a pairing from the first deal on, up to the first that is missing."""
+        found: list[Sums] = []
+        end = 0
+        while (*pairing, end) in self.blocks:
+            found.append(self.blocks[*pairing, end])
+            end += found[-1].deals
+        return found
+
+
+@dataclass(kw_only=True)
+class GameFile(Played):
+    """What the file of a game says.
+
+    Attributes:
+        store: The file.
+        lines: The number of each block's line in the file, from 1.
+    """
+
+    store: Store
     lines: dict[tuple[str, str, int], int] = field(default_factory=dict)
 
     @property
@@ -253,7 +272,7 @@ class GameFile:
         seed, deals = store.settings.get("seed"), store.settings.get("deals")
         if type(seed) is not int or not isinstance(deals, str):
             raise HeartsError(f"league: the settings in {str(path)!r} are damaged; get it again")
-        game = cls(store, Rules.from_dict(store.settings["rules_in_full"]))
+        game = cls(Rules.from_dict(store.settings["rules_in_full"]), store=store)
         for record in store.records:
             game._take(record)
         return game
@@ -300,15 +319,6 @@ class GameFile:
             )
         self.blocks.setdefault(key, block)
         self.lines.setdefault(key, number)
-
-    def blocks_of(self, pairing: Pairing) -> list[Sums]:
-        """The blocks of a pairing from the first deal on, up to the first that is missing."""
-        found: list[Sums] = []
-        end = 0
-        while (*pairing, end) in self.blocks:
-            found.append(self.blocks[*pairing, end])
-            end += found[-1].deals
-        return found
 
 
 class Folder(NamedTuple):
@@ -502,7 +512,8 @@ def _enter(
             "rules_in_full": rules.to_dict(),
             "deals": deals_digest(rules, folder.seed, DIGESTED),
         }
-        known = GameFile(Store.create(folder.path / f"{name}.jsonl", GAME, settings), rules)
+        store = Store.create(folder.path / f"{name}.jsonl", GAME, settings)
+        known = GameFile(rules, store=store)
         folder.games[name] = known
     for participant in entering:
         assert known is not None

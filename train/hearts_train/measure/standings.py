@@ -1,4 +1,4 @@
-"""What the results of a league say: margins with intervals, ratings, a Nash average, cycles.
+"""What a round robin says: margins with intervals, ratings, a Nash average, cycles.
 
 All pairings of a game play the same deals, so a deal that is good for one margin may be good for
 another. The covariance of two pairings is estimated from the sums over bins of deals, the variance
@@ -10,24 +10,34 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hearts_env import HeartsError
+from hearts_train.measure.display import (
+    ResultTable,
+    both_ways,
+    cross_table,
+    format_interval,
+    format_margin,
+    format_ms,
+    short_names,
+)
 from hearts_train.measure.folder import (
-    BINS,
     PROTOCOL,
     Folder,
     GameFile,
     Pairing,
+    Played,
     Sums,
     unit,
     won_unit,
 )
-from hearts_train.measure.statistics import Z95
+from hearts_train.measure.statistics import Z95, Interval
 from hearts_train.store import rounded, seal
 
 Array = NDArray[np.float64]
@@ -43,7 +53,7 @@ _LEAST_WEIGHT = 1e-4
 _LEAST_LOG = -600.0
 
 
-def half_width(game: GameFile, pairing: Pairing) -> float:
+def half_width(game: Played, pairing: Pairing) -> float:
     """Half of the 95 % interval of a pairing's margin, from two deals or more."""
     deals, _, variance = _single(game.blocks_of(pairing))
     return Z95 * math.sqrt(variance / deals) / unit(game.rules)
@@ -72,7 +82,7 @@ class Measured:
         shares: ``(pairings, 2)``: share of the deals that each of the two won.
     """
 
-    def __init__(self, game: GameFile, pairings: Iterable[Pairing]) -> None:
+    def __init__(self, game: Played, pairings: Iterable[Pairing]) -> None:
         """Sum up the blocks of these pairings, of which each has played."""
         self.pairings = list(pairings)
         found = [game.blocks_of(pairing) for pairing in self.pairings]
@@ -81,13 +91,17 @@ class Measured:
         self.deals = np.array([deals for deals, _, _ in single])
         self.margins = np.array([total for _, total, _ in single]) / self.deals / points
         variances = np.array([variance for _, _, variance in single]) / points**2
-        longest = max(found, key=len)
-        widths = np.repeat([block.deals / BINS for block in longest], BINS)
-        bins = [np.ravel([block.margins for block in blocks]) / points for blocks in found]
+        widths = np.concatenate(
+            [
+                np.full(len(block.margins), block.deals / len(block.margins))
+                for block in max(found, key=len)
+            ]
+        )
+        bins = [np.concatenate([block.margins for block in blocks]) / points for blocks in found]
         self.covariance = _covariance(bins, widths, self.deals, variances)
         roles = range(len(found[0][0].won))
         won = [
-            np.ravel([block.won[role] for block in blocks]) / share
+            np.concatenate([block.won[role] for block in blocks]) / share
             for role in roles
             for blocks in found
         ]
@@ -153,7 +167,155 @@ def _covariance(
     return np.asarray(correlation * np.outer(spread, spread) / np.maximum.outer(deals, deals))
 
 
-# ---- tables --------------------------------------------------------------------------------------
+# ---- the ranking ---------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Standing:
+    """One line of a ranking; margins are points a deal.
+
+    Attributes:
+        place: From 1; equal margins share it.
+        agent: Its name.
+        margin: The mean of its margins over all others.
+        ci95: Its 95 % interval, over deals.
+        rating: Its strength on Elo's scale, from deals won; the mean of all is 0.
+        rating_ci95: Its 95 % interval.
+        won: Share of the deals that it won.
+        nash: Its weight in the Nash average.
+        over_nash: Its margin over that mixture.
+        exact: Its exploitability on a small deck, or why that is not known; None: not asked.
+        moons: Moons that it shot in 100 deals that it sat in, a seat.
+        faults: Deals charged to it for misbehaving.
+    """
+
+    place: int
+    agent: str
+    margin: float
+    ci95: tuple[float, float]
+    rating: float
+    rating_ci95: tuple[float, float]
+    won: float
+    nash: float
+    over_nash: float
+    exact: dict[str, Any] | None
+    moons: float
+    faults: int
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Who is how strong: it follows from the blocks alone, not from their order or the clock.
+
+    Attributes:
+        agents: All of them, those with a place first.
+        standings: Those who have all played each other, best first; of equal ones those who entered
+            first.
+        pairings: For each that played its `agents`, `deals`, `margin`, `ci95` and the share of the
+            deals that each `won`.
+        cycles: Rings of agents each of whom beats the next by an interval clear of zero.
+        incomplete: Each other `agent`, and whom it has not played yet, `missing`.
+    """
+
+    agents: tuple[str, ...]
+    standings: tuple[Standing, ...]
+    pairings: list[dict[str, Any]]
+    cycles: list[list[str]]
+    incomplete: list[dict[str, Any]]
+
+    @classmethod
+    def of(cls, game: Played) -> Ranking:
+        """The ranking of what was played."""
+        ranked, missing = complete(game)
+        played = [pair for pair in itertools.combinations(game.agents, 2) if game.blocks_of(pair)]
+        measured = Measured(game, played) if played else None
+        standings = _standings(game, ranked) if len(ranked) > 1 else []
+        placed = [standing.agent for standing in standings]
+        return cls(
+            agents=(*placed, *(name for name in game.agents if name not in placed)),
+            standings=tuple(standings),
+            pairings=[] if measured is None else _pairing_rows(measured),
+            cycles=[] if measured is None else _cycle_rows(list(game.agents), measured),
+            incomplete=[{"agent": name, "missing": names} for name, names in missing.items()],
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it but the list of agents, of types that JSON knows."""
+        standings = [
+            {name: list(v) if isinstance(v, tuple) else v for name, v in vars(one).items()}
+            for one in self.standings
+        ]
+        rest = {name: getattr(self, name) for name in ("pairings", "cycles", "incomplete")}
+        return {"standings": standings, **rest}
+
+    @property
+    def margins(self) -> dict[tuple[str, str], tuple[float, Interval]]:
+        """The margin of each agent over each other that it has played, and its 95 % interval."""
+        one_way = {tuple(row["agents"]): (row["margin"], row["ci95"]) for row in self.pairings}
+        return both_ways(one_way)
+
+    def tables(self, game: str, ms: Mapping[str, float | None]) -> list[ResultTable]:
+        """The standings, and the margin of each agent over each other.
+
+        `game` is what was played, `ms` the milliseconds a card of each agent (``ms_per_card``).
+        """
+        found = [ResultTable(self._title(game), *self._rows(ms))]
+        return [*found, cross_table(self.agents, self.margins)] if self.pairings else found
+
+    def _title(self, game: str) -> str:
+        counts = [row["deals"] for row in self.pairings]
+        few, many = min(counts, default=0), max(counts, default=0)
+        span = f"{few:,}" if few == many else f"{few:,} to {many:,}"
+        return (
+            f"{game}: mean margin over all others in points a deal, 95 % interval over duplicate "
+            f"deals ({f'{span} of each pairing' if counts else 'nothing played yet'})"
+        )
+
+    def _rows(self, ms: Mapping[str, float | None]) -> tuple[list[str], list[list[str]]]:
+        """Columns and rows of the standings."""
+        short = short_names([row.agent for row in self.standings])
+        has_faults = any(row.faults for row in self.standings)
+        has_exact = any(row.exact for row in self.standings)
+        columns = ["agent", "margin", "rating", "deals won", "Nash", "over Nash"]
+        columns += [*(["exploitability"] if has_exact else []), "moons", "ms"]
+        columns += ["faults"] if has_faults else []
+        return columns, [
+            [
+                f"{row.place}. {short[row.agent]}",
+                format_margin(row.margin, row.ci95),
+                format_interval(row.rating, row.rating_ci95, "+.1f"),
+                f"{row.won:.1%}",
+                f"{row.nash:.0%}" if row.nash else "",
+                f"{row.over_nash:+z.2f}",
+                *([_exploitability(row.exact)] if has_exact else []),
+                f"{row.moons:.1f}",
+                "-" if (taken := ms[row.agent]) is None else format_ms(taken),
+                *([f"{row.faults:,}"] if has_faults else []),
+            ]
+            for row in self.standings
+        ]
+
+    def remarks(self) -> list[str]:
+        """Cycles and missing pairings, in sentences."""
+        notes = []
+        if len(self.agents) < 2:
+            notes.append("there is nobody to play against: add another agent")
+        for ring in self.cycles:
+            notes.append(f"a cycle: {' beats '.join([*ring, ring[0]])}")
+        for one in self.incomplete:
+            notes.append(
+                f"not in the standings: {one['agent']} has not played {', '.join(one['missing'])}"
+            )
+        if any(row.exact and row.exact.get("one_draw") for row in self.standings):
+            notes.append("*: of one sample of its policy")
+        return notes
+
+
+def _exploitability(exact: dict[str, Any] | None) -> str:
+    """An exploitability in a cell; a star if one sample of the agent's policy was measured."""
+    if exact is None or exact["exploitability"] is None:
+        return "-"
+    return f"{max(0.0, exact['exploitability']):.4f}" + ("*" if exact["one_draw"] else "")
+
+
 def tables(folder: Folder, games: Iterable[GameFile] | None = None) -> list[dict[str, Any]]:
     """The tables of a league's games, as ``table`` gives them; None: of all games."""
     return [table(folder, game) for game in (folder.games.values() if games is None else games)]
@@ -163,12 +325,9 @@ def table(folder: Folder, game: GameFile) -> dict[str, Any]:
     """All figures of a game, of types that JSON knows.
 
     Returns:
-        ``result``, which follows from the lines alone, but not from the order in which they were
-        written or from the clock; ``sha256``, its seal; and ``run``, what the clock said.
+        ``result``, the ranking and what it is of; ``sha256``, its seal; and ``run``, what the clock
+        said.
     """
-    ranked, missing = complete(game)
-    played = [pair for pair in itertools.combinations(game.agents, 2) if game.blocks_of(pair)]
-    measured = Measured(game, played) if played else None
     result = {
         "game": game.name,
         "rules": game.rules.name,
@@ -178,15 +337,14 @@ def table(folder: Folder, game: GameFile) -> dict[str, Any]:
         "seed": folder.seed,
         "deals_sha256": game.deals,
         "agents": list(game.agents.values()),
-        "standings": _standings(game, ranked) if len(ranked) > 1 else [],
-        "pairings": [] if measured is None else _pairing_rows(measured),
-        "cycles": [] if measured is None else _cycle_rows(list(game.agents), measured),
-        "incomplete": [{"agent": name, "missing": names} for name, names in missing.items()],
+        **Ranking.of(game).to_json(),
     }
-    return {"result": result, "sha256": seal(result), "run": _clock(game)}
+    hours = sum(block.took for block in game.blocks.values()) / 3600
+    run = {"ms_per_card": ms_per_card(game), "hours": round(hours, 4)}
+    return {"result": result, "sha256": seal(result), "run": run}
 
 
-def complete(game: GameFile) -> tuple[list[str], dict[str, list[str]]]:
+def complete(game: Played) -> tuple[list[str], dict[str, list[str]]]:
     """The agents that have all played each other, and of each other whom it has not played yet.
 
     Where not all have, those who entered first come first.
@@ -202,8 +360,8 @@ def complete(game: GameFile) -> tuple[list[str], dict[str, list[str]]]:
     return ranked, missing
 
 
-def _standings(game: GameFile, agents: list[str]) -> list[dict[str, Any]]:
-    """A row for each agent, best first; of equal ones those who entered first."""
+def _standings(game: Played, agents: list[str]) -> list[Standing]:
+    """A line for each agent, best first; of equal ones those who entered first."""
     measured = Measured(game, itertools.combinations(agents, 2))
     matrix = measured.matrix(agents)
     weights = nash_average(matrix)
@@ -215,29 +373,28 @@ def _standings(game: GameFile, agents: list[str]) -> list[dict[str, Any]]:
         for k, side in own:
             signs[k] = (1 - 2 * side) / (len(agents) - 1)
         margin, half = float(signs @ measured.margins), measured.half(signs)
+        low, high = (rounded(round(rating[i] + side * Z95 * error[i], 2)) for side in (-1, 1))
         rows.append(
-            {
-                "place": 0,
-                "agent": name,
-                "margin": rounded(margin),
-                "ci95": [rounded(margin - half), rounded(margin + half)],
-                "rating": rounded(round(rating[i], 2)),
-                "rating_ci95": [
-                    rounded(round(rating[i] + side * Z95 * error[i], 2)) for side in (-1, 1)
-                ],
-                "won": rounded(float(np.mean([measured.shares[one] for one in own]))),
-                "nash": rounded(round(weights[i], 3)),
-                "over_nash": rounded(round(matrix[i] @ weights, 3)),
-                "exact": game.exact.get(name),
+            Standing(
+                place=0,
+                agent=name,
+                margin=rounded(margin),
+                ci95=(rounded(margin - half), rounded(margin + half)),
+                rating=rounded(round(rating[i], 2)),
+                rating_ci95=(low, high),
+                won=rounded(float(np.mean([measured.shares[one] for one in own]))),
+                nash=rounded(round(weights[i], 3)),
+                over_nash=rounded(round(matrix[i] @ weights, 3)),
+                exact=game.exact.get(name),
                 **_counts(game, name),
-            }
+            )
         )
-    rows.sort(key=lambda row: -row["margin"])
-    margins = [row["margin"] for row in rows]
-    return [{**row, "place": margins.index(row["margin"]) + 1} for row in rows]
+    rows.sort(key=lambda row: -row.margin)
+    margins = [row.margin for row in rows]
+    return [replace(row, place=margins.index(row.margin) + 1) for row in rows]
 
 
-def _ratings(game: GameFile, agents: list[str], measured: Measured) -> tuple[Array, Array]:
+def _ratings(game: Played, agents: list[str], measured: Measured) -> tuple[Array, Array]:
     place = {name: i for i, name in enumerate(agents)}
     pairings = [(place[one], place[other]) for one, other in measured.pairings]
     if game.rules.players > 2:
@@ -246,13 +403,13 @@ def _ratings(game: GameFile, agents: list[str], measured: Measured) -> tuple[Arr
     return bradley_terry(measured.won, measured.won_covariance, pairings, copies, len(agents))
 
 
-def _of_agent(game: GameFile, name: str) -> list[tuple[Sums, int]]:
+def _of_agent(game: Played, name: str) -> list[tuple[Sums, int]]:
     """The blocks that an agent has played, each with its place in the pairing."""
     blocks = game.blocks.values()
     return [(block, block.pairing.index(name)) for block in blocks if name in block.pairing]
 
 
-def _counts(game: GameFile, name: str) -> dict[str, Any]:
+def _counts(game: Played, name: str) -> dict[str, Any]:
     """Moons in 100 deals that the agent sat in, a seat each, and faults, over all its pairings."""
     n = game.rules.players
     blocks = _of_agent(game, name)
@@ -290,16 +447,15 @@ def _cycle_rows(agents: list[str], measured: Measured) -> list[list[str]]:
     return [[agents[i] for i in ring] for ring in cycles(beats)]
 
 
-def _clock(game: GameFile) -> dict[str, Any]:
-    """Milliseconds a card of each agent, and the hours of one processor that the game took."""
+def ms_per_card(game: Played) -> dict[str, float | None]:
+    """Milliseconds a card of each agent; None of one that has not played."""
     ms = {}
     for name in game.agents:
         blocks = _of_agent(game, name)
         seconds = sum(block.seconds[side] for block, side in blocks)
         decisions = sum(block.decisions[side] for block, side in blocks)
         ms[name] = round(1000 * seconds / decisions, 6) if decisions else None
-    hours = sum(block.took for block in game.blocks.values()) / 3600
-    return {"ms_per_card": ms, "hours": round(hours, 4)}
+    return ms
 
 
 # ---- Bradley and Terry ---------------------------------------------------------------------------

@@ -1,9 +1,8 @@
 """A round robin: every agent against every other on the same duplicate deals, and a ranking.
 
-The rating of an agent is its mean margin against the others, in points a deal. All pairings play
-the same deals, so its interval is taken over deals, not over pairings, and is right although the
-pairings share the cards. With more than two players "i against j" is one i among copies of j, and
-the reverse is played too; the margin between them is then half the difference of the two.
+Agents are ranked by their mean margin over the others (``hearts_train.measure.standings``). With
+more than two players "i against j" is one i among copies of j, and the reverse is played too; the
+margin between them is then half the difference of the two.
 
 The results may live in a folder that grows (``hearts_train.measure.folder``), block by block. A
 block follows from the folder's seed, the rules, the pairing and its first deal alone: it is the
@@ -24,51 +23,28 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hearts_agents.spec import AgentSpec
 from hearts_env import HeartsError, Rules, __version__
 from hearts_env.seeds import secret_seed
 from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_env.solve.tree import Tree
-from hearts_env.support import clock
 from hearts_env.support.arguments import check_number, check_positive, check_seed
 from hearts_env.support.progress import Progress, Show, silent
 from hearts_train.executor import check_executor
 from hearts_train.measure import folder
 from hearts_train.measure.contest import MIN_DEALS, Contest, Pairing, Task, check_deals, num_deals
-from hearts_train.measure.display import (
-    Margins,
-    ResultTable,
-    cross_table,
-    format_margin,
-    format_ms,
-    heat_map,
-    save_figure,
-    short_names,
-)
 from hearts_train.measure.duel import Block, deals_digest
 from hearts_train.measure.evaluation import Evaluation, platform_versions, summary
 from hearts_train.measure.folder import Folder, GameFile, Sums, block_at, boundary, starts
 from hearts_train.measure.participants import AgentLike, exploited, names_once
-from hearts_train.measure.standings import half_width
-from hearts_train.measure.statistics import mean_and_interval
+from hearts_train.measure.standings import Ranking, Standing, half_width, ms_per_card
+from hearts_train.measure.statistics import Interval
 
 _MOST_OPEN = 4
 """With more pairings than this the players' processes are ended after each block."""
-
-
-@dataclass(frozen=True)
-class Standing:
-    """One line of the ranking: an agent's mean margin against all others, in points a deal."""
-
-    place: int
-    agent: str
-    rating: float
-    ci95: tuple[float, float]
-    won: float
-    ms_per_decision: float
-    faults: int = 0
+PlayedBlock = tuple[folder.Pairing, int, int]
+"""A pairing, by name, the number of the first deal, and how many deals."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +56,10 @@ class Tournament:
         rules: The rules, as ``Rules.from_text`` reads them.
         deals: Duplicate deals of each pairing.
         seed: Seed of deals and agents.
-        evaluations: Every pairing that was played, as (row, column) of the table.
-        standings: The ranking, best first.
+        evaluations: Every pairing that was played, by the places of its agents; with more than two
+            players both ways.
+        ranking: Who is how strong.
+        ms_per_card: Milliseconds a card of each agent.
         interrupted: Whether it was stopped before all deals were played.
         command: The command line, if there was one.
     """
@@ -91,20 +69,32 @@ class Tournament:
     deals: int
     seed: int
     evaluations: dict[Pairing, Evaluation]
-    standings: tuple[Standing, ...]
+    ranking: Ranking
+    ms_per_card: dict[str, float | None]
     interrupted: bool = False
     command: str | None = None
 
-    def margin(self, row: int, column: int) -> tuple[float, tuple[float, float]]:
+    @property
+    def standings(self) -> tuple[Standing, ...]:
+        """The lines of the ranking, best first."""
+        return self.ranking.standings
+
+    def margin(self, row: int, column: int) -> tuple[float, Interval]:
         """By how many points a deal `row` is better than `column`, and the 95 % interval."""
-        return mean_and_interval(_margins(self.evaluations, row, column))
+        return self.ranking.margins[self.agents[row], self.agents[column]]
 
     def _repr_html_(self) -> str:
         """Two tables, for notebooks."""
-        return "".join(table.to_html() for table in tournament_tables(self))
+        tables = self.ranking.tables(self.rules, self.ms_per_card)
+        return "".join(table.to_html() for table in tables)
 
     def to_json(self) -> dict[str, Any]:
         """All figures, of types that JSON knows."""
+        found = self.ranking.to_json()
+        ranking = [
+            {**row, "ms_per_decision": self.ms_per_card[row["agent"]]}
+            for row in found.pop("standings")
+        ]
         return {
             "agents": list(self.agents),
             "rules": self.rules,
@@ -115,56 +105,10 @@ class Tournament:
             "platform": platform_versions(),
             "command": self.command,
             "rules_in_full": Rules.make(self.rules).to_dict(),
-            "ranking": [
-                {**standing.__dict__, "ci95": list(standing.ci95)} for standing in self.standings
-            ],
+            "ranking": ranking,
+            **found,
             "evaluations": [e.to_json() for e in self.evaluations.values()],
         }
-
-
-def tournament_tables(result: Tournament) -> tuple[ResultTable, ResultTable]:
-    """The ranking, and the margin of each agent over each other."""
-    note = " (stopped early)" if result.interrupted else ""
-    title = (
-        f"{result.rules}: mean margin over all others in points a deal, 95 % interval over "
-        f"{result.deals} duplicate deals{note}"
-    )
-    has_faults = any(standing.faults for standing in result.standings)
-    short = short_names(result.agents)
-    rows = [
-        [
-            f"{standing.place}. {short[standing.agent]}",
-            format_margin(standing.rating, standing.ci95),
-            f"{standing.won:.1%}",
-            format_ms(standing.ms_per_decision),
-            *([str(standing.faults)] if has_faults else []),
-        ]
-        for standing in result.standings
-    ]
-    columns = ["agent", "margin", "deals won", "ms", *(["faults"] if has_faults else [])]
-    return ResultTable(title, columns, rows), cross_table(*_margins_by_name(result))
-
-
-def _margins_by_name(result: Tournament) -> tuple[list[str], Margins]:
-    """The agents, best first, and the margin of each over each other."""
-    places = {name: place for place, name in enumerate(result.agents)}
-    order = [standing.agent for standing in result.standings]
-    return order, {
-        (one, other): result.margin(places[one], places[other])
-        for one, other in itertools.permutations(order, 2)
-    }
-
-
-def plot(result: Tournament, path: str | Path) -> None:
-    """Draw the margin of each agent over each other, best first, into a PNG, SVG or PDF file.
-
-    Raises:
-        HeartsError: if matplotlib is not installed, nothing was played, or the suffix is another.
-    """
-    if not result.standings:
-        raise HeartsError("plot: no pairing was played; play some first")
-    title = f"{result.rules}, {result.deals:,} duplicate deals each"
-    save_figure(heat_map(*_margins_by_name(result), title), Path(path))
 
 
 def tournament(
@@ -202,86 +146,95 @@ def tournament(
     if len(names) < 2:
         raise HeartsError(f"agents: {len(names)} entered; a tournament needs 2 or more")
     contest = Contest(
-        agents, rules, seed, pairings=functools.partial(all_pairings, names), **settings
+        agents, rules, seed, pairings=functools.partial(all_pairings, len(names)), **settings
     )
     if len(contest.pairings) <= _MOST_OPEN:
         contest.most_open = _MOST_OPEN
     with contest.saved(save, resume, "tournament", deals=deals), show("tournament") as progress:
-        return _play(contest, names, deals, progress)
+        return _play_once(contest, names, deals, progress)
 
 
-def all_pairings(names: Sequence[str], rules: Rules) -> list[Pairing]:
+def all_pairings(agents: int, rules: Rules) -> list[Pairing]:
     """Everybody against everybody; with more than two players both ways."""
-    count = range(len(names))
-    return [(i, j) for i in count for j in count if i < j or (i != j and rules.players > 2)]
+    pairings = list(itertools.combinations(range(agents), 2))
+    return pairings + [(j, i) for i, j in pairings] * (rules.players > 2)
 
 
-def _play(contest: Contest, names: tuple[str, ...], deals: int, progress: Progress) -> Tournament:
-    pairings = contest.pairings
-    tasks = sorted(contest.tasks(deals), key=lambda task: task.first)
-    found: dict[Pairing, list[Block]] = {pairing: [] for pairing in pairings}
-    interrupted = False
+def _play_once(
+    contest: Contest, names: tuple[str, ...], deals: int, progress: Progress
+) -> Tournament:
+    pairs = list(itertools.combinations(names, 2))
+    blocks = [(pair, first, size) for first, size in contest.blocks(deals) for pair in pairs]
+    found: dict[Pairing, list[Block]] = {pairing: [] for pairing in contest.pairings}
+    game = folder.Played(contest.rules, {name: {} for name in names})
+    interrupted, done = False, 0
 
-    def report(done: float) -> None:
-        progress(sum(map(num_deals, found.values())) + done, deals * len(pairings))
+    def report(_pair: object = None, more: float = 0.0) -> None:
+        progress(done + more, deals * len(pairs))
 
     try:
-        with contextlib.closing(contest.run(tasks, lambda _, done: report(done))) as blocks:
-            for task in tasks:
-                found[task.pairing].append(next(blocks))
-                report(0)
+        with contextlib.closing(_play(contest, names, blocks, report)) as playing:
+            for sums, played in playing:
+                game.blocks[*sums.pairing, sums.first] = sums
+                for way, block in played.items():
+                    found[way].append(block)
+                done += sums.deals
+                report()
     except KeyboardInterrupt:
         interrupted = True
         if min(map(num_deals, found.values())) < MIN_DEALS:
             raise
     done = min(map(num_deals, found.values()))  # all have reached this deal
-    results: dict[Pairing, Evaluation] = {
+    for key in [key for key in game.blocks if key[2] >= done]:
+        del game.blocks[key]
+    evaluations: dict[Pairing, Evaluation] = {
         pairing: summary(contest, pairing, of_one, done, interrupted=interrupted)
         for pairing, of_one in found.items()
     }
     return Tournament(
-        names,
-        contest.rules.name,
-        done,
-        contest.seed,
-        results,
-        _rank(names, results),
-        interrupted,
-        contest.command,
+        agents=names,
+        rules=contest.rules.name,
+        deals=done,
+        seed=contest.seed,
+        evaluations=evaluations,
+        ranking=Ranking.of(game),
+        ms_per_card=ms_per_card(game),
+        interrupted=interrupted,
+        command=contest.command,
     )
 
 
-def _margins(results: dict[Pairing, Evaluation], row: int, column: int) -> NDArray[np.float64]:
-    """The margin of `row` over `column` in each duplicate deal."""
-    forth, back = results.get((row, column)), results.get((column, row))
-    if forth is None:
-        assert back is not None
-        return -back.margins
-    return forth.margins if back is None else (forth.margins - back.margins) / 2
+def _play(
+    contest: Contest,
+    names: Sequence[str],
+    blocks: Sequence[PlayedBlock],
+    report: Callable[[folder.Pairing, float], None] | None = None,
+) -> Generator[tuple[Sums, dict[Pairing, Block]]]:
+    """Play blocks of pairings: the sums of each in turn, and what they are of, by places.
 
+    `report` is called with a pairing that plays here, and how many deals of its block are done.
+    """
+    rules = contest.rules
+    ways: list[list[Pairing]] = []
+    for pairing, _, _ in blocks:
+        i, j = map(names.index, pairing)  # one among copies of the other, and the reverse
+        ways.append([(i, j)] if rules.players == 2 else [(i, j), (j, i)])
+    tasks = [
+        Task(way, first, deals)
+        for (_, first, deals), both in zip(blocks, ways, strict=True)
+        for way in both
+    ]
 
-def _rank(names: tuple[str, ...], results: dict[Pairing, Evaluation]) -> tuple[Standing, ...]:
-    """The agents by rating; of equal ones the first entered comes first, at the same place."""
-    rows = []
-    for i, name in enumerate(names):
-        others = [j for j in range(len(names)) if j != i]
-        rating, ci95 = mean_and_interval(np.mean([_margins(results, i, j) for j in others], 0))
-        as_agent = [e for (row, _), e in results.items() if row == i]
-        as_other = [
-            e for (row, column), e in results.items() if column == i and (i, row) not in results
-        ]
-        won = [e.won for e in as_agent] + [1 - e.won for e in as_other]
-        times = [e.ms_per_decision for e in as_agent]
-        times += [e.opponent_ms_per_decision for e in as_other]
-        faults = sum(e.faults for e in as_agent)
-        faults += sum(e.opponent_faults for (_, column), e in results.items() if column == i)
-        rows.append((rating, ci95, name, float(np.mean(won)), float(np.mean(times)), faults))
-    rows.sort(key=lambda row: -row[0])
-    ratings = [row[0] for row in rows]
-    return tuple(
-        Standing(ratings.index(rating) + 1, name, rating, ci95, won, ms, faults)
-        for rating, ci95, name, won, ms, faults in rows
-    )
+    def advance(task: Task, done: float) -> None:
+        i, j = task.pairing
+        if report is not None:
+            pairing, share = (names[min(i, j)], names[max(i, j)]), 1 if rules.players == 2 else 2
+            report(pairing, (task.deals * (i > j) + done) / share)
+
+    with contextlib.closing(contest.run(tasks, advance)) as stream:
+        for (pairing, _, _), both in zip(blocks, ways, strict=True):
+            played = {way: next(stream) for way in both}
+            yield Sums.over(pairing, rules, list(played.values())), played
 
 
 # ---- in a folder ---------------------------------------------------------------------------------
@@ -309,19 +262,16 @@ class Goal:
         deals: Duplicate deals of each pairing, to the end of the block; with `until` at most. None:
             1,000, or with `until` a million.
         until: Half the width that each pairing's interval may have; None: it does not matter.
-        minutes: Each game stops after this many, wherever it stands.
         agents: Only pairings among these play; None: all.
     """
 
     deals: int | None = None
     until: float | None = None
-    minutes: float | None = None
     agents: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("until", "minutes"):
-            if (value := getattr(self, name)) is not None:
-                check_positive(name, value)
+        if self.until is not None:
+            check_positive("until", self.until)
         if self.deals is not None:
             check_deals(self.deals)
 
@@ -403,43 +353,24 @@ class FolderGame:
         blocks: Sequence[FolderBlock],
         report: Callable[[folder.Pairing, float], None] | None = None,
     ) -> Generator[Sums]:
-        """Play blocks, and give the sums of each in turn.
-
-        `report` is called with a pairing that plays here, and how many deals of its block are done.
-        """
-        rules = self.contest.rules
-        ways = 1 if rules.players == 2 else 2  # one among copies of the other, and the reverse
-        tasks: list[Task] = []
-        for pairing, first in blocks:
-            i, j = map(self.names.index, pairing)
-            tasks += [Task(way, first, block_at(first)) for way in ((i, j), (j, i))[:ways]]
-
-        def advance(task: Task, done: float) -> None:
-            i, j = task.pairing
-            if report is not None:
-                pairing = self.names[min(i, j)], self.names[max(i, j)]
-                report(pairing, (task.deals * (i > j) + done) / ways)
-
-        with contextlib.closing(self.contest.run(tasks, advance)) as stream:
-            for pairing, _ in blocks:
-                yield Sums.over(pairing, rules, [next(stream) for _ in range(ways)])
+        """Play blocks, and give the sums of each in turn; `report` as for ``_play``."""
+        whole = [(pairing, first, block_at(first)) for pairing, first in blocks]
+        with contextlib.closing(_play(self.contest, self.names, whole, report)) as stream:
+            for sums, _ in stream:
+                yield sums
 
     def run(self, report: Progress) -> None:
-        """Play until the goal is reached or time is up.
+        """Play until the goal is reached.
 
         Raises:
             OSError: if a block cannot be written; the earlier ones are there.
         """
-        minutes = math.inf if self.goal.minutes is None else self.goal.minutes
-        deadline = clock.now() + 60 * minutes
         while blocks := self.next_blocks():
             playing = self.play(blocks, lambda *deals: report(*self.progress(*deals)))
             with contextlib.closing(playing) as stream:
                 for sums in stream:
                     self.game.append(sums.to_json())
                     report(*self.progress())
-                    if clock.now() > deadline:
-                        return
 
     def next_blocks(self) -> list[FolderBlock]:
         """What is played next: first a block of each pairing, then those of the fast pairings."""
@@ -502,7 +433,7 @@ def play_folder(
     *,
     show: Show = silent,
     **settings: Any,
-) -> list[str]:
+) -> None:
     """Play what the games of a folder lack until a goal is reached.
 
     Args:
@@ -512,16 +443,12 @@ def play_folder(
         show: shows the progress of each game.
         **settings: `isolate`, `workers` and `backend`, as for ``evaluate``.
 
-    Returns:
-        The games that have not reached the goal, because their minutes were over.
-
     Raises:
         HeartsError: if it is not such a folder, another process plays in it, or an agent is missing
             or has changed.
         OSError: if a file cannot be read or written; what was played is there.
     """
     folder.read_folder(path)  # before a lock is made in what may be another's
-    late = []
     with folder.locked(path):
         there = folder.read_folder(path, exact_version=True)
         games = there.chosen(rules)
@@ -532,8 +459,6 @@ def play_folder(
                 with show(game.name + of_all) as report:
                     playing.run(report)
             playing.find_exact(show)
-            late += [game.name] * bool(playing.next_blocks())
-    return late
 
 
 def verify_folder(
