@@ -92,29 +92,15 @@ def test_replay_draws_a_moving_picture(tmp_path):
     assert not (tmp_path / "no.gif").exists()
 
 
-@pytest.mark.slow
-def test_replay_films_a_deal(tmp_path):
-    """Each position 0.2 seconds, that is 5 frames of 25 a second, and the last one 15."""
-    ffmpeg = pytest.importorskip("imageio_ffmpeg")
-    game = micro_record().game
-    (tmp_path / "game.txt").write_text(game.to_text())
-    film = tmp_path / "deal.mp4"
-    result = run("replay", tmp_path / "game.txt", "--plot", film, "--width", 201, "--seconds", 0.2)
-    assert result.exit_code == 0, result.output
-    frames = ffmpeg.read_frames(str(film))
-    facts = next(frames)
-    assert facts["size"] == (200, 150)
-    assert facts["codec"] == "h264"
-    assert sum(1 for _ in frames) == 5 * len(game.actions) + 15
-    result = run("replay", tmp_path / "game.txt", "--plot", tmp_path / "deal.avi")
-    assert result.exit_code == 2
-    assert "--plot: " in result.stderr
-    assert "deal.avi is not a folder" in result.stderr
-    both = [tmp_path / "both.gif", tmp_path / "both.mp4"]
+def test_a_deal_is_drawn_as_an_animation_or_a_folder(tmp_path):
+    (tmp_path / "game.txt").write_text(micro_record().game.to_text())
+    for name in ("deal.avi", "deal.mp4"):
+        mistake(run("replay", tmp_path / "game.txt", "--plot", tmp_path / name), "--plot", name)
+    both = [tmp_path / "both.gif", tmp_path / "pictures"]
     words = ("replay", tmp_path / "game.txt", "--plot", both[0], "--plot", both[1], "--width", 200)
     assert run(*words).exit_code == 0
     assert both[0].read_bytes().startswith(b"GIF")
-    assert next(ffmpeg.read_frames(str(both[1])))["codec"] == "h264"
+    assert any(both[1].iterdir())
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ MOVED = {
     "replay --all": "`hearts replay FILE | cat`",
     "replay --svg": "--plot DIR",
     "replay --gif": "--plot FILE.gif",
-    "replay --mp4": "--plot FILE.mp4",
+    "replay --mp4": "--plot FILE.gif",
     "analyse --results": "FILE, as in hearts analyse FILE --unit match",
     "analyse --opponents": "--agent AGENT,AGENT",
     "analyse --matches": "simulated_equity(matches=...) in hearts_train.measure.equity",

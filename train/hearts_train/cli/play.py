@@ -112,11 +112,11 @@ def replay(
         typer.Option(
             "--plot",
             metavar="FILE|DIR",
-            help="Plot all positions: an animation (.gif, .mp4), or a folder of SVG files; may be "
-            "given several times.",
+            help="Plot all positions: an animation (.gif), or a folder of SVG files; may be given "
+            "several times.",
         ),
     ] = None,
-    width: Annotated[int, typer.Option("--width", help="Width of a GIF or MP4 in pixels.")] = 640,
+    width: Annotated[int, typer.Option("--width", help="Width of the animation in pixels.")] = 640,
     seconds: Annotated[
         float, typer.Option("--seconds", help="Seconds for each position of the animation.")
     ] = 0.8,
@@ -130,12 +130,12 @@ def replay(
 
     for path in plots or []:
         is_folder = path.is_dir() or not (path.suffix or path.exists())
-        if not (is_folder or path.suffix.lower() in shown.MOVING):
-            raise Mistake(f"--plot: {path} is not a folder, a .gif or an .mp4; name one of these")
+        if not (is_folder or path.suffix.lower() == ".gif"):
+            raise Mistake(f"--plot: {path} is not a folder or a .gif; name one of these")
     records = shown.read_records(file)
     for path in plots or []:
-        if path.suffix.lower() in shown.MOVING:
-            frames = shown.write_moving(records, path, width, seconds)
+        if path.suffix.lower() == ".gif":
+            frames = shown.write_animation(records, path, width, seconds)
             print(f"{frames} positions in {path}")
         else:
             print(f"{shown.write_pictures(records, path)} pictures in {path}")

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import io
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from hearts_env import NotationError
 from hearts_env.game.notation import Record, parse_records
 from hearts_env.support.arguments import check_number, check_range
-from hearts_env.support.errors import library
 from hearts_env.support.files import read_limited, write_whole
 from hearts_train.cli.cardtext import CHOICES, CardText, does, points_text
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from hearts_env.render import TablePicture
 
 PROMPT = "Enter next, b back, number of a trick, q quit> "
@@ -199,22 +194,16 @@ def pictures_of(record: Record) -> Iterator[TablePicture]:
         yield picture_of(replay, "all", names=names)
 
 
-# ---- animations ----------------------------------------------------------------------------------
-Frame: TypeAlias = "tuple[NDArray[np.uint8], float]"
-"""A picture, and the seconds it is shown."""
-
 END = 3
-"""How many times as long the end of a deal is shown."""
-
-_FPS = 25
+"""How many times as long the end of a deal is shown in an animation."""
 
 
-def write_moving(records: Sequence[Record], path: Path, width: int, seconds: float) -> int:
-    """Draw every position of the games, all cards open, as an animation; returns how many.
+def write_animation(records: Sequence[Record], path: Path, width: int, seconds: float) -> int:
+    """Draw every position of the games, all cards open, as a GIF; returns how many.
 
     Args:
         records: the games, one behind the other.
-        path: the file; its suffix, one of `MOVING`, selects the format.
+        path: the file.
         width: of the picture, in pixels.
         seconds: for which each position is shown; the end of a deal three times as long.
 
@@ -222,63 +211,23 @@ def write_moving(records: Sequence[Record], path: Path, width: int, seconds: flo
         HeartsError: if a library is not installed, or a number is out of range.
         OSError: if the file cannot be written.
     """
-    check_range("--seconds", seconds, 0.02, 60)
-    check_number("--width", width, 160, 4096)
-    data, number = MOVING[path.suffix.lower()](_frames(records, width, seconds))
-    write_whole(path, data)
-    return number
-
-
-def _frames(records: Sequence[Record], width: int, seconds: float) -> Iterator[Frame]:
-    from hearts_env.render import render_rgb
-
-    for record in records:
-        shown = len(record.game.actions)
-        for number, picture in enumerate(pictures_of(record)):
-            yield render_rgb(picture, width), seconds * (END if number == shown else 1)
-
-
-def _gif(frames: Iterable[Frame]) -> tuple[bytes, int]:
     from PIL import Image
 
+    from hearts_env.render import render_rgb
+
+    check_range("--seconds", seconds, 0.02, 60)
+    check_number("--width", width, 160, 4096)
     images: list[Any] = []
     times = []
-    for pixels, time in frames:  # a byte a pixel is kept, a third of what is drawn
-        images.append(Image.fromarray(pixels).quantize(64, dither=Image.Dither.NONE))
-        times.append(round(1000 * time))
+    for record in records:
+        for picture in pictures_of(record):  # a byte a pixel is kept, a third of what is drawn
+            pixels = render_rgb(picture, width)
+            images.append(Image.fromarray(pixels).quantize(64, dither=Image.Dither.NONE))
+            times.append(round(1000 * seconds))
+        times[-1] *= END
     out = io.BytesIO()
     images[0].save(
         out, "GIF", save_all=True, append_images=images[1:], duration=times, loop=0, optimize=True
     )
-    return out.getvalue(), len(images)
-
-
-def _mp4(frames: Iterable[Frame]) -> tuple[bytes, int]:
-    """H.264 with 25 frames a second, which every browser plays; width and height are made even."""
-    imageio_ffmpeg = library("imageio_ffmpeg", "moving picture: .mp4 (not .gif)", "video")
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "deal.mp4"
-        writer: Any = None
-        shown = number = 0
-        due = 0.0
-        try:
-            for pixels, time in frames:
-                height, width = (size // 2 * 2 for size in pixels.shape[:2])
-                if writer is None:
-                    writer = imageio_ffmpeg.write_frames(
-                        str(path), (width, height), fps=_FPS, macro_block_size=2
-                    )
-                    writer.send(None)
-                number += 1
-                due += _FPS * time  # of the whole animation, so that rounding does not add up
-                while shown < round(due) or shown < 1:
-                    writer.send(pixels[:height, :width].tobytes())
-                    shown += 1
-        finally:
-            if writer is not None:
-                writer.close()
-        return path.read_bytes(), number
-
-
-MOVING: dict[str, Callable[[Iterable[Frame]], tuple[bytes, int]]] = {".gif": _gif, ".mp4": _mp4}
-"""What writes an animation, by the suffix of its file."""
+    write_whole(path, out.getvalue())
+    return len(images)
