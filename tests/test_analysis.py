@@ -123,8 +123,8 @@ def test_the_command(tmp_path: Path) -> None:
     result = run("analyse", file)
     assert result.exit_code == 0, result.stderr
     assert result.stdout.count("Best play by both") == 2
-    page, plot = tmp_path / "a.html", tmp_path / "a.png"
-    result = run("analyse", file, "--game", 2, "--html", page, "--plot", plot, "--json")
+    page = tmp_path / "a.html"
+    result = run("analyse", file, "--game", 2, "--html", page, "--json")
     assert result.exit_code == 0, result.stderr
     (shown,) = json.loads(result.stdout)
     assert shown["scores"] == deals[1].scores()
@@ -132,20 +132,15 @@ def test_the_command(tmp_path: Path) -> None:
         sum(card["lost"] for card in shown["cards"]), sum(p["lost"] for p in shown["players"])
     )
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
-    assert plot.read_bytes().startswith(b"\x89PNG")
 
 
 def test_mistakes_are_one_line(tmp_path: Path) -> None:
     file = tmp_path / "deals.txt"
     file.write_text(played("micro", 1, "easy", "easy").to_text() * 2, encoding="utf-8")
-    four = tmp_path / "four.txt"
-    four.write_text(Game.deal("no_pass", 1).to_text(), encoding="utf-8")
     for arguments, words in [
         ((file, "--game", 3), "--game"),
-        ((file, "--plot", tmp_path / "a.png"), "--plot"),
         ((file, "--html", tmp_path / "none" / "a.html"), "--html"),
         ((tmp_path / "nothing.txt",), "nothing.txt"),
-        ((four, "--plot", tmp_path / "a.png"), "--plot"),
     ]:
         result = run("analyse", *arguments)
         assert result.exit_code == 2, arguments

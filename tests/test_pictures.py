@@ -8,9 +8,15 @@ import sys
 import pytest
 
 from hearts_env import HeartsError
-from hearts_train.cli import solving
 from hearts_train.measure import evaluation as summary
-from hearts_train.measure.display import PALETTE, check_picture, save_figure, short_names, styles
+from hearts_train.measure.display import (
+    PALETTE,
+    check_picture,
+    new_figure,
+    save_figure,
+    short_names,
+    styles,
+)
 from tests.refusals import mistake, refused
 from tests.slow import few
 from tests.test_cli import ROOT, run
@@ -20,8 +26,11 @@ pytest.importorskip("matplotlib")
 BEGINNINGS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 
 
-def solved(values: dict[str, float], deal: int = 1) -> solving.SolvedEndgame:
-    return solving.SolvedEndgame(deal, 4, 10, 0.0, 0.001, 0.1, 0.1, values)
+def figure():
+    """A line, as a figure."""
+    found = new_figure(2, 2)
+    found.subplots().plot([0, 1], [0, 1])
+    return found
 
 
 @few("kind", BEGINNINGS, ["png"])
@@ -31,11 +40,11 @@ def test_a_picture_is_of_the_kind_that_its_name_says(kind, tmp_path):
     assert result.exit_code == 0, result.output
     assert path.read_bytes().startswith(BEGINNINGS[kind])
     for _ in range(2):  # the same figure gives the same file
-        save_figure(solving.endgames_figure([solved({"pro": 0.5})]), again)
+        save_figure(figure(), again)
         found = again.read_bytes()
         assert found.startswith(BEGINNINGS[kind])
         again.unlink()
-        save_figure(solving.endgames_figure([solved({"pro": 0.5})]), again)
+        save_figure(figure(), again)
         assert again.read_bytes() == found
 
 
@@ -44,10 +53,8 @@ def test_a_picture_is_of_the_kind_that_its_name_says(kind, tmp_path):
     "words",
     [
         ["evaluate", "nobody"],
-        ["analyse", "nothing.txt"],
         ["solve", "micro"],
-        ["exploit", "nobody"],
-        ["endgame", "nothing.txt"],
+        ["runs", "nothing"],
     ],
 )
 def test_other_kinds_are_refused_before_the_work(words, name, tmp_path):
@@ -69,11 +76,10 @@ def test_a_picture_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypat
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(OSError, match="No space left"):
-        save_figure(solving.endgames_figure([solved({"pro": 0.5})]), path)
+        save_figure(figure(), path)
     assert [p.read_bytes() for p in tmp_path.iterdir()] == [b"old"]
-    figure = solving.endgames_figure([solved({"pro": 0.5})])
     with refused(HeartsError, "plot"):
-        save_figure(figure, tmp_path / "none" / "x.png")
+        save_figure(figure(), tmp_path / "none" / "x.png")
     with refused(HeartsError, "plot"):
         summary.plot([], path)
     check_picture(None)
@@ -128,20 +134,3 @@ def test_no_two_players_of_a_figure_look_alike():
 )
 def test_runs_are_named_not_their_paths(names, short):
     assert [short_names(names)[name] for name in names] == short
-
-
-# ---- intervals -----------------------------------------------------------------------------------
-def intervals(figure) -> int:
-    """How many sets of error bars a figure has."""
-    (axes,) = figure.axes
-    return sum(type(c).__name__ == "ErrorbarContainer" for c in axes.containers)
-
-
-def test_one_deal_has_no_interval():
-    one = solving.endgames_figure([solved({"pro": 0.5})])
-    assert intervals(one) == 0
-    assert "one deal" in one.axes[0].get_title()
-    assert "without an interval" in one.axes[0].get_xlabel()
-    two = solving.endgames_figure([solved({"pro": 0.5}), solved({"pro": 0.7}, 2)])
-    assert intervals(two) == 1
-    assert "2 deals" in two.axes[0].get_title()

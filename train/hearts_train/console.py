@@ -82,7 +82,10 @@ MOVED = {
     "tournament --built-in": "built-in among the agents",
     "tournament --html": "--json FILE",
     "tournament --minutes": "timeout 10m hearts tournament ..., which can be continued",
-    "tournament --plot": "--json FILE",
+    **{
+        f"{command} --plot": "--json FILE"
+        for command in ("analyse", "endgame", "exploit", "tournament")
+    },
     "tournament --table": "--deals 0",
     "tournament --sample": "--deals",
     "agents --games": "--deals",

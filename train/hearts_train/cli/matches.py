@@ -27,7 +27,6 @@ def analyse_match(
     seed: int,
     executor: Executor,
     out: Path | None,
-    plot: Path | None,
     as_json: str | None,
 ) -> None:
     """Compute the chance to win a match from any score, from the results of deals of two agents.
@@ -36,10 +35,8 @@ def analyse_match(
     score. Three players and more need totals, and the chance from them is estimated by simulation.
     """
     from hearts_train.cli.reports import command_line
-    from hearts_train.measure.display import save_figure
     from hearts_train.measure.equity import (
         MatchEquity,
-        figure_of,
         load_results,
         measure_results,
         simulated_equity,
@@ -51,7 +48,7 @@ def analyse_match(
             raise Mistake(f"--agent: the deals are those of {results}; omit it, or FILE")
         found = load_results(results)
     else:
-        _check_known(rules, given, plot)
+        _check_known(rules, given)
         name, opponent = _pair(agent or "pro")
         workers, backend = executor
         with console.progress(f"{name} against {opponent or 'itself'}") as report:
@@ -70,7 +67,7 @@ def analyse_match(
         found.save(out)
         console.note(f"written: {out}")
     ends = found.rules if rules is None else rules
-    _check_known(ends, given, plot)
+    _check_known(ends, given)
     title = f"chance to win a match of {ends.name}: {_who(found)}"
     if ends.players == 2:
         equity = MatchEquity(ends, found)
@@ -87,9 +84,6 @@ def analyse_match(
         record = {"rules": ends.name, "deals": found.num_deals, "about": dict(found.about)}
         record |= vars(drawn)
     console.print_table(title, columns, rows)
-    if plot is not None:
-        save_figure(figure_of(equity, title), plot)
-        console.note(f"drawn: {plot}")
     if as_json:
         console.print_json(record, as_json)
     if results is None and found.about.get("interrupted"):
@@ -104,7 +98,7 @@ def _pair(text: str) -> tuple[str, str | None]:
     return names[0], names[1] if len(names) == 2 else None
 
 
-def _check_known(rules: Rules | None, totals: list[int] | None, plot: Path | None) -> None:
+def _check_known(rules: Rules | None, totals: list[int] | None) -> None:
     """Check the arguments before any deal is played."""
     from hearts_env.game.match import Scoreboard
 
@@ -115,8 +109,6 @@ def _check_known(rules: Rules | None, totals: list[int] | None, plot: Path | Non
             f"--totals: a match of {rules.players} has too many scores for a table; give one, "
             f"like {','.join(['40'] * rules.players)}, and its chances are estimated"
         )
-    if rules.players > 2 and plot is not None:
-        raise Mistake("--plot: only the table of two players can be drawn; omit it")
     Scoreboard(rules, totals)
 
 

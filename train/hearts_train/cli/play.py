@@ -18,7 +18,6 @@ from hearts_train.cli.options import (
     GameNumber,
     Html,
     Json,
-    Plot,
     RulesName,
     Save,
     Seed,
@@ -179,7 +178,6 @@ def analyse(
     workers: Workers = None,
     backend: Backend = "local",
     save: Save = None,
-    plot: Plot = None,
     as_json: Json = None,
 ) -> None:
     """Show what each card of a deal was worth, and where points were lost.
@@ -194,7 +192,7 @@ def analyse(
     if check_choice("--unit", unit, UNITS) == "match":
         refuse_other(context, ("number", "page"), "is for deals; omit it")
         check_new(save, "--save")
-        check_apart(file=file, save=save, plot=plot, json=as_json)
+        check_apart(file=file, save=save, json=as_json)
         analyse_match(
             agent,
             rules_of(rules),
@@ -204,38 +202,30 @@ def analyse(
             seed=seed,
             executor=(workers, backend),
             out=save,
-            plot=plot,
             as_json=as_json,
         )
         return
     refuse_other(context, _OF_MATCHES, "is for matches; add --unit match, or omit it")
     if file is None:
         raise Mistake("FILE: none given; name hand histories; see 'hearts analyse --help'")
-    check_apart(file=file, html=page, plot=plot, json=as_json)
-    _analyse_deals(file, number, page, plot, as_json=as_json)
+    check_apart(file=file, html=page, json=as_json)
+    _analyse_deals(file, number, page, as_json=as_json)
 
 
 def _analyse_deals(
     file: Path,
     number: int | None,
     page: Path | None,
-    plot: Path | None,
     *,
     as_json: str | None,
 ) -> None:
-    """Show, plot and write what the cards of recorded deals were worth."""
-    from hearts_env.solve.beliefs import has_exact_worlds
+    """Show and write what the cards of recorded deals were worth."""
     from hearts_train.cli.replay import read_records
-    from hearts_train.measure.analysis import analyse, card_table, figure_of, summary
-    from hearts_train.measure.display import save_figure
+    from hearts_train.measure.analysis import analyse, card_table, summary
     from hearts_train.web.assets import write_board
     from hearts_train.web.review import review
 
     records = read_records(file, number)
-    if plot is not None and len(records) != 1:
-        raise Mistake("--plot: it draws one deal; say which with --game N")
-    if plot is not None and not has_exact_worlds(records[0].game.rules):
-        raise Mistake("--plot: exact margins are for two players without an exchange; omit it")
     found = []
     for place, record in enumerate(records, 1):
         with console.progress(f"deal {place} of {len(records)}") as report:
@@ -253,9 +243,6 @@ def _analyse_deals(
                 documents.append(review(record, analysis, worlds=True, progress=report))
         write_board(documents, page)
         console.note(f"written: {page}")
-    if plot is not None:
-        save_figure(figure_of(found[0]), plot)
-        console.note(f"drawn: {plot}")
     if as_json:
         from hearts_train.cli.reports import with_origin
 

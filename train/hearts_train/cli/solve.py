@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from hearts_env import Rules
 
 
-_OF_EXACT = ("max_memory", "plot")
+_OF_EXACT = ("max_memory",)
 _OF_METHODS = ("tricks", "seconds", "run")
 _OF_ATTACKERS = (*_OF_METHODS, "awake", "deals", "save", "workers", "backend")
 
@@ -132,14 +132,12 @@ def endgame(
     target: Annotated[float, typer.Option("--target", help="Exploitability to reach.")] = 0.01,
     max_memory: MaxMemory = 5.0,
     seed: Seed = 0,
-    plot: Plot = None,
     allow_code: AllowCode = False,
     as_json: Json = None,
 ) -> None:
     """Solve the last tricks of recorded deals as games of imperfect information."""
     from hearts_train.cli import solving
     from hearts_train.cli.replay import read_records
-    from hearts_train.measure.display import save_figure
     from hearts_train.measure.exploitability import asked
 
     names = names_in(agent, "--agent")
@@ -165,9 +163,6 @@ def endgame(
                 )
             )
     console.print_table(*solving.endgame_table(found))
-    if plot is not None:
-        save_figure(solving.endgames_figure(found), plot)
-        console.note(f"drawn: {plot}")
     _print((one.to_json() for one in found), as_json, seed)
 
 
@@ -214,7 +209,6 @@ def exploit(
     run: RunFolder = None,
     seed: Seed = 0,
     max_memory: MaxMemory = 5.0,
-    plot: Plot = None,
     allow_code: AllowCode = False,
     workers: Workers = None,
     backend: Backend = "local",
@@ -250,7 +244,7 @@ def exploit(
         is_exact = all(map(is_small, games)) or is_said(context, "max_memory")
         if attackers is None and is_exact:
             refuse_other(context, _OF_ATTACKERS, "is for attackers; omit it, or add --attackers")
-            _compute(agents, games, seed, max_memory, plot, as_json=as_json)
+            _compute(agents, games, seed, max_memory, as_json=as_json)
             return
         if len(games) > 1:
             raise Mistake(
@@ -304,7 +298,6 @@ def _compute(
     games: list[Rules],
     seed: int,
     max_memory: float,
-    plot: Path | None,
     *,
     as_json: str | None,
 ) -> None:
@@ -316,9 +309,6 @@ def _compute(
         found = solving.exploit_agents(agents, played, seed=seed, max_memory=max_memory)
         console.print_table(*solving.exploit_table(found))
         results += found
-    if plot is not None:
-        solving.draw_bars(results, plot)
-        console.note(f"drawn: {plot}")
     _print((found.to_json() for found in results), as_json, seed)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -30,19 +30,12 @@ from hearts_train import console
 from hearts_train.console import Mistake
 from hearts_train.measure.display import (
     ResultTable,
-    bar_figure,
     new_figure,
     save_figure,
-    short_names,
     styles,
     wrapped,
 )
 from hearts_train.measure.exploitability import Asked, asked
-from hearts_train.measure.statistics import Z95
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 _LARGE = 1e7
 """Lines of a tree from which on it is said beforehand what it takes."""
@@ -336,19 +329,6 @@ def draw_curves(results: Sequence[Equilibrium], path: Path) -> None:
     save_figure(figure, path)
 
 
-def draw_bars(results: Sequence[Exploitability], path: Path) -> None:
-    """Plot exploitability as horizontal bars."""
-    short = short_names([result.agent for result in results])
-    decks = list(dict.fromkeys(result.rules for result in results))
-    bars = []
-    for result in results:
-        name, value = short[result.agent], result.exploitability
-        label = name if len(decks) == 1 else f"{name}, {result.rules}"
-        bars.append((name, label, value, _points(value)))
-    xlabel = "exploitability, points a deal (exact)"
-    save_figure(bar_figure(bars, None, xlabel, ", ".join(decks)), path)
-
-
 # ---- endgames ------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class SolvedEndgame:
@@ -465,21 +445,3 @@ def endgame_table(solved: Sequence[SolvedEndgame]) -> ResultTable:
     title = f"last {solved[0].tricks} tricks, solved; exploitability of {', '.join(agents)} in them"
     columns = ["deal", "pairs", "value", "solved to", "build s", "solve s", *agents]
     return ResultTable(title, columns, rows)
-
-
-def endgames_figure(solved: Sequence[SolvedEndgame]) -> Figure:
-    """The mean exploitability of each player in the endgames, and of the solution, as a figure.
-
-    One deal alone has no interval.
-    """
-    short = short_names(list(solved[0].agents))
-    values = {short[name]: np.array([one.agents[name] for one in solved]) for name in short}
-    values["solved"] = np.array([one.exploitability for one in solved])
-    halves = None
-    if len(solved) > 1:
-        halves = [Z95 * float(v.std(ddof=1)) / len(v) ** 0.5 for v in values.values()]
-    bars = [(name, name, float(v.mean()), f"{v.mean():.2g}") for name, v in values.items()]
-    interval = "95 % interval over deals" if halves else "of one deal, so without an interval"
-    deals = f"{len(solved)} deals" if len(solved) > 1 else "one deal"
-    title = f"the last {solved[0].tricks} tricks of {deals}"
-    return bar_figure(bars, halves, f"points that a best response wins, {interval}", title)

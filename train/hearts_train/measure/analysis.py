@@ -20,7 +20,7 @@ import hashlib
 import html
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,20 +36,8 @@ from hearts_env.batch.views import BatchView
 from hearts_env.solve import TranspositionTable, solve_double_dummy
 from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_env.support.progress import Progress
-from hearts_train.measure.display import (
-    BLACK,
-    BLUE,
-    GREY,
-    VERMILLION,
-    ResultTable,
-    literal,
-    new_figure,
-    wrapped,
-)
+from hearts_train.measure.display import ResultTable
 from hearts_train.measure.statistics import Z95
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SLIP, BLUNDER = 1.0, 5.0
 """A card that loses at least this many points is marked with ``?`` or with ``??``."""
@@ -369,49 +357,6 @@ def ending_of(game: Game, names: Sequence[str], cards: int) -> list[str]:
         played = f"{cards} of {game.rules.players * game.rules.hand_size} cards are played"
         return [f"The deal is not finished: {played}."]
     return []
-
-
-_SIDES = ((VERMILLION, "o", -14), (BLUE, "s", 8))
-"""Colour, sign and height of the names of the cards of seat 0 and of seat 1."""
-
-
-def figure_of(analysis: Analysis) -> Figure:
-    """The margin over a deal that was solved."""
-    figure = new_figure(9, 3.8)
-    axes = figure.subplots()
-    values = np.array([analysis.before, *(m.after for m in analysis.moments)])
-    places = np.arange(len(values))
-    axes.axhline(0, color=GREY, linewidth=0.8)
-    axes.step(places, values, where="mid", color=BLACK, linewidth=1.4)
-    for side, (color, sign, height) in enumerate(_SIDES):
-        lost = [m for m in analysis.moments if m.player == side and m.lost]
-        axes.plot(
-            [m.number + 1 for m in lost],
-            [m.after for m in lost],
-            sign,
-            color=color,
-            markersize=6,
-            label=literal(f"{analysis.names[side]} lost points"),
-        )
-        for m in lost:
-            axes.annotate(
-                f"{m.card} {m.mark}".rstrip(),
-                (m.number + 1, m.after),
-                (0, height),
-                textcoords="offset points",
-                ha="center",
-                fontsize=8,
-                color=BLACK,
-            )
-    axes.set_xticks(places[1::2], [str(m.trick) for m in analysis.moments[::2]])
-    axes.margins(y=0.2)
-    axes.set_xlabel("trick")
-    axes.set_ylabel(
-        f"{wrapped(possessive(analysis.names[0]), 24)} margin\nunder best play from here"
-    )
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, fontsize=9)
-    axes.spines[["top", "right"]].set_visible(False)
-    return figure
 
 
 # ---- hints ---------------------------------------------------------------------------------------

@@ -147,42 +147,6 @@ def new_figure(width: float, height: float) -> Figure:
     return figure
 
 
-def bar_figure(
-    bars: Sequence[tuple[str, str, float, str]],
-    halves: Sequence[float] | None,
-    xlabel: str,
-    title: str,
-) -> Figure:
-    """Horizontal bars, from top to bottom, as a figure.
-
-    Args:
-        bars: for each the player, whose colour it has, its label, its length and its value as text.
-        halves: half the 95 % interval of each; None: they have none.
-        xlabel: what is measured.
-        title: of what.
-
-    Raises:
-        HeartsError: if matplotlib is not installed.
-    """
-    figure = new_figure(7, 1.6 + 0.45 * len(bars))
-    axes = figure.subplots()
-    style = styles([player for player, _, _, _ in bars])
-    colors = [style[player].color for player, _, _, _ in bars]
-    places, values = range(len(bars)), [value for _, _, value, _ in bars]
-    axes.barh(places, values, xerr=halves, color=colors, height=0.6, capsize=4, ecolor="#222222")
-    for place, (_, _, value, text) in enumerate(bars):
-        end = max(value + (halves[place] if halves is not None else 0.0), 0.0)
-        axes.annotate(text, (end, place), (6, 0), textcoords="offset points", va="center")
-    axes.axvline(0, color="#222222", linewidth=0.8)
-    axes.set_yticks(places, [literal(label) for _, label, _, _ in bars])
-    axes.invert_yaxis()
-    axes.margins(x=0.15)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.set_xlabel(xlabel)
-    axes.set_title(wrapped(title), fontsize=11)
-    return figure
-
-
 def save_figure(figure: Figure, path: Path, *, dpi: int = 150) -> None:
     """Write a figure as PNG, SVG or PDF, by its suffix; nothing is cut off; whole or not at all.
 

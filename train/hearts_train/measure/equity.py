@@ -10,7 +10,7 @@ import contextlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,13 +24,9 @@ from hearts_env.support.arguments import check_number, check_seed
 from hearts_env.support.arrays import Ints
 from hearts_env.support.progress import Progress, no_progress
 from hearts_train.measure.contest import Contest, check_deals
-from hearts_train.measure.display import BLUE, new_figure, wrapped
 from hearts_train.measure.duel import Block
 from hearts_train.measure.participants import AgentLike
 from hearts_train.measure.statistics import Z95
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 __all__ = [
     "DealResults",
@@ -218,35 +214,3 @@ def shown_totals(equity: MatchEquity, steps: int = 10) -> Ints:
         return np.unique(np.linspace(low, top, steps + 1).astype(np.int64)[1:-1])
     end = rules.end_score + (rules.end_when == "exceeded")
     return np.unique(np.linspace(0, end, steps + 1).astype(np.int64)[:-1])
-
-
-def figure_of(equity: MatchEquity, title: str) -> Figure:
-    """A heat map of the chances to win, own total across, the other's up.
-
-    Where the rules settle in chips, a curve: the other's chips follow from one's own.
-    """
-    figure = new_figure(6.2, 5)
-    axes = figure.subplots()
-    rules = equity.rules
-    axes.set_title(wrapped(title, 64), fontsize=10, loc="left")
-    if rules.settlement != "points":
-        own = shown_totals(equity, 200)
-        curve = [equity.chance(int(a), 2 * rules.stake - int(a)) for a in own]
-        axes.plot(own, curve, color=BLUE)
-        axes.set_xlabel("own chips")
-        axes.set_ylabel("chance to win the match")
-        axes.set_ylim(0, 1)
-        axes.spines[["top", "right"]].set_visible(False)
-        return figure
-    totals = shown_totals(equity, 100)
-    chances = equity.grid(totals).T
-    mesh = axes.pcolormesh(totals, totals, chances, cmap="RdBu", vmin=0, vmax=1, rasterized=True)
-    levels = [0.1, 0.25, 0.5, 0.75, 0.9]
-    lines = axes.contour(totals, totals, chances, levels, colors="#222222", linewidths=0.8)
-    axes.clabel(lines, fmt=lambda level: f"{level:.0%}", fontsize=8)
-    axes.set_aspect("equal")
-    axes.set_xlabel("own total")
-    axes.set_ylabel("total of the other")
-    bar = figure.colorbar(mesh, ax=axes, shrink=0.85)
-    bar.set_label("chance to win the match")
-    return figure

@@ -53,12 +53,15 @@ from hearts_train.measure.contest import (
 from hearts_train.measure.display import (
     OF_BOTH,
     ResultTable,
-    bar_figure,
     format_interval,
     format_margin,
     format_ms,
+    literal,
+    new_figure,
     save_figure,
     short_names,
+    styles,
+    wrapped,
 )
 from hearts_train.measure.duel import (
     MATCH_ARRAYS,
@@ -532,7 +535,7 @@ def evaluate(
     return found if isinstance(opponents, list | tuple) else found[0]
 
 
-# ---- a picture ------------------------------------------------------------
+# ---- a picture -----------------------------------------------------------------------------------
 def plot(evaluations: Sequence[Evaluation], path: str | Path) -> None:
     """Draw margins as horizontal bars with their 95 % intervals into a PNG, SVG or PDF file.
 
@@ -544,19 +547,35 @@ def plot(evaluations: Sequence[Evaluation], path: str | Path) -> None:
         raise HeartsError("plot: there is no evaluation to draw; give one or more")
     names = {e.agent for e in evaluations}
     short = short_names([*names, *(e.opponent for e in evaluations)])
-    bars = [
-        (
-            short[e.opponent],
-            f"{short[e.agent]} " * (len(names) > 1) + f"against {short[e.opponent]}",
-            e.margin,
-            f"{e.margin:+.2f}",
-        )
+    labels = [
+        f"{short[e.agent]} " * (len(names) > 1) + f"against {short[e.opponent]}"
         for e in evaluations
     ]
     halves = [(e.ci95[1] - e.ci95[0]) / 2 for e in evaluations]
     counts = sorted({e.deals for e in evaluations})
     count = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
     owner = f"{short[next(iter(names))]}: " if len(names) == 1 else ""
+    style = styles([short[e.opponent] for e in evaluations])
+    figure = new_figure(7, 1.6 + 0.45 * len(evaluations))
+    axes = figure.subplots()
+    axes.barh(
+        range(len(evaluations)),
+        [e.margin for e in evaluations],
+        xerr=halves,
+        color=[style[short[e.opponent]].color for e in evaluations],
+        height=0.6,
+        capsize=4,
+        ecolor="#222222",
+    )
+    for place, (e, half) in enumerate(zip(evaluations, halves, strict=True)):
+        end = (max(e.margin + half, 0.0), place)
+        axes.annotate(f"{e.margin:+.2f}", end, (6, 0), textcoords="offset points", va="center")
+    axes.axvline(0, color="#222222", linewidth=0.8)
+    axes.set_yticks(range(len(labels)), map(literal, labels))
+    axes.invert_yaxis()
+    axes.margins(x=0.15)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.set_xlabel("margin in points a deal, 95 % interval over duplicate deals")
     title = f"{owner}{evaluations[0].rules}, {count} duplicate deals"
-    xlabel = "margin in points a deal, 95 % interval over duplicate deals"
-    save_figure(bar_figure(bars, halves, xlabel, title), Path(path))
+    axes.set_title(wrapped(title), fontsize=11)
+    save_figure(figure, Path(path))
