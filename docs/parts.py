@@ -44,10 +44,9 @@ from hearts_train.console import Mistake
 from hearts_train.measure.analysis import analyse
 from hearts_train.measure.benchmark import (
     FORMAT,
-    NEWEST,
+    PROTOCOL,
     SPLITS,
     TRACKS,
-    protocol_name,
     read_benchmark,
 )
 from hearts_train.measure.display import (
@@ -580,7 +579,7 @@ def entered() -> list[dict[str, Any]]:
         spec = AgentSpec.from_json(result["agent"]["spec"])
         is_ours = spec.kind is Kind.OWN or spec.name.endswith(CHECKPOINT_SUFFIX)
         wrong = [
-            f"protocol is {result['protocol']}" * (result["protocol"] != protocol_name(NEWEST)),
+            f"protocol is {result['protocol']}" * (result["protocol"] != PROTOCOL),
             "split is not test: play with --split test" * (result["split"] != "test"),
             "not all deals were played: omit --deals" * (not result["is_full"]),
             *(

@@ -10,7 +10,6 @@ from copy import deepcopy
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,7 +28,6 @@ from hearts_train.measure import benchmark as bench
 from hearts_train.measure.benchmark import (
     SPLITS,
     TRACKS,
-    VERSIONS,
     Benchmark,
     encoded,
     read_benchmark,
@@ -67,8 +65,6 @@ EQUILIBRIA = {
 }
 """The SHA-256 of the file with the probabilities of `equilibrium`, by track."""
 FEW = ("--track", "micro", "--deals", "4")
-OLD = Path(__file__).parent / "data" / "benchmark_v1.json"
-"""A result that the package wrote when version 1 was the newest: of `standard`, two deals."""
 MINE = "class Mine:\n    def act(self, view):\n        return view.legal_actions()[{}]\n"
 
 
@@ -86,21 +82,12 @@ def kept(tmp_path_factory):
 
 # ---- the protocol --------------------------------------------------------------------------------
 @pytest.mark.parametrize("split", SPLITS)
-@pytest.mark.parametrize("track", VERSIONS[1].values(), ids=list(VERSIONS[1]))
+@pytest.mark.parametrize("track", TRACKS.values(), ids=list(TRACKS))
 def test_the_deals_are_those_of_the_protocol(track, split):
     text = f"HeartsBench v1 {track.name} {split}".encode()
     seed = int(hashlib.sha256(text).hexdigest()[:16], 16) // 2
     assert track.seed(split) == seed
     assert deals_digest(Rules.from_text(track.rules), seed, track.deals) == track.digest(split)
-
-
-def test_version_2_has_the_deals_of_version_1_and_the_champion_as_one_more_player():
-    for name, track in VERSIONS[2].items():
-        first = VERSIONS[1][name]
-        joined = track.field[len(first.field) :]
-        assert replace(track, field=first.field, block=first.block) == first
-        assert joined == (("champion-v1",) if name in CHAMPIONS else ())
-    assert "champion-v1" not in {name for track in VERSIONS[1].values() for name in track.field}
 
 
 def test_other_deals_are_refused(monkeypatch):
@@ -135,7 +122,7 @@ def test_the_field_of_version_2_has_the_weights_that_it_had_when_it_was_frozen()
     # As above: other weights, or other options by default, are another player.
     weights = {("champion", name): digest for name, digest in CHAMPIONS.items()}
     weights |= {("equilibrium", name): digest for name, digest in EQUILIBRIA.items()}
-    for name, track in VERSIONS[2].items():
+    for name, track in TRACKS.items():
         for player in track.players():
             participant = Participant(player, 0)
             participant.check_rules(Rules.from_text(track.rules))
@@ -161,21 +148,13 @@ def test_pro_of_the_large_tracks_plays_as_it_did(track, cards):
 
 
 def test_a_field_with_a_player_of_another_version_is_refused(monkeypatch):
-    assert VERSIONS[1]["micro"].players() == [
+    assert TRACKS["micro"].players() == [
         *("easy", "standard", "standard_trump", "pro", "pimc", "equilibrium")
     ]
     monkeypatch.setitem(registry.VERSIONS, "pimc", 2)
-    words = "protocol pimc-v1 pimc-v2 Hearts"
+    words = "protocol pimc-v1 pimc-v2"
     with refused(HeartsError, *words.split()):
-        Benchmark("easy", "micro", protocol=1)
-
-
-def test_a_result_of_version_1_holds():
-    record = read_benchmark(OLD)
-    assert record["result"]["protocol"] == "HeartsBench v1"
-    again, differing = bench.verify(record, show=silent)
-    assert differing == []
-    assert again["result"]["field_version"] == 1
+        Benchmark("easy", "micro")
 
 
 # ---- results -------------------------------------------------------------------------------------

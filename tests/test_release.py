@@ -12,7 +12,7 @@ import yaml
 from packaging.requirements import Requirement
 
 from hearts_env import Rules, __version__
-from hearts_train.measure.benchmark import FORMAT, NEWEST, TRACKS, read_benchmark
+from hearts_train.measure.benchmark import FIELD_VERSION, FORMAT, TRACKS, read_benchmark
 from hearts_train.measure.participants import Participant
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -103,7 +103,7 @@ def test_citation_and_archive_say_the_same():
 
 def test_the_metadata_of_results_lead_to_what_every_entry_and_curve_has():
     metadata = json.loads((ROOT / "docs" / "results" / "croissant.json").read_bytes())
-    assert metadata["version"] == f"{NEWEST}.0.0"
+    assert metadata["version"] == f"{FIELD_VERSION}.0.0"
     entries, curves = (
         [field["source"]["extract"] for field in records["field"]]
         for records in metadata["recordSet"]

@@ -226,10 +226,6 @@ def benchmark(
             "repeats=no of an agent that plays otherwise each time, by a clock for example.",
         ),
     ] = None,
-    protocol: Annotated[
-        int | None,
-        typer.Option("--protocol", metavar="N", help="An older version of HeartsBench: 1."),
-    ] = None,
     isolate: Isolate = False,
     workers: Workers = None,
     backend: Backend = "local",
@@ -254,14 +250,14 @@ def benchmark(
     if verify is not None:
         if resume is not None:
             raise Mistake("--verify: plays a finished result again; omit --resume")
-        settled = ("track", "split", "declare", "protocol", "save")
+        settled = ("track", "split", "declare", "save")
         refuse_said(context, settled, "--verify", verify)
         record, differing = benching.check(verify, agent, deals=deals, isolate=isolate, **how)
     elif resume is not None:
         (played, *_), arguments = reports.resumed(context, resume, "benchmark")
         if classes:
             raise Mistake(f"--declare: {min(classes)} is settled in {resume}; omit it")
-        names = ("track", "split", "deals", "budget", "decisions", "protocol", "isolate")
+        names = ("track", "split", "deals", "budget", "decisions", "isolate")
         known = {name: arguments[name] for name in names}
         record = benching.play(played, None, resume, **known, **how)
     else:
@@ -274,7 +270,6 @@ def benchmark(
             deals=deals,
             budget=classes.get("budget", "free"),
             decisions=int(classes["decisions"]) if "decisions" in classes else None,
-            protocol=protocol,
             isolate=isolate,
             **how,
         )

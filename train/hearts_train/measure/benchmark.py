@@ -3,8 +3,7 @@
 A *track* is a game with its deals and its field. The *field* are players whose play does not
 change: ``pro-v1`` is the `pro` of this version of the package, and the plain name an alias of it.
 An agent plays duplicate deals against every one of them (``hearts_train.measure.evaluation``); on
-small decks its exact exploitability is computed too. Tracks and their fields are in
-``hearts_train.measure.benchmark``, for every version of the protocol.
+small decks its exact exploitability is computed too. Tracks and their fields are in ``TRACKS``.
 
 The deals follow from the names of protocol, track and split alone: those of ``dev`` are to be
 looked at while an agent is made, those of ``test`` to be played once it is done. Both are public,
@@ -28,7 +27,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -74,12 +73,21 @@ _NEEDED = {
 
 
 # ---- the protocol --------------------------------------------------------------------------------
+FIELD_VERSION = 2
+PROTOCOL = f"HeartsBench v{FIELD_VERSION}"
 SPLITS = ("dev", "test")
 BUDGETS: dict[str, float] = {"1ms": 1.0, "50ms": 50.0, "free": math.inf}
 """Milliseconds that an agent may take for a card, on the mean of ``act_batch``."""
 MOST_APART = 3.29
 """Standard errors that two plays of an agent that does not repeat itself may differ by: of honest
 results one in 1,000 differs by more."""
+
+
+_DRAWN_BY = "HeartsBench v1"
+"""What the seeds of the deals are made of: the version that drew them."""
+_BLOCK = 128
+"""The most deals that are played at once. A player that draws random numbers draws them for a whole
+block, so a block is what can be played again alone."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +101,6 @@ class Track:
         field: Who is played against, by name and version, ``pro-v1``.
         is_exact: Whether the exact exploitability is computed too.
         digests: SHA-256 of the deals of ``dev`` and of ``test``.
-        drawn_by: What the seeds of its deals are made of: the version that drew them.
-        block: The most deals that are played at once. A player that draws random numbers draws them
-            for a whole block, so a block is what can be played again alone.
     """
 
     name: str
@@ -104,12 +109,10 @@ class Track:
     field: tuple[str, ...]
     is_exact: bool
     digests: tuple[str, str]
-    drawn_by: str = "HeartsBench v1"
-    block: int = 2048
 
     def seed(self, split: str) -> int:
         """What the deals of a split follow from: from 0 to 2**63 - 1."""
-        digest = hashlib.sha256(f"{self.drawn_by} {self.name} {split}".encode()).digest()
+        digest = hashlib.sha256(f"{_DRAWN_BY} {self.name} {split}".encode()).digest()
         return int.from_bytes(digest[:8], "big") >> 1
 
     def digest(self, split: str) -> str:
@@ -127,8 +130,7 @@ class Track:
             if name != ours:
                 raise HeartsError(
                     f"protocol: {name} of its field is not in this package, which has {ours}; "
-                    f"play {protocol_name(NEWEST)}, or install a version of hearts-env that has "
-                    f"{name}"
+                    f"install a version of hearts-env that has {name}"
                 )
         return plain
 
@@ -158,34 +160,17 @@ _DIGESTS = {
         "e0c1daea71ef60763a208526d47eebd41657ec352d41369cea007ae384b868f3",
     ),
 }
-_FIRST = {
+TRACKS = {
     name: Track(name, rules, deals, field, name in ("mini", "micro"), _DIGESTS[name])
     for name, rules, deals, field in (
-        ("two_player", "two_player", 2000, _TWO),
-        ("mini", "mini", 5000, _SMALL),
+        ("two_player", "two_player", 2000, (*_TWO, "champion-v1")),
+        ("mini", "mini", 5000, (*_SMALL, "champion-v1")),
         ("micro", "micro", 5000, _SMALL),
-        ("classic", "classic", 500, _MANY),
+        ("classic", "classic", 500, (*_MANY, "champion-v1")),
         ("party-5", "party players=5", 500, _MANY),
     )
 }
-
-
-_JOINED = dict.fromkeys(("two_player", "mini", "classic"), ("champion-v1",))
-VERSIONS: dict[int, dict[str, Track]] = {
-    1: _FIRST,
-    2: {
-        name: replace(track, field=track.field + _JOINED.get(name, ()), block=128)
-        for name, track in _FIRST.items()
-    },
-}
-"""The tracks of each version, by name."""
-NEWEST = max(VERSIONS)
-TRACKS = VERSIONS[NEWEST]
-
-
-def protocol_name(number: int) -> str:
-    """What a version is called in results."""
-    return f"HeartsBench v{number}"
+"""By name."""
 
 
 # ---- an agent on a track -------------------------------------------------------------------------
@@ -200,7 +185,6 @@ class Benchmark:
         deals: int | None = None,
         budget: str = "free",
         *,
-        protocol: int | None = None,
         decisions: int | None = None,
         **settings: Any,
     ) -> None:
@@ -212,7 +196,6 @@ class Benchmark:
             split: ``dev`` or ``test``.
             deals: duplicate deals; None: as many as the protocol says.
             budget: the time that the agent claims to need for a card, one of ``BUDGETS``.
-            protocol: the version of HeartsBench, one of ``protocol.VERSIONS``; None: the newest.
             decisions: how many the agent saw in training, as claimed; None: what its checkpoint
                 says, if it is one.
             **settings: `isolate`, `workers`, `backend` and `command`, as for ``evaluate``.
@@ -221,16 +204,13 @@ class Benchmark:
             HeartsError: if an argument is not one of these, the agent is unknown or cannot play the
                 track's rules, or this package deals other cards than the protocol's.
         """
-        self.version = check_number("protocol", NEWEST if protocol is None else protocol, 1, NEWEST)
-        self.protocol = protocol_name(self.version)
-        tracks = VERSIONS[self.version]
-        self.track = tracks[check_choice("track", track, tuple(tracks))]
+        self.track = TRACKS[check_choice("track", track, tuple(TRACKS))]
         self.split = check_choice("split", split, SPLITS)
         self.budget = check_choice("budget", budget, tuple(BUDGETS))
         self.deals = self.track.deals if deals is None else check_deals(deals)
         if self.deals > self.track.deals:
             raise HeartsError(
-                f"deals: {self.track.name} of {self.protocol} has {self.track.deals:,} deals, got "
+                f"deals: {self.track.name} of {PROTOCOL} has {self.track.deals:,} deals, got "
                 f"{self.deals:,}; give fewer, or measure with hearts evaluate"
             )
         self.rules = Rules.from_text(self.track.rules)
@@ -243,7 +223,7 @@ class Benchmark:
             self.seed,
             **settings,
         )
-        self.contest.most_at_once = self.track.block
+        self.contest.most_at_once = _BLOCK
         seen = self.contest.participants[0].trained_on
         self.decisions = seen
         if decisions is not None:
@@ -258,8 +238,8 @@ class Benchmark:
         if found != self.track.digest(self.split):
             raise HeartsError(
                 f"track: the deals of {self.track.name} {self.split} have the SHA-256 {found}, "
-                f"those of {self.protocol} have {self.track.digest(self.split)}; install a version "
-                f"of hearts-env that has {self.protocol}"
+                f"those of {PROTOCOL} have {self.track.digest(self.split)}; install a version "
+                f"of hearts-env that has {PROTOCOL}"
             )
 
     @property
@@ -270,8 +250,8 @@ class Benchmark:
     def settings(self) -> dict[str, Any]:
         """What the result follows from: all of it that is known before anything is played."""
         return {
-            "protocol": self.protocol,
-            "field_version": self.version,
+            "protocol": PROTOCOL,
+            "field_version": FIELD_VERSION,
             "track": self.track.name,
             "split": self.split,
             "deals": self.deals,
@@ -308,7 +288,7 @@ class Benchmark:
             KeyboardInterrupt: it was stopped; what was finished is in the file.
         """
         about = {"track": self.track.name, "split": self.split, "deals": self.deals}
-        about |= {"budget": self.budget, "decisions": self.decisions, "protocol": self.version}
+        about |= {"budget": self.budget, "decisions": self.decisions}
         with self.contest.saved(save, resume, "benchmark", **about):
             found = list(evaluations(self.contest, self.deals, show))
         if len(found) < len(self.field) or found[-1].interrupted:
@@ -486,17 +466,16 @@ def verify(
             than that of the record.
     """
     result = record["result"]
-    version = next((n for n in VERSIONS if protocol_name(n) == result["protocol"]), NEWEST)
-    if result["protocol"] != protocol_name(version):
+    if result["protocol"] != PROTOCOL:
         raise HeartsError(
-            f"verify: protocol of the result is {result['protocol']!r}, here it is "
-            f"{protocol_name(version)!r}; verify it with the version of hearts-env that made it"
+            f"verify: protocol of the result is {result['protocol']!r}, here it is {PROTOCOL!r}; "
+            "verify it with the version of hearts-env that made it"
         )
     source = result["agent"]["spec"] if agent is None else agent
     if source is None:
         raise HeartsError("verify: the agent of the result was made by a program; give the agent")
     known = {name: result[name] for name in ("track", "split", "deals", "budget", "decisions")}
-    bench = Benchmark(source, **known, protocol=version, **settings)
+    bench = Benchmark(source, **known, **settings)
     if changed := bench.contest.participants[0].differing(result["agent"]):
         raise HeartsError(
             f"verify: this is another agent: its {changed}, in the result; give the agent that "
