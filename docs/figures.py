@@ -17,6 +17,7 @@ one or more commands, of ``hearts`` or of ``python -m bench``, and its file is w
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import re
 import shlex
@@ -29,7 +30,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hearts_agents import make_agent
-from hearts_env import Game, Rules, __version__
+from hearts_agents.base import check_rules
+from hearts_agents.registry import OWN
+from hearts_env import Game, HeartsError, Rules, __version__
+from hearts_env.rules.presets import GAMES
 from hearts_env.solve.tree import estimate
 from hearts_env.support.files import write_json, write_whole
 from hearts_env.support.interrupts import interruptible
@@ -205,7 +209,8 @@ LEAGUE = [
     "--until 0.03",
 ]
 """Steps of ``hearts tournament --folder docs/results/league``, in the order of what they tell for
-their time: all games among quick players, then those that search, then narrower intervals."""
+their time: all games among quick players, then those that search, then narrower intervals. `every`
+stands for all games, `built-in` for the package's players of a game."""
 
 
 IMAGES = ROOT / "docs" / "images"
@@ -288,7 +293,24 @@ def pro_against_itself() -> Iterator[str]:
 def play_league() -> None:
     """Take the steps of the league, one after another; each continues where it stood."""
     for step in LEAGUE:
-        call(f"hearts tournament {step} --folder {shlex.quote(str(RESULTS / 'league'))}", ROOT)
+        words = shlex.split(step)
+        named = words[words.index("--rules") + 1] if "--rules" in words else ""
+        every = [Rules.preset(*game).name for game in GAMES]
+        for game in every if named == "every" else [named]:
+            said = [game if word == named else word for word in words]
+            if "built-in" in said:
+                said = [*built_in(game), *said[1:]]
+            said += ["--folder", str(RESULTS / "league")]
+            call(f"hearts tournament {shlex.join(said)}", ROOT)
+
+
+def built_in(game: str) -> Iterator[str]:
+    """The package's players of a game, each strategy once: `random` is `easy`."""
+    for name in OWN:
+        with contextlib.suppress(HeartsError):
+            check_rules(make_agent(name), Rules.from_text(game))
+            if name not in ("random", "match"):  # which plays for a match, not for the deal
+                yield name
 
 
 # ---- pictures ------------------------------------------------------------------------------------

@@ -79,7 +79,6 @@ MOVED = {
     "compare --beta": "--errors ALPHA,BETA",
     "compare --max-deals": "--deals",
     "compare --verbose": "shown always",
-    "tournament --built-in": "built-in among the agents",
     "tournament --html": "--json FILE",
     "tournament --minutes": "timeout 10m hearts tournament ..., which can be continued",
     **{

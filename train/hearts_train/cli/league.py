@@ -17,22 +17,16 @@ from hearts_train import console
 from hearts_train.cli.reports import command_line, stoppable
 from hearts_train.console import Mistake
 from hearts_train.measure.contest import num_deals
-from hearts_train.measure.folder import enter, every_game, is_league, read_folder
+from hearts_train.measure.folder import enter, read_folder
 from hearts_train.measure.standings import Ranking, ms_per_card, tables
 from hearts_train.measure.tournament import Goal, play_folder, verify_folder
 
 
-def add(path: Path, agents: Sequence[str], rules: Rules | None, *, every: bool, **how: Any) -> None:
+def add(path: Path, agents: Sequence[str], rules: Rules | None, **how: Any) -> None:
     """Enter agents in games, and print who has entered; `how` are arguments of ``enter``."""
-    games = every_game() if every else None if rules is None else [rules]
-    found = enter(path, agents, games, is_lenient=every, **how)
-    for entered in found:
-        if entered.refused:
-            console.note(f"{entered.game}: without {entered.agent}: {entered.refused}")
-    there = read_folder(path).games if is_league(path) else {}
-    for name in dict.fromkeys(entered.game for entered in found):
-        if name in there:
-            console.note(f"{name}: {', '.join(there[name].agents)}")
+    enter(path, agents, None if rules is None else [rules], **how)
+    for game in read_folder(path).chosen(rules):
+        console.note(f"{game.name}: {', '.join(game.agents)}")
 
 
 def play(path: Path, rules: Rules | None, goal: Goal, **settings: Any) -> None:

@@ -27,10 +27,6 @@ from hearts_train.cli.options import (
     refuse_other,
     rules_of,
 )
-from hearts_train.console import Mistake
-
-EVERY = "every"
-"""The value of ``--rules`` for all presets with every number of players."""
 
 _OF_FOLDERS = ("until", "only", "verify")
 _OF_ONE = ("time_limit", "save", "resume")
@@ -92,9 +88,7 @@ def tournament(
 
     With --folder the results are saved in a folder, which grows: agents that enter later play the
     deals that the others have played. The agents enter every game of the folder (two_player in a
-    new one), or that of --rules; '--rules every' means all presets with every number of players,
-    and the agent 'built-in' all built-in agents that can play. A command that was stopped or
-    killed continues where it was.
+    new one), or that of --rules. A command that was stopped or killed continues where it was.
     """
     from hearts_train.cli import league, reports
     from hearts_train.measure import tournament as measure
@@ -102,8 +96,6 @@ def tournament(
     how: dict[str, Any] = {"isolate": isolate, "workers": workers, "backend": backend}
     if folder is None:
         refuse_other(context, _OF_FOLDERS, "is for a folder; add --folder DIR, or omit it")
-        if "built-in" in (agents or []):
-            raise Mistake("agents: 'built-in' is for a folder; add --folder DIR, or name them")
         check_apart(save=save or resume, json=as_json)
         everybody: Any = agents or []
         settings: dict[str, Any] = {"rules": rules_of(rules), "seed": seed, **how}
@@ -122,8 +114,7 @@ def tournament(
         reports.finish("tournament", save, resume, interrupted=result.interrupted)
         return
     refuse_other(context, _OF_ONE, "is not for --folder, which keeps all; omit it")
-    is_every = rules == EVERY
-    played = None if is_every else rules_of(rules)
+    played = rules_of(rules)
     if verify:
         refuse_other(context, _NOT_VERIFIED, "is not for --verify, which plays again; omit it")
         league.check(folder, played, deals, seed, as_json=as_json, **how)
@@ -137,7 +128,6 @@ def tournament(
             folder,
             agents,
             played,
-            every=is_every,
             seed=seed if is_said(context, "seed") else None,
             isolate=isolate,
         )

@@ -21,9 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hearts_agents.registry import OWN
 from hearts_env import BatchGame, HeartsError, Rules, __version__
-from hearts_env.rules.presets import GAMES
 from hearts_env.support.arguments import check_seed
 from hearts_env.support.errors import quoted
 from hearts_env.support.files import held, removed_if_unused
@@ -39,10 +37,6 @@ BINS = 16
 LARGEST_BLOCK = 16384
 DIGESTED = 1000
 """So many of a game's first deals are in the digest that its file has."""
-BUILT_IN = "built-in"
-"""The name that stands for all built-in agents."""
-_BUILT_IN = tuple(name for name in OWN if name not in ("random", "match"))
-"""Each strategy once: `random` is `easy`. `match` plays for a match, not for the deal."""
 AGENT_FIELDS = ("name", "spec", "kind", "options", "digest")
 
 Pairing = tuple[str, str]
@@ -402,20 +396,6 @@ def locked(path: Path) -> Iterator[None]:
 
 
 # ---- entering ------------------------------------------------------------------------------------
-class Entered(NamedTuple):
-    """What became of an agent that was to enter a game."""
-
-    game: str
-    agent: str
-    refused: str
-    """Why it did not enter; "" if it did, or is there already."""
-
-
-def every_game() -> list[Rules]:
-    """The games of all presets, with every number of players."""
-    return [Rules.preset(*game) for game in GAMES]
-
-
 def enter(
     path: Path,
     agents: Sequence[str],
@@ -423,18 +403,15 @@ def enter(
     seed: int | None = None,
     *,
     isolate: bool = False,
-    is_lenient: bool = False,
-) -> list[Entered]:
+) -> None:
     """Enter agents in games of a league; both are created where they are missing.
 
     Args:
         path: the league's folder.
-        agents: names, checkpoints, code or programs, as ``make_agent`` takes them; ``built-in``
-            for the built-in agents that can play.
+        agents: names, checkpoints, code or programs, as ``make_agent`` takes them.
         games: the games; None: those that the league has, or ``two_player`` for a new one.
         seed: seed of deals and agents; of a new league only. None: 0.
         isolate: agents from outside are made in processes of their own.
-        is_lenient: an agent that cannot play a game is left out of it.
 
     Raises:
         HeartsError: if an agent is unknown, or cannot play a game; if the league is of another
@@ -442,7 +419,6 @@ def enter(
         OSError: if a file cannot be read or written.
     """
     wanted = 0 if seed is None else check_seed(seed)
-    named = [agent for agent in agents if agent != BUILT_IN]
     with _made_folder(path), locked(path):
         folder = Folder(path, wanted, {})
         if is_league(path):
@@ -454,12 +430,8 @@ def enter(
             )
         if games is None:
             games = [game.rules for game in folder.games.values()] or [Rules.make("two_player")]
-        found = []
         for rules in games:
-            found += _enter(folder, rules, named, isolate=isolate, is_lenient=is_lenient)
-            if BUILT_IN in agents:
-                found += _enter(folder, rules, _BUILT_IN, isolate=isolate, is_lenient=True)
-    return found
+            _enter(folder, rules, agents, isolate=isolate)
 
 
 @contextmanager
@@ -479,31 +451,20 @@ def _made_folder(path: Path) -> Iterator[None]:
         yield
 
 
-def _enter(
-    folder: Folder, rules: Rules, agents: Sequence[str], *, isolate: bool, is_lenient: bool
-) -> list[Entered]:
+def _enter(folder: Folder, rules: Rules, agents: Sequence[str], *, isolate: bool) -> None:
     """Enter agents in one game, whose file is created with the first who can play it."""
-    found: list[Entered] = []
     name = game_name(rules)
     known = folder.games.get(name)
     there = {} if known is None else known.agents
     entering: list[Participant] = []
     for agent in dict.fromkeys(agents):
-        refused = ""
         with contextlib.closing(Participant(agent, 0, isolate=isolate)) as participant:
-            try:
-                _try_out(participant, rules)
-            except HeartsError as error:
-                if agent in there or not is_lenient:
-                    raise
-                refused = str(error)
+            _try_out(participant, rules)
+            if agent in there:
+                check_unchanged(there[agent], participant)
             else:
-                if agent in there:
-                    check_unchanged(there[agent], participant)
-                else:
-                    _check_other(participant, there)
-                    entering.append(participant)
-        found.append(Entered(name, agent, refused))
+                _check_other(participant, there)
+                entering.append(participant)
     if entering and known is None:
         settings = {
             "protocol": PROTOCOL,
@@ -518,7 +479,6 @@ def _enter(
     for participant in entering:
         assert known is not None
         known.append({"line": "agent", **participant.to_json()})
-    return found
 
 
 def _try_out(participant: Participant, rules: Rules) -> None:
