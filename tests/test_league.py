@@ -292,19 +292,6 @@ def test_it_goes_on_until_the_intervals_are_narrow_enough_or_the_cap_is_reached(
     assert [row["deals"] for row in table_of(path)[0]["pairings"]] == [2032] * 3
 
 
-def test_slow_pairings_play_last(tmp_path, monkeypatch):
-    path = tmp_path / "new"
-    enter(path, THREE, [Rules.make("micro")])
-    playing = FolderGame(folder := read_folder(path), folder.games["micro"], Goal(deals=100))
-    cost = {("easy", "standard"): 1.0, ("easy", "standard_trump"): 90.0}
-    cost["standard", "standard_trump"] = 3.0
-    monkeypatch.setattr(FolderGame, "cost", lambda self, pairing: None)
-    assert [first for _, first in playing.next_blocks()] == [0, 0, 0]
-    monkeypatch.setattr(FolderGame, "cost", lambda self, pairing: cost[pairing])
-    fast = [("easy", "standard"), ("standard", "standard_trump")]
-    assert [pairing for pairing, _ in playing.next_blocks()] == fast * 3
-
-
 # ---- who may enter -------------------------------------------------------------------------------
 def test_games_have_names_of_their_own():
     names = {folders.game_name(Rules.preset(*game)) for game in GAMES}

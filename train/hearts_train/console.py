@@ -79,6 +79,7 @@ MOVED = {
     "compare --beta": "--errors ALPHA,BETA",
     "compare --max-deals": "--deals",
     "compare --verbose": "shown always",
+    "tournament --built-in": "the agents by name",
     "tournament --html": "--json FILE",
     "tournament --minutes": "timeout 10m hearts tournament ..., which can be continued",
     **{

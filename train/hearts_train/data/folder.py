@@ -36,7 +36,7 @@ from hearts_train.data.episodes import Episodes, minari_writer
 from hearts_train.data.options import DatasetOptions, check_libraries, versions
 from hearts_train.data.playing import BLOCK, ExactValues, Seating
 from hearts_train.executor import Executor, check_executor, spread
-from hearts_train.measure.participants import AgentLike
+from hearts_train.measure.participants import AgentLike, compile_players
 from hearts_train.store import Kind, Store, saving
 
 FORMAT = "hearts-env dataset"
@@ -85,15 +85,14 @@ class BlockWork:
 
     def prepare(self) -> None:
         """Compile what the built-in players and the exact values need."""
-        with held_interrupt():  # compilation cannot be interrupted safely
-            batch = BatchGame(self.options.rules, 1, freeze=False)
-            views = batch.views()
-            for participant in self.seating.participants:
-                if participant.is_ours:
-                    participant.fresh(0).act_batch(views)
-            batch.play(batch.random_actions())
-            if self.options.exact:
-                self._exact_values.of(views.subset(np.empty(0, np.int64)), np.empty(0, np.int64))
+        compile_players(self.seating.participants, self.options.rules)
+        if self.options.exact:
+            views, none = (
+                BatchGame(self.options.rules, 1, freeze=False).views(),
+                np.empty(0, np.int64),
+            )
+            with held_interrupt():
+                self._exact_values.of(views.subset(none), none)
 
     def __call__(self, number: int) -> Block:
         """Play a block."""

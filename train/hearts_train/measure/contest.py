@@ -18,14 +18,19 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from hearts_agents.spec import AgentSpec
-from hearts_env import BatchGame, HeartsError, Rules
+from hearts_env import HeartsError, Rules
 from hearts_env.game.match import Scoreboard
 from hearts_env.seeds import secret_seed
 from hearts_env.support.arguments import check_choice, check_number, check_positive, check_seed
-from hearts_env.support.interrupts import held_interrupt
 from hearts_train.executor import check_executor, spread
 from hearts_train.measure.duel import Block, Duel, MatchBlock, block_size, deals_digest
-from hearts_train.measure.participants import AgentLike, Participant, check_same, rules_for
+from hearts_train.measure.participants import (
+    AgentLike,
+    Participant,
+    check_same,
+    compile_players,
+    rules_for,
+)
 from hearts_train.store import Kind, Store, saving
 
 Pairing = tuple[int, int]
@@ -177,7 +182,7 @@ class Contest:
         known = [self._known.get((*task.pairing, task.first, task.deals)) for task in tasks]
         wanted = [task for task, block in zip(tasks, known, strict=True) if block is None]
         if wanted:
-            self._compile()
+            compile_players(self.participants, self.rules)
         self._report = report
         workers, backend = self._executor
         fresh = spread(self.play, wanted, workers=workers, backend=backend)
@@ -225,16 +230,6 @@ class Contest:
             "isolated": self.isolate,
             "command": self.command,
         }
-
-    def _compile(self) -> None:
-        """Compile what the package's own players need, before anything is timed."""
-        with held_interrupt():  # compilation cannot be interrupted safely
-            batch = BatchGame(self.rules, 1)
-            views = batch.views()
-            for participant in self.participants:
-                if participant.is_ours:
-                    participant.fresh(0).act_batch(views)
-            batch.play(batch.random_actions())
 
     def _close_players(self, most: int) -> None:
         """End the players' processes of all pairings but the last `most` that played."""

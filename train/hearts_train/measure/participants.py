@@ -29,6 +29,7 @@ from hearts_env.batch.views import BatchView
 from hearts_env.solve.best_response import exploit
 from hearts_env.solve.tree import Tree
 from hearts_env.support.arrays import Ints
+from hearts_env.support.interrupts import held_interrupt
 from hearts_env.support.progress import Progress
 from hearts_train.store import rounded
 
@@ -325,6 +326,17 @@ def check_same(participants: Sequence[Participant], digests: Sequence[str | None
                 f"agent: {participant.name!r} is another one in a worker's process than here; its "
                 "file was changed meanwhile, or is another on that machine"
             )
+
+
+def compile_players(participants: Sequence[Participant], rules: Rules) -> None:
+    """Compile what the package's own players need, before anything is timed."""
+    with held_interrupt():  # compilation cannot be interrupted safely
+        batch = BatchGame(rules, 1, freeze=False)
+        views = batch.views()
+        for participant in participants:
+            if participant.is_ours:
+                participant.fresh(0).act_batch(views)
+        batch.play(batch.random_actions())
 
 
 def exploited(

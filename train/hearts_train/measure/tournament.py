@@ -169,7 +169,7 @@ def _play_once(
     game = folder.Played(contest.rules, {name: {} for name in names})
     interrupted, done = False, 0
 
-    def report(_pair: object = None, more: float = 0.0) -> None:
+    def report(more: float = 0.0) -> None:
         progress(done + more, deals * len(pairs))
 
     try:
@@ -208,11 +208,11 @@ def _play(
     contest: Contest,
     names: Sequence[str],
     blocks: Sequence[PlayedBlock],
-    report: Callable[[folder.Pairing, float], None] | None = None,
+    report: Callable[[float], None] | None = None,
 ) -> Generator[tuple[Sums, dict[Pairing, Block]]]:
     """Play blocks of pairings: the sums of each in turn, and what they are of, by places.
 
-    `report` is called with a pairing that plays here, and how many deals of its block are done.
+    `report` is called with the deals done of the block that plays here.
     """
     rules = contest.rules
     ways: list[list[Pairing]] = []
@@ -228,8 +228,7 @@ def _play(
     def advance(task: Task, done: float) -> None:
         i, j = task.pairing
         if report is not None:
-            pairing, share = (names[min(i, j)], names[max(i, j)]), 1 if rules.players == 2 else 2
-            report(pairing, (task.deals * (i > j) + done) / share)
+            report((task.deals * (i > j) + done) / (1 if rules.players == 2 else 2))
 
     with contextlib.closing(contest.run(tasks, advance)) as stream:
         for (pairing, _, _), both in zip(blocks, ways, strict=True):
@@ -245,9 +244,6 @@ MOST_DEALS = 1_000_000
 _SURE = 0.8
 """Of the deals that an interval seems to need this share is asked for at once: the rest is decided
 block by block, so that no block is played in vain."""
-_ALIKE = 4.0
-"""Pairings whose deals take up to this many times as long as the fastest one's play beside it; the
-slower ones play when those are done."""
 _MOST_EXACT = 12
 """With at most this many cards the exploitability is computed."""
 FolderBlock = tuple[folder.Pairing, int]
@@ -351,7 +347,7 @@ class FolderGame:
     def play(
         self,
         blocks: Sequence[FolderBlock],
-        report: Callable[[folder.Pairing, float], None] | None = None,
+        report: Callable[[float], None] | None = None,
     ) -> Generator[Sums]:
         """Play blocks, and give the sums of each in turn; `report` as for ``_play``."""
         whole = [(pairing, first, block_at(first)) for pairing, first in blocks]
@@ -366,50 +362,27 @@ class FolderGame:
             OSError: if a block cannot be written; the earlier ones are there.
         """
         while blocks := self.next_blocks():
-            playing = self.play(blocks, lambda *deals: report(*self.progress(*deals)))
+            playing = self.play(blocks, lambda deals: report(*self.progress(deals)))
             with contextlib.closing(playing) as stream:
                 for sums in stream:
                     self.game.append(sums.to_json())
                     report(*self.progress())
 
     def next_blocks(self) -> list[FolderBlock]:
-        """What is played next: first a block of each pairing, then those of the fast pairings."""
-        open_: dict[folder.Pairing, list[FolderBlock]] = {}
-        for pairing in self.pairings:
-            end = self.goal.wanted(self.game, pairing)[0]
-            missing = [first for first in starts(end) if (*pairing, first) not in self.game.blocks]
-            if missing:
-                open_[pairing] = [(pairing, first) for first in missing]
-        costs = {pairing: self.cost(pairing) for pairing in open_}
-        if fresh := [pairing for pairing, cost in costs.items() if cost is None]:
-            return [open_[pairing][0] for pairing in fresh]
-        known = {pairing: cost for pairing, cost in costs.items() if cost is not None}
-        fast = _ALIKE * min(known.values(), default=0.0)
-        blocks = [
-            block for pairing, cost in known.items() if cost <= fast for block in open_[pairing]
+        """What is played next: the blocks that pairings lack for now, in the order of the deals."""
+        missing = [
+            (pairing, first)
+            for pairing in self.pairings
+            for first in starts(self.goal.wanted(self.game, pairing)[0])
+            if (*pairing, first) not in self.game.blocks
         ]
-        return sorted(blocks, key=lambda block: block[1])
+        return sorted(missing, key=lambda block: block[1])
 
-    def cost(self, pairing: folder.Pairing) -> float | None:
-        """Seconds that a deal of a pairing takes, None if it has not played."""
-        blocks = self.game.blocks_of(pairing)
-        took = max(sum(block.took for block in blocks), 1e-9)
-        return took / num_deals(blocks) if blocks else None
-
-    def progress(self, at: folder.Pairing | None = None, deals: float = 0.0) -> tuple[float, float]:
-        """Seconds of work that are done, and those of all that seems to be needed.
-
-        Of a block of the pairing `at`, which is being played, this many deals are done.
-        """
-        done = all_ = 0.0
-        costs = {pairing: self.cost(pairing) for pairing in self.pairings}
-        usual = max(filter(None, costs.values()), default=1.0)
-        for pairing in self.pairings:
-            cost = costs[pairing] or usual
-            played = num_deals(self.game.blocks_of(pairing))
-            done += (played + deals * (pairing == at)) * cost
-            all_ += max(played, self.goal.wanted(self.game, pairing)[1]) * cost
-        return done, all_
+    def progress(self, deals: float = 0.0) -> tuple[float, float]:
+        """Deals that are done, `deals` of the block being played too, and those needed in all."""
+        played = [num_deals(self.game.blocks_of(pairing)) for pairing in self.pairings]
+        wanted = [self.goal.wanted(self.game, pairing)[1] for pairing in self.pairings]
+        return sum(played) + deals, sum(map(max, played, wanted))
 
     def find_exact(self, show: Show) -> None:
         """Compute the exploitability of each agent of a small game, where it is not known yet."""
