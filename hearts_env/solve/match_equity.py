@@ -147,7 +147,7 @@ class MatchEquity:
         if rules.players != 2:
             raise HeartsError(
                 f"players: {rules.name!r} has {rules.players}; a table needs two players, for more "
-                "there is simulated_equity (hearts analyse --unit match --totals)"
+                "draw matches from the results (docs/matches.md)"
             )
         check_same_deals(results, rules)
         # Who deals says who leads only where the eldest hand does.

@@ -68,7 +68,6 @@ MOVED = {
     "replay --mp4": "--plot FILE.gif",
     "analyse --results": "FILE, as in hearts analyse FILE --unit match",
     "analyse --opponents": "--agent AGENT,AGENT",
-    "analyse --matches": "simulated_equity(matches=...) in hearts_train.measure.equity",
     "analyse --no-worlds": "analyse(worlds=False) in hearts_train.measure.analysis",
     "benchmark --budget": "--declare budget=",
     "benchmark --html": "`hearts analyse RESULT --html FILE`",

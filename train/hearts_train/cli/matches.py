@@ -31,15 +31,13 @@ def analyse_match(
 ) -> None:
     """Compute the chance to win a match from any score, from the results of deals of two agents.
 
-    Deals are played, or read from a file. For two players the chance is computed exactly for every
-    score. Three players and more need totals, and the chance from them is estimated by simulation.
+    Deals are played, or read from a file.
     """
     from hearts_train.cli.reports import command_line
     from hearts_train.measure.equity import (
         MatchEquity,
         load_results,
         measure_results,
-        simulated_equity,
     )
 
     given = numbers_in(totals, "--totals")
@@ -68,21 +66,8 @@ def analyse_match(
         console.note(f"written: {out}")
     ends = found.rules if rules is None else rules
     _check_known(ends, given)
+    columns, rows, record = _table_of(MatchEquity(ends, found), given)
     title = f"chance to win a match of {ends.name}: {_who(found)}"
-    if ends.players == 2:
-        equity = MatchEquity(ends, found)
-        columns, rows, record = _table_of(equity, given)
-    else:
-        drawn = simulated_equity(found, given or [], rules=ends, seed=seed)
-        title += f"; {drawn.matches:,} matches drawn, {drawn.deals:.1f} deals each"
-        columns = ["player", "total", "chance"]
-        chances = zip(drawn.totals, drawn.chances, drawn.halves, strict=True)
-        rows = [
-            [f"seat {seat}" if seat else "agent", str(total), f"{chance:.4f} ± {half:.4f}"]
-            for seat, (total, chance, half) in enumerate(chances)
-        ]
-        record = {"rules": ends.name, "deals": found.num_deals, "about": dict(found.about)}
-        record |= vars(drawn)
     console.print_table(title, columns, rows)
     if as_json:
         console.print_json(record, as_json)
@@ -104,11 +89,8 @@ def _check_known(rules: Rules | None, totals: list[int] | None) -> None:
 
     if rules is None:
         return
-    if rules.players > 2 and totals is None:
-        raise Mistake(
-            f"--totals: a match of {rules.players} has too many scores for a table; give one, "
-            f"like {','.join(['40'] * rules.players)}, and its chances are estimated"
-        )
+    if rules.players > 2:
+        raise Mistake(f"--rules: {rules.name} is for {rules.players} players; give rules for two")
     Scoreboard(rules, totals)
 
 

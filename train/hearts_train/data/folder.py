@@ -87,10 +87,8 @@ class BlockWork:
         """Compile what the built-in players and the exact values need."""
         compile_players(self.seating.participants, self.options.rules)
         if self.options.exact:
-            views, none = (
-                BatchGame(self.options.rules, 1, freeze=False).views(),
-                np.empty(0, np.int64),
-            )
+            views = BatchGame(self.options.rules, 1, freeze=False).views()
+            none = np.empty(0, np.int64)
             with held_interrupt():
                 self._exact_values.of(views.subset(none), none)
 
