@@ -778,18 +778,20 @@ def test_agents_are_compared_on_the_same_drawn_deals(tmp_path, monkeypatch):
     mistake(run("pro", "easy", "--attackers", "lbr"), "agents", BEST)
 
 
-def test_how_large_a_deal_is_is_estimated_once(monkeypatch):
+def test_how_large_a_deal_is_is_asked_once_and_only_where_it_may_be(monkeypatch):
     asked = []
 
-    def counted(*args):
-        asked.append(args)
-        return num_positions(*args)
+    def counted(rules, policy, awake):
+        asked.append(policy is not None)
+        return num_positions(rules, policy, awake)
 
     monkeypatch.setattr(exploiting, "num_positions", counted)
     hearts_train.exploit("standard", "midi", deals=2)
-    assert len(asked) == 1
     assert run("standard", "--rules", "midi", "--deals", 2).exit_code == 0
-    assert len(asked) == 2
+    assert asked == [False] * 2
+    monkeypatch.setattr(exploiting, "_MOST_LISTED", 1e4)
+    hearts_train.exploit("standard", "midi", [BEST], deals=2)
+    assert asked == [False] * 3 + [True]
 
 
 def test_where_few_tricks_are_awake_the_best_response_answers_the_full_game(tmp_path):

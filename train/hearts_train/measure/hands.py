@@ -136,12 +136,12 @@ def _tricks_asleep(awake: Sequence[int] | None) -> int:
     return 0 if awake is None else min(awake, default=1) - 1
 
 
-def num_positions(rules: Rules, policy: Policy, awake: Sequence[int] | None = None) -> float:
+def num_positions(rules: Rules, policy: Policy | None, awake: Sequence[int] | None = None) -> float:
     """About how many positions are listed for a deal, from random lines (Knuth 1975).
 
     From the first trick in which the best response is `awake`, a position stands for as many as
     there were choices on the way to it, all legal ones of the best response where it is awake, else
-    those that the agent's policy may take; times the hands that the agent may hold at first.
+    those that the agent's policy may take (None: all); times the hands that it may hold at first.
     """
     is_free, asleep = is_awake(awake), _tricks_asleep(awake)
     total = 0.0
@@ -158,7 +158,7 @@ def num_positions(rules: Rules, policy: Policy, awake: Sequence[int] | None = No
             is_own = batch.player[games] == responding[games]
             is_own &= is_free[views.vectors[:, k.TRICK_NUM]]
             asked = np.flatnonzero(is_listed & ~is_own & (options.sum(1) > 1))
-            if len(asked):
+            if policy is not None and len(asked):
                 options[asked] = policy(views.subset(asked)) > 0
             number = options.sum(1)
             total += float(weights[games] @ is_listed)
