@@ -150,7 +150,7 @@ def calibrate(
 
 @app.command(epilog="Example: python -m bench floors mini --encoders ranked,recall")
 def floors(
-    rules: Annotated[list[str], typer.Argument(help="Small decks: micro, mini.")],
+    rules: Annotated[list[str], typer.Argument(help="Small decks: micro, mini, mini_6.")],
     encoders: Annotated[
         str | None, typer.Option("--encoders", metavar="NAME,...", help="Default: all.")
     ] = None,

@@ -26,12 +26,15 @@ from hearts_env.solve.regret import DEFAULT_ALGORITHM, update_of
 from hearts_env.solve.side import backward_mean
 from hearts_env.solve.tree import Tree
 from hearts_env.support.arrays import Floats, Ints
+from hearts_env.support.distinct import distinct
 from hearts_env.support.interrupts import noted_interrupt
 from hearts_env.support.progress import Progress, Show, silent
 
 ITERATIONS = 200
 _EVERY = 20
 """Iterations from one look at the exploitability to the next."""
+_DIGEST = 16
+"""Bytes that stand for an observation."""
 COLUMNS = ("encoder", "rules", "information sets", "rows", "floor at most", "iterations", "seconds")
 
 
@@ -125,17 +128,16 @@ def rows_of(tree: Tree, encoder: str) -> Ints:
     """
     writer = make_encoder(encoder)
     space = writer.space(tree.rules)
-    numbers: dict[tuple[bytes, int], int] = {}
-    rows = []
+    digests = bytearray()
     for player in range(2):
         for _, views in tree.blocks(player):
             seen = np.zeros((len(views), *space.shape), space.dtype)
             games = np.arange(len(views))
             write_many(writer, tree.rules, views.vectors, games, views.players, seen)
-            for one, legal in zip(seen, views.legal_masks.tolist(), strict=True):
-                key = hashlib.blake2b(one.tobytes(), digest_size=16).digest(), legal
-                rows.append(numbers.setdefault(key, len(numbers)))
-    return np.array(rows, np.int64)
+            for one, legal in zip(seen, views.legal_masks, strict=True):
+                row = one.tobytes() + legal.tobytes()
+                digests += hashlib.blake2b(row, digest_size=_DIGEST).digest()
+    return distinct(np.frombuffer(digests, np.uint8).reshape(-1, _DIGEST))[1]
 
 
 class Minimiser:
