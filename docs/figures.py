@@ -22,9 +22,10 @@ import json
 import re
 import shlex
 import shutil
+import statistics
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -86,19 +87,53 @@ _ATTACKS = {
 """Attacks on players: all with equal attackers, which answer seven tricks exactly."""
 
 PLAIN = ("random", "standard", "pro", "pimc")
-_AGES = {"ppo-0.5M": 500_000, "ppo-2M": 2_000_000}
-_LEARN = "--set env.observation=recall --set evaluation.times=0"
-"""Networks of two ages, for attackers where the truth is known."""
+_AGES = {"0.5M": 500_000, "2M": 2_000_000, "8M": 8_000_000}
+"""Decisions that networks learn from."""
+_NETWORKS = {
+    "mini": {"0.5M": 3, "2M": 3, "8M": 1},
+    "mini_6": {"0.5M": 1, "2M": 1},
+    "micro": {"2M": 3},
+    "midi": {"2M": 1},
+}
+"""The networks of each deck: how many seeds of each age; where there are several ages, they are
+attacked too."""
+_LEARN = (
+    "--set env.observation=recall --set threads=1 --set evaluation.times=0 "
+    "--set evaluation.opponents=[] --set evaluation.exploitability=false "
+    "--set evaluation.final_deals=100"
+)
 
 _HANDS = {
-    "two_player_16": {"standard": 400, "pro": 200, "pimc": 400, "ppo-2M": 400},
+    "two_player_16": {"standard": 400, "pro": 200, "pimc": 400, "ppo-2M-0": 400},
     "two_player_20": {"pimc": 24},
 }
 """Decks whose best responses are of drawn deals, and how many for each player. ``random`` mixes all
 cards, so that too much can follow one hand."""
 
+
+def _learning(deck: str, name: str) -> str:
+    """The command that trains a network for a deck, by its age and seed: ``ppo-2M-0``."""
+    _, age, seed = name.split("-")
+    budget = f"--set budget.decisions={_AGES[age]} --set seed={seed}"
+    return f"train mini --set env.rules={deck} {_LEARN} {budget} --run {name}"
+
+
+def _networks(deck: str, ages: Mapping[str, int]) -> list[str]:
+    """The commands that train networks for a deck, and find what is won from them."""
+    most = max(ages.values())
+    names = [f"ppo-{age}-{i}" for i in range(most) for age, seeds in ages.items() if i < seeds]
+    learning = [_learning(deck, name) for name in names]
+    if len(ages) == 1:
+        return [*learning, f"exploit {' '.join(names)} --rules {deck} --max-memory 12"]
+    attacks = [
+        f"exploit {name} --rules {deck} --attackers belief,lbr,lbr_endings" for name in names
+    ]
+    return [command for pair in zip(learning, attacks, strict=True) for command in pair]
+
+
 COMMANDS = {
     "floors": ["bench floors micro mini"],
+    "floors-mini_6": ["bench floors mini_6 --encoders ranked --iterations 40"],
     "exploit-champion": [
         "exploit champion champion?greedy=true champion?endgame_tricks=4 --rules mini"
     ],
@@ -150,28 +185,11 @@ COMMANDS = {
             for agent in ("standard", "pro", "pimc", "network", "equilibrium")
         ),
     ],
-    **{
-        f"attack-ages-{deck}": [
-            command
-            for name, decisions in _AGES.items()
-            for command in (
-                f"train mini --set env.rules={deck} {_LEARN} --set budget.decisions={decisions} "
-                f"--run {name}",
-                f"exploit {name} --rules {deck} --attackers belief,lbr,lbr_endings,trained "
-                f"--seconds 60 --run against-{name}",
-            )
-        ]
-        for deck in ("mini", "mini_6")
-    },
+    **{f"networks-{deck}": _networks(deck, ages) for deck, ages in _NETWORKS.items()},
     **{f"attack-{name}": [f"exploit {words} --tricks 7"] for name, words in _ATTACKS.items()},
     **{
         f"hands-{deck}": [
-            *(
-                f"train mini --set env.rules={deck} {_LEARN} --set evaluation.opponents=[] "
-                f"--set evaluation.exploitability=false --set budget.decisions=2000000 --run {name}"
-                for name in counts
-                if name.startswith("ppo")
-            ),
+            *(_learning(deck, name) for name in counts if name.startswith("ppo")),
             *(
                 f"exploit {agent} --rules {deck} --attackers best_response --deals {deals}"
                 for agent, deals in counts.items()
@@ -216,8 +234,8 @@ stands for all games, `built-in` for the package's players of a game."""
 IMAGES = ROOT / "docs" / "images"
 LADDER = (
     *("exploit", "exploit-mini_6", "exploit-midi"),
-    *("hands-two_player_16", "hands-two_player_20"),
-    *("attack-ages-mini", "attack-ages-mini_6"),
+    *(f"networks-{deck}" for deck in _NETWORKS),
+    *(f"hands-{deck}" for deck in _HANDS),
 )
 """The files of the picture."""
 
@@ -271,6 +289,8 @@ def run_commands(name: str) -> None:
                 verb, _, limits = command.partition(" ")
                 limits = limits.partition(" ")[2] if verb == "solve" else ""
                 line = f"hearts {verb} --resume {saved.name} {limits}"
+            elif (run := re.match("train .*--run (.*)", command)) and (folder / run[1]).exists():
+                line = f"hearts train --resume {run[1]}"
             elif re.match("solve|exploit .*--deals", command):
                 line += f" --save {saved.name}"
             write_json(done, call(f"{line} --json", folder))
@@ -315,43 +335,61 @@ def built_in(game: str) -> Iterator[str]:
 
 # ---- pictures ------------------------------------------------------------------------------------
 class Exploited(NamedTuple):
-    """What a best response wins from a player, and half its interval: 0 where it is exact."""
+    """What a best response wins from a player.
+
+    Attributes:
+        value: Points a deal; of several networks the mean.
+        half: Half its interval, 0 where it is exact; of several networks the standard deviation.
+        seeds: How many networks.
+    """
 
     value: float
     half: float
+    seeds: int
 
     @classmethod
-    def of(cls, record: dict[str, Any]) -> Exploited:
-        """What a record of ``hearts exploit`` says."""
-        gain = record.get("gains", [{}])[0]
-        half = 0.0
-        if gain.get("attacker") == "best_response":
+    def of(cls, records: Sequence[dict[str, Any]]) -> Exploited:
+        """What records of ``hearts exploit`` say, which differ in the seed."""
+        values = [record["exploitability"] for record in records]
+        gain, half = records[0].get("gains", [{}])[0], 0.0
+        if len(values) > 1:
+            half = statistics.stdev(values)
+        elif gain.get("attacker") == "best_response":
             half = (gain["ci95"][1] - gain["ci95"][0]) / 2
-        return cls(record["exploitability"], half)
+        return cls(statistics.fmean(values), half, len(values))
 
 
-def exploited(names: Sequence[str]) -> dict[str, dict[str, Exploited]]:
+def name_of(agent: str) -> str:
+    """An attacked player's name; that of a network of the ladder without its seed."""
+    return re.sub(r"^(ppo-.*)-\d+$", r"\1", agent.removeprefix("../"))
+
+
+def exploited(names: Sequence[str] = LADDER) -> dict[str, dict[str, Exploited]]:
     """What is won from each player on each deck, in the order of the files of these names."""
-    players: dict[str, dict[str, Exploited]] = {}
+    players: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for name in names:
         for done in json.loads(path_of(name).read_bytes())["commands"]:
             if done["command"].startswith("hearts exploit"):
                 found = done["results"]
                 for one in found if isinstance(found, list) else [found]:
-                    players.setdefault(one["agent"], {})[one["rules"]] = Exploited.of(one)
-    return players
+                    decks = players.setdefault(name_of(one["agent"]), {})
+                    decks.setdefault(one["rules"], []).append(one)
+    return {
+        name: {deck: Exploited.of(records) for deck, records in decks.items()}
+        for name, decks in players.items()
+    }
 
 
 def draw_ladder(path: Path) -> None:
     """Draw how far from perfect players are as the game grows."""
     from hearts_train.measure.display import new_figure, save_figure, styles
 
-    players = exploited(LADDER)
+    players = exploited()
     del players["equilibrium"]
     decks = {deck for found in players.values() for deck in found}
     sizes = {deck: sum(estimate(deck).infosets) for deck in decks}
     order = sorted(sizes, key=sizes.__getitem__)
-    figure = new_figure(8, 4.5)
+    figure = new_figure(8, 5)
     axes = figure.subplots()
     for name, style in styles(list(players)).items():
         at = [deck for deck in order if deck in players[name]]
@@ -370,12 +408,12 @@ def draw_ladder(path: Path) -> None:
     for deck in order:
         axes.axvline(sizes[deck], color="#dddddd", linewidth=0.8, zorder=0)
         at_top = axes.get_xaxis_transform()
-        axes.text(sizes[deck], 1.01, deck, rotation=25, rotation_mode="anchor", transform=at_top)
+        axes.text(sizes[deck], 1.01, deck, rotation=60, rotation_mode="anchor", transform=at_top)
     axes.margins(x=0.1)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_xlabel("information sets")
     axes.set_ylabel("exploitability, points a deal")
-    axes.set_title("How far from perfect, as the game grows", fontsize=11, pad=50)
+    axes.set_title("How far from perfect, as the game grows", fontsize=11, pad=85)
     figure.legend(loc="outside right center", frameon=False)
     save_figure(figure, path)
 

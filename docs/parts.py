@@ -408,14 +408,15 @@ def algorithms() -> str:
 
 @part
 def exploited(*names: str) -> str:
-    """The exploitability of some players, from these files; where it is no interval, exact."""
-    players = figures.exploited(names)
+    """The exploitability of some players, from these files; of none, those of the ladder."""
+    players = figures.exploited(names or figures.LADDER)
     decks = list(dict.fromkeys(deck for found in players.values() for deck in found))
 
     def cell(found: figures.Exploited | None) -> str:
         if found is None:
             return ""
-        return points(found.value) + (f" ± {found.half:.3f}" if found.half else "")
+        half = f" ± {found.half:.3f}" if found.half else ""
+        return points(found.value) + half + (f" ({found.seeds})" if found.seeds > 1 else "")
 
     rows = [
         [f"`{agent}`", *(cell(found.get(deck)) for deck in decks)]
@@ -473,34 +474,48 @@ def attacked(name: str) -> str:
     """What attackers win from the players in the files of results of this name, or beginning so."""
     records = [
         command["results"]
-        for file in results(f"attack-{name}")
+        for file in results(name)
         for command in file["commands"]
         if "gains" in command["results"]
     ]
     if not records:
-        return f"Not measured yet: `python docs/figures.py attack-{name}`.\n"
+        return f"Not measured yet: `python docs/figures.py {name}`.\n"
     found = {gain["attacker"] for record in records for gain in record["gains"]}
     words = [word for word in (*METHODS, TRAINED, BEST) if word in found]
     is_exact = records[0]["exploitability"] is not None
     rows = []
+    grouped: dict[str, list[Any]] = {}
     for record in records:
-        gains = {gain["attacker"]: gain_of(gain) for gain in record["gains"]}
-        last = points(record["exploitability"]) if is_exact else f"{record['gains'][0]['deals']:,}"
-        agent = f"`{record['agent'].removeprefix('../')}`"
+        agent = f"`{figures.name_of(record['agent'])}`"
         if record.get("awake"):
             agent += f" in tricks {format_tricks(record['awake'])}"
-        rows.append([agent, *(gains.get(word, "") for word in words), last])
+        grouped.setdefault(agent, []).append(record)
+    for agent, group in grouped.items():
+        all_gains = [gain for record in group for gain in record["gains"]]
+        gains = [[gain for gain in all_gains if gain["attacker"] == word] for word in words]
+        truth = [record["exploitability"] for record in group]
+        last = points(statistics.fmean(truth)) if is_exact else f"{all_gains[0]['deals']:,}"
+        agent += f" ({len(group)})" if len(group) > 1 else ""
+        rows.append([agent, *map(gain_of, gains), last])
     last = "best response" if is_exact else "duplicate deals"
     return table(["attacked", *(f"`{word}`" for word in words), last], rows)
 
 
-def gain_of(gain: dict[str, Any]) -> str:
-    """What an attacker wins, with its interval or its share of what a best response wins."""
-    if gain["ci95"] is not None:
-        learned = gain.get("decisions")
-        return interval(gain) + (f" ({learned / 1e6:.1f} M decisions)" if learned else "")
-    share = f" ({gain['ratio']:.0%})" if gain["ratio"] is not None and gain["ratio"] > 0 else ""
-    return f"{gain['margin']:+.3f}{share}"
+def gain_of(gains: Sequence[dict[str, Any]]) -> str:
+    """What an attacker wins, with its interval or its share of what a best response wins.
+
+    Of several networks it is the mean, with the least and the largest share.
+    """
+    if not gains:
+        return ""
+    if gains[0]["ci95"] is not None:
+        learned = gains[0].get("decisions")
+        return interval(gains[0]) + (f" ({learned / 1e6:.1f} M decisions)" if learned else "")
+    margin = statistics.fmean(gain["margin"] for gain in gains)
+    ratios = sorted(gain["ratio"] or 0.0 for gain in gains)
+    told = dict.fromkeys(f"{ratio:.0%}" for ratio in (ratios[0], ratios[-1]))
+    share = f" ({' to '.join(told)})" if ratios[0] > 0 else ""
+    return f"{margin:+.3f}{share}"
 
 
 @part
@@ -613,7 +628,7 @@ def taken_from(result: dict[str, Any]) -> str:
         if gain["ci95"] is not None
     ]
     best = max(gains, key=lambda gain: gain["margin"], default=None)
-    return "" if best is None else f"{gain_of(best)}, `{best['attacker']}`"
+    return "" if best is None else f"{gain_of([best])}, `{best['attacker']}`"
 
 
 def trained_class(decisions: int | None) -> str:
