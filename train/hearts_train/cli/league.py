@@ -5,7 +5,7 @@ The work is in ``hearts_train.measure.folder`` and ``tournament``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from hearts_train.cli.reports import command_line, stoppable
 from hearts_train.console import Mistake
 from hearts_train.measure.contest import num_deals
 from hearts_train.measure.folder import enter, read_folder
-from hearts_train.measure.standings import Ranking, ms_per_card, tables
+from hearts_train.measure.standings import Ranking, tables
 from hearts_train.measure.tournament import Goal, play_folder, verify_folder
 
 
@@ -75,14 +75,14 @@ def show(path: Path, rules: Rules | None, *, as_json: str | None) -> None:
     folder = read_folder(path)
     games = folder.chosen(rules)
     for game in games:
-        show_ranking(game.name, Ranking.of(game), ms_per_card(game))
+        show_ranking(game.name, Ranking.of(game))
     if as_json:
         console.print_json(tables(folder, games), as_json)
 
 
-def show_ranking(game: str, ranking: Ranking, ms: Mapping[str, float | None]) -> None:
+def show_ranking(game: str, ranking: Ranking) -> None:
     """Print standings, cross table and cycles."""
-    for table in ranking.tables(game, ms):
+    for table in ranking.tables(game):
         console.print_table(*table)
     for line in ranking.remarks():
         console.say(line)

@@ -107,7 +107,7 @@ def tournament(
         with reports.stoppable("tournament", save or resume):
             result = measure.tournament(everybody, **settings, save=save, resume=resume)
         stopped = " (stopped early)" * result.interrupted
-        league.show_ranking(result.rules + stopped, result.ranking, result.ms_per_card)
+        league.show_ranking(result.rules + stopped, result.ranking)
         reports.show_faults(list(result.evaluations.values()))
         if as_json:
             console.print_json(result.to_json(), as_json)

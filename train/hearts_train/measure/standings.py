@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -203,7 +203,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Who is how strong: it follows from the blocks alone, not from their order or the clock.
+    """Who is how strong: all but the times follows from the deals, not from the order of blocks.
 
     Attributes:
         agents: All of them, those with a place first.
@@ -213,6 +213,7 @@ class Ranking:
             deals that each `won`.
         cycles: Rings of agents each of whom beats the next by an interval clear of zero.
         incomplete: Each other `agent`, and whom it has not played yet, `missing`.
+        ms_per_card: Milliseconds a card of each agent; None of one that has not played.
     """
 
     agents: tuple[str, ...]
@@ -220,6 +221,7 @@ class Ranking:
     pairings: list[dict[str, Any]]
     cycles: list[list[str]]
     incomplete: list[dict[str, Any]]
+    ms_per_card: dict[str, float | None]
 
     @classmethod
     def of(cls, game: Played) -> Ranking:
@@ -235,10 +237,11 @@ class Ranking:
             pairings=[] if measured is None else _pairing_rows(measured),
             cycles=[] if measured is None else _cycle_rows(list(game.agents), measured),
             incomplete=[{"agent": name, "missing": names} for name, names in missing.items()],
+            ms_per_card={name: _ms_per_card(game, name) for name in game.agents},
         )
 
     def to_json(self) -> dict[str, Any]:
-        """All of it but the list of agents, of types that JSON knows."""
+        """All of it but agents and times, of types that JSON knows."""
         standings = [
             {name: list(v) if isinstance(v, tuple) else v for name, v in vars(one).items()}
             for one in self.standings
@@ -252,12 +255,9 @@ class Ranking:
         one_way = {tuple(row["agents"]): (row["margin"], row["ci95"]) for row in self.pairings}
         return both_ways(one_way)
 
-    def tables(self, game: str, ms: Mapping[str, float | None]) -> list[ResultTable]:
-        """The standings, and the margin of each agent over each other.
-
-        `game` is what was played, `ms` the milliseconds a card of each agent (``ms_per_card``).
-        """
-        found = [ResultTable(self._title(game), *self._rows(ms))]
+    def tables(self, game: str) -> list[ResultTable]:
+        """The standings, and the margin of each agent over each other; `game` was played."""
+        found = [ResultTable(self._title(game), *self._rows())]
         return [*found, cross_table(self.agents, self.margins)] if self.pairings else found
 
     def _title(self, game: str) -> str:
@@ -269,7 +269,7 @@ class Ranking:
             f"deals ({f'{span} of each pairing' if counts else 'nothing played yet'})"
         )
 
-    def _rows(self, ms: Mapping[str, float | None]) -> tuple[list[str], list[list[str]]]:
+    def _rows(self) -> tuple[list[str], list[list[str]]]:
         """Columns and rows of the standings."""
         short = short_names([row.agent for row in self.standings])
         has_faults = any(row.faults for row in self.standings)
@@ -287,7 +287,7 @@ class Ranking:
                 f"{row.over_nash:+z.2f}",
                 *([_exploitability(row.exact)] if has_exact else []),
                 f"{row.moons:.1f}",
-                "-" if (taken := ms[row.agent]) is None else format_ms(taken),
+                "-" if (ms := self.ms_per_card[row.agent]) is None else format_ms(ms),
                 *([f"{row.faults:,}"] if has_faults else []),
             ]
             for row in self.standings
@@ -328,6 +328,7 @@ def table(folder: Folder, game: GameFile) -> dict[str, Any]:
         ``result``, the ranking and what it is of; ``sha256``, its seal; and ``run``, what the clock
         said.
     """
+    ranking = Ranking.of(game)
     result = {
         "game": game.name,
         "rules": game.rules.name,
@@ -337,10 +338,10 @@ def table(folder: Folder, game: GameFile) -> dict[str, Any]:
         "seed": folder.seed,
         "deals_sha256": game.deals,
         "agents": list(game.agents.values()),
-        **Ranking.of(game).to_json(),
+        **ranking.to_json(),
     }
     hours = sum(block.took for block in game.blocks.values()) / 3600
-    run = {"ms_per_card": ms_per_card(game), "hours": round(hours, 4)}
+    run = {"ms_per_card": ranking.ms_per_card, "hours": round(hours, 4)}
     return {"result": result, "sha256": seal(result), "run": run}
 
 
@@ -447,15 +448,11 @@ def _cycle_rows(agents: list[str], measured: Measured) -> list[list[str]]:
     return [[agents[i] for i in ring] for ring in cycles(beats)]
 
 
-def ms_per_card(game: Played) -> dict[str, float | None]:
-    """Milliseconds a card of each agent; None of one that has not played."""
-    ms = {}
-    for name in game.agents:
-        blocks = _of_agent(game, name)
-        seconds = sum(block.seconds[side] for block, side in blocks)
-        decisions = sum(block.decisions[side] for block, side in blocks)
-        ms[name] = round(1000 * seconds / decisions, 6) if decisions else None
-    return ms
+def _ms_per_card(game: Played, name: str) -> float | None:
+    blocks = _of_agent(game, name)
+    seconds = sum(block.seconds[side] for block, side in blocks)
+    decisions = sum(block.decisions[side] for block, side in blocks)
+    return round(1000 * seconds / decisions, 6) if decisions else None
 
 
 # ---- Bradley and Terry ---------------------------------------------------------------------------

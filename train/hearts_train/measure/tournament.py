@@ -38,7 +38,7 @@ from hearts_train.measure.duel import Block, deals_digest
 from hearts_train.measure.evaluation import Evaluation, platform_versions, summary
 from hearts_train.measure.folder import Folder, GameFile, Sums, block_at, boundary, starts
 from hearts_train.measure.participants import AgentLike, exploited, names_once
-from hearts_train.measure.standings import Ranking, Standing, half_width, ms_per_card
+from hearts_train.measure.standings import Ranking, Standing, half_width
 from hearts_train.measure.statistics import Interval
 
 _MOST_OPEN = 4
@@ -59,7 +59,6 @@ class Tournament:
         evaluations: Every pairing that was played, by the places of its agents; with more than two
             players both ways.
         ranking: Who is how strong.
-        ms_per_card: Milliseconds a card of each agent.
         interrupted: Whether it was stopped before all deals were played.
         command: The command line, if there was one.
     """
@@ -70,7 +69,6 @@ class Tournament:
     seed: int
     evaluations: dict[Pairing, Evaluation]
     ranking: Ranking
-    ms_per_card: dict[str, float | None]
     interrupted: bool = False
     command: str | None = None
 
@@ -85,14 +83,13 @@ class Tournament:
 
     def _repr_html_(self) -> str:
         """Two tables, for notebooks."""
-        tables = self.ranking.tables(self.rules, self.ms_per_card)
-        return "".join(table.to_html() for table in tables)
+        return "".join(table.to_html() for table in self.ranking.tables(self.rules))
 
     def to_json(self) -> dict[str, Any]:
         """All figures, of types that JSON knows."""
         found = self.ranking.to_json()
         ranking = [
-            {**row, "ms_per_decision": self.ms_per_card[row["agent"]]}
+            {**row, "ms_per_decision": self.ranking.ms_per_card[row["agent"]]}
             for row in found.pop("standings")
         ]
         return {
@@ -198,7 +195,6 @@ def _play_once(
         seed=contest.seed,
         evaluations=evaluations,
         ranking=Ranking.of(game),
-        ms_per_card=ms_per_card(game),
         interrupted=interrupted,
         command=contest.command,
     )
