@@ -1,6 +1,6 @@
 """How tests look at errors: by type, argument, value and the names in them, never by wording.
 
-The wording of all of them stands in tests/data/messages.txt, and only there.
+That every message names its argument and a way out is checked in tests/test_errors.py.
 """
 
 from __future__ import annotations
