@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import numpy as np
 
 from hearts_agents import HeartsEnv, HeartsVectorEnv, make_agent
-from hearts_env import BatchGame, Game, Rules, hearts_v0
+from hearts_env import BatchGame, Game, Match, Rules, hearts_v0
 from hearts_env.encoders import ENCODERS, encode
 from hearts_env.rules.presets import GAMES
 from hearts_env.solve.double_dummy import solve_double_dummy
@@ -67,6 +67,15 @@ def rows_of(choose: Choices, masks: Any) -> Any:
 
 
 # ---- what is compared ----------------------------------------------------------------------------
+def deals(_: int) -> Iterator[Any]:
+    """What seeds deal in every game, and the seeds of the first deals of a match."""
+    for seed in (0, 1, 7, 2**32 + 5, 2**63 - 1):
+        for name, players in GAMES:
+            yield Game.deal(Rules.preset(name, players), seed).to_text()
+        match = Match("two_player", seed)
+        yield [match.deal_seed(number) for number in range(4)]
+
+
 def games(_: int) -> Iterator[Any]:
     """Deals, plays and scores of every game, and what each player may know of the hidden cards."""
     for name, players in GAMES:
@@ -168,6 +177,7 @@ def solutions(_: int) -> Iterator[Any]:
 
 
 SUBJECTS: list[Callable[[int], Iterator[Any]]] = [
+    deals,
     games,
     observations,
     hearts_v0_turns,

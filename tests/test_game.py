@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import pickle
 from collections import Counter
 from typing import Any
@@ -13,14 +12,11 @@ import pytest
 from hypothesis import strategies as st
 
 from hearts_env import DealError, Game, IllegalActionError, Rules
-from hearts_env.rules.presets import GAMES
 from tests.deals import play
-from tests.golden import DATA, golden_deal, golden_match
 from tests.refusals import refused
 from tests.slow import drawn
 from tests.strategies import games, played_on, rule_sets
 
-GOLDEN: dict[str, list[dict[str, Any]]] = json.loads(DATA.read_text())
 HANDS = ["QC QS QH", "AC AD AH"]
 
 
@@ -234,23 +230,6 @@ def test_a_deal_may_come_as_lists_or_words_in_any_order_and_the_kitty_be_left_ou
 
 
 # ---- seeds --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "golden", GOLDEN["deals"], ids=lambda g: f"{g['rules']}-{g['players']}-{g['seed']}"
-)
-def test_golden_deals(golden: dict[str, Any]) -> None:
-    """A change of these needs a new version: ``python -m tests.golden`` and the changelog."""
-    assert golden_deal(golden["rules"], golden["players"], golden["seed"]) == golden
-
-
-def test_golden_deals_of_matches() -> None:
-    for golden in GOLDEN["matches"]:
-        assert golden_match(golden["rules"], golden["seed"]) == golden
-
-
-def test_golden_deals_are_of_every_game() -> None:
-    assert {(golden["rules"], golden["players"]) for golden in GOLDEN["deals"]} == set(GAMES)
 
 
 def test_the_cards_depend_on_the_seed_alone() -> None:
