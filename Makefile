@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 PYTEST_ARGS ?=
 PIP_ARGS ?=
+TIMES ?= 20
 DEMO_ARGS ?=
 BENCH_ARGS ?=
 EXAMPLES_ARGS ?=
@@ -20,7 +21,7 @@ PYTEST = PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $
 	--dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help install leagues demo test test-slow test-all lint format types verify mutants matrix fuzz kills soak bench \
+.PHONY: help install leagues demo test test-slow test-all lint format types verify mutants matrix bench \
 	examples docs docs-tables figures clean distclean
 
 help: ## list the targets
@@ -35,6 +36,7 @@ help: ## list the targets
 	@echo "Each installs into $(VENV) what it needs. Variables, as in 'make test WORKERS=4':"
 	@echo "  PYTHON=python3.12     the Python for $(VENV) (now: $(PYTHON)); 3.11 or later"
 	@echo "  WORKERS=4             processes that run the tests (now: $(WORKERS))"
+	@echo "  TIMES=100             how much more verify does than test-all (now: $(TIMES))"
 	@echo "  PYTEST_ARGS='-k moon' arguments for pytest; also DEMO_ARGS, BENCH_ARGS, MATRIX_ARGS,"
 	@echo "                        EXAMPLES_ARGS, PIP_ARGS"
 	@echo
@@ -88,20 +90,13 @@ format: install ## format, and fix what ruff can fix
 types: install ## check types
 	$(BIN)/mypy
 
-verify: install ## run the checks in full and write tests/data/verification.md (long)
-	$(BIN)/python tests/verify.py
+# Deals against the second implementation, what is hidden, damaged files, killed commands, memory.
+verify: install ## run the random tests TIMES times as long as test-all does (hours)
+	HEARTS_TIMES=$(TIMES) nice $(PYTEST) -m "" $(addprefix tests/test_,$(addsuffix .py,lockstep perft view \
+		infos double_dummy fuzz kills soak)) $(PYTEST_ARGS)
 
 mutants: install ## put faults into copies of the code; tests must catch each (an hour; continues where it stopped)
 	nice $(BIN)/python tests/mutants.py --workers $(WORKERS)
-
-fuzz: install ## feed a million damaged texts and files to every parser and reader (long)
-	nice $(BIN)/python tests/fuzz.py
-
-kills: install ## kill commands at random moments and resume them; nothing may be lost (10 minutes)
-	nice $(BIN)/python tests/kills.py
-
-soak: install ## play ten minutes in every environment; memory must not grow
-	$(BIN)/python tests/soak.py
 
 matrix: install ## try the lowest, pinned and newest dependencies under each Python (long)
 	$(BIN)/python tests/matrix.py $(MATRIX_ARGS)

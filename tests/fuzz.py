@@ -1,4 +1,4 @@
-"""Every parser and file reader against texts and files that nobody meant: ``make fuzz``.
+"""Every parser and file reader against texts and files that nobody meant.
 
 An input is made from its target's name and a number alone, so that any can be made again. Most
 are valid samples with bits flipped, parts cut out, doubled, exchanged or replaced by hostile
@@ -6,33 +6,26 @@ constants; some are noise. A target must refuse an input with a ``HeartsError`` 
 not long, or read it so that what it wrote back reads alike. Two seconds of processor time and
 some hundred megabytes have to be enough.
 
-``python tests/fuzz.py --count 1000000`` shares out a million inputs among the targets. A fault is
-printed with the line that repeats it.
+tests/test_fuzz.py tries some; a fault is reported with the line that repeats it.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import copy
 import functools
 import itertools
 import json
 import math
-import multiprocessing
 import random
 import re
-import shutil
 import signal
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
 
@@ -53,7 +46,6 @@ from hearts_train.learn.config_files import load_config, shipped_configs
 from hearts_train.measure.contest import RESULTS
 from hearts_train.measure.duel import Block
 from hearts_train.store import Store, saving, sealed
-from tests.verification import section, write_page
 
 Data = str | bytes
 
@@ -62,9 +54,7 @@ MOST_SECONDS = 2.0
 MOST_MESSAGE = MAX_MESSAGE + 100
 """Characters of a refusal, the paths in it not counted."""
 MOST_GROWTH = 600
-"""Megabytes by which a process may grow over a chunk."""
-CHUNK = 1000
-COUNTED = ("inputs", "read", "refused", "ms")
+"""Megabytes by which a process may grow over the inputs of a test."""
 
 
 class TooSlowError(Exception):
@@ -77,24 +67,20 @@ class Target:
 
     Attributes:
         name: Its name on the page and in the inputs' seeds.
-        says: What is read.
         samples: Valid inputs.
         read: Reads an input, perhaps from a file in a folder; raises ``HeartsError``, or an
             ``AssertionError`` where reading back gives something else.
         tokens: Hostile constants beside those for all.
         is_json: Whether samples are JSON texts, of which values may be changed.
         change: A way of its own to change a sample, taken now and then.
-        share: Of the inputs, in parts.
     """
 
     name: str
-    says: str
     samples: Callable[[], list[Data]]
     read: Callable[[Data, Path], None]
     tokens: tuple[str, ...] = ()
     is_json: bool = False
     change: Callable[[Any, random.Random], Data] | None = None
-    share: float = 1.0
 
 
 # ---- making inputs -------------------------------------------------------------------------------
@@ -621,33 +607,20 @@ def read_folder(data: Data, folder: Path) -> None:
 
 
 _LIST = [
-    Target("cards", "`parse_card`", lambda: CARD_SAMPLES, read_card, share=2),
-    Target("histories", "`parse_records`", history_samples, read_history, share=3),
-    Target("history files", "`hearts replay FILE`", history_samples, read_history_file),
-    Target("rules", "`Rules.from_text`", rules_samples, read_rules, RULES_TOKENS, share=3),
-    Target(
-        "rules as JSON",
-        "`Rules.from_dict`",
-        rules_json_samples,
-        read_rules_json,
-        is_json=True,
-        share=2,
-    ),
-    Target("configs", "`hearts train CONFIG`", config_samples, read_config),
-    Target("overrides", "`--set`", lambda: OVERRIDE_SAMPLES, read_override, share=3),
-    Target("agents", "`make_agent`", agent_samples, read_agent, ("?", "&", "=", "worlds", ".npz")),
-    Target("players", "`read_checkpoint`", checkpoint_samples, read_checkpoint_file, share=3),
-    Target("training states", "`load_state`", state_samples, read_state, share=3),
-    Target("solved files", "`load`, `Solver.load`", solved_samples, read_solved, share=3),
-    Target(
-        "results",
-        "`hearts evaluate --resume`",
-        results_samples,
-        read_results,
-        change=change_results,
-    ),
-    Target("logs", "`read_metrics`", metrics_samples, read_metrics, share=2),
-    Target("run folders", "what `--resume` reads", folder_samples, read_folder),
+    Target("cards", lambda: CARD_SAMPLES, read_card),
+    Target("histories", history_samples, read_history),
+    Target("history files", history_samples, read_history_file),
+    Target("rules", rules_samples, read_rules, RULES_TOKENS),
+    Target("rules as JSON", rules_json_samples, read_rules_json, is_json=True),
+    Target("configs", config_samples, read_config),
+    Target("overrides", lambda: OVERRIDE_SAMPLES, read_override),
+    Target("agents", agent_samples, read_agent, ("?", "&", "=", "worlds", ".npz")),
+    Target("players", checkpoint_samples, read_checkpoint_file),
+    Target("training states", state_samples, read_state),
+    Target("solved files", solved_samples, read_solved),
+    Target("results", results_samples, read_results, change=change_results),
+    Target("logs", metrics_samples, read_metrics),
+    Target("run folders", folder_samples, read_folder),
 ]
 TARGETS = {target.name: target for target in _LIST}
 
@@ -691,7 +664,7 @@ def limited(seconds: float) -> Iterator[None]:
 
 
 def work(name: str, first: int, number: int) -> dict[str, int]:
-    """Try a chunk of a target's inputs.
+    """Try `number` inputs of a target.
 
     Raises:
         AssertionError: one was a fault; the message has the input and how to repeat it.
@@ -710,7 +683,7 @@ def work(name: str, first: int, number: int) -> dict[str, int]:
             except Exception as error:
                 raise AssertionError(
                     f"{name}, input {place}: {type(error).__name__}: {error}\n"
-                    f"python tests/fuzz.py --target {name!r} --repeat {place}"
+                    f'python -c "from tests.fuzz import repeat; repeat({name!r}, {place})"'
                 ) from error
             counts["inputs"] += 1
         growth = peak_megabytes() - before
@@ -728,89 +701,9 @@ def peak_megabytes() -> float:
     return peak / 1e6 if sys.platform == "darwin" else peak / 1e3
 
 
-# ---- the command ---------------------------------------------------------------------------------
-def chunks(count: int, names: list[str]) -> list[tuple[str, int, int]]:
-    """(target, first input, how many), so that `count` inputs are shared out among the targets."""
-    total = sum(TARGETS[name].share for name in names)
-    made = []
-    for name in names:
-        number = math.ceil(count * TARGETS[name].share / total)
-        made += [(name, at, min(CHUNK, number - at)) for at in range(0, number, CHUNK)]
-    random.Random(0).shuffle(made)
-    return made
-
-
-def run_chunk(chunk: tuple[str, int, int]) -> tuple[str, dict[str, int], str]:
-    """A chunk's target, its counts with milliseconds, and its fault in words."""
-    begin = time.process_time()
-    try:
-        counts, fault = work(*chunk), ""
-    except AssertionError as error:
-        counts, fault = {}, str(error)
-    return chunk[0], {**counts, "ms": round(1000 * (time.process_time() - begin))}, fault
-
-
-def section_of(rows: dict[str, dict[str, int]]) -> str:
-    """The part of tests/data/verification.md about the inputs."""
-    says = (
-        "`make fuzz`: damaged and hostile texts and files (tests/fuzz.py): samples with bits "
-        "flipped, parts cut out, doubled, exchanged or replaced by hostile constants, and noise. "
-        "Each was either read, and read the same after it was written again, or refused in one "
-        f"line; none took more than {MOST_SECONDS:g} s of processor time. Seconds are those of "
-        "one process."
-    )
-    total = {key: sum(counts[key] for counts in rows.values()) for key in COUNTED}
-    table = []
-    for name, counts in {**rows, "**all**": total}.items():
-        *numbers, ms = (counts[key] for key in COUNTED)
-        table.append([name, TARGETS[name].says if name in TARGETS else "", *numbers, ms / 1000])
-    columns = ["", "what reads", "inputs", "read", "refused", "seconds"]
-    return section("fuzz", says, columns, table, texts=2)
-
-
-def main() -> None:
-    """Try inputs, and renew the page after a million."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--count", type=int, default=1_000_000, help="inputs, all targets together")
-    parser.add_argument("--target", action="append", choices=list(TARGETS), help="only these")
-    parser.add_argument("--repeat", type=int, help="one input of the target, with its traceback")
-    parser.add_argument("--processes", type=int, default=2)
-    arguments = parser.parse_args()
-    names = arguments.target or list(TARGETS)
-    if arguments.repeat is not None:
-        repeat(TARGETS[names[0]], arguments.repeat)
-        return
-    rows = {name: dict.fromkeys(COUNTED, 0) for name in names}
-    wanted = chunks(arguments.count, names)
-    faults = 0
-    with multiprocessing.get_context("spawn").Pool(arguments.processes) as pool:
-        for n, (name, counts, fault) in enumerate(pool.imap_unordered(run_chunk, wanted), 1):
-            if fault:
-                faults += 1
-                print(fault, flush=True)
-                continue
-            for key, value in counts.items():
-                rows[name][key] += value
-            if n % 20 == 0:
-                print(f"{n}/{len(wanted)} chunks", flush=True)
-    text = section_of({name: counts for name, counts in rows.items() if counts["inputs"]})
-    print(text)
-    if faults:
-        sys.exit(f"{faults} chunks had a fault")
-    if arguments.count >= 1_000_000 and arguments.target is None:
-        write_page({"fuzz": text})
-
-
-def repeat(target: Target, place: int) -> None:
-    """Show an input, and its result."""
-    data = make_input(target, place)
+def repeat(name: str, place: int) -> None:
+    """Show an input of a target, and its result."""
+    data = make_input(TARGETS[name], place)
     print(repr(data[:3000]), "..." if len(data) > 3000 else "")
-    folder = Path(tempfile.mkdtemp())
-    try:
-        print(try_input(target, data, folder))
-    finally:
-        shutil.rmtree(folder)
-
-
-if __name__ == "__main__":
-    main()
+    with tempfile.TemporaryDirectory() as folder:
+        print(try_input(TARGETS[name], data, Path(folder)))

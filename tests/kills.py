@@ -1,14 +1,14 @@
-"""Commands that are killed at random moments and resumed: ``make kills``.
+"""Commands that are killed at random moments and resumed.
 
 Whatever hits a command, it must end with the result that it has when nothing hits it, to the last
 bit; no file may be torn; and a second process at the same work must be refused. ``COMMANDS`` lists
-them. Results go to tests/data/verification.md.
+them.
 """
 
 from __future__ import annotations
 
-import argparse
 import hashlib
+import itertools
 import json
 import os
 import random
@@ -19,11 +19,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_env import Rules
@@ -35,7 +33,6 @@ from hearts_train.measure.folder import enter, read_folder
 from hearts_train.measure.standings import tables
 from hearts_train.store import unsealed
 from tests.training_runs import history, recipe
-from tests.verification import section, write_page
 from tests.waiting import timeless
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -63,7 +60,7 @@ class Command:
     Attributes:
         words: What begins the work at a path, or resumes what is there.
         result: The result of the work at a path, given what the command has printed.
-        check: Read all files that must be whole after a kill; returns how many.
+        check: Read all files that must be whole after a kill.
         code: The program, which prints "ready" once it has loaded everything.
         is_repeatable: Whether finished work can be resumed, which gives the same result.
         is_done: Whether the work at a path is finished, although its process was hit.
@@ -71,7 +68,7 @@ class Command:
 
     words: Callable[[Path], Sequence[str]]
     result: Callable[[Path, str], Any]
-    check: Callable[[Path], int]
+    check: Callable[[Path], object]
     code: str = """
 import hearts_train.cli.app
 from hearts_train.cli import main
@@ -82,13 +79,10 @@ main()
     is_done: Callable[[Path], bool] = lambda _: False
 
 
-def check_lines(path: Path) -> int:
+def check_lines(path: Path) -> None:
     """Refuse a file of sealed lines of which any but the last is damaged."""
-    if not path.exists() or not path.stat().st_size:
-        return 0
-    lines = path.read_bytes().split(b"\n")[:-1]
+    lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
     assert all(unsealed(line) is not None for line in lines), path
-    return 1
 
 
 RECIPE = recipe(
@@ -109,15 +103,13 @@ def train_words(folder: Path) -> Sequence[str]:
     return "train", str(config), "--run", str(folder)
 
 
-def check_run(folder: Path) -> int:
-    states = [path for path in [folder / runs.STATE_NAME] if path.exists()]
-    for path in states:
-        runs.load_state(path)
+def check_run(folder: Path) -> None:
+    if (folder / runs.STATE_NAME).exists():
+        runs.load_state(folder / runs.STATE_NAME)
     found = [*folder.glob("*.safetensors"), *folder.glob("checkpoints/*.safetensors")]
-    players = [path for path in found if path.name != runs.STATE_NAME]
-    for path in players:
-        read_checkpoint(path)
-    return len(states) + len(players)
+    for path in found:
+        if path.name != runs.STATE_NAME:
+            read_checkpoint(path)
 
 
 SOLVE = """
@@ -141,11 +133,9 @@ def solved(file: Path, _output: str) -> Any:
     return solver.iteration, solver.result().value, [c.tobytes() for c in solver.chances()]
 
 
-def check_solved(file: Path) -> int:
-    if not file.exists():
-        return 0
-    Solver.load(file)
-    return 1
+def check_solved(file: Path) -> None:
+    if file.exists():
+        Solver.load(file)
 
 
 PLAYERS = ("easy", "standard", "pro")
@@ -177,11 +167,6 @@ def league_result(folder: Path, _output: str) -> Any:
     return [record["result"] for record in tables(league)]
 
 
-def check_league(folder: Path) -> int:
-    league_result(folder, "")
-    return 1
-
-
 def dataset_words(folder: Path) -> Sequence[str]:
     new = ("--agent", "pro", "--rules", "mini", "--deals", "1500")
     return "dataset", str(folder), *(("--resume",) if is_unfinished(folder) else new)
@@ -195,11 +180,10 @@ def dataset_result(folder: Path, _output: str) -> Any:
     }
 
 
-def check_dataset(folder: Path) -> int:
-    blocks = [*folder.glob(f"{UNFINISHED}/blocks/[0-9]*.safetensors")]
-    for path in blocks:
+def check_dataset(folder: Path) -> None:
+    for path in folder.glob(f"{UNFINISHED}/blocks/[0-9]*.safetensors"):
         read_tensors(path)
-    return len(blocks) + check_lines(folder / UNFINISHED / "blocks.jsonl")
+    check_lines(folder / UNFINISHED / "blocks.jsonl")
 
 
 COMMANDS = {
@@ -209,7 +193,7 @@ COMMANDS = {
     "evaluate --unit match": saving("evaluate pro --opponents easy --unit match --deals 150"),
     "compare": saving("compare easy standard --rules mini --margins -0.02,0.02"),
     "tournament": saving("tournament easy standard pro --rules mini --deals 5000 --seed 5"),
-    "tournament --folder": Command(league_words, league_result, check_league),
+    "tournament --folder": Command(league_words, league_result, read_folder),
     "dataset": Command(
         dataset_words,
         dataset_result,
@@ -221,19 +205,6 @@ COMMANDS = {
 
 
 # ---- kills ---------------------------------------------------------------------------------------
-@dataclass
-class Count:
-    """What a command has gone through."""
-
-    kills: int = 0
-    starts: int = 0
-    runs: int = 0
-    files: int = 0
-    refused: int = 0
-    seconds: float = 0.0
-    by_signal: dict[str, int] = field(default_factory=dict)
-
-
 def hears_signals() -> None:
     """What is started in the background, or with nohup, would else ignore some."""
     for name in set(SIGNALS) - {"SIGKILL"}:
@@ -278,20 +249,19 @@ def run(command: Command, path: Path) -> tuple[Any, float]:
     return command.result(path, output), time.monotonic() - began
 
 
-def kill(name: str, kills: int, seed: int) -> Count:
+def kill(name: str, kills: int, seed: int) -> None:
     """Kill runs of a command until `kills` signals have hit; resume each to its end."""
     command = COMMANDS[name]
-    rng, count, started = random.Random(seed), Count(), time.monotonic()
+    rng, hits = random.Random(seed), 0
     with tempfile.TemporaryDirectory() as scratch:
         run(command, Path(scratch) / "compiled")
         expected, length = run(command, Path(scratch) / "whole")
-        while count.kills < kills:
-            path = Path(scratch) / str(count.runs) / "work"
+        for number in itertools.count():
+            path = Path(scratch) / str(number) / "work"
             path.parent.mkdir()
             is_over = False
             for _ in range(rng.randint(1, HITS)):
                 process = ready(launch(command, path))
-                count.starts += 1
                 hit = rng.choice(SIGNALS)
                 try:
                     process.wait(rng.uniform(0.0, LATEST * length))
@@ -302,68 +272,27 @@ def kill(name: str, kills: int, seed: int) -> Count:
                 assert "Traceback" not in LOST.sub("", errors), errors
                 if is_over := process.returncode == 0:  # it was done before it was hit
                     break
-                count.kills += 1
-                count.by_signal[hit] = count.by_signal.get(hit, 0) + 1
-                count.files += command.check(path)
+                hits += 1
+                command.check(path)
                 if is_over := command.is_done(path):
                     break
             if command.is_repeatable or not is_over:
-                output = end_by_two(command, path, count)
+                output = end_by_two(command, path)
             assert command.result(path, output) == expected
             assert not list(path.parent.rglob(".*.tmp"))
-            count.runs += 1
-            print(f"{name}: {count}", flush=True)
-    count.seconds = time.monotonic() - started
-    return count
+            if hits >= kills:
+                return
 
 
-def end_by_two(command: Command, path: Path, count: Count) -> str:
+def end_by_two(command: Command, path: Path) -> str:
     """Let two processes at once resume a run to its end; returns what the first has printed."""
     both = [launch(command, path), launch(command, path)]
-    count.starts += 2
     ended = [(ready(process).communicate(), process.returncode) for process in both]
     outputs = []
     for (output, errors), status in ended:
         if status:  # whoever came second, unless the first had ended already
             assert any(words in errors for words in REFUSALS), errors
-            count.refused += 1
         else:
             outputs.append(output)
     assert outputs, ended
     return outputs[0]
-
-
-def section_of(rows: dict[str, Count]) -> str:
-    """The part of tests/data/verification.md about the kills."""
-    says = (
-        "`make kills`: processes hit at random moments and resumed, in the end by two at once, one "
-        "of which must be refused. Every run ended as the one that nothing had hit, to the last "
-        "bit: weights, optimiser, games, random numbers, log and evaluations of `hearts train`; "
-        "policies and value of `hearts solve`; all figures of `hearts tournament`; all files of "
-        "`hearts dataset`. Files are those that were read after a kill; none was torn."
-    )
-    columns = ["command", "kills", "runs, all the same", "files, none torn"]
-    table = []
-    for name, row in rows.items():
-        hits = ", ".join(f"{number} {word}" for word, number in sorted(row.by_signal.items()))
-        kills = f"{row.kills} ({hits})"
-        table.append([f"`hearts {name}`", kills, row.runs, row.files, row.refused, row.seconds])
-    return section("kills", says, [*columns, "second processes refused", "seconds"], table)
-
-
-def main() -> None:
-    """Kill, compare, and renew the page."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--kills", type=int, default=30, help="of each command")
-    parser.add_argument("--seed", type=int, default=0, help="of the moments")
-    parser.add_argument("--only", choices=COMMANDS, action="append", help="a command; repeatable")
-    arguments = parser.parse_args()
-    names = arguments.only or list(COMMANDS)
-    text = section_of({name: kill(name, arguments.kills, arguments.seed) for name in names})
-    print(text)
-    if arguments.kills >= 30 and not arguments.only:
-        write_page({"kills": text})
-
-
-if __name__ == "__main__":
-    main()

@@ -21,7 +21,7 @@ SAMPLE = [
     ("omnibus", 6),
     ("party", 7),
 ]
-"""One game for each number of players; ``make verify`` takes all."""
+"""One game for each number of players."""
 
 QUICK = [("two_player", 2), ("mini", 2), ("hoyle", 3), ("kitty", 3), ("classic", 4)]
 """The games of a battery that is too dear for all of them in ``make test``."""

@@ -2,7 +2,7 @@
 
 For each Python that is found, and each set of dependencies, a virtual environment is made in a
 temporary folder; in it run tests/digests.py (also with ``-O``, random hash seed and more threads),
-the command line and a few quick tests. Results go to tests/data/verification.md. Two rows have the
+the command line and a few quick tests. Two rows have the
 extras ``train`` and ``solve`` as well; torch is then the newest that is found.
 """
 
@@ -26,15 +26,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from packaging.requirements import Requirement
 
-from tests.verification import section, table_rows, write_page
-
 ROOT = Path(__file__).resolve().parents[1]
 MINORS = (11, 12, 13)
 TOOLS = ("pytest", "hypothesis")  # of the extra "test"
 TESTS = ["tests/test_infos.py", "tests/test_imports.py"]
 TRAIN_TESTS = ["tests/test_vector_env.py"]
 CHOSEN = "not does_not_depend_on"  # the long one of test_infos.py
-SHOWN = ("numpy", "numba", "gymnasium", "pettingzoo", "typer", "stable_baselines3", "torch")
 
 
 @dataclass(frozen=True)
@@ -167,32 +164,12 @@ def pythons(given: Sequence[str]) -> list[tuple[str, str]]:
     return [(path, name) for path, _, name in (found[m].rpartition(" ") for m in sorted(found))]
 
 
-def section_of(results: dict[Row, Result]) -> str:
-    """The part of tests/data/verification.md that lists the versions; other rows stay."""
-    says = (
-        "`make matrix`: the lowest dependencies that pyproject.toml allows, those of "
-        "constraints.txt and the newest, under each Python. The digests of tests/data/digests.json "
-        "(games, observations, infos, evaluations, solutions) are compared twice, once with `-O`, "
-        "a random hash seed and three threads. After that the command line and a few quick tests "
-        "are run."
-    )
-    columns = ["Python, versions", "NumPy", "numba", "Gymnasium", "PettingZoo", "typer", "SB3"]
-    columns += ["torch", "digests", "tests"]
-    rows = {cells[0]: cells for cells in table_rows("matrix")[1:]}
-    for row, result in results.items():
-        versions = [result.versions.get(name, "") for name in SHOWN]
-        rows[row.title] = [row.title, *versions, result.digests, result.tests]
-    text = section("matrix", says, columns, [rows[title] for title in sorted(rows)], texts=10)
-    missing = [f"3.{n}" for n in MINORS if not any(title.startswith(f"3.{n}.") for title in rows)]
-    return text + f"\nNot tried: Python {', '.join(missing)}.\n" * bool(missing)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument(
         "--python", action="append", default=[], help="a Python that is not in PATH"
     )
-    parser.add_argument("--only", help="rows whose words contain this; others stay")
+    parser.add_argument("--only", help="rows whose words contain this")
     parser.add_argument("--workers", type=int, default=2, help="rows side by side")
     parser.add_argument("--no-train", action="store_true", help="leave the large rows out")
     arguments = parser.parse_args()
@@ -212,9 +189,6 @@ def main() -> None:
     ):
         done = workers.map(lambda row: run(row, Path(scratch)), rows)
         results = dict(zip(rows, done, strict=True))
-    text = section_of(results)
-    print(text)
-    write_page({"matrix": text})
     if not all(result.is_good for result in results.values()):
         sys.exit("not every row agrees")
 

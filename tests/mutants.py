@@ -4,9 +4,8 @@
 `tests/syntax_changes.py` explains: it names a place in the syntax tree, not a line.
 
 Each fault is put alone into a scratch copy of the tree, and its tests run there until one fails,
-which must pass without the fault. `tests/data/mutants_record.json` records the results, and
-tests/data/verification.md sums them up. A fault whose code and tests have not changed since it was
-caught is not run again.
+which must pass without the fault. `tests/data/mutants_record.json` records the results. A fault
+whose code and tests have not changed since it was caught is not run again.
 """
 
 from __future__ import annotations
@@ -33,7 +32,6 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 from tests.syntax_changes import CannotBePlaced, change  # noqa: E402
-from tests.verification import section, write_page  # noqa: E402
 
 LIST = ROOT / "tests" / "data" / "mutants.toml"
 RECORD = LIST.with_name("mutants_record.json")
@@ -309,25 +307,6 @@ class Record:
             part.replace(self.path)
 
 
-def section_of(mutants: Sequence[Mutant], record: Record) -> str:
-    """The part of tests/data/verification.md that sums up the record."""
-    says = (
-        "`make mutants`: deliberate faults in one place each (tests/data/mutants.toml), put into a "
-        "copy of the tree one at a time. A fault is caught if a test fails. "
-        "tests/data/mutants_record.json names the test, and the version of the tree, for each."
-    )
-    table = []
-    for name in [*sorted({mutant.module for mutant in mutants}), None]:
-        own = [mutant for mutant in mutants if name in (None, mutant.module)]
-        rows = [row for mutant in own if (row := record.of(mutant))]
-        caught = sum(bool(row["test"]) for row in rows)
-        title = "**all**" if name is None else f"`{name}`"
-        seconds = float(sum(row["seconds"] for row in rows))
-        table.append([title, len(own), len(rows), caught, seconds])
-    columns = ["module", "faults", "run", "caught", "processor seconds"]
-    return section("mutants", says, columns, table)
-
-
 # ---- the command ---------------------------------------------------------------------------------
 def run(mutants: Sequence[Mutant], workers: int, record: Record) -> int:
     """Try faults in scratch copies, several side by side; returns how many were not caught."""
@@ -383,11 +362,6 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2, help="copies side by side")
     parser.add_argument("--again", action="store_true", help="run what has been caught, too")
     parser.add_argument("--show", action="store_true", help="print the changes; run nothing")
-    parser.add_argument(
-        "--page",
-        action="store_true",
-        help="write tests/data/verification.md from the record; run nothing",
-    )
     arguments = parser.parse_args()
     everything = load()
     record = Record(RECORD, everything)
@@ -409,15 +383,13 @@ def main() -> None:
         elif arguments.again or not record.is_caught(mutant):
             mutants.append(mutant)
     missed = 0
-    if not arguments.show and not arguments.page:
+    if not arguments.show:
         print(f"{len(mutants)} faults to run, of {len(everything)}", flush=True)
         try:
             missed = run(mutants, arguments.workers, record)
         except KeyboardInterrupt:
             print("stopped; the same command continues")
             raise SystemExit(130) from None
-    if not arguments.show and not arguments.only:
-        write_page({"mutants": section_of(everything, record)})
     if missed or misplaced:
         sys.exit(f"{missed} faults were not caught, {misplaced} cannot be placed")
 

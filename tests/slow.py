@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -11,6 +12,8 @@ from hypothesis import given, settings
 from tests.strategies import SEEDED
 
 slow = pytest.mark.slow
+TIMES = int(os.environ.get("HEARTS_TIMES", "1"))
+"""By how much ``make verify`` multiplies the deals, inputs and examples of the slow tests."""
 
 
 def few(
@@ -29,7 +32,7 @@ def few(
 
 def few_of(name: str, quick: int, full: int) -> pytest.MarkDecorator:
     """Runs a test with the number `quick` as its argument `name`, and, slowly, with `full`."""
-    return pytest.mark.parametrize(name, [quick, pytest.param(full, marks=slow)])
+    return pytest.mark.parametrize(name, [quick, pytest.param(full * TIMES, marks=slow)])
 
 
 def drawn(quick: int, full: int, *strategies: Any) -> Callable[[Callable[..., None]], Any]:

@@ -18,6 +18,7 @@ from tests.brute_force import brute_values, one_may_shoot, positions
 from tests.deals import make_game, play
 from tests.naive import NaiveGame
 from tests.refusals import refused
+from tests.slow import few_of
 
 
 def naive_value(game: NaiveGame, player: int) -> int:
@@ -50,10 +51,10 @@ def naive_of(game: Game) -> NaiveGame:
 
 
 # ---- against brute force ------------------------------------------------------------------------
-def test_equal_to_brute_force():
-    # tests/verify.py --only "double dummy" is the same at full count
+@few_of("count", 500, 1000)
+def test_equal_to_brute_force(count):
     shooting = wide = 0
-    for game, table in positions(seed=1, count=500):
+    for game, table in positions(seed=1, count=count):
         assert solve(game, table=table).values == brute_values(game), game.to_text()
         shooting += one_may_shoot(game)
         wide += int(table.vector[position.H_WIDE])

@@ -103,8 +103,8 @@ def test_trees_have_what_plain_enumeration_finds(text):
             assert (numbers == begin + np.arange(len(block))).all()
 
 
-def test_micro_and_mini_have_the_counts_of_the_verification():
-    # tests/data/verification.md counts both leaders, with the kernel alone.
+def test_micro_and_mini_have_the_counts_of_plain_play():
+    # tests/test_lockstep.py and test_perft.py count the lines of both leaders, without a tree.
     for name, deals, lines, positions in (
         ("micro", 560, 4_216, 17_608),
         ("mini", 16_632, 7_426_296, 30_401_526),

@@ -22,7 +22,7 @@ from hearts_env.seeds import derived_seed, episode_seed, secret_seed, siphash
 from tests.learners import WAYS, assert_nothing_hidden_shows, decisions, plain
 from tests.lockstep import QUICK
 from tests.refusals import refused
-from tests.slow import few
+from tests.slow import TIMES, few
 from tests.test_fair_play import unmix
 
 RULES = [("two_player", 2), ("classic", 4), ("hoyle", 3)]
@@ -298,9 +298,9 @@ def test_what_a_learner_gets_does_not_depend_on_what_it_cannot_know(
         "render_mode": ("ansi", "svg")[place % 2],
     }
     player = place % players
-    different = [
+    different = [  # in one deal all may be known
         assert_nothing_hidden_shows(way, game, player, place, **options)
-        for seed, number in ((place, 2), (place + 100, 1))  # in one deal all may be known
+        for seed, number in ((place, 2), *((place + 100 * n, 1) for n in range(1, 1 + TIMES)))
         for game in decisions(Rules.preset(rules, players), seed, player, number)
     ]
     assert any(different)

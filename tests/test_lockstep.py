@@ -1,4 +1,4 @@
-"""The package's game and the naive one, side by side at every step (more: ``make verify``)."""
+"""The package's game and the naive one, side by side at every step."""
 
 from __future__ import annotations
 

@@ -18,13 +18,14 @@ from hearts_env import Game, HeartsError, PlayerView, Rules, kernel
 from hearts_env.cards import ALL_CARDS, mask_of
 from hearts_env.rules.presets import GAMES
 from hearts_env.views import hidden
+from hearts_env.views.picture import picture_of
 from hearts_env.views.worlds import Worlds
 from tests.deals import make_game, play
 from tests.lockstep import QUICK, every_deal, every_line, naive_of
 from tests.naive import NaiveGame, naive_world_bound, naive_worlds
 from tests.refusals import refused
 from tests.reshuffle import reshuffled
-from tests.slow import drawn, few, few_of
+from tests.slow import TIMES, drawn, few, few_of
 from tests.strategies import games, rule_sets
 
 
@@ -104,6 +105,7 @@ def assert_looks_the_same(game: Game, other: Game, player: int) -> None:
         assert np.array_equal(seen, other.observe(player=player, observation=encoder))
     assert view.to_text() == redrawn.to_text()
     assert view.legal_actions() == redrawn.legal_actions()
+    assert picture_of(game, player) == picture_of(other, player)  # what is drawn, in any way
     assert (game.phase, game.player, game.trick) == (other.phase, other.player, other.trick)
     assert game.points() == other.points()
     assert game.tricks_taken() == other.tricks_taken()
@@ -116,7 +118,7 @@ def assert_looks_the_same(game: Game, other: Game, player: int) -> None:
 def test_reshuffling_what_a_player_cannot_know_changes_nothing(name: str, players: int) -> None:
     rules = Rules.preset(name, players)
     changed = 0
-    for seed in range(6 if players == 2 else 2 if players < 6 else 1):
+    for seed in range(TIMES * (6 if players == 2 else 2 if players < 6 else 1)):
         for game in random_positions(rules, seed)[:: 6 if players > 5 else 1]:
             for player in range(0, players, 3 if players > 5 else 1):
                 other = reshuffled(game, player, seed)
