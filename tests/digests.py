@@ -23,7 +23,7 @@ import numpy as np
 from hearts_agents import HeartsEnv, HeartsVectorEnv, make_agent
 from hearts_env import BatchGame, Game, Match, Rules, hearts_v0
 from hearts_env.encoders import ENCODERS, encode
-from hearts_env.rules.presets import GAMES
+from hearts_env.rules.presets import GAMES, PRESETS
 from hearts_env.solve.double_dummy import solve_double_dummy
 from hearts_env.support.files import write_json
 from hearts_train.measure.evaluation import evaluate
@@ -98,13 +98,13 @@ def observations(_: int) -> Iterator[Any]:
 
 
 def hearts_v0_turns(_: int) -> Iterator[Any]:
-    """All of ``last`` and ``infos``, and the state."""
-    for options in ({}, {"rules": "party", "players": 4, "reward": "trick"}):
+    """All of ``last`` and ``infos``, and the state, in every game."""
+    for rules in PRESETS:
         for episode in ("deal", "match"):
-            env: Any = hearts_v0.raw_env(**options, episode=episode)
+            env: Any = hearts_v0.raw_env(rules, episode=episode, reward="trick")
             choose = Choices(5)
             env.reset(seed=5)
-            for _ in range(150):
+            for _ in range(75):
                 if env._is_stopped:
                     break
                 yield env.last(), env.infos, env.rewards, env.state()
