@@ -1,4 +1,4 @@
-"""Odd values for every argument of the core: a HeartsError or an answer, and nothing changed.
+"""Odd values for every argument of the core and the environments: refused, or answered.
 
 A value that an argument takes by accident (True for 1) would be a mistake that nobody hears of; a
 TypeError from somewhere inside would be one that nobody can read.
@@ -12,10 +12,13 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 
+from hearts_agents import HeartsEnv, HeartsSB3VecEnv, HeartsVectorEnv
 from hearts_env import BatchGame, Game, HeartsError, Match, Rules, chips_of, hearts_v0, settle
+from hearts_env.envs.options import RESET_OPTIONS
 from hearts_env.rules.rules import FIELDS
 from hearts_env.support.arguments import (
     check_chance,
@@ -222,6 +225,19 @@ ALSO = {
 }
 
 
+def refusal_of(call: Callable[[], object], *also: type[Exception]) -> HeartsError | None:
+    """How a call is refused in our words, what to do among them; any other error fails the test."""
+    refusal = None
+    try:
+        call()
+    except also:
+        return HeartsError("")
+    except HeartsError as error:
+        refusal = error
+    assert refusal is None or (refusal.hint and 10 < len(str(refusal)) < 1500), str(refusal)
+    return refusal
+
+
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_an_odd_value_is_refused_in_words_or_answered(name: str) -> None:
     """The message begins with the argument and says what to do."""
@@ -231,19 +247,15 @@ def test_an_odd_value_is_refused_in_words_or_answered(name: str) -> None:
         for odd in ODD:
             subject = made()
             before = subject.look()
-            refusal = None
+            given = {**subject.good, argument: odd}
             try:
-                subject.call(**{**subject.good, argument: odd})
-            except HeartsError as error:
-                refusal = error
+                refusal = refusal_of(lambda subject=subject, given=given: subject.call(**given))
             except Exception as error:
                 raise AssertionError(f"{argument}={quoted(odd)}: {error!r}") from error
             if refusal is not None:
                 assert subject.look() == before, (argument, quoted(odd))
                 begin = re.split(r"[.\[]", refusal.argument)[0]
                 assert begin in (argument, *ALSO.get(argument, ())), (argument, str(refusal))
-                assert refusal.hint, str(refusal)
-                assert len(str(refusal)) < 1500, (argument, quoted(odd))
 
 
 def test_all_that_is_public_is_thrown_at() -> None:
@@ -341,3 +353,93 @@ def test_help_lists_every_attribute(name: str) -> None:
     found |= {slot for kind in type(one).__mro__ for slot in getattr(kind, "__slots__", ())}
     listed = set(re.findall(r"\w+", (type(one).__doc__ or "").partition("Attributes:")[2]))
     assert {field for field in found if not field.startswith("_")} <= listed
+
+
+# ---- environments --------------------------------------------------------------------------------
+MADE: dict[str, Any] = {
+    "hearts_v0": hearts_v0.raw_env,
+    "parallel": hearts_v0.parallel_env,
+    "gymnasium": HeartsEnv,
+    "vector": HeartsVectorEnv,
+    "stable-baselines3": HeartsSB3VecEnv,
+}
+SINGLE = ("hearts_v0", "parallel", "gymnasium")
+ARGUMENTS = [
+    (way, name) for way, make in MADE.items() for name in inspect.signature(make).parameters
+]
+
+
+@pytest.mark.parametrize(("way", "name"), ARGUMENTS)
+def test_odd_arguments_are_taken_or_refused(way: str, name: str) -> None:
+    given = {"episode": "match"} if name == "max_deals" else {}
+    said = {"opponent": (name, "agent", "weight"), "rules": (name, "players")}.get(name, (name,))
+    refusals = [refusal_of(lambda v=v: MADE[way](**given, **{name: v})) for v in ODD]
+    assert {error.argument for error in refusals if error} <= {*said}
+    taken = [value for value, error in zip(ODD, refusals, strict=True) if not error]
+    # None, 1 and True are what some arguments may be; nothing takes all of these.
+    assert len(taken) < 8, [quoted(value) for value in taken]
+
+
+@pytest.mark.parametrize("way", MADE)
+def test_odd_seeds_and_options_are_taken_or_refused(way: str) -> None:
+    env = MADE[way]("micro") if way in SINGLE else MADE[way](2, "micro")
+    taken = []
+    for value in ODD:
+        if way == "stable-baselines3":
+            calls = [lambda v=value: (env.seed(v), env.reset())]
+        else:
+            calls = [
+                lambda v=value: env.reset(seed=v),
+                lambda v=value: env.reset(options=v),
+                *(
+                    lambda v=value, key=key: env.reset(options={key: v})
+                    for key in (*RESET_OPTIONS, "x")
+                ),
+                lambda v=value: env.reset(options={"deal": {"hands": v}}),
+                lambda v=value: env.reset(options={"deal": {"hands": [v, v], "kitty": v}}),
+            ]
+        taken += [place for place, call in enumerate(calls) if not refusal_of(call)]
+    assert 0 in taken  # None, 1 and a large number are seeds
+    env.reset()
+
+
+@pytest.mark.parametrize("way", MADE)
+def test_odd_actions_are_taken_or_refused(way: str) -> None:
+    for value in [*ODD, -2, 7, 2.0, np.bool_(True), [[1]]]:
+        env = MADE[way]("micro") if way in SINGLE else MADE[way](2, "micro")
+        refusal_of(lambda env=env, v=value: env.step(v), gymnasium.error.ResetNeeded)
+        if way == "stable-baselines3":
+            env.seed(1)
+            env.reset()
+        else:
+            env.reset(seed=1)
+        before = env.unwrapped.game.clone() if way in SINGLE else None
+        if refusal_of(lambda env=env, v=value: env.step(v)) and way in SINGLE:
+            assert env.unwrapped.game == before
+        if way not in SINGLE:
+            refusal_of(lambda env=env, v=value: env.step([v, v]))
+            refusal_of(lambda env=env, v=value: env.step(np.array([v, v], dtype=object)))
+
+
+def test_odd_agents_are_refused() -> None:
+    for env in (hearts_v0.raw_env(), hearts_v0.env()):
+        env.reset(seed=1)
+        for value in ODD:
+            for call in (env.observe, env.observation_space, env.action_space):
+                assert refusal_of(lambda call=call, v=value: call(v))
+
+
+def test_the_end_of_an_episode_is_told_in_words() -> None:
+    env = hearts_v0.env(rules="micro")
+    env.reset(seed=1)
+    for agent in env.agent_iter():
+        observation, _, termination, truncation, _ = env.last()
+        over = termination or truncation
+        env.step(None if over else env.action_space(agent).sample(observation["action_mask"]))
+    for table in (env, env.unwrapped, hearts_v0.raw_env()):
+        with refused(HeartsError, "last"):
+            table.last()
+    with refused(HeartsError, "step"):
+        hearts_v0.raw_env().step(0)
+    assert refusal_of(HeartsEnv(render_mode="ansi").render)
+    assert not HeartsEnv().action_masks().any()
