@@ -236,12 +236,13 @@ def runs(tmp_path, monkeypatch):
     return tmp_path / "runs"
 
 
-def test_a_kill_loses_no_finished_run_and_the_same_command_continues(runs, monkeypatch):
+def test_runs_are_kept_published_and_only_what_is_missing_is_trained(runs, monkeypatch, capsys):
     def killed(run, folder, points, *, train=algorithms.train):
         if list(folder.iterdir()):
             raise KeyboardInterrupt
         return train(run, folder, points)
 
+    # A kill loses no finished run, and the same command continues.
     with monkeypatch.context() as patched:
         patched.setattr(algorithms, "train", killed)
         assert compared(runs, "--draws", 2) == 130
@@ -262,47 +263,47 @@ def test_a_kill_loses_no_finished_run_and_the_same_command_continues(runs, monke
     first.unlink()
     assert compared(runs, "--draws", 2) == 0
     assert finished(runs) == points
-
-
-def test_what_is_published_is_not_trained_again_and_grows(runs, monkeypatch):
-    assert compared(runs, "--draws", 1) == 0
-    assert compared(runs, "--publish") == 0
+    # The best draws are trained again with fresh seeds.
+    assert compared(runs, "--best", seeds=2) == 0
+    again = [p for p in finished(runs) if p.is_last and p.seed >= algorithms.FRESH]
+    for name in ("ppo", "dqn"):
+        own = {p.draw: p.distance for p in points if p.algorithm == name and p.is_last}
+        wanted = min(own, key=own.__getitem__)
+        found = [(point.draw, point.seed) for point in again if point.algorithm == name]
+        assert found == [(wanted, algorithms.FRESH), (wanted, algorithms.FRESH + 1)]
+    # What is published is not trained again, and grows.
+    published = publish(runs)
     assert (runs.parent / "all.png").exists()
-    before = finished(runs)
-    for file in runs.iterdir():
-        file.unlink()
-    assert compared(runs, "--draws", 1) == 0
-    assert not list(runs.iterdir())
     assert compared(runs, "--draws", 2) == 0
-    assert {json.loads(file.read_text())["draw"] for file in runs.iterdir()} == {1}
-    assert compared(runs, "--publish") == 0
-    for file in runs.iterdir():
-        file.unlink()
-    after = finished(runs)
-    assert set(before) < set(after)
-    assert {(p.algorithm, p.draw) for p in after} == {
-        (n, d) for n in ("ppo", "dqn") for d in (0, 1)
+    assert not list(runs.iterdir())
+    assert compared(runs, "--draws", 3) == 0
+    assert {json.loads(file.read_text())["draw"] for file in runs.iterdir()} == {2}
+    more = publish(runs)
+    assert set(published) < set(more)
+    assert {(p.algorithm, p.draw) for p in more} == {
+        (n, d) for n in ("ppo", "dqn") for d in (0, 1, 2)
     }
     about = json.loads((runs.parent / "all.json").read_text())
-    assert set(about["algorithms"]["ppo"]["draws"]) == {"0", "1"}
-
-
-@pytest.mark.parametrize("where", ["published", "folder"])
-def test_runs_whose_settings_are_no_longer_drawn_are_trained_again(
-    where, runs, monkeypatch, capsys
-):
-    assert compared(runs, "--draws", 1) == 0
-    if where == "published":
-        assert compared(runs, "--publish") == 0
-        for file in runs.iterdir():
-            file.unlink()
+    assert set(about["algorithms"]["ppo"]["draws"]) == {"0", "1", "2"}
+    # Runs whose settings are no longer drawn do not count, published or in the folder.
     changed = dataclasses.replace(algorithms.ALGORITHMS["dqn"], fixed={"algorithm": "monte_carlo"})
-    monkeypatch.setitem(algorithms.ALGORITHMS, "dqn", changed)
-    capsys.readouterr()
-    assert {point.algorithm for point in finished(runs)} == {"ppo"}
-    assert "dqn" in capsys.readouterr().err
-    assert compared(runs, "--draws", 1) == 0
-    assert {point.algorithm for point in finished(runs)} == {"ppo", "dqn"}
+    with monkeypatch.context() as patched:
+        patched.setitem(algorithms.ALGORITHMS, "dqn", changed)
+        capsys.readouterr()
+        assert {point.algorithm for point in finished(runs)} == {"ppo"}
+        assert "dqn" in capsys.readouterr().err
+        assert compared(runs, "--draws", 1) == 0
+        assert {point.algorithm for point in finished(runs)} == {"ppo", "dqn"}
+    assert list(runs.iterdir())
+    assert finished(runs) == more
+
+
+def publish(runs):
+    """Publishes what is finished and removes its files; the points that are published."""
+    assert compared(runs, "--publish") == 0
+    for file in runs.iterdir():
+        file.unlink()
+    return finished(runs)
 
 
 def test_draws_lie_in_their_ranges_and_make_configs():
@@ -317,18 +318,6 @@ def test_draws_lie_in_their_ranges_and_make_configs():
                     assert each.low * 0.99 <= draw[key] <= each.high * 1.01
                 else:
                     assert draw[key] in each
-
-
-def test_the_best_draws_are_trained_again_with_fresh_seeds(runs):
-    assert compared(runs, "--draws", 2) == 0
-    draws = [point for point in finished(runs) if point.is_last]
-    assert compared(runs, "--best", seeds=2) == 0
-    again = [p for p in finished(runs) if p.is_last and p.seed >= algorithms.FRESH]
-    for name in ("ppo", "dqn"):
-        own = {point.draw: point.distance for point in draws if point.algorithm == name}
-        wanted = min(own, key=own.__getitem__)
-        found = [(point.draw, point.seed) for point in again if point.algorithm == name]
-        assert found == [(wanted, algorithms.FRESH), (wanted, algorithms.FRESH + 1)]
 
 
 def ends(name, runs, budget=1000, rules="mini"):
