@@ -24,7 +24,8 @@ from hearts_env import Game
 from hearts_train.session.folders import ServerFolder
 from hearts_train.web.app import create_app
 from hearts_train.web.players import Players
-from tests.web import LIMIT, wait_until
+from tests.waiting import wait_until
+from tests.web import LIMIT
 
 expect.set_options(timeout=1000 * LIMIT)
 

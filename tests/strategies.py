@@ -87,6 +87,16 @@ def played_on(rules: Rules, seed: int, steps: int, *, revoke: bool = False) -> G
     return game
 
 
+def positions(rules: Rules, seed: int) -> list[Game]:
+    """Every position of a deal that is played at random, the end among them."""
+    game, rng = Game.deal(rules, seed), random.Random(seed)
+    found = [game.clone()]
+    while not game.is_over:
+        game.play(rng.choice(game.legal_actions()))
+        found.append(game.clone())
+    return found
+
+
 @st.composite
 def games(draw: st.DrawFn, rules: st.SearchStrategy[Rules] | None = None) -> Game:
     """A game of any rules at any point of its play, now and then ended by a revoke."""

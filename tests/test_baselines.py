@@ -13,10 +13,12 @@ from hearts_env import BatchGame, Game, HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
 from hearts_env.rules.presets import GAMES
 from hearts_env.views.worlds import Worlds
+from hearts_train.measure.evaluation import evaluate
 from tests.lockstep import naive_of
 from tests.naive import naive_world_bound
 from tests.naive_agents import naive_pro, naive_standard, naive_standard_trump
 from tests.refusals import refused
+from tests.slow import few
 
 AGENTS = ("easy", "standard", "standard_trump", "pro", "pro_trump")
 
@@ -293,8 +295,14 @@ def test_pro_samples_also_between_two_players_when_its_budget_is_small():
     assert Worlds(view).count <= 105
 
 
-@pytest.mark.parametrize("name", AGENTS)
-@pytest.mark.parametrize(("preset", "players"), [("two_player", 2), ("classic", 4), ("kitty", 3)])
+@pytest.mark.parametrize(
+    ("name", "preset", "players"),
+    [
+        *((n, p, k) for n in AGENTS for p, k in (("two_player", 2), ("classic", 4), ("kitty", 3))),
+        ("pimc", "mini", 2),
+        ("pimc_belief", "mini", 2),
+    ],
+)
 def test_many_decisions_at_once_are_the_same_as_one_by_one(name, preset, players):
     options = {"worlds": 6} if name.startswith("pro") and players > 2 else {}
     rules = Rules.preset(preset, players)
@@ -351,8 +359,7 @@ def test_seeds_repeat_and_reseeding_begins_anew():
 
 
 # ---- strength ------------------------------------------------------------------------------------
-@pytest.mark.slow
-@pytest.mark.parametrize(
+@few(
     ("name", "other", "margin", "deals"),
     [
         ("standard", "easy", 2.2, 2000),
@@ -361,23 +368,12 @@ def test_seeds_repeat_and_reseeding_begins_anew():
         ("pro", "easy", 8.8, 300),
         ("pro_trump", "pro", -0.5, 300),
     ],
+    [("standard", "easy", 2.2, 2000), ("standard_trump", "standard", 2.0, 2000)],
 )
-def test_strength_over_duplicate_pairs_is_as_published(name, other, margin, deals):
-    batch = BatchGame("two_player", 2 * deals, autodeal=False)
-    batch.reset(np.repeat(np.arange(deals) + 500, 2))
-    seat = np.tile([0, 1], deals)  # the other way round in the second game of a pair
-    agents = make_agent(name, 1), make_agent(other, 2)
-    while not batch.done.all():
-        for who, agent in enumerate(agents):
-            mine = (batch.player >= 0) & ((batch.player == seat) == (who == 0))
-            games = np.flatnonzero(mine)
-            if len(games):
-                batch.play(agent.act_batch(batch.views(games)), games=games)
-    scores = batch.scores()
-    row = np.arange(2 * deals)
-    margins = (scores[row, 1 - seat] - scores[row, seat]).reshape(deals, 2).mean(axis=1)
-    error = margins.std() / deals**0.5
-    assert abs(margins.mean() - margin) < 4 * error + 0.05
+def test_strength_over_duplicate_deals_is_as_published(name, other, margin, deals):
+    found = evaluate(name, other, "two_player", deals, seed=500)
+    error = (found.ci95[1] - found.ci95[0]) / 2 / 1.96
+    assert abs(found.margin - margin) < 4 * error + 0.05
 
 
 @pytest.fixture

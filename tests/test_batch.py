@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hearts_agents import make_agent
 from hearts_agents.envs.arena import Arena
 from hearts_agents.envs.options import LearnerOptions
 from hearts_agents.envs.vector import HeartsVectorEnv
@@ -565,16 +564,6 @@ def test_finished_games_cannot_be_played() -> None:
     batch.reset(np.array([5, 2**63 - 1], np.uint64))
     assert batch.game(1) == Game.deal("micro", 2**63 - 1)
     assert np.array_equal(*batch.observe(games=np.array([1, 1])))
-
-
-def test_finished_games_are_not_asked_of_agents() -> None:
-    batch = BatchGame("micro", 2, autodeal=False)
-    while not batch.done.any():
-        batch.play(batch.random_actions())
-    for name in ("easy", "standard", "pro", "pimc"):
-        with pytest.raises(HeartsError) as caught:
-            make_agent(name, seed=0).act_batch(batch.views())
-        assert caught.value.argument in ("view", "views")
 
 
 def next_seeds(num_games: int) -> list[list[int]]:

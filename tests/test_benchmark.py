@@ -16,10 +16,8 @@ import pytest
 from typer.testing import CliRunner
 
 from hearts_agents import make_agent, registry
-from hearts_agents.models.checkpoint import Checkpoint, save_checkpoint
 from hearts_agents.spec import AgentSpec
 from hearts_env import Game, HeartsError, Rules
-from hearts_env.encoders import make_encoder
 from hearts_env.seeds import derived_seed
 from hearts_env.support.progress import silent
 from hearts_train.cli import benchmark as shown
@@ -37,8 +35,8 @@ from hearts_train.measure.benchmark import (
 from hearts_train.measure.duel import deals_digest
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.participants import Participant
+from tests.players import CODE, Lowest, write_player
 from tests.refusals import mistake, refused
-from tests.test_evaluation import Lowest
 
 LEADS_LOW = """
 import numpy as np
@@ -65,7 +63,6 @@ EQUILIBRIA = {
 }
 """The SHA-256 of the file with the probabilities of `equilibrium`, by track."""
 FEW = ("--track", "micro", "--deals", "4")
-MINE = "class Mine:\n    def act(self, view):\n        return view.legal_actions()[{}]\n"
 
 
 def run(*args):
@@ -209,11 +206,11 @@ def test_exploitability_is_exact_where_the_agent_can_be_asked(tmp_path):
     perfect = Benchmark("equilibrium", "micro", deals=2)
     assert perfect.exploitability(silent)["exploitability"] == pytest.approx(0, abs=1e-9)
     code = tmp_path / "mine.py"
-    code.write_text(MINE.format(0))
+    code.write_text(CODE.format(0))
     found = Benchmark(f"{code}:Mine", "micro", deals=2).exploitability(silent)
     assert found["exploitability"] > 0.1
     assert not found["one_draw"]
-    code.write_text(MINE.format(0).replace("view.legal_actions()[0]", "99"))
+    code.write_text(CODE.format(0).replace("view.legal_actions()[0]", "99"))
     found = Benchmark(f"{code}:Mine", "micro", deals=2).exploitability(silent)
     assert found["exploitability"] is None
     assert "99" in found["why"]
@@ -575,7 +572,7 @@ def test_an_entry_says_what_its_authors_declare_and_is_verified_beside_its_code(
 ):
     home = tmp_path / "mine"
     home.mkdir()
-    (home / "mine.py").write_text("files = ('w.bin',)\n" + MINE.format(0))
+    (home / "mine.py").write_text("files = ('w.bin',)\n" + CODE.format(0))
     (home / "w.bin").write_bytes(b"1")
     said = {"authors": "A. Author", "code": "https://example.org/a=b", "compute": "2 core hours"}
     words = [word for name, text in said.items() for word in ("--declare", f"{name}={text}")]
@@ -611,11 +608,11 @@ def test_what_cannot_be_declared_is_refused(words):
 @pytest.mark.slow
 def test_another_agent_is_refused_and_the_same_one_elsewhere_is_not(tmp_path):
     code, moved, out = tmp_path / "mine.py", tmp_path / "moved.py", tmp_path / "mine.json"
-    code.write_text(MINE.format(0))
+    code.write_text(CODE.format(0))
     assert run(f"{code}:Mine", "--track", "micro", "--deals", 2, "--json", out).exit_code == 0
     code.rename(moved)
     assert run("--verify", out, f"{moved}:Mine").exit_code == 0
-    moved.write_text(MINE.format(-1))
+    moved.write_text(CODE.format(-1))
     mistake(run("--verify", out, f"{moved}:Mine"), "verify")
 
 
@@ -710,31 +707,21 @@ def test_a_result_of_an_agent_that_runs_code_is_played_again_only_if_it_is_trust
     tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.py").write_text(MINE.format(0))
+    (tmp_path / "mine.py").write_text(CODE.format(0))
     assert run("mine.py:Mine", *FEW, "--json", "mine.json").exit_code == 0
     (tmp_path / "mine.py").write_text("raise SystemExit('ran')")
     mistake(run("--verify", "mine.json"), "verify", "'mine.json'", "--allow-code")
     for name in ("exec:./bot", "pimc_belief?model=exec:./bot", "pimc_belief?model=mine.py:Mine"):
         with refused(HeartsError, "verify", "mine.json", hint="--allow-code"):
             AgentSpec.from_json(name).check_allowed("verify: 'mine.json'")
-    (tmp_path / "mine.py").write_text(MINE.format(0))
+    (tmp_path / "mine.py").write_text(CODE.format(0))
     assert run("--verify", "mine.json", "mine.py:Mine").exit_code == 0
     assert run("--verify", "mine.json", "--allow-code").exit_code == 0
 
 
-def save_small(path, rules):
-    """A checkpoint of a network without hidden layers."""
-    rules = Rules.make(rules)
-    size = int(np.prod(make_encoder("flat").space(rules).shape))
-    tensors = {"policy.0.weight": np.zeros((rules.num_actions, size), np.float32)}
-    tensors["policy.0.bias"] = np.zeros(rules.num_actions, np.float32)
-    meta = Checkpoint(rules, "flat", (size, rules.num_actions), "relu", {"decisions": 1234})
-    save_checkpoint(path, tensors, meta)
-
-
 def test_the_decisions_of_the_training_are_told(tmp_path):
     path = tmp_path / "mine.safetensors"
-    save_small(path, "micro")
+    write_player(path, decisions=1234)
     known = Benchmark(str(path), "micro", deals=2)
     claimed = Benchmark("pro", "micro", deals=2, decisions=5)
     told = [b.settings()["decisions"] for b in (known, claimed, Benchmark("pro", "micro", deals=2))]
@@ -761,7 +748,7 @@ def test_faults_are_told_with_their_reason(tmp_path):
 
 def test_a_player_is_measured_on_the_track_that_it_was_trained_for(tmp_path):
     path = tmp_path / "mine.safetensors"
-    save_small(path, "micro")
+    write_player(path, decisions=1234)
     told = CliRunner().invoke(app, ["benchmark", str(path), "--deals", "2"])
     assert told.exit_code == 0, told.stderr
     assert "micro dev" in told.stdout

@@ -2,7 +2,6 @@
 
 import copy
 import functools
-import itertools
 import pickle
 import re
 
@@ -13,11 +12,10 @@ from hearts_agents import make_agent
 from hearts_agents.champion import OTHERS, SHIPPED, strongest, weights_of
 from hearts_agents.endgame_agent import EndgameAgent
 from hearts_agents.models.checkpoint import read_checkpoint
-from hearts_agents.models.network import Network, NetworkAgent, load_agent
+from hearts_agents.models.network import load_agent
 from hearts_agents.search_agent import Budget, SearchAgent, _means, _places, _shared
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env.batch.views import BatchView
-from hearts_env.encoders import make_encoder
 from hearts_env.solve.beliefs import Tracker, belief
 from hearts_env.solve.best_response import exploit
 from hearts_env.solve.deal_results import shipped_results
@@ -25,6 +23,7 @@ from hearts_env.solve.match_equity import MatchEquity
 from hearts_env.solve.response import Responses
 from hearts_train.learn.report import format_card
 from hearts_train.measure.evaluation import evaluate
+from tests.players import network_player
 from tests.refusals import refused
 from tests.slow import few
 
@@ -141,18 +140,6 @@ def test_budgets(search, seconds, worlds):
     assert budget.worlds == worlds if worlds else budget.worlds > 10**6
 
 
-def policy(rules="mini", seed=0):
-    """A player with random weights."""
-    rng = np.random.default_rng(seed)
-    rules = Rules.make(rules)
-    sizes = (make_encoder("flat").size(rules), 16, rules.num_actions)
-    tensors = {}
-    for i, (a, b) in enumerate(itertools.pairwise(sizes)):
-        tensors[f"policy.{i}.weight"] = rng.normal(0, 1, (b, a)).astype(np.float32)
-        tensors[f"policy.{i}.bias"] = rng.normal(0, 1, b).astype(np.float32)
-    return NetworkAgent(Network(tensors), rules)
-
-
 def margin_of(view, scores):
     """By how much the player of a view is ahead."""
     return scores[1 - view.player] - scores[view.player]
@@ -197,8 +184,8 @@ def scores_by_hand(agent, view, tau, epsilon, worth=margin_of, models=()):
 
 @pytest.mark.parametrize(("models", "match"), [(0, False), (2, False), (0, True)])
 def test_the_card_is_the_one_that_counting_world_by_world_finds(models, match):
-    agent, different = policy(), 0
-    options = {"models": [policy(seed=3 + i) for i in range(models)], "match": match}
+    agent, different = network_player(), 0
+    options = {"models": [network_player(seed=3 + i) for i in range(models)], "match": match}
     searching = SearchAgent(agent, tau=0.3, epsilon=0.05, **options)
     plain = SearchAgent(agent, tau=0.3, epsilon=0.05) if models or match else agent
     for seed in range(25):
@@ -222,7 +209,7 @@ def test_the_card_is_the_one_that_counting_world_by_world_finds(models, match):
 
 def test_each_way_to_play_has_its_turns_and_counts_as_much_as_it_is_likely():
     views = BatchGame("two_player", 2, seed=1).views()
-    fan = Tracker(policy("two_player").action_probs).fan(views)
+    fan = Tracker(network_player("two_player").action_probs).fan(views)
     count = len(fan.weights) // 2
     fans = _shared([(fan, np.log([0.75, 1.0])), (fan, np.log([0.25, 0.0 + 1e-300]))])
     places = _places(fans)
@@ -239,23 +226,6 @@ def test_each_way_to_play_has_its_turns_and_counts_as_much_as_it_is_likely():
     np.testing.assert_allclose(means, [[0.75 * 4 + 0.25 * 8, -np.inf], [9.0, 5.0]])
 
 
-@pytest.mark.parametrize(
-    "name", ["champion", "champion?search=2", "champion?endgame_tricks=2", "pimc", "standard"]
-)
-def test_who_is_not_to_move_gets_no_card(name):
-    game = Game.deal("two_player", 4)
-    with refused(HeartsError, "view"):
-        make_agent(name).act(game.view(1 - game.player))
-
-
-@pytest.mark.parametrize(
-    "name", ["champion", "champion?search=2", "champion?endgame_tricks=2", "pro"]
-)
-def test_of_no_views_there_are_no_cards(name):
-    views = BatchGame("mini", 3, seed=1).views(games=np.empty(0, np.int64))
-    assert make_agent(name).act_batch(views).shape == (0,)
-
-
 def test_a_short_time_is_nearly_kept(clock, monkeypatch):
     """A clock that goes on by a millisecond for each world that is looked at."""
     values = Responses.card_values
@@ -270,7 +240,7 @@ def test_a_short_time_is_nearly_kept(clock, monkeypatch):
         game.play(game.legal_actions()[0])
     for milliseconds in (1, 5, 20, 50):
         clock.time = 0.0
-        SearchAgent(policy("two_player"), f"{milliseconds}ms").act(game.view(game.player))
+        SearchAgent(network_player("two_player"), f"{milliseconds}ms").act(game.view(game.player))
         assert 0.4 * milliseconds <= 1000 * clock.time <= max(2, milliseconds)
 
 
@@ -288,20 +258,22 @@ def test_a_short_time_is_nearly_kept(clock, monkeypatch):
         (lambda: load_agent(5), "checkpoint 5"),
         (lambda: SearchAgent("champion"), "policy champion load_agent"),
         (lambda: SearchAgent(make_agent("champion")), "policy load_agent"),
-        (lambda: SearchAgent(policy(), tau="a"), "tau a"),
-        (lambda: SearchAgent(policy(), tau=0.0), "tau 0.0"),
-        (lambda: SearchAgent(policy(), epsilon=2.0), "epsilon 2.0"),
+        (lambda: SearchAgent(network_player(), tau="a"), "tau a"),
+        (lambda: SearchAgent(network_player(), tau=0.0), "tau 0.0"),
+        (lambda: SearchAgent(network_player(), epsilon=2.0), "epsilon 2.0"),
         *(
-            (lambda models=models: SearchAgent(policy(), models=models), "models")
+            (lambda models=models: SearchAgent(network_player(), models=models), "models")
             for models in ({}, ["pimc"], 3)
         ),
         (
-            lambda: SearchAgent(policy(), models=[policy("two_player")]).check_rules(MINI),
+            lambda: SearchAgent(
+                network_player(), models=[network_player("two_player")]
+            ).check_rules(MINI),
             "rules",
         ),
-        (lambda: SearchAgent(policy()).check_rules(Rules.preset("classic")), "rules"),
+        (lambda: SearchAgent(network_player()).check_rules(Rules.preset("classic")), "rules"),
         (lambda: EndgameAgent("champion"), "policy champion load_agent"),
-        (lambda: EndgameAgent(policy(), early="pimc"), "early pimc make_agent"),
+        (lambda: EndgameAgent(network_player(), early="pimc"), "early pimc make_agent"),
     ],
 )
 def test_arguments_of_another_kind_are_refused(make, words):
@@ -311,7 +283,7 @@ def test_arguments_of_another_kind_are_refused(make, words):
 
 def test_where_no_way_to_play_is_possible_all_are_alike():
     views = BatchGame("mini", 3, seed=1).views()
-    fan = Tracker(policy().action_probs).fan(views)
+    fan = Tracker(network_player().action_probs).fan(views)
     chances = [np.array([-np.inf, -2.0, -np.inf]), np.array([-np.inf, -np.inf, -9.0])]
     shared = _shared([(fan, each) for each in chances])
     sums = [each.totals for each in shared]
@@ -326,7 +298,7 @@ def test_a_champion_that_searches_takes_others_for_players_like_pimc_too():
 
 @pytest.mark.slow
 def test_a_search_is_better_than_its_policy():
-    weak = policy()
+    weak = network_player()
     better = SearchAgent(weak, tau=0.2)
     assert evaluate(better, weak, "mini", 200, seed=1).margin > 0.5
 
@@ -336,14 +308,14 @@ def test_the_result_does_not_depend_on_what_was_asked_before_or_beside(model):
     """Any agent with action_probs is a model."""
     rules = "mini" if model == "equilibrium" else "two_player"
     models = [make_agent(model, seed=1)] if model else []
-    agent = SearchAgent(policy(rules), 16, models=models)
+    agent = SearchAgent(network_player(rules), 16, models=models)
     assert model in agent.name
     batch = BatchGame(rules, 12, seed=3)
     for _ in range(9):
         batch.play(batch.random_actions())
     views = batch.views()
     together = agent.act_batch(views).tolist()
-    fresh = [SearchAgent(policy(rules), 16, models=models).act(view) for view in views]
+    fresh = [SearchAgent(network_player(rules), 16, models=models).act(view) for view in views]
     assert together == fresh
     for twin in (copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
         assert twin.act_batch(views).tolist() == together
@@ -360,7 +332,7 @@ def test_parts_of_the_worlds_add_up_to_all_of_them(monkeypatch):
     chosen = []
     for size in (3, 1000):
         monkeypatch.setattr(search_agent, "_AT_ONCE", size)
-        chosen.append(SearchAgent(policy("two_player"), "all").act_batch(views).tolist())
+        chosen.append(SearchAgent(network_player("two_player"), "all").act_batch(views).tolist())
     assert chosen[0] == chosen[1]
 
 

@@ -18,10 +18,10 @@ import pytest
 from typer.testing import CliRunner
 
 from hearts_agents import make_agent
-from hearts_agents.models.checkpoint import CHECKPOINT_NAME, Checkpoint, save_checkpoint
+from hearts_agents.models.checkpoint import CHECKPOINT_NAME
+from hearts_agents.programs.process import python_environment
 from hearts_agents.spec import AgentSpec
 from hearts_env import BatchGame, Game, Rules, __version__
-from hearts_env.encoders import make_encoder
 from hearts_env.rules.explain import explain, option_rows
 from hearts_env.rules.presets import PRESETS
 from hearts_env.rules.rules import FIELDS
@@ -34,6 +34,7 @@ from hearts_train.measure.contest import Contest
 from hearts_train.measure.duel import Duel
 from hearts_train.measure.participants import Participant
 from hearts_train.screen import progress
+from tests.players import write_player
 from tests.refusals import mistake
 from tests.slow import few
 
@@ -50,8 +51,7 @@ def run(*args, input=None):
 def command(*args, before="", main="from hearts_train.cli import main; main()"):
     """The same in a process of its own, as a user starts it."""
     code = f"{before}\n{main}"
-    paths = [str(ROOT), str(ROOT / "agents"), str(ROOT / "train")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    environment = python_environment()
     environment.pop("PYTHONWARNINGS", None)
     return subprocess.Popen(
         [sys.executable, "-c", code, *map(str, args)],
@@ -69,19 +69,6 @@ def hears_ctrl_c() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def write_player(path, rules="micro", encoder="flat"):
-    """A checkpoint with random weights."""
-    rules = Rules.make(rules)
-    size = int(np.prod(make_encoder(encoder).space(rules).shape))
-    rng = np.random.default_rng(0)
-    tensors = {
-        "policy.0.weight": rng.standard_normal((rules.num_actions, size)).astype(np.float32),
-        "policy.0.bias": np.zeros(rules.num_actions, np.float32),
-    }
-    meta = Checkpoint(rules, encoder, (size, rules.num_actions), "relu")
-    save_checkpoint(path, tensors, meta)
-
-
 # ---- help, lists ---------------------------------------------------------------------------------
 @pytest.mark.slow
 def test_help_is_light_and_playing_needs_no_torch():
@@ -96,13 +83,12 @@ def test_help_is_light_and_playing_needs_no_torch():
         "    assert CliRunner().invoke(cli.app, args).exit_code == 0, args\n"
         "assert not {'torch', 'stable_baselines3', 'matplotlib'} & set(sys.modules)\n"
     )
-    paths = [str(ROOT), str(ROOT / "agents"), str(ROOT / "train")]
     done = subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        env=python_environment(),
     )
     assert done.returncode == 0, done.stderr
 

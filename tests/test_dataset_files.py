@@ -14,7 +14,8 @@ import pytest
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.game.notation import parse_records
 from hearts_env.solve import solve_double_dummy
-from tests.test_cli import run, write_player
+from tests.players import write_player
+from tests.test_cli import run
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("h5py")

@@ -13,7 +13,8 @@ from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.tournament import tournament
 from tests.lockstep import QUICK
 from tests.slow import few
-from tests.test_render import cards_in_svg, positions
+from tests.strategies import positions
+from tests.test_render import cards_in_svg
 
 
 # ---- pictures ------------------------------------------------------------------------------------

@@ -18,8 +18,8 @@ from hearts_env.solve.best_response import action_probs_in, best_response, explo
 from hearts_env.solve.endgame import PRICE, SHARE, Endgame, solve_safely
 from hearts_env.solve.equilibrium import solve
 from tests.deals import played
+from tests.players import network_player
 from tests.refusals import refused
-from tests.test_champion import policy
 
 
 def hand_values(tree: Endgame, player: int, chances: np.ndarray) -> np.ndarray:
@@ -35,7 +35,7 @@ def late(seed: int, tricks: int = 1) -> Game:
 @pytest.mark.slow
 @pytest.mark.parametrize("player", [0, 1])
 def test_what_hands_of_the_other_gain_is_less_than_what_its_range_loses(player: int) -> None:
-    agent = policy("mini", seed=3)
+    agent = network_player("mini", seed=3)
     agent.greedy = False
     for seed in range(2):
         end = Endgame(late(seed), (agent.action_probs, agent.action_probs), epsilon=0.01)
@@ -57,7 +57,7 @@ def test_guessing_alone_is_the_equilibrium_of_the_ranges() -> None:
 @pytest.mark.slow
 def test_a_wrong_range_costs_who_only_guesses() -> None:
     """The other player is taken to hold its likeliest hand nearly always, and holds another."""
-    agent = policy("mini", seed=3)
+    agent = network_player("mini", seed=3)
     agent.greedy = False
     end = Endgame(late(1), (None, agent.action_probs))
     before = action_probs_in(end, 0, agent.action_probs)
@@ -102,7 +102,7 @@ def test_the_champion_weighs_its_own_hands_by_what_it_plays() -> None:
 
 @pytest.mark.slow
 def test_a_network_that_solves_the_last_tricks_is_less_exploitable() -> None:
-    agent = policy("micro", seed=1)
+    agent = network_player("micro", seed=1)
     agent.greedy = False
     alone, solving = (exploit(a, "micro").exploitability for a in (agent, EndgameAgent(agent, 2)))
     assert solving < 0.7 * alone
@@ -183,7 +183,7 @@ def test_no_hand_of_the_other_is_left_out_and_none_that_the_player_would_have() 
 
 @pytest.mark.parametrize("greedy", [False, True])
 def test_with_few_lines_it_waits_and_is_no_more_exploitable_than_its_policy(greedy: bool) -> None:
-    network = policy("micro", seed=1)
+    network = network_player("micro", seed=1)
     network.greedy = greedy
     alone = exploit(network, "micro").exploitability
     for lines, most in ((10**6, 0.7), (100, 1.0), (1, 1.0)):
@@ -217,14 +217,14 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_deals_that_differ_in_the_kitty_alone_have_solutions_of_their_own() -> None:
     rules = Rules.preset("micro").replace(kitty_to="first_trick")
     for tricks, seed in itertools.product((2, 4), range(12)):  # the last tricks may be all
-        agent = EndgameAgent(policy(rules, seed=1), tricks, seed=1)
+        agent = EndgameAgent(network_player(rules, seed=1), tricks, seed=1)
         game = Game.deal(rules, seed)
         while game.player is not None:
             game.play(agent.act(game.view(game.player)))
 
 
 def test_what_cannot_work_is_refused_before_the_deal() -> None:
-    network = policy("mini")
+    network = network_player("mini")
     for tricks in ("0", "7", "two"):
         with refused(HeartsError, "endgame_tricks"):
             make_agent(f"champion?endgame_tricks={tricks}")

@@ -5,12 +5,12 @@ import pickle
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from hearts_agents import register_agent
+from hearts_agents.programs.process import python_environment
 from hearts_env import HeartsError
 from hearts_train.cli.app import app
 from hearts_train.executor import spread
@@ -109,11 +109,11 @@ if __name__ == "__main__":
 def started(script, folder, *words):
     """A process that runs a script in a folder, whose modules it finds first."""
     (folder / "script.py").write_text(script)
-    root = Path(__file__).parent.parent
-    paths = os.pathsep.join(map(str, [folder, root, root / "agents", root / "train"]))
+    environment = python_environment()
+    environment["PYTHONPATH"] = f"{folder}{os.pathsep}{environment['PYTHONPATH']}"
     return subprocess.Popen(
         [sys.executable, folder / "script.py", *words],
-        env={**os.environ, "PYTHONPATH": paths},
+        env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -31,20 +31,18 @@ from hearts_train.measure.contest import Contest
 from hearts_train.measure.evaluation import evaluate, evaluations
 from hearts_train.measure.participants import Participant
 from hearts_train.measure.tournament import tournament
+from tests.players import Lowest as Plain
 from tests.refusals import refused
 
 MASK = 2**64 - 1
 PAIRS, SEED = 60, 20001
 
 
-class Lowest:
+class Lowest(Plain):
     """The honest version of the cheats."""
 
     def act_batch(self, views):
-        return np.array([view.legal_actions()[0] for view in views])
-
-    def act(self, view):
-        return view.legal_actions()[0]
+        return np.array([self.act(view) for view in views])
 
 
 class Cheat(Lowest):
@@ -304,26 +302,20 @@ def test_a_signal_to_all_leaves_an_isolated_player_to_whoever_asks_it():
         (3, [], "crashed"),
         ([], [], "crashed"),
         ([], [[1, "raised", ""]], "crashed"),
+        pytest.param([0], [[0, "raised", ""]], "crashed 3", id="too few of three"),
     ],
 )
 def test_what_a_process_of_an_isolated_player_says_is_checked(actions, faults, kind, monkeypatch):
     given = to_text(np.array(actions), "<i8") if isinstance(actions, list) else actions
     monkeypatch.setattr(Isolated, "_renew", lambda _: None)
     monkeypatch.setattr(Isolated, "_reply_about", lambda *_: {"actions": given, "faults": faults})
-    views = BatchGame("two_player", 1, seed=1, autodeal=False).views()
+    kind, _, rows = kind.partition(" ")
+    views = BatchGame("two_player", int(rows or 1), seed=1, autodeal=False).views()
     actions, found = ask(Isolated("x", AgentSpec.parse("easy"), views.rules, 0), views)
-    assert actions.tolist() == [NO_ACTION]
-    assert [(fault.row, fault.kind) for fault in found] == [(0, kind)]
-
-
-def test_too_few_actions_beside_faults_are_faults_of_all(monkeypatch):
-    reply = {"actions": to_text(np.array([0]), "<i8"), "faults": [[0, "raised", ""]]}
-    monkeypatch.setattr(Isolated, "_renew", lambda _: None)
-    monkeypatch.setattr(Isolated, "_reply_about", lambda *_: reply)
-    views = BatchGame("two_player", 3, seed=1, autodeal=False).views()
-    actions, found = ask(Isolated("x", AgentSpec.parse("easy"), views.rules, 0), views)
-    assert actions.tolist() == [NO_ACTION] * 3
-    assert [(fault.row, fault.kind) for fault in found] == [(row, "crashed") for row in range(3)]
+    assert actions.tolist() == [NO_ACTION] * len(views)
+    assert [(fault.row, fault.kind) for fault in found] == [
+        (row, kind) for row in range(len(views))
+    ]
 
 
 def test_a_new_seed_after_a_crash_starts_the_process_and_waits_for_nothing(monkeypatch):
@@ -510,15 +502,28 @@ def test_an_answer_that_never_ends_is_a_fault():
 
 
 @pytest.mark.parametrize(
-    "name", ["easy", "standard", "pro", "pimc", "match", "champion", "champion?search=4"]
+    "name",
+    [
+        *("easy", "standard", "pro", "pimc", "match", "champion"),
+        *("champion?search=4", "champion?endgame_tricks=2"),
+    ],
 )
-def test_our_players_refuse_what_is_not_a_view(name):
+def test_our_players_refuse_what_they_cannot_be_asked(name):
     """A game knows all cards; a batch and a list are easy slips for a batch's views."""
     agent, game = make_agent(name), Game.deal("two_player", seed=1)
-    for wrong in (game, None):
-        with refused(HeartsError, "view", "PlayerView"):
+    for wrong in (game, None, game.view(1 - game.player)):
+        with refused(HeartsError, "view"):
             agent.act(wrong)  # type: ignore[arg-type]
-    for wrong in (BatchGame("two_player", 3, seed=1), [game.view(0)]):
+    batch = BatchGame("two_player", 3, seed=1, autodeal=False)
+    for wrong in (batch, [game.view(0)]):
         for method in (agent.act_batch, agent.action_probs):
             with refused(HeartsError, "views", "BatchView"):
                 method(wrong)  # type: ignore[operator]
+    nobody = batch.views(games=np.empty(0, np.int64))
+    assert agent.act_batch(nobody).shape == (0,)
+    while not batch.done.any():
+        batch.play(batch.random_actions())
+    if not name.startswith("champion"):  # a network gives an action for any view
+        with pytest.raises(HeartsError) as caught:
+            agent.act_batch(batch.views())
+        assert caught.value.argument in ("view", "views")

@@ -21,8 +21,8 @@ from tests.lockstep import every_deal
 from tests.refusals import refused
 from tests.reshuffle import reshuffled
 from tests.slow import drawn
-from tests.strategies import games, rule_sets
-from tests.test_view import random_positions, small
+from tests.strategies import games, positions, rule_sets
+from tests.test_view import small
 
 
 def assert_keys_tell_as_much_as_views(views: list[PlayerView]) -> None:
@@ -119,7 +119,7 @@ def test_only_worlds_of_the_view_make_a_game() -> None:
     rules = Rules.preset("micro").replace(queen_any_time=True)
     refused = 0
     for seed in range(12):
-        for game in random_positions(rules, seed):
+        for game in positions(rules, seed):
             for player in range(2):
                 view = game.view(player)
                 worlds = set(view.worlds())

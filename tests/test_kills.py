@@ -1,15 +1,305 @@
-"""A few kills of each command of kills.py."""
+"""Commands that are killed at random moments and resumed end as if nothing had hit them.
+
+Whatever hits a command, it must end with the result that it has when nothing hits it, to the last
+bit; no file may be torn; and a second process at the same work must be refused. ``COMMANDS`` lists
+them.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import itertools
+import json
 import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.kills import COMMANDS, kill
+from hearts_agents.models.checkpoint import read_checkpoint
+from hearts_agents.programs.process import python_environment
+from hearts_env import Rules
+from hearts_env.solve.equilibrium import Solver
+from hearts_env.support.tensors import read_tensors
+from hearts_train.data.folder import FACTS, UNFINISHED, is_unfinished
+from hearts_train.learn import runs
+from hearts_train.measure.folder import enter, read_folder
+from hearts_train.measure.standings import tables
+from hearts_train.store import unsealed
 from tests.slow import TIMES
+from tests.training_runs import history, recipe
+from tests.waiting import timeless
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="signals of a shell")]
+
+SIGNALS = ("SIGKILL", "SIGKILL", "SIGKILL", "SIGTERM", "SIGINT", "SIGHUP")
+"""What hits a command, drawn with equal chances."""
+HITS = 6
+"""A run is hit so often at most."""
+LATEST = 0.9
+"""A hit comes in this share of the time that an undisturbed run takes."""
+REFUSALS = (
+    "in use by process",
+    "already exists",
+    "is already there",
+    "is not empty",
+    "a finished dataset",
+)
+"""Why a second process at the same work ends."""
+
+
+# ---- the commands --------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Command:
+    """A command that survives kills.
+
+    Attributes:
+        words: What begins the work at a path, or resumes what is there.
+        result: The result of the work at a path, given what the command has printed.
+        check: Read all files that must be whole after a kill.
+        code: The program, which prints "ready" once it has loaded everything.
+        is_repeatable: Whether finished work can be resumed, which gives the same result.
+        is_done: Whether the work at a path is finished, although its process was hit.
+    """
+
+    words: Callable[[Path], Sequence[str]]
+    result: Callable[[Path, str], Any]
+    check: Callable[[Path], object]
+    code: str = """
+import hearts_train.cli.app
+from hearts_train.cli import main
+print("ready", flush=True)
+main()
+"""
+    is_repeatable: bool = True
+    is_done: Callable[[Path], bool] = lambda _: False
+
+
+def check_lines(path: Path) -> None:
+    """Refuse a file of sealed lines of which any but the last is damaged."""
+    lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
+    assert all(unsealed(line) is not None for line in lines), path
+
+
+RECIPE = recipe(
+    "env={rules: mini, num_envs: 256, reward: trick}",
+    "ppo={num_steps: 8, batch_size: 256, num_epochs: 2}",
+    "network={trunk: [64], policy: [64], value: [64]}",
+    "budget.decisions=200000",
+    "evaluation={times: 4, deals: 50, final_deals: 50, opponents: [standard]}",
+    "checkpoint.every_seconds=0.3",
+)
+
+
+def train_words(folder: Path) -> Sequence[str]:
+    config = folder.with_suffix(".yaml")
+    config.write_text(RECIPE.to_yaml())
+    if (folder / runs.CONFIG_NAME).exists():
+        return "train", "--resume", str(folder)
+    return "train", str(config), "--run", str(folder)
+
+
+def check_run(folder: Path) -> None:
+    if (folder / runs.STATE_NAME).exists():
+        runs.load_state(folder / runs.STATE_NAME)
+    found = [*folder.glob("*.safetensors"), *folder.glob("checkpoints/*.safetensors")]
+    for path in found:
+        if path.name != runs.STATE_NAME:
+            read_checkpoint(path)
+
+
+SOLVE = """
+import hearts_env.solve.equilibrium as equilibrium
+import hearts_train.cli.app
+from hearts_train.cli import main
+equilibrium._FIRST_SAVE = equilibrium._SAVE_EVERY = 0.05  # seconds, so that kills meet saves
+equilibrium._SAVE_SHARE = 1.0
+print("ready", flush=True)
+main()
+"""
+
+
+def solve_words(file: Path) -> Sequence[str]:
+    begin = ("--resume", str(file)) if file.exists() else ("mini", "--save", str(file))
+    return "solve", *begin, "--iterations", "40"
+
+
+def solved(file: Path, _output: str) -> Any:
+    solver = Solver.load(file)
+    return solver.iteration, solver.result().value, [c.tobytes() for c in solver.chances()]
+
+
+def check_solved(file: Path) -> None:
+    if file.exists():
+        Solver.load(file)
+
+
+PLAYERS = ("easy", "standard", "pro")
+
+
+def saving(words: str) -> Command:
+    """A command with ``--save`` and ``--resume``, whose result is what it prints as JSON."""
+    name, *rest = words.split()
+
+    def words_at(file: Path) -> Sequence[str]:
+        exists = file.exists() and file.stat().st_size
+        given = ("--resume", str(file)) if exists else (*rest, "--save", str(file))
+        return name, *given, "--json"
+
+    return Command(words_at, lambda _, output: timeless(json.loads(output)), check_lines)
+
+
+def league_words(folder: Path) -> Sequence[str]:
+    if not folder.exists():
+        enter(folder, PLAYERS, [Rules.make("mini")], seed=5)
+    return "tournament", "--folder", str(folder), "--until", "0.1"
+
+
+def league_result(folder: Path, _output: str) -> Any:
+    """The table; its blocks are there once each."""
+    league = read_folder(folder)
+    (game,) = league.games.values()
+    assert game.store.path.read_bytes().count(b'"line":"block"') == len(game.blocks)
+    return [record["result"] for record in tables(league)]
+
+
+def dataset_words(folder: Path) -> Sequence[str]:
+    new = ("--agent", "pro", "--rules", "mini", "--deals", "1500")
+    return "dataset", str(folder), *(("--resume",) if is_unfinished(folder) else new)
+
+
+def dataset_result(folder: Path, _output: str) -> Any:
+    """The digest of every file."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {
+        path.relative_to(folder): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
+    }
+
+
+def check_dataset(folder: Path) -> None:
+    for path in folder.glob(f"{UNFINISHED}/blocks/[0-9]*.safetensors"):
+        read_tensors(path)
+    check_lines(folder / UNFINISHED / "blocks.jsonl")
+
+
+COMMANDS = {
+    "train": Command(train_words, lambda folder, _: history(folder), check_run),
+    "solve": Command(solve_words, solved, check_solved, SOLVE),
+    "evaluate": saving("evaluate pro --opponents easy,standard --rules mini --deals 5000"),
+    "evaluate --unit match": saving("evaluate pro --opponents easy --unit match --deals 150"),
+    "compare": saving("compare easy standard --rules mini --margins -0.02,0.02"),
+    "tournament": saving("tournament easy standard pro --rules mini --deals 5000 --seed 5"),
+    "tournament --folder": Command(league_words, league_result, read_folder),
+    "dataset": Command(
+        dataset_words,
+        dataset_result,
+        check_dataset,
+        is_repeatable=False,
+        is_done=lambda folder: (folder / FACTS).exists() and not is_unfinished(folder),
+    ),
+}
+
+
+# ---- kills ---------------------------------------------------------------------------------------
+def hears_signals() -> None:
+    """What is started in the background, or with nohup, would else ignore some."""
+    for name in set(SIGNALS) - {"SIGKILL"}:
+        signal.signal(getattr(signal, name), signal.SIG_DFL)
+
+
+def launch(command: Command, path: Path) -> subprocess.Popen[str]:
+    """A process of this checkout that begins to load."""
+    return subprocess.Popen(
+        [sys.executable, "-c", command.code, *command.words(path)],
+        env=python_environment() | {"OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=hears_signals,
+    )
+
+
+LOST = re.compile(
+    r"^Exception ignored .*\nTraceback .*\n(?: .*\n|\n)*\w*(?:KeyboardInterrupt|Interrupted).*\n",
+    re.MULTILINE,
+)
+
+
+def ready(process: subprocess.Popen[str]) -> subprocess.Popen[str]:
+    """Wait until it has loaded everything, and is about to look at its files."""
+    assert process.stdout is not None
+    line = b""
+    # Byte by byte: what a buffer reads beyond the line, communicate() would lose.
+    while not line.endswith(b"\n") and (byte := os.read(process.stdout.fileno(), 1)):
+        line += byte
+    assert line == b"ready\n", process.communicate()[1]
+    return process
+
+
+def run(command: Command, path: Path) -> tuple[Any, float]:
+    """The result of a run that nothing hits, and its seconds once it is loaded."""
+    process, began = ready(launch(command, path)), time.monotonic()
+    output, errors = process.communicate()
+    assert process.returncode == 0, errors
+    return command.result(path, output), time.monotonic() - began
+
+
+def kill(name: str, kills: int, seed: int) -> None:
+    """Kill runs of a command until `kills` signals have hit; resume each to its end."""
+    command = COMMANDS[name]
+    rng, hits = random.Random(seed), 0
+    with tempfile.TemporaryDirectory() as scratch:
+        run(command, Path(scratch) / "compiled")
+        expected, length = run(command, Path(scratch) / "whole")
+        for number in itertools.count():
+            path = Path(scratch) / str(number) / "work"
+            path.parent.mkdir()
+            is_over = False
+            for _ in range(rng.randint(1, HITS)):
+                process = ready(launch(command, path))
+                hit = rng.choice(SIGNALS)
+                try:
+                    process.wait(rng.uniform(0.0, LATEST * length))
+                except subprocess.TimeoutExpired:
+                    process.send_signal(getattr(signal, hit))
+                output, errors = process.communicate()
+                # Python loses what a signal raises in a destructor or callback: the work goes on.
+                assert "Traceback" not in LOST.sub("", errors), errors
+                if is_over := process.returncode == 0:  # it was done before it was hit
+                    break
+                hits += 1
+                command.check(path)
+                if is_over := command.is_done(path):
+                    break
+            if command.is_repeatable or not is_over:
+                output = end_by_two(command, path)
+            assert command.result(path, output) == expected
+            assert not list(path.parent.rglob(".*.tmp"))
+            if hits >= kills:
+                return
+
+
+def end_by_two(command: Command, path: Path) -> str:
+    """Let two processes at once resume a run to its end; returns what the first has printed."""
+    both = [launch(command, path), launch(command, path)]
+    ended = [(ready(process).communicate(), process.returncode) for process in both]
+    outputs = []
+    for (output, errors), status in ended:
+        if status:  # whoever came second, unless the first had ended already
+            assert any(words in errors for words in REFUSALS), errors
+        else:
+            outputs.append(output)
+    assert outputs, ended
+    return outputs[0]
 
 
 @pytest.mark.parametrize("name", COMMANDS)

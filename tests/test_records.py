@@ -26,20 +26,13 @@ from hearts_train.measure.duel import Block, MatchBlock
 from hearts_train.measure.evaluation import evaluate, evaluations
 from hearts_train.measure.participants import Participant
 from hearts_train.measure.tournament import tournament
+from tests.players import CODE, Lowest
 from tests.refusals import mistake, refused
 from tests.test_cli import run
 from tests.waiting import timeless
 
 ARGUMENTS = ("standard", "easy", "micro", 70, 5)
 BLOCKS = {"deal": [16, 32, 22], "match": [32, 32, 6]}
-CODE = "class Mine:\n    def act(self, view):\n        return view.legal_actions()[{}]\n"
-
-
-class First:
-    """An agent that a program made."""
-
-    def act(self, view):
-        return view.legal_actions()[0]
 
 
 @pytest.fixture
@@ -176,8 +169,8 @@ def test_agents_of_code_and_of_a_program(tmp_path, unit):
     with refused(HeartsError, "resume", "digest"):
         evaluate(*arguments, unit=unit, resume=file)
     mistake(run("evaluate", "--resume", file, "--allow-code"), "resume", "digest")
-    evaluate(First(), *arguments[1:], unit=unit, save=other)
-    again = evaluate(First(), *arguments[1:], unit=unit, resume=other)
+    evaluate(Lowest(), *arguments[1:], unit=unit, save=other)
+    again = evaluate(Lowest(), *arguments[1:], unit=unit, resume=other)
     assert getattr(again, "ahead", again.won) == getattr(whole, "ahead", whole.won)
     mistake(run("evaluate", "--resume", other), "resume", "program")
 

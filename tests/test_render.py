@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import random
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 from xml.etree import ElementTree
@@ -21,6 +19,7 @@ from hearts_env.views.picture import picture_of
 from tests.lockstep import QUICK, SAMPLE
 from tests.refusals import refused
 from tests.slow import few
+from tests.strategies import positions
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -29,17 +28,6 @@ SVG = "{http://www.w3.org/2000/svg}"
 def no_screen_and_no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     monkeypatch.setattr(drawing, "FPS", 10_000)
-
-
-def positions(rules: Rules, seed: int) -> Iterator[Game]:
-    """One game, at each decision and at its end."""
-    rng = random.Random(seed)
-    game = Game.deal(rules, seed)
-    while True:
-        yield game
-        if game.is_over:
-            return
-        game.play(rng.choice(game.legal_actions()))
 
 
 def cards_in_svg(svg: str) -> set[str]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hearts_agents import agent_names, make_agent, register_agent
-from hearts_env import BatchGame, Game, HeartsError, Rules
+from hearts_env import Game, HeartsError, Rules
 from hearts_env.solve import solve_double_dummy
 from hearts_env.solve.beliefs import belief
 from tests.refusals import refused
@@ -56,17 +56,6 @@ def test_pimc_belief_weighs_them_by_its_model(name: str) -> None:
         assert np.allclose(player.margins(view), expected)
         differ += np.ptp(weights) > 0 and not np.allclose(expected, plain_margins(view))
     assert differ > 1
-
-
-def test_many_at_once_are_the_same_as_one_by_one() -> None:
-    batch = BatchGame("mini", 40, seed=1, autodeal=False)
-    for name in ("pimc", "pimc_belief"):
-        agent = make_agent(name, seed=0)
-        for _ in range(3):
-            views = batch.views()
-            actions = agent.act_batch(views)
-            assert actions.tolist() == [agent.act(view) for view in views]
-            batch.play(actions)
 
 
 def test_fewer_worlds_are_drawn_from_the_seed() -> None:
@@ -128,6 +117,3 @@ def test_names_options_and_games_that_cannot_be() -> None:
     pimc = make_agent("pimc", seed=0)
     with refused(HeartsError, "rules", 4):
         pimc.act(Game.deal("no_pass", 1).view(Game.deal("no_pass", 1).player))
-    game = Game.deal("micro", 1)
-    with refused(HeartsError, "view"):
-        pimc.act(game.view(1 - game.player))

@@ -36,9 +36,9 @@ from hearts_train.measure.statistics import (
     mean_and_interval,
 )
 from tests.lockstep import every_deal
+from tests.players import Highest, Lowest
 from tests.refusals import mistake, refused
 from tests.test_cli import run
-from tests.test_evaluation import Highest, Lowest
 
 # ---- intervals -----------------------------------------------------------------------------------
 

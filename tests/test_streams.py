@@ -11,9 +11,9 @@ import sys
 
 import pytest
 
+from hearts_agents.programs.process import python_environment
 from hearts_train.cli.app import app
 from hearts_train.console import prepare_streams
-from tests.test_cli import ROOT
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="streams are closed by a shell")
 
@@ -23,14 +23,13 @@ NO_UTF8 = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
 def shell(words: str, redirection: str = "", given: bytes = b"", **variables: str):
     """A command line with redirected streams; (status, output, errors) as bytes."""
     script = "from hearts_train.cli import main; main()"
-    paths = os.pathsep.join(str(ROOT / part) for part in ("", "agents", "train"))
     line = f"exec {sys.executable} -c '{script}' {words} {redirection}"
     done = subprocess.run(
         ["sh", "-c", line],
         input=given,
         capture_output=True,
         check=False,
-        env={**os.environ, "PYTHONPATH": paths, **variables},
+        env=python_environment() | variables,
     )
     return done.returncode, done.stdout, done.stderr
 

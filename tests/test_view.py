@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 import pickle
-import random
 from collections import Counter
 from typing import Any
 
@@ -26,7 +25,7 @@ from tests.naive import NaiveGame, naive_world_bound, naive_worlds
 from tests.refusals import refused
 from tests.reshuffle import reshuffled
 from tests.slow import TIMES, drawn, few, few_of
-from tests.strategies import games, rule_sets
+from tests.strategies import games, positions, rule_sets
 
 
 def deck_of(ranks: str) -> tuple[str, ...]:
@@ -82,16 +81,6 @@ HARD_RULES = {
 }
 
 
-def random_positions(rules: Rules, seed: int) -> list[Game]:
-    """Every position of one random deal, the end among them."""
-    game, rng = Game.deal(rules, seed), random.Random(seed)
-    found = [game.clone()]
-    while not game.is_over:
-        game.play(rng.choice(game.legal_actions()))
-        found.append(game.clone())
-    return found
-
-
 # ---- hidden information -------------------------------------------------------------------------
 
 
@@ -119,7 +108,7 @@ def test_reshuffling_what_a_player_cannot_know_changes_nothing(name: str, player
     rules = Rules.preset(name, players)
     changed = 0
     for seed in range(TIMES * (6 if players == 2 else 2 if players < 6 else 1)):
-        for game in random_positions(rules, seed)[:: 6 if players > 5 else 1]:
+        for game in positions(rules, seed)[:: 6 if players > 5 else 1]:
             for player in range(0, players, 3 if players > 5 else 1):
                 other = reshuffled(game, player, seed)
                 assert_looks_the_same(game, other, player)
@@ -154,7 +143,7 @@ def test_nobody_sees_passed_cards_before_they_are_delivered() -> None:
 def test_the_layout_says_who_may_know() -> None:
     """The column "who may know" of the kernel's table is what a view keeps."""
     rules = Rules.preset("kitty", players=4)
-    for game in random_positions(rules, seed=3):
+    for game in positions(rules, seed=3):
         for player in range(4):
             view = game.view(player)
             assert game.history == view.history
@@ -217,7 +206,7 @@ def test_a_view_copies_and_pickles() -> None:
 
 
 def test_only_the_mover_has_legal_actions() -> None:
-    for game in random_positions(Rules.preset("no_pass"), seed=9):
+    for game in positions(Rules.preset("no_pass"), seed=9):
         for player in range(4):
             expected = game.legal_actions() if game.player == player else []
             assert game.view(player).legal_actions() == expected
@@ -263,7 +252,7 @@ def naive_at(game: Game) -> NaiveGame:
 def test_worlds_against_brute_force(name: str, enough: int) -> None:
     seed = tried = 0
     while tried < enough:
-        for game in random_positions(HARD_RULES[name], seed):
+        for game in positions(HARD_RULES[name], seed):
             tried += assert_worlds_by_brute_force(game, naive_at(game))
         seed += 1
 
@@ -347,7 +336,7 @@ def test_a_first_lead_of_the_four_of_clubs_shows_that_the_two_is_dead() -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_two_player_hearts_has_at_most_105_worlds(seed: int) -> None:
-    for game in random_positions(Rules.preset("two_player"), seed):
+    for game in positions(Rules.preset("two_player"), seed):
         for player in range(2):
             view = game.view(player)
             assert 1 <= len(list(view.worlds())) == view.num_worlds <= 105
@@ -421,7 +410,7 @@ def test_the_compiled_worlds_of_two_are_the_views_in_the_same_order(game: Game) 
 def test_the_compiled_worlds_of_two_under_hard_rules(name: str) -> None:
     dodged = 0
     for seed in range(40):
-        for game in random_positions(HARD_RULES[name], seed):
+        for game in positions(HARD_RULES[name], seed):
             for player in range(2):
                 view = game.view(player)
                 if game.phase == "pass":
@@ -445,7 +434,7 @@ def test_the_compiled_worlds_of_two_stop_where_the_room_ends() -> None:
 @pytest.mark.parametrize("name", HARD_RULES)
 def test_worlds_come_in_lexicographic_order_of_the_hands(name: str, most: int) -> None:
     rules = HARD_RULES[name]
-    for game in random_positions(rules, seed=2):
+    for game in positions(rules, seed=2):
         for player in range(rules.players):
             view = game.view(player)
             if view.num_worlds < most:
@@ -459,7 +448,7 @@ def test_sampled_worlds_are_uniform(name: str, number: int) -> None:
     rules = HARD_RULES[name]
     tested = 0
     for seed in range(60):
-        for game in random_positions(rules, seed)[1::2]:
+        for game in positions(rules, seed)[1::2]:
             view = game.view(seed % rules.players)
             cells = view.num_worlds
             if not 3 <= cells <= 120:
@@ -489,7 +478,7 @@ def test_sampled_worlds_follow_from_the_seed() -> None:
 @pytest.mark.parametrize("name", HARD_RULES)
 def test_chances_are_shares_of_the_worlds(name: str) -> None:
     rules = HARD_RULES[name]
-    for game in random_positions(rules, seed=8):
+    for game in positions(rules, seed=8):
         for player in range(rules.players):
             view = game.view(player)
             if view.num_worlds > 2000:

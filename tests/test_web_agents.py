@@ -17,7 +17,8 @@ from hearts_train.session.folders import ServerFolder
 from hearts_train.web import players, table_help
 from hearts_train.web.app import create_app
 from hearts_train.web.players import Players, Workers
-from tests.web import LIMIT, wait_until
+from tests.waiting import wait_until
+from tests.web import LIMIT
 from tests.web_browser import browsing, serving
 from tests.web_browser import client as client
 

@@ -11,7 +11,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from hearts_train.web.app import Connection
 from hearts_train.web.hosting import Bucket, Limits
-from tests.web import wait_until
+from tests.waiting import wait_until
 from tests.web_browser import SOCKET, Browser, browsing, serving, take_turns
 from tests.web_browser import client as client
 

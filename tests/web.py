@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -60,14 +59,6 @@ async def settle(at: TableManager) -> None:
                 if not any(one.is_busy for one in at._live.values()):
                     return
             await asyncio.sleep(0.001)
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait for what another thread brings about."""
-    end = time.monotonic() + LIMIT
-    while not condition():
-        assert time.monotonic() < end, "it does not come about"
-        time.sleep(0.001)
 
 
 async def ask(at: TableManager, guest: Guest, **message: Any) -> list[dict[str, Any]]:

@@ -1,0 +1,54 @@
+"""Agents that tests play with: fixed, of random weights, and as code in a file."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+
+from hearts_agents.models.checkpoint import Checkpoint, save_checkpoint
+from hearts_agents.models.network import Network, NetworkAgent
+from hearts_env import Rules
+from hearts_env.encoders import make_encoder
+
+CODE = "class Mine:\n    def act(self, view):\n        return view.legal_actions()[{}]\n"
+"""A file of an agent's code: to be filled in which of its legal actions it plays."""
+
+
+class Lowest:
+    """Plays the legal action with the lowest number."""
+
+    def act(self, view):
+        return view.legal_actions()[0]
+
+
+class Highest:
+    """Plays the legal action with the highest number."""
+
+    def act(self, view):
+        return view.legal_actions()[-1]
+
+
+def random_weights(rules: Rules, *hidden: int, seed: int, encoder: str = "flat"):
+    """The tensors of a policy, and the sizes of its layers."""
+    rng = np.random.default_rng(seed)
+    sizes = (make_encoder(encoder).size(rules), *hidden, rules.num_actions)
+    tensors = {}
+    for i, (inputs, outputs) in enumerate(itertools.pairwise(sizes)):
+        tensors[f"policy.{i}.weight"] = rng.normal(0, 1, (outputs, inputs)).astype(np.float32)
+        tensors[f"policy.{i}.bias"] = rng.normal(0, 1, outputs).astype(np.float32)
+    return tensors, sizes
+
+
+def network_player(rules: str | Rules = "mini", seed: int = 0, **options) -> NetworkAgent:
+    """A player that looks at all that is observed."""
+    rules = Rules.make(rules)
+    return NetworkAgent(Network(random_weights(rules, 16, seed=seed)[0]), rules, **options)
+
+
+def write_player(path: Path, rules: str = "micro", encoder: str = "flat", **training) -> None:
+    """The file of a player without hidden layers."""
+    made = Rules.make(rules)
+    tensors, sizes = random_weights(made, seed=0, encoder=encoder)
+    save_checkpoint(path, tensors, Checkpoint(made, encoder, sizes, "relu", training))
