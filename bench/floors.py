@@ -87,7 +87,7 @@ def floors(
                     rows = rows_of(tree, name)
                     if pressed():
                         return made
-                    key = rows.tobytes()
+                    key = hashlib.blake2b(rows.tobytes()).digest()
                     if key not in found:
                         found[key] = _floor(tree, rows, iterations, progress, pressed)
                 made.append(replace(found[key], encoder=name))
@@ -152,7 +152,7 @@ class Minimiser:
         self._starts = np.cumsum(self._counts) - self._counts
         # The place, among the actions of all rows, of every sequence but the empty ones.
         within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        places = np.repeat(self._starts[rows], counts) + within
+        places = (np.repeat(self._starts[rows], counts) + within).astype(np.int32)
         cut = tree.sides[0].num_sequences - len(tree.sides[0].hands)
         self._places = (places[:cut], places[cut:])
         self._regrets = np.zeros(int(self._counts.sum()))
@@ -162,29 +162,33 @@ class Minimiser:
     def learn(self, other: Minimiser, iteration: int) -> None:
         """A turn of regret minimisation in each seat, against what the other plays now."""
         _, keep, ahead, weight = update_of(DEFAULT_ALGORITHM, iteration)
-        regrets, sides = np.zeros_like(self._regrets), self.tree.sides
-        profile, against = self._profile(self._chances), other._profile(other._chances)
-        for seat, (side, chances) in enumerate(zip(sides, profile, strict=True)):
-            hands = len(side.hands)
-            values = self.tree.gradient(seat, sides[1 - seat].plan(against[1 - seat]))
+        gained, sides = np.zeros_like(self._regrets), self.tree.sides
+        for seat, side in enumerate(sides):
+            hands, chances = len(side.hands), self._played(seat, self._chances)
+            plan = sides[1 - seat].plan(other._played(1 - seat, other._chances))
+            values = self.tree.gradient(seat, plan)
             backward_mean(side.parent, side.first, chances, values)
             means = np.add.reduceat((chances * values)[hands:], side.first[:-1] - hands)
-            gained = values[hands:] - np.repeat(means, np.diff(side.first))
-            regrets += self._summed(seat, gained)
-            self._sums += weight * self._summed(seat, side.plan(chances)[hands:])
-        self._regrets = np.maximum(self._regrets * keep + regrets, 0.0)
-        self._chances = self._shares(np.maximum(self._regrets * ahead + regrets, 0.0))
+            values[hands:] -= np.repeat(means, np.diff(side.first))
+            gained += self._summed(seat, values[hands:])
+            self._sums += self._summed(seat, weight * side.plan(chances)[hands:])
+        # In place: decks of millions of rows take most of a small machine's memory.
+        self._regrets *= keep
+        self._regrets += gained
+        np.maximum(self._regrets, 0.0, out=self._regrets)
+        gained += self._regrets * ahead
+        self._chances = self._shares(np.maximum(gained, 0.0, out=gained))
 
     def average(self) -> Profile:
         """The average of what it has played."""
-        return self._profile(self._shares(self._sums))
+        chances = self._shares(self._sums)
+        return self._played(0, chances), self._played(1, chances)
 
-    def _profile(self, chances: Floats) -> Profile:
-        """The chances of all sequences from those of the rows' actions."""
-        made = []
-        for side, places in zip(self.tree.sides, self._places, strict=True):
-            made.append(np.concatenate([np.ones(len(side.hands)), chances[places]]))
-        return made[0], made[1]
+    def _played(self, seat: int, chances: Floats) -> Floats:
+        """The chances of a seat's sequences from those of the rows' actions."""
+        return np.concatenate(
+            [np.ones(len(self.tree.sides[seat].hands)), chances[self._places[seat]]]
+        )
 
     def _summed(self, seat: int, numbers: Floats) -> Floats:
         """Numbers of a seat's sequences, the empty ones left out, summed over their rows."""
