@@ -169,9 +169,9 @@ COMMANDS = {
     "attack-awake_exact": [
         f"exploit {agents} --attackers best_response --awake {awake} --deals {deals}"
         for agents, awake, deals in (
-            ("champion champion?small=true pimc pro", "7-13", 300),
-            ("champion champion?endgame_tricks=5", "9-13", 400),
-            ("champion champion?endgame_tricks=6", "8-13", 100),
+            ("champion champion?small=true pimc pro", "7-13", 200),
+            ("champion", "9-13", 1000),
+            ("champion champion?endgame_tricks=5", "9-13", 120),
         )
     ],
     "attack-micro": [
