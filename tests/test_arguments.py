@@ -187,7 +187,6 @@ def subjects() -> Iterator[tuple[str, Callable[[], Subject]]]:
         "observation": "flat",
         "autodeal": True,
         "num_threads": 1,
-        "device": "cpu",
         "freeze": False,
     }
     yield plain("BatchGame", BatchGame, {"rules": "micro", "num_games": 2, "seed": 1} | more)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -20,18 +20,15 @@ from hearts_env.support.arguments import (
     array_in_memory,
     check_actions,
     check_array,
-    check_choice,
     check_flag,
     check_is,
     check_number,
     check_seed,
     check_seeds,
-    illegal_actions,
     whole_numbers,
 )
 from hearts_env.support.arrays import Array
-from hearts_env.support.copies import deep_copy
-from hearts_env.support.errors import HeartsError
+from hearts_env.support.errors import DealError, HeartsError, IllegalActionError
 from hearts_env.support.jit import address_of
 from hearts_env.support.workers import Workers
 
@@ -46,17 +43,7 @@ _OVERLAPS = {
 """What ``loops.give_step`` finds."""
 
 
-class _OnDevice:
-    """Makes ``BatchGame(device="cuda")`` a ``CudaBatch``, which has an ``__init__`` of its own."""
-
-    def __new__(cls, *args: Any, device: str = "cpu", **options: Any) -> Any:
-        if check_choice("device", device, ("cpu", "cuda")) == "cpu":
-            return super().__new__(cls)
-        # Few need numba's CUDA, so it is not imported before.
-        return import_module("hearts_env.batch.cuda").CudaBatch(*args, **options)
-
-
-class BatchGame(_OnDevice):
+class BatchGame:
     """Many games side by side, for self-play: every player is moved from outside.
 
     Game i is ``Game.deal(rules, seed=int(batch.seeds[i]))`` whatever the number of games or
@@ -89,7 +76,6 @@ class BatchGame(_OnDevice):
         autodeal: bool = True,
         num_threads: int = 1,
         freeze: bool | None = None,
-        device: str = "cpu",
     ) -> None:
         """Deal `num_games` games.
 
@@ -102,8 +88,6 @@ class BatchGame(_OnDevice):
             num_threads: threads that share the work.
             freeze: compile ``step`` for these rules alone, which takes a second once for each rule
                 set and makes it nearly twice as fast; None: with 1,024 games and more.
-            device: where the games are; "cuda", experimental, gives a ``CudaBatch`` instead
-                (``hearts_env.batch.cuda``), whose arrays are on a GPU.
 
         Raises:
             HeartsError: if an argument is invalid; the message names it.
@@ -345,7 +329,7 @@ class BatchGame(_OnDevice):
         loops.revoke(self.rules.vector, self.states, rows, self.legal, self.done, self._scores)
 
     # -- saving -----------------------------------------------------------------------------------
-    __copy__ = deep_copy
+    __copy__ = copy.deepcopy
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_words": None}
@@ -438,8 +422,15 @@ class BatchGame(_OnDevice):
         bad = np.zeros(len(rows), np.bool_)
         if not loops.find_illegal(self.legal, rows, acts, bad):
             return
-        any_over = bool((self.legal[rows[bad]] == 0).any())
-        raise illegal_actions(rows[bad], acts[bad], any_over=any_over)
+        games = rows[bad]
+        named = zip(games[:5], acts[bad][:5], strict=True)
+        shown = ", ".join(f"game {game}: {action}" for game, action in named)
+        shown += ", ..." if len(games) > 5 else ""
+        waits = "" if self.legal[games].all() else ", and reset finished games"
+        raise IllegalActionError(
+            f"actions: {len(games)} illegal ({shown}), nothing was played; "
+            f"take them from the masks{waits}"
+        )
 
     @property
     def _dtypes(self) -> tuple[Any, ...]:

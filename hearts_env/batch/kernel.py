@@ -107,7 +107,7 @@ def choose(legal: k.Vector, rows: k.Vector, random: NDArray[np.uint64], actions:
 @inlined
 def shown_seat(s: k.Vector) -> int:
     """Whose view is shown: that of the player to act, or of seat 0 where the game is over."""
-    return s[k.PLAYER] if s[k.PLAYER] >= 0 else 0  # not max(), which CUDA lacks (numba 0.66-0.68)
+    return max(s[k.PLAYER], 0)
 
 
 @jit

@@ -13,11 +13,12 @@ from hearts_env.encoders.base import BatchEncoder
 from hearts_env.encoders.features import Block, observation_blocks, pack
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arrays import Array
-from hearts_env.support.bits import is_uint8, put_bits, put_word, stack_words
+from hearts_env.support.bits import put_bits, put_word, stack_words
 from hearts_env.support.errors import HeartsError
 from hearts_env.support.jit import DirectCall, called, inlined, jit
 
 _ndarray = np.ndarray
+_BYTES = np.dtype(np.uint8)
 
 
 @inlined
@@ -34,7 +35,7 @@ def write_row(r: k.Vector, s: k.Vector, player: int, out: NDArray[Any]) -> None:
 @inlined
 def write_words(words: NDArray[np.uint64], out: NDArray[Any]) -> None:
     """Write the bits of `words` over the row `out`, in the way of its dtype, in place."""
-    if is_uint8(out):  # decided when it is compiled
+    if out.dtype == _BYTES:  # decided when it is compiled
         store(words, out)
     else:
         spread(words, out)
@@ -80,7 +81,7 @@ def write_one(r: k.Vector, s: k.Vector, player: int, out: NDArray[Any]) -> bool:
     """``write_row`` for a row of somebody else's: whether it was long enough and not too long."""
     words = stack_words()
     size = pack(r, s, player, False, words)
-    fits = len(out) == (-(-size // 8) if is_uint8(out) else size)
+    fits = len(out) == (-(-size // 8) if out.dtype == _BYTES else size)
     if fits:
         write_words(words, out)
     return fits

@@ -293,16 +293,3 @@ def action_number(action: object) -> int:
             value=action,
         )
     return number
-
-
-def illegal_actions(
-    games: NDArray[np.int64], actions: NDArray[np.int64], *, any_over: bool
-) -> IllegalActionError:
-    """What is raised for the illegal `actions` of these games, of which some may be over."""
-    shown = ", ".join(f"game {g}: {a}" for g, a in zip(games[:5], actions[:5], strict=True))
-    shown += ", ..." if len(games) > 5 else ""
-    waits = ", and reset finished games" if any_over else ""
-    return IllegalActionError(
-        f"actions: {len(games)} illegal ({shown}), nothing was played; "
-        f"take them from the masks{waits}"
-    )

@@ -56,11 +56,6 @@ def put_bits(out: NDArray[np.uint8], at: int, word: np.uint64) -> None:
         out[at + j] = int(f"{int(word) >> 8 * j & 255:08b}"[::-1], 2)
 
 
-def is_uint8(array: NDArray[Any]) -> bool:
-    """Whether the elements are of uint8; CUDA cannot compare dtypes."""
-    return array.dtype == np.uint8
-
-
 STACK_WORDS = 64
 """As many words as ``stack_words`` gives."""
 
@@ -194,12 +189,6 @@ def _put_bits(out, at, word):  # type: ignore[no-untyped-def]  # numba compares 
     if out.layout != "C":
         return _put_bits_one_by_one
     return lambda out, at, word: _store_bits(out, at, word)
-
-
-@overload(is_uint8)
-def _is_uint8(array):  # type: ignore[no-untyped-def]  # numba compares the bare signatures
-    found = array.dtype == types.uint8
-    return lambda array: found
 
 
 def _new_words() -> NDArray[np.uint64]:
