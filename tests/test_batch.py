@@ -210,9 +210,9 @@ def test_states_that_no_play_leads_to_are_refused() -> None:
         batch.play(batch.random_actions())
     state = batch.state()
     for field, value in (
-        ("actions", np.full_like(state["actions"], 3)),
-        ("actions", state["actions"][:, :-1]),
-        ("actions", state["actions"].astype(np.int64)),
+        ("states", np.full_like(state["states"], 3)),
+        ("states", state["states"][:, :-1]),
+        ("states", state["states"].astype(np.int32)),
         ("seeds", -state["seeds"]),
         ("deals", np.full(4, -1)),
         ("scores", np.zeros((4, 3), np.int64)),
@@ -222,10 +222,10 @@ def test_states_that_no_play_leads_to_are_refused() -> None:
         with pytest.raises(HeartsError) as caught:
             batch.restore(state | {field: value})  # type: ignore[dict-item]
         assert caught.value.argument in ("state", f"state.{field}")
-    with refused(HeartsError, "state.seeds"):
+    with refused(HeartsError, "state.states"):
         batch.restore({})
     batch.restore(state)
-    assert np.array_equal(batch.state()["actions"], state["actions"])
+    assert np.array_equal(batch.state()["states"], state["states"])
 
 
 # ---- single games out of a batch -----------------------------------------------------------------

@@ -335,63 +335,47 @@ class BatchGame:
         return self.__dict__ | {"_words": None}
 
     def state(self) -> dict[str, Array]:
-        """All that the games need to continue, new arrays by name.
-
-        A game is stored as its seed and ``actions``, ``(num_games, most of a deal) int8``, -1 where
-        none has been done yet: a state that is restored can only be one that play leads to.
-        """
-        own = {name: array.copy() for name, array in self._arrays().items()}
-        return own | {"actions": self._past(self._all)}
+        """All that the games need to continue, new arrays by name."""
+        return {name: array.copy() for name, array in self._arrays().items()}
 
     def restore(self, state: Mapping[str, Array]) -> None:
         """Continue from what ``state`` returned, in a batch of the same rules, size and seed.
 
         Raises:
-            HeartsError: if the arrays are missing, of other shapes, or hold impossible values; the
-                batch is unchanged.
+            HeartsError: if the arrays are missing, of other shapes, or hold impossible values, as
+                states to which no play leads; the batch is unchanged.
         """
         check_is("state", state, Mapping, "give what BatchGame.state() has returned")
         own = self._arrays()
-        actions = np.broadcast_to(np.int8(-1), (self.num_games, _most_actions(self.rules)))
         given = {
-            name: check_array(f"state.{name}", state.get(name), like)
-            for name, like in {**own, "actions": actions}.items()
+            name: check_array(f"state.{name}", state.get(name), like) for name, like in own.items()
         }
         if (given["seeds"] < 0).any() or (given["deals"] < 0).any():
             raise HeartsError(
                 "state: seeds and deals are not integers from 0; give the whole state of a batch"
             )
-        states, legal = np.empty_like(self.states), np.empty_like(self.legal)
-        states[:] = loops.empty_state(self.rules)
-        r, everyone = self.rules.vector, np.arange(self.num_games)
-        loops.deal(r, states, everyone, np.array(given["seeds"]), legal)
-        bad = loops.replay_actions(r, states, given["actions"].copy(), legal)
-        if bad >= 0:
-            raise HeartsError(
-                f"state.actions: those of game {bad} cannot be played in the deal of its seed; "
-                "give the whole state of a batch"
-            )
-        self.states[:], self.legal[:] = states, legal
+        for game, vector in enumerate(given["states"]):
+            try:
+                Game.from_state(self.rules, vector)
+            except DealError:
+                raise HeartsError(
+                    f"state.states: play of these rules does not lead to that of game {game}; "
+                    "give the whole state of a batch"
+                ) from None
         for name, array in own.items():
             array[:] = given[name]
+        loops.write_legal(self.rules.vector, self.states, self.legal)
 
     def _arrays(self) -> dict[str, Array]:
-        """The arrays that ``state`` copies and ``restore`` writes to, beside ``actions``."""
+        """The arrays that ``state`` copies and ``restore`` writes to."""
         return {
+            "states": self.states,
             "seeds": self.seeds,
             "deals": self._deals,
             "done": self.done,
             "scores": self._scores,
             "random": self._random,
         }
-
-    def _past(self, rows: k.Vector) -> NDArray[np.int8]:
-        """The actions so far in each of `rows`, ``(len(rows), most of a deal)``; then -1."""
-        actions = np.full((len(rows), _most_actions(self.rules)), -1, np.int8)
-        start = np.empty(self.rules.state_size, np.int64)
-        past = np.empty(k.MAX_PAST, np.int64)
-        loops.read_actions(self.rules.vector, self.states, rows, start, past, actions)
-        return actions
 
     # -- helpers ----------------------------------------------------------------------------------
     def _rows(self, games: Array | None, *, once: bool = False) -> k.Vector:
@@ -467,8 +451,3 @@ class BatchGame:
 
     def __repr__(self) -> str:
         return f"<BatchGame {self.rules.name}: {self.num_games} games>"
-
-
-def _most_actions(rules: Rules) -> int:
-    """The most actions that a deal has: exchange, cards, the choice after a moon or a revoke."""
-    return rules.players * (rules.hand_size + rules.pass_count) + 1

@@ -18,49 +18,12 @@ from hearts_env.support.jit import inlined, jit, shared
 MAX_GAMES = 10_000_000
 """Of a batch."""
 
-_REVOKE = 63
-"""Stands for a revoke among the actions of a state."""
-
 
 def empty_state(rules: Rules) -> k.Vector:
     """A new state of these rules before anything is dealt."""
     state = np.empty(rules.state_size, np.int64)
     k.clear(state)
     return state
-
-
-@jit
-def read_actions(
-    r: k.Vector,
-    states: k.Vector,
-    rows: k.Vector,
-    start: k.Vector,
-    past: k.Vector,
-    out: NDArray[np.int8],
-) -> None:
-    """Write the actions so far of each of `rows`; of one player's exchanged cards lowest first."""
-    for i in range(len(rows)):
-        for n in range(k.read_past(r, states[rows[i]], start, past)):
-            out[i, n] = past[n] if past[n] >= 0 else _REVOKE
-
-
-@jit
-def replay_actions(
-    r: k.Vector, states: k.Vector, actions: NDArray[np.int8], legal: k.Vector
-) -> int:
-    """Do the actions of each game, just dealt; returns the first with an illegal one, or -1."""
-    for g in range(len(states)):
-        s = states[g]
-        for n in range(actions.shape[1]):
-            action = int(actions[g, n])
-            if action < 0:
-                break
-            if action == _REVOKE and s[k.PHASE] != k.OVER:
-                k.revoke(s)
-            elif k.step(r, s, action) < 0:
-                return g
-        legal[g] = k.legal_mask(r, s)
-    return -1
 
 
 @jit

@@ -140,7 +140,7 @@ class Learner:
     def _games_key(self) -> str:
         """What the games under way depend on, besides settings that a resumed run cannot change."""
         env = self.config.env.model_dump(mode="json")
-        return json.dumps([env, len(self.opponents), self.opponents[0].pool.names], sort_keys=True)
+        return json.dumps([len(self.opponents), self.opponents[0].pool.names, env], sort_keys=True)
 
     # -- of each algorithm -------------------------------------------------------------------------
     def tensors(self) -> Tensors:
