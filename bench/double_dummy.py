@@ -1,4 +1,4 @@
-"""The double-dummy solver: its speed, and what each technique gains.
+"""The double-dummy solver: its speed, and what the endgame table gains.
 
     python bench/double_dummy.py [--deals 1000] [--seed 0]
 
@@ -35,7 +35,6 @@ def measure(
     rules: Rules,
     seeds: range,
     *,
-    options: int = 0,
     endgames: int = 5,
     keep: bool = False,
     all_cards: bool = False,
@@ -43,7 +42,6 @@ def measure(
     """Solve the deals of `seeds`; returns nanoseconds, nodes and values of each."""
     table = TranspositionTable(rules, endgames=endgames)
     memory = table.vector
-    memory[position.H_OPTIONS] = options
     r, out = rules.vector, np.empty(kernel.MAX_CARDS, np.int64)
     times, nodes, values = [], [], []
     for seed in (seeds[0], *seeds):  # the first one twice: compiled, loaded, pages touched
@@ -82,20 +80,6 @@ def measure_worlds(rules: Rules, seeds: range, endgames: int) -> tuple[list[int]
         times.append(time.process_time_ns() - start)
         counts.append(count)
     return times[1:], counts[1:]
-
-
-GAINS = [
-    ("all of them", 0, 5),
-    ("endgame table of 6 cards", 0, 6),
-    ("endgame table of 7 cards", 0, 7),
-    ("no endgame table", 0, 0),
-    ("no endgame table, no sure tricks", position.NO_SURE, 0),
-    ("no endgame table, no bounds at all", position.NO_SURE | position.NO_BOUNDS, 0),
-    ("no endgame table, no runs", position.NO_RUNS, 0),
-    ("no endgame table, no order", position.NO_ORDER, 0),
-    ("no endgame table, no runs, bounds, order", 31 & ~position.NO_TABLE, 0),
-    ("no endgame table, no transposition table", position.NO_TABLE, 0),
-]
 
 
 def draw(times: Any, path: str) -> None:
@@ -145,15 +129,9 @@ def main() -> None:
     for name in ("mini", "micro"):
         print(_line(name, *measure(Rules.preset(name), seeds)[:2]))
 
-    part = seeds[: max(1, args.deals // 10)]
-    print(f"\n{len(part):,} of them, techniques left out\n\n| {head}")
-    first = None
-    for name, options, endgames in GAINS:
-        shown = part[: max(1, len(part) // 10)] if options & position.NO_TABLE else part
-        times, nodes, values = measure(rules, shown, options=options, endgames=endgames)
-        first = first or values
-        assert values == first[: len(values)], name
-        print(_line(f"{name}{'' if shown is part else f' ({len(shown)} deals)'}", times, nodes))
+    for endgames in (0, 6, 7):
+        found = measure(rules, seeds, endgames=endgames)
+        print(_line(f"endgame table of {endgames} cards", *found[:2]))
 
     print("\n| all cards, all worlds, lead of trick 2 | ms, mean | median | worst |")
     print("|---|---:|---:|---:|")
@@ -163,16 +141,16 @@ def main() -> None:
         label = f"endgames of {endgames}; {np.mean(counts):.0f} worlds, {max(counts)} at most"
         print(f"| {label} | {ms.mean():.2f} | {np.median(ms):.2f} | {ms.max():.2f} |")
 
-    states = np.stack([Game.deal(rules, seed).vector for seed in seeds])
+    games = [Game.deal(rules, seed) for seed in seeds]
     print("\n| solve_batch, threads | deals/s, median of 5 on the clock |\n|---|---:|")
     for threads in (1, 2):
-        solve_batch(states[:10], rules, num_threads=threads)
+        solve_batch(games[:10], num_threads=threads)
         spans = []
         for _ in range(5):
             start = time.perf_counter()
-            solve_batch(states, rules, num_threads=threads)
+            solve_batch(games, num_threads=threads)
             spans.append(time.perf_counter() - start)
-        print(f"| {threads} | {len(states) / float(np.median(spans)):,.0f} |")
+        print(f"| {threads} | {len(games) / float(np.median(spans)):,.0f} |")
 
 
 if __name__ == "__main__":

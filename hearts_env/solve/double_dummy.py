@@ -22,7 +22,7 @@ from hearts_env.game.game import Game
 from hearts_env.rules.rules import Rules
 from hearts_env.solve.dd.memory import forget, make_memory
 from hearts_env.solve.dd.position import DEFAULT_NODES, H_LIMIT, H_NODES, MAX_ENDGAME
-from hearts_env.solve.dd.search import card_values, first_wrong, position_values, world_values
+from hearts_env.solve.dd.search import card_values, position_values, world_values
 from hearts_env.support.arguments import check_is, check_number
 from hearts_env.support.arrays import Ints
 from hearts_env.support.errors import HeartsError
@@ -170,18 +170,15 @@ def solve_worlds(
 
 
 def solve_batch(
-    states: BatchGame | Sequence[Game] | k.Vector,
-    rules: Rules | str | None = None,
+    games: BatchGame | Sequence[Game],
     *,
     num_threads: int = 1,
     max_nodes: int = DEFAULT_NODES,
 ) -> Ints:
-    """The values of many positions, ``(num,) int64``: the margin of each player to act.
+    """The values of many games, ``(num,) int64``: the margin of each player to act.
 
     Args:
-        states: a batch of games, games of equal rules, or ``(num, rules.state_size)`` state
-            vectors.
-        rules: the rules of state vectors; else None.
+        games: a batch, or games of equal rules.
         num_threads: threads that share the work, each with a table of its own.
         max_nodes: give up after this many positions for one of them.
 
@@ -189,23 +186,38 @@ def solve_batch(
         The margins; of games that are over, seat 0's.
 
     Raises:
-        HeartsError: more players than two, an exchange under way, games of different rules, an
-            array of another shape or dtype, a state that cannot be, or `max_nodes` was not enough.
+        HeartsError: more players than two, an exchange under way, games of different rules, or
+            `max_nodes` was not enough.
     """
-    if isinstance(states, Sequence) and not states:
-        return np.empty(0, np.int64)
-    rules, vectors = _rows_of(states, rules)
     num_threads = check_number("num_threads", num_threads, 1, 1024)
-    _check_states(rules, vectors)
-    out = np.empty(len(vectors), np.int64)
+    if isinstance(games, BatchGame):
+        rules, states = games.rules, games.states
+    else:
+        check_is("games", games, Sequence, "give a BatchGame or a list of games")
+        if not games:
+            return np.empty(0, np.int64)
+        for game in games:
+            check_is("games", game, Game, "give games, all of the same rules")
+        rules = games[0].rules
+        if any(game.rules != rules for game in games):
+            raise HeartsError("games: they have different rules; give one batch for each")
+        states = np.stack([game.vector for game in games])
+    _check_rules(rules)
+    passing = np.flatnonzero(states[:, k.PHASE] == k.PASS)
+    if len(passing):
+        raise HeartsError(
+            f"phase: the exchange of game {passing[0]} is not over; "
+            "the solver begins with the first lead"
+        )
+    out = np.empty(len(states), np.int64)
 
     def work(part: slice, _: int) -> None:
         with borrowed(rules) as memory:
             _set_limit(memory, max_nodes)
-            if not position_values(rules.vector, vectors[part], memory, out[part]):
+            if not position_values(rules.vector, states[part], memory, out[part]):
                 raise _too_many(max_nodes)
 
-    Workers(num_threads).share(work, len(vectors))
+    Workers(num_threads).share(work, len(states))
     return out
 
 
@@ -238,56 +250,6 @@ def borrowed(rules: Rules, table: TranspositionTable | None = None) -> Iterator[
         with _lock:
             if rules in _free:
                 _free[rules].append(mine)
-
-
-def _rows_of(
-    states: BatchGame | Sequence[Game] | k.Vector, rules: Rules | str | None
-) -> tuple[Rules, k.Vector]:
-    """The rules of many positions, and their state vectors, a row each.
-
-    Raises:
-        HeartsError: see ``solve_batch``.
-    """
-    if isinstance(states, BatchGame):
-        rules, vectors = states.rules, states.states
-    elif isinstance(states, np.ndarray):
-        if rules is None:
-            raise HeartsError("rules: state vectors need them; give the rules that they are of")
-        vectors = states
-    else:
-        check_is("states", states, Sequence, "give a BatchGame, a list of games or an array")
-        games = list(states)
-        for game in games:
-            check_is("states", game, Game, "give games, all of the same rules")
-        if any(game.rules != games[0].rules for game in games):
-            raise HeartsError("states: the games have different rules; give one batch for each")
-        rules, vectors = games[0].rules, np.stack([game.vector for game in games])
-    rules = _check_rules(Rules.make(rules))
-    if vectors.ndim != 2 or vectors.shape[1] != rules.state_size or vectors.dtype != np.int64:
-        raise HeartsError(
-            f"states: shape {vectors.shape} and dtype {vectors.dtype}; needed are "
-            f"(num, {rules.state_size}) and int64"
-        )
-    return rules, vectors
-
-
-def _check_states(rules: Rules, vectors: k.Vector) -> None:
-    """Refuse impossible states, as far as their cards show, or with an exchange under way.
-
-    Raises:
-        HeartsError: cards are nowhere, the history has another length, or the exchange is not
-            over; the first row is named.
-    """
-    row = int(first_wrong(rules.vector, vectors))
-    if row >= 0:
-        raise HeartsError(
-            f"states: row {row} is not a state of a game under these rules; correct it"
-        )
-    if (vectors[:, k.PHASE] == k.PASS).any():
-        row = int(np.flatnonzero(vectors[:, k.PHASE] == k.PASS)[0])
-        raise HeartsError(
-            f"phase: the exchange of game {row} is not over; the solver begins with the first lead"
-        )
 
 
 def _check_rules(rules: Rules) -> Rules:

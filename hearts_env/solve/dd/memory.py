@@ -91,7 +91,7 @@ def bounds(mem: k.Vector, p: d.Position) -> tuple[int, int, int]:
     slack = mem[d.H_SLACK]
     low = -left - slack
     high = left + slack
-    if mem[d.H_TRUMP_POINTS] and mem[d.H_OPTIONS] & d.NO_SURE == 0:
+    if mem[d.H_TRUMP_POINTS]:
         sure = sure_tricks(mem, p.a, p.b)
         flags = moons_after_sure(sure, flags)
         high -= 2 * (sure & 255) * mem[d.H_TRUMP_POINTS]
@@ -102,8 +102,6 @@ def bounds(mem: k.Vector, p: d.Position) -> tuple[int, int, int]:
         high = max(high, mem[d.H_MOON] - left + slack)
     if flags & d.MOON_F:
         low = min(low, left - mem[d.H_MOON] - slack)
-    if mem[d.H_OPTIONS] & d.NO_BOUNDS:
-        return -mem[d.H_FAR], mem[d.H_FAR], flags
     return low, high, flags
 
 
@@ -417,7 +415,6 @@ def make_memory(rules: Rules, log2_bytes: int, endgames: int) -> k.Vector:
     mem[d.H_TABLE_MASK] = size // 8 - 1
     mem[d.H_LIMIT] = d.DEFAULT_NODES
     mem[d.H_ORDINAL], mem[d.H_SLACK] = ordinal, slack
-    mem[d.H_FAR] = (1 << 27) - 1 if wide else (1 << 15) - 1
     mem[d.H_MOON] = ((1 << 26) if wide else (1 << 14)) if ordinal else 0
     mem[d.H_RULES : d.H_RULES + k.R_SUIT_MASK] = r[: k.R_SUIT_MASK]
     _write_suits(mem, worths, kinds)

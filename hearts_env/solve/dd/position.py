@@ -65,8 +65,6 @@ H_MANY = _place()  # the lanes of suits of kind MANY
 H_MARKED_LANE = _place()  # the suit that has marked cards, where there is a table of endgames
 H_ALIKE = _place()  # there clubs and diamonds may be exchanged
 H_ENDGAMES = _place()  # that table has positions of up to this many cards each
-H_FAR = _place()  # beyond every value
-H_OPTIONS = _place()  # techniques switched off
 H_RULES = _place(k.R_SUIT_MASK)  # the numbers of the rule set, each at its place in the kernel
 H_LANE = _place(4)  # the bits of each suit
 H_PLAIN = _place(4)  # points of its cards ...
@@ -101,8 +99,6 @@ INFINITE = 1 << 60
 MOON_SHOT = 127  # in the endgame table: the leader shoots the moon; negative: the follower does
 MAX_ENDGAME = 7
 DEFAULT_NODES = 100_000_000  # `H_LIMIT` where nothing else is said
-# Techniques that can be switched off, to measure them
-NO_TABLE, NO_RUNS, NO_BOUNDS, NO_ORDER, NO_SURE = (1 << bit for bit in range(5))
 
 
 # ---- accessors ----------------------------------------------------------------------------------

@@ -55,8 +55,6 @@ def _look_up(
     if has_endgame(mem, n, p.flags):
         value = endgame_value(mem, n, p)
         return value, value, 0, 0, 0, 0
-    if mem[d.H_OPTIONS] & d.NO_TABLE:
-        return low, high, 0, 0, 0, 0
     key, key2, place = key_of(mem, p)
     entry, low, high = probe(mem, key, key2, p.marks, place, low, high)
     return low, high, key, key2, place, entry
@@ -66,10 +64,6 @@ def _look_up(
 def _begin_frame(mem: k.Vector, frame: int, p: d.Position, target: int, lead_only: int) -> None:
     """Make a frame for a position, no trick tried yet."""
     leads = d.legal_leads(mem, p) if lead_only == d.ALL else p.a
-    candidates = p.b
-    if mem[d.H_OPTIONS] & d.NO_RUNS == 0:
-        leads &= d.runs(mem, p.a, p.marks)
-        candidates = d.runs(mem, p.b, p.marks)
     mem[frame + F_A] = p.a
     mem[frame + F_B] = p.b
     mem[frame + F_MARKS] = p.marks
@@ -77,9 +71,9 @@ def _begin_frame(mem: k.Vector, frame: int, p: d.Position, target: int, lead_onl
     mem[frame + F_FLAGS] = p.flags
     mem[frame + F_TARGET] = target
     mem[frame + F_BEST] = -d.INFINITE
-    mem[frame + F_LEADS] = leads & lead_only
+    mem[frame + F_LEADS] = leads & d.runs(mem, p.a, p.marks) & lead_only
     mem[frame + F_REPLIES] = 0
-    mem[frame + F_CANDIDATES] = candidates
+    mem[frame + F_CANDIDATES] = d.runs(mem, p.b, p.marks)
 
 
 @inner
@@ -129,21 +123,20 @@ def _next_trick(mem: k.Vector, frame: int, reply_only: int) -> tuple[d.Position,
         mem[frame + F_LEFT],
         mem[frame + F_FLAGS],
     )
-    in_order = mem[d.H_OPTIONS] & d.NO_ORDER
     replies = mem[frame + F_REPLIES]
     if replies:
         x = mem[frame + F_LEAD]
         lane = d.lane_of(mem, x)
     else:
         leads = mem[frame + F_LEADS]
-        x = leads & -leads if in_order else d.likely_lead(mem, p.b, leads)
+        x = d.likely_lead(mem, p.b, leads)
         mem[frame + F_LEADS] = leads & ~x
         mem[frame + F_LEAD] = x
         mem[frame + F_WORST] = d.INFINITE
         lane = d.lane_of(mem, x)
         replies = mem[frame + F_CANDIDATES]
         replies &= d.legal_replies(mem, p, lane) if reply_only == d.ALL else reply_only
-    y = replies & -replies if in_order else d.likely_reply(mem, p, x, lane, replies)
+    y = d.likely_reply(mem, p, x, lane, replies)
     mem[frame + F_REPLIES] = replies & ~y
     return d.after(mem, p, x, y)
 
@@ -469,58 +462,10 @@ def world_values(r: k.Vector, v: k.Vector, hands: k.Vector, mem: k.Vector, value
 
 
 @jit
-def _is_possible(r: k.Vector, s: k.Vector) -> bool:
-    """Whether the cards of a state in the play are where they can be."""
-    trick = s[k.TRICK_LEN]
-    player = s[k.PLAYER]
-    leader = s[k.LEADER]
-    if (
-        trick not in (0, 1)
-        or leader not in (0, 1)
-        or player != (leader if trick == 0 else 1 - leader)
-    ):
-        return False
-    everything = 0
-    for p in range(2):
-        hand = s[k.HANDS + k.SEAT * p]
-        played = s[k.PLAYED + k.SEAT * p]
-        if hand & ~r[k.R_DECK] or hand & everything or popcount(hand | played) != r[k.R_HAND_SIZE]:
-            return False
-        if popcount(hand) + popcount(played) != r[k.R_HAND_SIZE]:
-            return False
-        if popcount(played) != s[k.TRICK_NUM] + (trick if p == leader else 0):
-            return False
-        everything |= hand | played
-    if s[k.TRICK_MASK] & ~s[k.PLAYED + k.SEAT * leader] or popcount(s[k.TRICK_MASK]) != trick:
-        return False
-    return s[k.HANDS + k.SEAT * player] != 0
-
-
-@jit
-def first_wrong(r: k.Vector, states: k.Vector) -> int:
-    """The first state that cannot be, by its cards and its history's length; -1: none.
-
-    Those under exchange are not looked at.
-    """
-    for i in range(len(states)):
-        s = states[i]
-        cards = s[k.KITTY] | s[k.HANDS] | s[k.HANDS + k.SEAT] | s[k.PLAYED] | s[k.PLAYED + k.SEAT]
-        played = popcount(s[k.PLAYED]) + popcount(s[k.PLAYED + k.SEAT])
-        if cards != r[k.R_DECK] or s[k.NUM_PLAYED] != played:
-            return i
-        if s[k.PHASE] == k.PLAY and not _is_possible(r, s):
-            return i
-        if s[k.PHASE] not in (k.PASS, k.PLAY, k.MOON, k.OVER):
-            return i
-    return -1
-
-
-@jit
 def position_values(r: k.Vector, states: k.Vector, mem: k.Vector, values: k.Vector) -> bool:
     """Write the margin of the player to act of each state, seat 0's where a game is over.
 
-    The states are after the exchange, and can be (``first_wrong``). Returns whether all were
-    written: `H_LIMIT` was enough.
+    The states are after the exchange. Returns whether all were written: `H_LIMIT` was enough.
     """
     for i in range(len(states)):
         s = states[i]
