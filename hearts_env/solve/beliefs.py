@@ -133,33 +133,6 @@ def _normalise(weights: Floats, legal: Bools, tolerance: float) -> bool:
     return True
 
 
-def log_likelihoods(
-    rules: Rules, seen: k.Vector, seat: int, deals: k.Vector, policy: Policy, epsilon: float
-) -> Floats:
-    """How likely `seat` is to have played as it did, with each of its hands.
-
-    Args:
-        rules: of two players, without an exchange.
-        seen: a state or view whose history counts.
-        seat: whose plays.
-        deals: ``(n, 2) int64``, the dealt hands of both seats. What a player sees of its own past
-            depends on its own alone.
-        policy: its chances of each action.
-        epsilon: with this chance it is taken to have played at random.
-
-    Returns:
-        ``(n,)`` natural logarithms, -inf where it would not have played so.
-
-    Raises:
-        HeartsError: if the policy gives no probabilities (see ``check_policy``).
-    """
-    vectors, actions = past_plays(rules, seen, seat, deals)
-    players = np.full(len(vectors), seat, np.int64)
-    logs = log_chances(BatchView(rules, vectors, players), actions, policy, epsilon)
-    total: Floats = logs.reshape(len(deals), -1).sum(1)
-    return total
-
-
 def past_plays(
     rules: Rules, seen: k.Vector, seat: int, deals: k.Vector, skip: int = 0
 ) -> tuple[k.Vector, k.Vector]:
@@ -359,8 +332,10 @@ def belief(view: PlayerView, policy: Policy | None = None, *, epsilon: float = 0
     hands = hidden_hands(view)
     logs = np.zeros(len(hands))
     if policy is not None and len(hands):
-        deals = dealt_hands(view)
-        logs = log_likelihoods(view.rules, view.vector, 1 - view.player, deals, policy, epsilon)
+        other, deals = 1 - view.player, dealt_hands(view)
+        vectors, actions = past_plays(view.rules, view.vector, other, deals)
+        seen = BatchView(view.rules, vectors, np.full(len(vectors), other, np.int64))
+        logs = log_chances(seen, actions, policy, epsilon).reshape(len(hands), -1).sum(1)
     best = logs.max(initial=-np.inf)
     weights = np.exp(logs - best) if np.isfinite(best) else np.ones(len(hands))
     return Belief(hands, weights / weights.sum(), logs)
