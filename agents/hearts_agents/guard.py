@@ -1,9 +1,9 @@
 """Asking an agent that may misbehave: what it answers, and what it did wrong.
 
-An agent that raises, answers with something that is not a legal action, or changes the views that
-it is given, commits a *fault*: its deal is charged to it, and all others continue. Whatever it
-raises counts as its own, except what a signal raises meanwhile. A card's name is as good an answer
-as the action's number.
+An agent that raises, or answers with something that is not a legal action, commits a *fault*: its
+deal is charged to it, and all others continue. It is given copies, to do with what it likes.
+Whatever it raises counts as its own, except what a signal raises meanwhile. A card's name is as
+good an answer as the action's number.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hearts_agents.models.solved import SolvedAgent
 from hearts_agents.programs.isolation import Isolated
 from hearts_agents.programs.program_agent import ExternalAgent
 from hearts_agents.registry import OWN, find_factory
-from hearts_agents.user_code import ILLEGAL, RAISED, TAMPERED, Fault, describe
+from hearts_agents.user_code import ILLEGAL, RAISED, Fault, describe
 from hearts_env import IllegalActionError, PlayerView
 from hearts_env.batch.views import BatchView
 from hearts_env.support.arrays import Ints
@@ -85,14 +85,13 @@ def _ask_outside(agent: Agent, views: BatchView, check_signals: Callable[[], Non
     act_batch = getattr(player, "act_batch", None)
     if not callable(act_batch) or getattr(type(player), "act_batch", None) is Agent.act_batch:
         return _ask_each(player.act, views, check_signals)
-    parts = views.rules, views.vectors, views.players
-    before = BatchView(views.rules, views.vectors.copy(), views.players.copy())
+    own = BatchView(views.rules, views.vectors.copy(), views.players.copy())
     try:
-        given: Any = agent.act_batch(views)
+        given: Any = agent.act_batch(own)
         if isinstance(given, np.ndarray):
             given = np.asarray(given)  # not of a subclass
         elif not isinstance(given, str):  # an iterator may be endless, and run code
-            given = list(itertools.islice(given, len(before) + 1))
+            given = list(itertools.islice(given, len(views) + 1))
     except BaseException:
         check_signals()
 
@@ -100,11 +99,8 @@ def _ask_outside(agent: Agent, views: BatchView, check_signals: Callable[[], Non
         def act(view: PlayerView) -> Any:
             return _only(agent.act_batch(BatchView.of([view])))
 
-        return _ask_each(act, before, check_signals)
-    changed = _changed(parts[1], before.vectors).any(axis=1) | _changed(parts[2], before.players)
-    now = views.rules, views.vectors, views.players
-    changed |= any(is_now is not was for is_now, was in zip(now, parts, strict=True))
-    return _with_changed(*check(given, before), changed)
+        return _ask_each(act, views, check_signals)
+    return check(given, views)
 
 
 def _ask_each(
@@ -113,17 +109,13 @@ def _ask_each(
     """Ask about one view after another, so that a fault affects its own view only."""
     given: list[Any] = [None] * len(views)
     faults: list[Fault] = []
-    changed = np.zeros(len(views), np.bool_)
     for row in range(len(views)):
-        view = views[row]  # a copy
-        vector = view.vector
         try:
-            given[row] = act(view)
+            given[row] = act(views[row])  # a copy
         except BaseException as error:
             check_signals()
             faults.append(Fault(row, RAISED, describe(error)))
-        changed[row] = view.vector is not vector or _changed(vector, views.vectors[row]).any()
-    return _with_changed(*check(given, views, faults), changed)
+    return check(given, views, faults)
 
 
 def _only(given: Any) -> Any:
@@ -131,21 +123,6 @@ def _only(given: Any) -> Any:
     if isinstance(given, Iterator):
         given = list(itertools.islice(given, 2))
     return given[0] if isinstance(given, list | tuple) and len(given) == 1 else given
-
-
-def _changed(now: NDArray[np.int64], before: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which numbers differ; all of them if the shape or dtype was changed."""
-    if now.shape != before.shape or now.dtype != before.dtype:
-        return np.ones(before.shape, np.bool_)
-    return now != before
-
-
-def _with_changed(actions: Ints, faults: list[Fault], changed: NDArray[np.bool_]) -> Answer:
-    """The same, with changed views counted as faults."""
-    actions[changed] = NO_ACTION
-    text = "changed the view that it was given"
-    rows = {*np.flatnonzero(changed).tolist()} - {fault.row for fault in faults}
-    return actions, sorted([*faults, *(Fault(row, TAMPERED, text) for row in rows)])
 
 
 # ---- checking ------------------------------------------------------------------------------------

@@ -45,9 +45,9 @@ def is_code_allowed() -> bool:
     return os.environ.get(TRUST) == "1"
 
 
-KINDS = ("raised", "illegal", "tampered", "crashed", "late")
+KINDS = ("raised", "illegal", "crashed", "late")
 """What an agent can do wrong; the last two only in a process of its own."""
-RAISED, ILLEGAL, TAMPERED, CRASHED, LATE = KINDS
+RAISED, ILLEGAL, CRASHED, LATE = KINDS
 
 
 class Fault(NamedTuple):

@@ -21,7 +21,7 @@ from hearts_agents import Agent, make_agent
 from hearts_agents.base import check_rules
 from hearts_agents.guard import ask_one
 from hearts_agents.programs.process import LAST_WORDS
-from hearts_agents.user_code import CRASHED, ILLEGAL, LATE, TAMPERED, Fault
+from hearts_agents.user_code import CRASHED, ILLEGAL, LATE, Fault
 from hearts_env import Game, HeartsError, Match, NotationError, Rules
 from hearts_env.cards import SUITS, parse_card
 from hearts_env.game.notation import Record
@@ -417,7 +417,7 @@ def _fault_text(fault: Fault) -> str:
     """What an agent did wrong, without a word about the cards that it could have played."""
     if fault.kind == ILLEGAL:
         return "chose an illegal action"
-    if fault.kind in (TAMPERED, LATE, CRASHED):
+    if fault.kind in (LATE, CRASHED):
         return fault.text.partition(LAST_WORDS)[0]
     return f"raised {fault.text}"
 

@@ -15,7 +15,7 @@ with two players it is two plays, with the seats swapped.
   matches that end as the rules say (end score, ties, chips); unfinished ones do not count. The
   players do not know the totals, and deal number and dealer are those of each deal.
 - No player sees a deal twice: each seating has players of its own (``hearts_train.measure.duel``).
-- An agent that raises, answers with something illegal or changes its views commits a fault: it is
+- An agent that raises, or answers with something illegal, commits a fault: it is
   charged all points of the deal, as after a revoke at the card table, and the rest continues.
 - Milliseconds per decision are those of ``act_batch``, many games at once. Everything else follows
   from the seed: the deals from it alone, so that they are the same whoever plays; with players that

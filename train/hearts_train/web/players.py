@@ -22,7 +22,7 @@ import numpy as np
 from hearts_agents import Agent
 from hearts_agents.guard import ask_one
 from hearts_agents.registry import agent_names, describe_agent
-from hearts_agents.user_code import CRASHED, ILLEGAL, LATE, RAISED, TAMPERED, Fault
+from hearts_agents.user_code import CRASHED, ILLEGAL, LATE, RAISED, Fault
 from hearts_env import Game, HeartsError, PlayerView, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.rules.presets import GAMES
@@ -36,7 +36,6 @@ SHIPPED = ("champion", "pimc", "pro", "standard", "easy", "random")
 FAULT_TEXTS = {
     RAISED: "raised an error",
     ILLEGAL: "chose an illegal action",
-    TAMPERED: "changed what it was shown",
     CRASHED: "came to an end",
     LATE: "took too long",
 }
