@@ -11,12 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bench.control_variates import (
-    adjusted,
-    cards_luck,
-)
 from bench.error_rates import bootstrap_interval
-from hearts_agents import make_agent
 from hearts_env import HeartsError, Rules
 from hearts_train.measure import comparison
 from hearts_train.measure import statistics as sequential
@@ -35,7 +30,6 @@ from hearts_train.measure.statistics import (
     mean,
     mean_and_interval,
 )
-from tests.lockstep import every_deal
 from tests.players import Highest, Lowest
 from tests.refusals import mistake, refused
 from tests.test_cli import run
@@ -428,44 +422,6 @@ def test_the_command_tells_the_answer_and_prints_json(tmp_path):
 )
 def test_mistakes_are_told_in_a_line(words, told):
     mistake(run("compare", *words), *told.split())
-
-
-# ---- control variates ----------------------------------------------------------------------------
-def play_out(game, players):
-    """Play a game to its end; players by seat."""
-    while game.player is not None:
-        game.play(players[game.player].act(game.view(game.player)))
-    return game.vector.copy()
-
-
-@pytest.fixture(scope="module")
-def tiny():
-    """Two cards each of `micro`: few enough deals to take all."""
-    return Rules.make("micro hand_size=2")
-
-
-@pytest.mark.parametrize(("names", "other"), [("standard pro", 1), ("pro standard", 0)])
-def test_the_luck_of_hidden_cards_is_zero_over_all_deals(tiny, names, other):
-    players = [make_agent(name) for name in names.split()]
-    states = np.array([play_out(game, players) for game in every_deal(tiny)])
-    luck = cards_luck(tiny, states, 1 - other, players[other].action_probs)
-    assert luck.std() > 0.5
-    assert luck.mean() == pytest.approx(0, abs=1e-9)
-    # With the policy of another the expectation is not what is subtracted.
-    wrong = cards_luck(tiny, states, 1 - other, make_agent("easy").action_probs)
-    assert abs(wrong.mean()) > 0.01
-
-
-def test_adjusting_keeps_the_mean_and_takes_the_luck_away():
-    rng = np.random.default_rng(4)
-    luck, noise = rng.normal(0, 3, 4000), rng.normal(0, 1, 4000)
-    found = adjusted(0.7 + luck + noise, [luck, rng.normal(size=4000)])
-    assert found.mean() == pytest.approx(0.7, abs=3 / math.sqrt(4000))
-    assert found.var() == pytest.approx(1.0, rel=0.1)
-    # Half of the deals tell nothing of their own multiple: no bias at all, even of few.
-    means = [adjusted(part**2, [part]).mean() for part in rng.exponential(size=(3000, 8)) - 1]
-    assert np.mean(means) == pytest.approx(1, abs=4 * np.std(means) / math.sqrt(3000))
-    assert adjusted(noise, []) == pytest.approx(noise)
 
 
 # ---- several runs of a recipe --------------------------------------------------------------------
