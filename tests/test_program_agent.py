@@ -20,7 +20,6 @@ from typer.testing import CliRunner
 from hearts_agents import make_agent, register_agent
 from hearts_agents.guard import ask
 from hearts_agents.programs import process, program_agent
-from hearts_agents.programs.check import check_program
 from hearts_agents.programs.process import LineProcess, ProgramError
 from hearts_agents.programs.program_agent import ExternalAgent, program_files
 from hearts_agents.programs.view_lines import ViewLines
@@ -34,6 +33,7 @@ from hearts_train.cli.app import app
 from hearts_train.cli.terminal import _fault_text
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.participants import Participant
+from hearts_train.measure.programs import check_program
 from tests.refusals import refused
 from tests.waiting import HANG, is_running, wait_until
 
@@ -378,11 +378,11 @@ def test_engine_check_finds_a_bot_fit():
 @pytest.mark.parametrize(
     ("how", "status", "said"),
     [
-        ("unheld", 1, r"mini +FAULT +1 of 4 deals forfeited; .* illegal: action 999"),
+        ("unheld", 1, r"mini +FAULT +2 of 8 plays of a deal forfeited; .* illegal: action 999"),
         (
             "exits",
             1,
-            r"mini +FAULT +4 of 4 deals forfeited; .* ended with status 3; its last words",
+            r"mini +FAULT +8 of 8 plays of a deal forfeited; .* status 3; its last words",
         ),
         ("gone", 1, r"start +FAULT +its process ended with status 7"),
         (

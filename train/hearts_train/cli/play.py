@@ -308,8 +308,8 @@ def agents(
     ] = None,
     rules: RulesName = None,
     deals: Annotated[
-        int, typer.Option("--deals", help="With --check: deals to play of each game.")
-    ] = 20,
+        int, typer.Option("--deals", help="With --check: duplicate deals of each game.")
+    ] = 10,
     seed: Seed = 0,
     as_json: Json = None,
 ) -> None:
@@ -383,7 +383,7 @@ def _write_agent(path: Path) -> None:
 def _check_program(
     command: str, rules: Rules | None, deals: int, seed: int, *, as_json: str | None
 ) -> None:
-    from hearts_agents.programs.check import PRESETS, check_program
+    from hearts_train.measure.programs import PRESETS, check_program
 
     found = []
     for verdict in check_program(command, PRESETS if rules is None else [rules], deals, seed):
