@@ -157,10 +157,6 @@ COMMANDS = {
         "evaluate match --unit match --opponents pimc --deals 1500 --totals 80,60",
         "evaluate match --unit match --opponents pimc --deals 1200",
     ],
-    "matches-champion": [
-        "evaluate champion?search=16&match=true --unit match --opponents champion?search=16 "
-        "--deals 400 --totals 80,60"
-    ],
     "endgame": ["endgame pro-pro.txt --model pro --agent standard,pro,pimc"],
     "attack-awake": [
         f"exploit champion --attackers lbr_endings --tricks 7 --awake {awake} --deals 1000"

@@ -1,7 +1,6 @@
 """The networks that come with the package, and the search that improves a policy at play."""
 
 import copy
-import functools
 import pickle
 import re
 
@@ -18,8 +17,6 @@ from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.solve.beliefs import Tracker, belief
 from hearts_env.solve.best_response import exploit
-from hearts_env.solve.deal_results import shipped_results
-from hearts_env.solve.match_equity import MatchEquity
 from hearts_env.solve.response import Responses
 from hearts_train.learn.report import format_card
 from hearts_train.measure.evaluation import evaluate
@@ -140,30 +137,7 @@ def test_budgets(search, seconds, worlds):
     assert budget.worlds == worlds if worlds else budget.worlds > 10**6
 
 
-def margin_of(view, scores):
-    """By how much the player of a view is ahead."""
-    return scores[1 - view.player] - scores[view.player]
-
-
-@functools.cache
-def equity_of(rules):
-    """The chances to win a match under some rules."""
-    return MatchEquity(rules, shipped_results(rules))
-
-
-def chance_of(view, scores):
-    """Its chance to win the match then, in points of margin as they count in the middle."""
-    equity = equity_of(view.rules)
-    own, other = view.totals[view.player], view.totals[1 - view.player]
-    half = sum(view.rules.card_points.get(card, 0) for card in view.rules.deck) // 2
-    ends = [[scores[view.player], scores[1 - view.player]], [half, half], [0, half], [half, 0]]
-    chance, even, ahead, behind = equity.after(
-        own, other, np.array(ends), dealt=view.dealer == view.player, deal_number=view.deal_number
-    )
-    return (chance - even) / max((ahead - behind) / (2 * half), 1e-3)
-
-
-def scores_by_hand(agent, view, tau, epsilon, worth=margin_of, models=()):
+def scores_by_hand(agent, view, tau, epsilon, models=()):
     """What a search weighs the legal cards by: one world, one card and one deal at a time."""
     legal = view.legal_actions()
     values, total = np.zeros(len(legal)), 0.0
@@ -177,26 +151,24 @@ def scores_by_hand(agent, view, tau, epsilon, worth=margin_of, models=()):
                 while not game.is_over:
                     mover = agent if game.player == view.player else model
                     game.play(mover.act(game.view(game.player)))
-                values[place] += weight * worth(view, game.scores())
+                values[place] += weight * game.margins()[view.player]
     chances = agent.with_greedy(False).action_probs(BatchView.of([view]))[0, legal]
     return values / total / tau + np.log(np.maximum(chances, 1e-9))
 
 
-@pytest.mark.parametrize(("models", "match"), [(0, False), (2, False), (0, True)])
-def test_the_card_is_the_one_that_counting_world_by_world_finds(models, match):
+@pytest.mark.parametrize("models", [0, 2])
+def test_the_card_is_the_one_that_counting_world_by_world_finds(models):
     agent, different = network_player(), 0
-    options = {"models": [network_player(seed=3 + i) for i in range(models)], "match": match}
-    searching = SearchAgent(agent, tau=0.3, epsilon=0.05, **options)
-    plain = SearchAgent(agent, tau=0.3, epsilon=0.05) if models or match else agent
+    others = [network_player(seed=3 + i) for i in range(models)]
+    searching = SearchAgent(agent, tau=0.3, epsilon=0.05, models=others)
+    plain = SearchAgent(agent, tau=0.3, epsilon=0.05) if models else agent
     for seed in range(25):
-        totals = [[95, 70], [60, 96], [98, 98]][seed % 3] if match else [0, 0]
-        game = Game.deal("mini", seed, totals=totals)
+        game = Game.deal("mini", seed)
         for _ in range(seed % 4):
             game.play(game.legal_actions()[-1])
         view = game.view(game.player)
         if len(view.legal_actions()) > 1:
-            worth = chance_of if match else margin_of
-            scores = scores_by_hand(agent, view, 0.3, 0.05, worth, options["models"])
+            scores = scores_by_hand(agent, view, 0.3, 0.05, others)
             weighed = searching.weighed(BatchView.of([view]))
             found = (weighed.values / 0.3 + weighed.logs)[0, view.legal_actions()]
             np.testing.assert_allclose(found, scores, atol=1e-9)
@@ -253,7 +225,6 @@ def test_a_short_time_is_nearly_kept(clock, monkeypatch):
         ),
         (lambda: make_agent("champion", greedy="no"), "greedy no"),
         (lambda: make_agent("champion", small="no"), "small no"),
-        (lambda: make_agent("champion?match=true"), "match search=50ms&match=true"),
         (lambda: load_agent(weights_of("mini"), greedy=None), "greedy"),
         (lambda: load_agent(5), "checkpoint 5"),
         (lambda: SearchAgent("champion"), "policy champion load_agent"),

@@ -47,7 +47,6 @@ class Champion(PerGameAgent):
         *,
         greedy: bool | None = None,
         small: bool = False,
-        match: bool = False,
     ) -> None:
         """A player of the games in ``SHIPPED``.
 
@@ -60,8 +59,6 @@ class Champion(PerGameAgent):
             greedy: take the preferred action; False: draw from the policy's probabilities; None:
                 as ``SHIPPED`` has it. A search plays the best card that it finds.
             small: the network of a seventeenth of the weights, where there is one.
-            match: with `search`, play for the match: the chance to win it counts, not the margin;
-                but in last tricks that `endgame_tricks` solves.
 
         Raises:
             HeartsError: if an option has an unusable value; it is named.
@@ -73,12 +70,6 @@ class Champion(PerGameAgent):
         )
         self.greedy = None if greedy is None else check_flag("greedy", greedy)
         self.small = check_flag("small", small)
-        self.match = check_flag("match", match)
-        if match and search is None:
-            raise HeartsError(
-                "match: the network alone plays for the deal; let it search too, as in "
-                "champion?search=50ms&match=true"
-            )
 
     @property
     def is_timed(self) -> bool:
@@ -124,7 +115,7 @@ class Champion(PerGameAgent):
         search: Agent | None = None
         if self.search is not None:
             models = [load_agent(file) for file in others]
-            search = SearchAgent(network, self.search, models=models, match=self.match)
+            search = SearchAgent(network, self.search, models=models)
         if self.endgame_tricks is None:
             return search or network
         return EndgameAgent(network, self.endgame_tricks, early=search)

@@ -31,11 +31,9 @@ from hearts_env import HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView
 from hearts_env.solve.beliefs import Fan, Tracker, check_two_players
-from hearts_env.solve.deal_results import shipped_results
-from hearts_env.solve.match_equity import MatchWorth
-from hearts_env.solve.response import Responses, Worth
+from hearts_env.solve.response import Responses
 from hearts_env.support import clock
-from hearts_env.support.arguments import check_chance, check_flag, check_positive
+from hearts_env.support.arguments import check_chance, check_positive
 from hearts_env.support.arrays import Bools, Floats, Ints
 from hearts_env.support.errors import quoted
 
@@ -112,9 +110,9 @@ class _Way:
         self.preferred, self.chances = preferred, as_policy(drawn)
         self.tracker = Tracker(self.chances, epsilon)
 
-    def responses(self, own: Agent, rules: Rules, worth: Worth | None) -> Responses:
+    def responses(self, own: Agent, rules: Rules) -> Responses:
         """What cards earn against it, for a player who continues by a policy of its own."""
-        return Responses(rules, as_policy(self.preferred), played_by(rules, own), worth=worth)
+        return Responses(rules, as_policy(self.preferred), played_by(rules, own))
 
 
 class SearchAgent(CachingAgent):
@@ -133,7 +131,6 @@ class SearchAgent(CachingAgent):
         models: Sequence[Agent] = (),
         tau: float = TAU,
         epsilon: float = EPSILON,
-        match: bool = False,
     ) -> None:
         """An improved `policy`.
 
@@ -146,8 +143,6 @@ class SearchAgent(CachingAgent):
                 first card all ways to play are equally likely.
             tau: in points: the smaller, the more a card's value counts against the policy.
             epsilon: the chance, in [0, 1], that the other player is taken to have played at random.
-            match: play for the match instead of the deal: the chance to win it counts, by the
-                totals in the view (``hearts_env.solve.match_equity``).
 
         Raises:
             HeartsError: if an option has an unusable value; it is named.
@@ -157,10 +152,8 @@ class SearchAgent(CachingAgent):
         self.budget = Budget(search)
         self.tau = check_positive("tau", tau)
         self.epsilon = check_chance("epsilon", epsilon)
-        self.match = check_flag("match", match)
-        aim = " for the match" if match else ""
         others = "".join(f", or {model.name} opposite" for model in self.models)
-        self.name = f"{policy.name} with search={self.budget.text}{aim}{others}"
+        self.name = f"{policy.name} with search={self.budget.text}{others}"
         self._forget()
 
     def _forget(self) -> None:
@@ -172,8 +165,6 @@ class SearchAgent(CachingAgent):
         check_two_players(rules, self.name)
         for agent in (self.policy, *self.models):
             check_rules(agent, rules)
-        if self.match:
-            shipped_results(rules)
 
     @property
     def is_timed(self) -> bool:
@@ -224,8 +215,7 @@ class SearchAgent(CachingAgent):
     def _of(self, rules: Rules) -> list[Responses]:
         """What cards earn against each way to play."""
         if not self._responses or self._responses[0].rules != rules:
-            worth = MatchWorth(rules) if self.match else None
-            self._responses = [way.responses(self.policy, rules, worth) for way in self._ways]
+            self._responses = [way.responses(self.policy, rules) for way in self._ways]
         return self._responses
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SearchAgent:

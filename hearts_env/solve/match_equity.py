@@ -18,14 +18,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hearts_env import kernel as k
 from hearts_env.game.chips import settle
 from hearts_env.rules.rules import Rules
 from hearts_env.solve.deal_results import DealResults, check_same_deals, shipped_results
 from hearts_env.support.arguments import check_flag, check_is, check_number, whole_numbers
 from hearts_env.support.arrays import Bools, Floats, Ints
 from hearts_env.support.errors import HeartsError
-from hearts_env.support.jit import jit
 
 TOLERANCE = 1e-12
 """The iteration ends when a match is unfinished with this probability at most."""
@@ -35,8 +33,6 @@ _MOST_CELLS = 25_000_000
 """Totals times results: the largest table, of 8 bytes each."""
 _MOST_SWEEPS, _MOST_STEPS = 20_000, 3_000_000_000
 """Deals, and cells computed, after which a match that hardly ever ends is given up."""
-_LEAST_SLOPE = 1e-3
-"""Chance a point. In matches nearly decided a point is worth less."""
 _MOST_CACHED = 4096  # tables; one for each score at which a deal begins
 
 
@@ -403,51 +399,3 @@ def _distribution(rules: Rules, results: DealResults, *, by_dealer: bool) -> tup
             "measure more deals"
         )
     return changes, counts / totals
-
-
-# ---- what the end of a deal is worth -------------------------------------------------------------
-class MatchWorth:
-    """What deals that are over are worth for the match, in points of margin.
-
-    The chance to win the match, less what it is when the deal is even, divided by what a point of
-    margin changes there. So what is a little better for the match can be weighed against the
-    preferences of a policy as margins are.
-    """
-
-    def __init__(self, rules: Rules) -> None:
-        """The worth of deals under some rules, of which results come with the package.
-
-        Raises:
-            HeartsError: as ``MatchEquity`` does.
-        """
-        self.equity = MatchEquity(rules)
-
-    def __call__(self, states: Ints, seats: Ints) -> Floats:
-        """What each of some states is worth to a seat: a ``Worth`` of ``solve.response``."""
-        rules, rows = self.equity.rules, np.arange(len(states))
-        begins = np.empty((len(states), 4), np.int64)
-        for column, seat in enumerate((seats, 1 - seats)):
-            begins[:, column] = states[rows, k.TOTALS + k.SEAT * seat]
-        begins[:, 2] = states[:, k.DEALER] == seats
-        begins[:, 3] = states[:, k.DEAL_NUMBER]
-        scores = np.empty((len(states), 2), np.int64)
-        _write_scores(rules.vector, states, seats, scores)
-        half = sum(rules.card_points.get(card, 0) for card in rules.deck) // 2
-        found = np.empty(len(states))
-        kinds, numbers = np.unique(begins, axis=0, return_inverse=True)
-        for number, (own, other, dealt, deal_number) in enumerate(kinds.tolist()):
-            some = np.flatnonzero(numbers.reshape(-1) == number)
-            table = self.equity.by_scores(own, other, dealt=bool(dealt), deal_number=deal_number)
-            middle = table[half, half]
-            slope = (table[0, half] - table[half, 0]) / (2 * half)
-            chances = table[scores[some, 0], scores[some, 1]]
-            found[some] = (chances - middle) / max(slope, _LEAST_SLOPE)
-        return found
-
-
-@jit
-def _write_scores(r: k.Vector, states: Ints, seats: Ints, out: Ints) -> None:
-    """Write the score of each seat in its state, and the other's."""
-    for i in range(len(states)):
-        out[i, 0] = k.score(r, states[i], seats[i])
-        out[i, 1] = k.score(r, states[i], 1 - seats[i])
