@@ -141,7 +141,6 @@ from hearts_env.game.state import FloatArray, encode_state, state_space
 from hearts_env.rules.rules import Rules
 from hearts_env.seeds import derived_seed
 from hearts_env.support.arguments import action_number, check_seed
-from hearts_env.support.copies import deep_copy
 from hearts_env.support.errors import HeartsError, IllegalActionError, did_you_mean, quoted
 from hearts_env.support.jit import DirectCall
 
@@ -557,7 +556,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             self._game = match.game if self._game == match.game else match.last_game
         self._make_scratch()
 
-    __copy__ = deep_copy
+    __copy__ = copy.deepcopy
 
     def __deepcopy__(self, memo: dict[int, Any]) -> raw_env:
         other = type(self).__new__(type(self))

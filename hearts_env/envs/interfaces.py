@@ -10,6 +10,7 @@ ignored.
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Iterator, Mapping
 from itertools import repeat
@@ -27,7 +28,6 @@ from hearts_env.game.match import Match
 from hearts_env.game.state import FloatArray
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import check_flag, only, whole
-from hearts_env.support.copies import deep_copy
 from hearts_env.support.errors import HeartsError, IllegalActionError, did_you_mean, quoted
 
 Infos = dict[str, dict[str, Any]]
@@ -78,7 +78,7 @@ class OrderEnforcing(OrderEnforcingWrapper):  # type: ignore[misc]
         super().reset(seed=seed, options=options)
         self.last = self.env.last
 
-    __copy__ = deep_copy
+    __copy__ = copy.deepcopy
 
     def __str__(self) -> str:
         return str(self.env)
@@ -226,7 +226,7 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
         """Close the window, where there is one."""
         self.aec_env.close()
 
-    __copy__ = deep_copy
+    __copy__ = copy.deepcopy
 
     def _action_of(self, actions: object, table: AECEnv) -> object:
         """The action for `table` of the agent in turn."""

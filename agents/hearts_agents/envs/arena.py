@@ -337,15 +337,8 @@ class Arena:
             waiting = rows[self._stand[rows] == WAITS]
             if not len(waiting):
                 return
-            entries = self._places[waiting, self.states[waiting, k.PLAYER]]
-            for place in np.unique(entries).tolist():
-                games = waiting[entries == place]
-                entry = self.pool.entries[place]
-                try:
-                    actions = np.asarray(entry.agent.act_batch(self.batch.views(games)))
-                    self.batch.play(actions, games=games)
-                except HeartsError as error:
-                    raise type(error)(f"opponent {entry.name!r}: {error}") from None
+            places = self._places[waiting, self.states[waiting, k.PLAYER]]
+            self.pool.play(self.batch, waiting, places)
             rows = waiting
 
     def _advance(self, rows: Ints) -> None:

@@ -26,7 +26,6 @@ from hearts_env.game.game import Game
 from hearts_env.hearts_v0 import raw_env
 from hearts_env.kernel import write_mask
 from hearts_env.seeds import episode_seed, secret_seed
-from hearts_env.support.copies import deep_copy
 
 ENV_ID = GYMNASIUM_ID
 _OF_TABLE = Keywords.__annotations__.keys()
@@ -238,7 +237,7 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         self.table.close()
 
     # -- helpers ----------------------------------------------------------------------------------
-    __copy__ = deep_copy
+    __copy__ = copy.deepcopy
 
     def _play_on(self) -> float:
         """Play up to the learner's next decision or the end; returns the learner's rewards."""

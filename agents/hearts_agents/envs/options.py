@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 from hearts_agents.base import Agent, RandomState, check_rules
 from hearts_agents.registry import is_model
 from hearts_agents.spec import make_agent
-from hearts_env import HeartsError, Rules
+from hearts_agents.user_code import describe
+from hearts_env import BatchGame, HeartsError, Rules
 from hearts_env.envs.options import EpisodeOptions, Keywords, takes_options
 from hearts_env.support.arguments import check_any_seed, check_flag, check_number
+from hearts_env.support.arrays import Ints
 from hearts_env.support.errors import quoted
 from hearts_env.views.deals import most_cards
 
@@ -156,6 +158,25 @@ class OpponentPool:
         sums = np.cumsum(weights / weights.sum())
         sums[np.flatnonzero(weights)[-1] :] = 1.0
         return sums
+
+    def play(self, batch: BatchGame, games: Ints, places: Ints) -> None:
+        """Do one action of the opponent at each of `places`, who is to move, in each of `games`.
+
+        Raises:
+            HeartsError: if one raises, or does something illegal; the message names it.
+        """
+        for place in np.unique(places).tolist():
+            some = games[places == place]
+            entry = self.entries[place]
+            try:
+                actions = np.asarray(entry.agent.act_batch(batch.views(some)))
+                batch.play(actions, games=some)
+            except HeartsError as error:
+                raise type(error)(f"opponent {entry.name!r}: {error}") from None
+            except Exception as error:
+                raise HeartsError(
+                    f"opponent {entry.name!r}: it raised {describe(error)}; correct it"
+                ) from error
 
     def reseed(self, seed: int) -> None:
         """Restart the random numbers of all agents that have any."""

@@ -5,6 +5,7 @@ Needs the extra ``train``; nothing else of this package imports stable-baselines
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -23,7 +24,6 @@ from hearts_env.envs.infos import DeferredDeal, read_only_values
 from hearts_env.envs.options import takes_options
 from hearts_env.support.arguments import check_any_seed, check_choice
 from hearts_env.support.arrays import Array
-from hearts_env.support.copies import deep_copy
 
 
 class HeartsSB3VecEnv(ManyLearners, VecEnv):
@@ -131,7 +131,7 @@ class HeartsSB3VecEnv(ManyLearners, VecEnv):
                 info["opponent"] = opponent
         return infos
 
-    __copy__ = deep_copy
+    __copy__ = copy.deepcopy
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

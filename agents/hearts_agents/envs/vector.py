@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Unpack
@@ -21,7 +22,6 @@ from hearts_env.envs.observations import Observation
 from hearts_env.envs.options import takes_options
 from hearts_env.support.arguments import check_number, is_word, whole
 from hearts_env.support.arrays import Array, Ints
-from hearts_env.support.copies import deep_copy
 from hearts_env.support.errors import did_you_mean, quoted
 
 
@@ -109,7 +109,7 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
         infos = _with_masks(facts, np.ones(self.num_envs, np.bool_))
         self._no_infos = {name: read_only(values) for name, values in infos.items()}
 
-    __copy__ = deep_copy
+    __copy__ = copy.deepcopy
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from hearts_agents.base import generator_state, restore_generator
 from hearts_agents.envs.arena_kernel import OPPONENT, SEAT, draw, draw_place, unit
 from hearts_agents.envs.options import OpponentPool, check_seat
-from hearts_agents.user_code import describe
 from hearts_env import kernel as k
 from hearts_env.batch.batch import BatchGame
 from hearts_env.encoders import Encoder
@@ -182,7 +181,8 @@ class SelfPlayGames:
                 self.batch.reset(games=ended)
                 self._draw_cast(ended)
             if len(waiting):
-                self._move_opponents(waiting)
+                places = self.table.cast[waiting, self.batch.player[waiting]]
+                self.pool.play(self.batch, waiting, places)
             games = np.concatenate([ended, waiting])
             if not len(games):
                 return
@@ -194,23 +194,6 @@ class SelfPlayGames:
         latest = pool.place(LATEST) if LATEST in pool.names else -1
         r, cast = self.rules.vector, self.table.cast
         draw_cast(r, games, deals, self.seat, pool.cumulative, latest, cast)
-
-    def _move_opponents(self, games: NDArray[np.int64]) -> None:
-        """Do one action of the opponent to move in each of `games`."""
-        places = self.table.cast[games, self.batch.player[games]]
-        for place in np.unique(places).tolist():
-            some = games[places == place]
-            entry = self.pool.entries[place]
-            try:
-                actions = np.asarray(entry.agent.act_batch(self.batch.views(some)))
-                self.batch.play(actions, games=some)
-            except HeartsError as error:
-                raise type(error)(f"opponent {entry.name!r}: {error}") from None
-            except Exception as error:
-                raise HeartsError(
-                    f"opponent {entry.name!r}: it raised {describe(error)}; "
-                    "correct it, and continue with hearts train --resume"
-                ) from error
 
     # -- learning --------------------------------------------------------------------------------
     def estimate(self, gamma: float, gae_lambda: float) -> NDArray[np.int64]:
