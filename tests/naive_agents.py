@@ -10,7 +10,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from tests.naive import NaiveGame, _splits, _unseen, in_suit, naive_worlds, suit_of
+from tests.naive import NaiveGame, in_suit, naive_worlds, suit_of
 
 RANKS = "23456789TJQKA"
 SUITS_BY_VALUE = "CDHS"
@@ -86,53 +86,29 @@ def _void(game: NaiveGame, legal: set[str], *, aware: bool) -> str:
     return max(ducks, key=value) if ducks else min(legal, key=value)
 
 
-def naive_pro(
-    game: NaiveGame, policy: Policy = naive_standard, aim: str = "margin", beliefs: str = "all"
-) -> int:
+def naive_pro(game: NaiveGame, policy: Policy = naive_standard) -> int:
     """The action of `pro`, over all worlds, however many."""
     legal = game.legal()
     if game.phase != "play" or len(legal) == 1:
         return policy(game)
     assert game.player is not None
     known = game.knowledge(game.player)
-    worlds = naive_worlds(game.rules, known) if beliefs == "all" else worlds_by_voids(game)
     sums = dict.fromkeys(legal, Fraction())
-    for world in worlds:
+    for world in naive_worlds(game.rules, known):
         for action in legal:
             other = copy.deepcopy(game)
             other.hands = [set(hand) for hand in world[:-1]]
             if game.kitty_taker is None:
                 other.kitty = set(world[-1])
-            margin, score = played_out(other, action, game.player, policy)
-            sums[action] += margin if aim == "margin" else -score
+            sums[action] += played_out(other, action, game.player, policy)
     return max(legal, key=lambda action: (sums[action], -action))
 
 
-def worlds_by_voids(game: NaiveGame) -> list[list[set[str]]]:
-    """Every way to deal the unseen cards in which nobody has a suit that they did not follow."""
-    assert game.player is not None
-    known = game.knowledge(game.player)
-    unseen, sizes = _unseen(game.rules, known)
-    seats, history = game.rules.players, known.history
-    shown: list[set[str]] = [set() for _ in range(seats)]
-    for start in range(0, len(history), seats):
-        led = suit_of(history[start][1])
-        for seat, card in history[start : start + seats]:
-            if suit_of(card) != led:
-                shown[seat].add(led)
-    found = []
-    for split in _splits(unseen, sizes):
-        split[known.player] = set(known.hand)
-        if all(not in_suit(split[seat], s) for seat in range(seats) for s in shown[seat]):
-            found.append(split)
-    return found
-
-
-def played_out(game: NaiveGame, action: int, player: int, policy: Policy) -> tuple[Fraction, int]:
-    """Margin and score of `player` when `policy` plays on after `action`."""
+def played_out(game: NaiveGame, action: int, player: int, policy: Policy) -> Fraction:
+    """The margin of `player` when `policy` plays on after `action`."""
     game.play(action)
     while game.phase != "over":
         game.play(policy(game))
     scores: list[Any] = game.scores()
     others = sum(scores) - scores[player]
-    return Fraction(others, len(scores) - 1) - scores[player], scores[player]
+    return Fraction(others, len(scores) - 1) - scores[player]

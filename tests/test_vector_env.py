@@ -40,7 +40,6 @@ CASES = [
     {},
     {"opponent": "easy", "reward": "trick"},
     {"opponent": ["pro", "easy"], "skip_forced": True},
-    {"opponent": "pro?aim=score&beliefs=voids", "steps": 300},
     {"opponent": Counting(), "reward": "points"},
     {"rules": "classic", "opponent": ["standard", Counting()], "reward": "trick"},
     {"rules": "no_pass", "reward": "points", "seat": 2},

@@ -19,11 +19,6 @@ from hearts_env.support.jit import inlined, jit
 from hearts_env.views.hidden import unseen_mask, worlds_of_two
 
 EASY, STANDARD, STANDARD_TRUMP, PRO, PRO_TRUMP = range(5)
-OWN_SCORE, VOIDS_ONLY = 8, 16
-"""Added to PRO or PRO_TRUMP: it plays for the least score of its own; it knows no more of the
-hidden cards than the voids that others have shown."""
-PLAIN = 7
-"""``policy & PLAIN`` is one of the five numbers."""
 
 MAX_COMBINATIONS = 20_000
 """Up to this many possible hands of the other player are tried one by one."""
@@ -189,29 +184,9 @@ def combinations(n: int, size: int) -> int:
 
 
 @jit
-def keep_voids_only(r: k.Vector, player: int, v: k.Vector) -> None:
-    """Reduce a view, in place, to one from which only the voids shown can be concluded.
-
-    For counting and drawing worlds; not to be played on.
-    """
-    v[k.FIRST_LEADER] = -1
-    v[k.DODGED] = -1
-    v[k.PASSED + k.SEAT * player] = 0
-    for p in range(r[k.R_PLAYERS]):
-        cards = 0
-        for suit in range(4):
-            if v[k.VOIDS + k.SEAT * p] >> suit & 1:
-                cards |= r[k.R_SUIT_MASK + suit]
-        v[k.EXCLUDED + k.SEAT * p] = cards
-
-
-@jit
-def enumerate_worlds(
-    r: k.Vector, v: k.Vector, player: int, policy: int, limit: int, memory: Memory
-) -> int:
+def enumerate_worlds(r: k.Vector, v: k.Vector, player: int, limit: int, memory: Memory) -> int:
     """Write all worlds of a two-player view into ``memory.worlds``; returns their number.
 
-    Those that agree with all that play has shown, or for a `policy` with VOIDS_ONLY with the voids.
     -1: more than `limit`, or more than MAX_COMBINATIONS hands to try.
     """
     unseen = unseen_mask(r, v, player)
@@ -221,11 +196,7 @@ def enumerate_worlds(
     if combinations(popcount(unseen), size) > MAX_COMBINATIONS:
         return -1
     hands, worlds = memory.hands, memory.worlds
-    known = memory.base[: len(v)]
-    k.copy_state(v, known)
-    if policy & VOIDS_ONLY:
-        keep_voids_only(r, player, known)
-    n = worlds_of_two(r, known, player, hands[:limit], memory.scratch)
+    n = worlds_of_two(r, v, player, hands[:limit], memory.scratch)
     if n > limit:
         return -1
     for w in range(n):
@@ -242,10 +213,9 @@ def sum_margins(
     """Write into ``memory.sums`` the margin of each card of `legal`, summed over `n` worlds.
 
     Each card is played in each of the first `n` rows of ``memory.worlds``, and the deal played to
-    its end; the margin is ``kernel.margin_sum`` of `player`. For a `policy` with OWN_SCORE it is
-    minus the player's own score instead, as often as there are others.
+    its end; the margin is ``kernel.margin_sum`` of `player`.
     """
-    aware = policy & PLAIN == PRO_TRUMP
+    aware = policy == PRO_TRUMP
     worlds, sums = memory.worlds, memory.sums
     base, s = memory.base[: len(v)], memory.state[: len(v)]
     players = r[k.R_PLAYERS]
@@ -263,10 +233,7 @@ def sum_margins(
             k.copy_state(base, s)
             k.play_card(r, s, card)
             playout(r, s, aware)
-            if policy & OWN_SCORE:
-                sums[card] -= (players - 1) * k.score(r, s, player)
-            else:
-                sums[card] += k.margin_sum(r, s, player)
+            sums[card] += k.margin_sum(r, s, player)
 
 
 @jit
@@ -286,15 +253,15 @@ def best_of(legal: int, sums: Ints) -> int:
 def pro_action(
     r: k.Vector, v: k.Vector, player: int, policy: int, limit: int, memory: Memory
 ) -> int:
-    """The action of PRO or PRO_TRUMP with its options, or -1: too many worlds or players."""
+    """The action of PRO or PRO_TRUMP, or -1: too many worlds or players."""
     if v[k.PHASE] != k.PLAY:
-        return rule_action(r, v, policy & PLAIN == PRO_TRUMP)
+        return rule_action(r, v, policy == PRO_TRUMP)
     legal = k.legal_mask(r, v)
     if legal & (legal - 1) == 0:
         return lowest(legal)
     if r[k.R_PLAYERS] != 2:
         return -1
-    n = enumerate_worlds(r, v, player, policy, limit, memory)
+    n = enumerate_worlds(r, v, player, limit, memory)
     if n < 0:
         return -1
     sum_margins(r, v, player, legal, n, policy, memory)

@@ -26,17 +26,13 @@ from hearts_agents.base import (
 )
 from hearts_agents.baseline_kernel import (
     EASY,
-    OWN_SCORE,
-    PLAIN,
     PRO,
     PRO_TRUMP,
     STANDARD,
     STANDARD_TRUMP,
-    VOIDS_ONLY,
     act_row,
     act_rows,
     best_of,
-    keep_voids_only,
     make_memory,
     plain_action,
     sum_margins,
@@ -44,7 +40,7 @@ from hearts_agents.baseline_kernel import (
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
 from hearts_env.support import clock
-from hearts_env.support.arguments import check_any_seed, check_choice, check_number, check_positive
+from hearts_env.support.arguments import check_any_seed, check_number, check_positive
 from hearts_env.support.arrays import Ints
 from hearts_env.support.distinct import distinct
 from hearts_env.views.view import view_of
@@ -60,9 +56,6 @@ NAMES = ("easy", "standard", "standard_trump", "pro", "pro_trump")
 DEFAULT_WORLDS = 200
 """``pro`` takes all worlds up to this number, and samples this number where there are more."""
 
-AIMS, BELIEFS = ("margin", "score"), ("all", "voids")
-"""What ``pro`` may play for, and what it may conclude about the hidden cards."""
-
 CHUNK = 8
 """Worlds that are played out between two checks of the clock, where time is limited."""
 
@@ -71,7 +64,7 @@ class Baseline(Agent):
     """One of the baselines. Not thread-safe: each one works in memory of its own."""
 
     policy: int
-    """The number of the baseline and of its options, as the compiled functions take it."""
+    """The number of the baseline, as the compiled functions take it."""
     worlds: int
     """All worlds are taken where there are no more than this."""
     samples: int | None
@@ -92,7 +85,7 @@ class Baseline(Agent):
     @property
     def name(self) -> str:  # type: ignore[override]
         """The name by which ``make_agent`` knows it."""
-        return NAMES[self.policy & PLAIN]
+        return NAMES[self.policy]
 
     @property
     def is_timed(self) -> bool:
@@ -162,18 +155,10 @@ class Baseline(Agent):
         """The action where there are too many worlds, or players, for the compiled loop."""
         view = view_of(rules, vector, player)
         legal, total = view.legal_mask, np.zeros_like(self.memory.sums)
-        for count in self._rows(view, self._possible(view)):
+        for count in self._rows(view, Worlds(view)):
             sum_margins(rules.vector, vector, player, legal, count, self.policy, self.memory)
             total += self.memory.sums
         return int(best_of(legal, total))
-
-    def _possible(self, view: PlayerView) -> Worlds:
-        """The worlds that it reckons with."""
-        if self.policy & VOIDS_ONLY:
-            vector = view.vector.copy()
-            keep_voids_only(view.rules.vector, view.player, vector)
-            view = PlayerView(view.rules, vector, view.player)
-        return Worlds(view)
 
     def _rows(self, view: PlayerView, worlds: Worlds) -> Iterator[int]:
         """Write all worlds, or a sample, into ``memory.worlds``, part by part; yields the rows."""
@@ -234,12 +219,8 @@ class Pro(Baseline):
         seed: int | None = None,
         worlds: int | None = None,
         milliseconds: float | None = None,
-        aim: str = "margin",
-        beliefs: str = "all",
     ) -> None:
         """A player that examines all worlds or, where there are too many, a sample of them.
-
-        ``aim="score", beliefs="voids"`` is the player of the published description, to the letter.
 
         Args:
             seed: of the random numbers, which only sampled worlds need.
@@ -248,17 +229,11 @@ class Pro(Baseline):
             milliseconds: at most about this long a decision. The play then depends on the machine,
                 except where all worlds are taken: of two players up to 200 of them, which take
                 less than a millisecond, of more players up to 8.
-            aim: ``margin``: the largest mean margin; ``score``: the least mean score of its own.
-            beliefs: which worlds it reckons with. ``all``: those that agree with all that play has
-                shown; ``voids``: those that agree with the voids that others have shown.
 
         Raises:
             HeartsError: if an option has an unusable value; it is named.
         """
         super().__init__(seed)
-        self.policy = type(self).policy  # and what differs from the defaults
-        self.policy |= OWN_SCORE * (check_choice("aim", aim, AIMS) == "score")
-        self.policy |= VOIDS_ONLY * (check_choice("beliefs", beliefs, BELIEFS) == "voids")
         if worlds is not None:
             other = f", or None for {DEFAULT_WORLDS}"
             worlds = check_number("worlds", worlds, 1, 1_000_000, other=other)
@@ -270,17 +245,12 @@ class Pro(Baseline):
             self.samples = worlds
 
     def margins(self, view: PlayerView) -> list[float]:
-        """The mean margin of each legal card of `view`, by which it chooses; ascending by action.
-
-        With ``aim="score"``: minus the mean score of its own.
-        """
+        """The mean margin of each legal card of `view`, by which it chooses, ascending."""
         margins: list[float] = self.world_margins(view)[0].mean(axis=0).tolist()
         return margins
 
     def world_margins(self, view: PlayerView) -> WorldMargins:
         """The margin of each legal card in each world that it would examine, and their weights.
-
-        With ``aim="score"``: minus its own score instead of the margin.
 
         Returns:
             margins ``(worlds, legal cards)``, cards ascending by action; weights ``(worlds,)``; and
@@ -289,7 +259,7 @@ class Pro(Baseline):
         if view.phase != "play" or not view.legal_mask:
             raise HeartsError(f"view: player {view.player} has no card to play; ask in the play")
         margins: list[Ints] = []
-        worlds = self._possible(view)
+        worlds = Worlds(view)
         r, v, player, legal = view.rules.vector, view.vector, view.player, view.legal_mask
         actions = view.legal_actions()
         for count in self._rows(view, worlds):

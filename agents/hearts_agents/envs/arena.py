@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_agents.baseline_kernel import PLAIN, PRO, make_memory
+from hearts_agents.baseline_kernel import PRO, make_memory
 from hearts_agents.baselines import NAMES, Baseline
 from hearts_agents.envs.arena_kernel import (
     ENDED,
@@ -433,7 +433,7 @@ def compiled_kind(agent: Any, rules: Rules) -> int:
         return -1
     if agent.policy >= PRO and rules.players != 2:
         return -1
-    assert NAMES[agent.policy & PLAIN] == agent.name
+    assert NAMES[agent.policy] == agent.name
     return agent.policy
 
 
