@@ -1,20 +1,21 @@
 """Which way of learning finds equilibrium play: exact distances of many trainings on a small deck.
 
-    python bench/algorithms.py                       drawn settings of every algorithm, on mini
-    python bench/algorithms.py --best --seeds 5      the best draw of each, with fresh seeds
-    python bench/algorithms.py --best --seeds 5 --decisions 10000000 --rules mini_6
-    python bench/algorithms.py --publish             adds what is finished to the published runs
+    python bench/algorithms.py                   climbs the rungs of `RUNGS`, on mini
+    python bench/algorithms.py --rules mini_6    their winners, on another deck
+    python bench/algorithms.py --publish         adds what is finished to the published runs
 
 Every algorithm has the same games, network and budget. Its settings are drawn from the ranges in
-`ALGORITHMS`; what is drawn depends on the algorithm and on the number of the draw alone. A finished
-run is a file of the folder, with its settings, versions and curve, until ``--publish`` adds its
-curve to ``docs/results/algorithms.csv`` and its settings to the JSON file beside that. Neither is
-trained again, so that the comparison grows by whatever is run anywhere. (To train a run again,
-delete its lines there; settings that `ALGORITHMS` no longer gives are left out by themselves.)
+`ALGORITHMS`; what is drawn depends on the algorithm and on the number of the draw alone. The best
+draws of a rung go on to the next, with a larger budget and in the end with fresh seeds: successive
+halving (Jamieson and Talwalkar 2016), for a tenth of what the last budget for all would take. A
+finished run is a file of the folder, with its settings, versions and curve, until ``--publish``
+adds its curve to ``docs/results/algorithms.csv`` and its settings to the JSON file beside that.
+Neither is trained again, so that the comparison grows by whatever is run anywhere. (To train a run
+again, delete its lines there; settings that `ALGORITHMS` no longer gives are left out by
+themselves.)
 
 Runs are taken in an order that leaves a balanced table wherever it ends: one of every algorithm,
-then the next. What not all algorithms have is left out of the table. On many machines
-(``--backend ray``) the runs must share the folder.
+then the next. On many machines (``--backend ray``) the runs must share the folder.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ from __future__ import annotations
 import csv
 import functools
 import io
+import itertools
 import json
 import math
 import statistics
 import sys
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,7 +44,7 @@ from bench import harness
 from hearts_env import HeartsError, Rules, __version__
 from hearts_env.support.files import write_json, writing_whole
 from hearts_env.support.interrupts import interruptible
-from hearts_train.executor import BACKENDS, check_executor, spread
+from hearts_train.executor import BACKENDS, Executor, check_executor, spread
 from hearts_train.learn.config_files import load_config
 from hearts_train.learn.training import distances, make_learner
 from hearts_train.measure.display import new_figure
@@ -59,8 +61,25 @@ PICTURE = ROOT / "docs" / "images" / "algorithms.png"
 
 DECK = "mini"
 """Where draws are compared."""
-FRESH = 100
-"""The first seed of those by which nothing was chosen."""
+
+
+class Rung(NamedTuple):
+    """A round of the comparison."""
+
+    draws: int
+    """How many of each algorithm: the best ones of the rung before."""
+    seeds: range
+    decisions: int
+
+
+RUNGS = (
+    Rung(10, range(1), 500_000),
+    Rung(3, range(1), 3_000_000),
+    Rung(1, range(100, 105), 10_000_000),
+)
+"""In the last one no seed has chosen anything."""
+POINTS = 4
+"""Of the curve of a run."""
 
 
 # ---- what is drawn -------------------------------------------------------------------------------
@@ -248,8 +267,8 @@ class Run(NamedTuple):
         return folder / f"{self.algorithm}-{deck}-{self.budget}-{self.draw}-{self.seed}.json"
 
 
-def train(run: Run, folder: Path, points: int) -> dict[str, Any]:
-    """Train, and measure `points` times on the way; writes the run's file, and returns its content.
+def train(run: Run, folder: Path) -> dict[str, Any]:
+    """Train, and measure `POINTS` times; writes the run's file, and returns its content.
 
     The seconds are those of playing and learning.
     """
@@ -261,7 +280,7 @@ def train(run: Run, folder: Path, points: int) -> dict[str, Any]:
     curve: list[dict[str, float]] = []
     while learner.progress < 1.0:
         learner.update()
-        if learner.progress >= (len(curve) + 1) / points:
+        if learner.progress >= (len(curve) + 1) / POINTS:
             found = distances(learner, tree_of(learner.rules))
             counted = learner.counters
             so_far = {"decisions": counted.decisions, "seconds": counted.learning_seconds}
@@ -346,99 +365,67 @@ def finished(folder: Path, path: Path) -> list[Point]:
     return [found[key] for key in sorted(found)]
 
 
-def balanced(points: Sequence[Point], rules: str, *, fresh: bool) -> dict[str, list[Point]]:
-    """The ends of the runs of each algorithm that count: those that all have alike.
-
-    They are of one budget: the one with most such runs, then the largest.
-
-    Args:
-        points: of all runs.
-        rules: the deck.
-        fresh: the best draws with fresh seeds, instead of all draws.
-    """
-    best = best_draws(points) if fresh else {}
-    ends = [
-        point
-        for point in points
-        if point.is_last
-        and point.rules == rules
-        and (point.draw == best.get(point.algorithm) if fresh else True)
-        and (point.seed >= FRESH) == fresh
-    ]
-    names = [name for name in ALGORITHMS if any(point.algorithm == name for point in ends)]
-    found: list[dict[str, list[Point]]] = [{}]
-    for budget in sorted({point.budget for point in ends}):
-        runs: dict[tuple[int, int], dict[str, Point]] = {}
-        for point in ends:
-            if point.budget == budget:
-                alike = runs.setdefault((0 if fresh else point.draw, point.seed), {})
-                alike[point.algorithm] = point
-        shared = [alike for alike in runs.values() if len(alike) == len(names)]
-        found.append({name: [alike[name] for alike in shared] for name in names if shared})
-    return max(reversed(found), key=lambda one: len(next(iter(one.values()), [])))
+def ends(points: Sequence[Point], name: str, number: int, rules: str) -> list[Point]:
+    """The ends of an algorithm's runs of a rung, by draw and seed; none before it is reached."""
+    runs = set(runs_of(points, name, number, rules))
+    return sorted(point for point in points if point.is_last and point.run in runs)
 
 
 def over_seeds(runs: Sequence[Point]) -> dict[int, float]:
-    """The mean distance of each draw."""
+    """The mean distance of each draw, the best first."""
     draws: dict[int, list[float]] = {}
     for run in runs:
         draws.setdefault(run.draw, []).append(run.distance)
-    return {draw: statistics.fmean(found) for draw, found in draws.items()}
-
-
-def best_draws(points: Sequence[Point]) -> dict[str, int]:
-    """The draw of each algorithm that is least exploitable on `DECK`, on average over seeds."""
-    found = balanced(points, DECK, fresh=False)
-    means = {name: over_seeds(runs) for name, runs in found.items()}
-    return {name: min(draws, key=draws.__getitem__) for name, draws in means.items()}
+    means = {draw: statistics.fmean(found) for draw, found in draws.items()}
+    return dict(sorted(means.items(), key=lambda item: item[1]))
 
 
 # ---- which runs ----------------------------------------------------------------------------------
-def sweep(draws: int, seeds: int, like: Run) -> Iterator[Run]:
-    """Drawn settings of every algorithm, each with every seed."""
-    for seed in range(seeds):
-        for draw in range(draws):
-            for name in ALGORITHMS:
-                yield like._replace(algorithm=name, draw=draw, seed=seed)
+def runs_of(points: Sequence[Point], name: str, number: int, rules: str) -> list[Run]:
+    """An algorithm's runs of a rung; none as long as the rung before is not finished on `DECK`."""
+    rung = RUNGS[number]
+    draws: Sequence[int] = range(rung.draws)
+    if number:
+        before = ends(points, name, number - 1, DECK)
+        if not before or len(before) < len(runs_of(points, name, number - 1, DECK)):
+            return []
+        draws = list(over_seeds(before))[: rung.draws]
+    return [Run(rules, rung.decisions, name, draw, seed) for seed in rung.seeds for draw in draws]
 
 
-def again(points: Sequence[Point], seeds: int, like: Run) -> Iterator[Run]:
-    """The best draw of every algorithm, with seeds that chose nothing."""
-    best = best_draws(points)
-    if not best:
-        raise HeartsError("--best: no draw is finished that all algorithms have; train them first")
-    for seed in range(FRESH, FRESH + seeds):
-        for name, draw in best.items():
-            yield like._replace(algorithm=name, draw=draw, seed=seed)
+def ready(points: Sequence[Point], names: Sequence[str], rules: str) -> list[Run]:
+    """The runs that can be trained now: of each rung, one of every algorithm, then the next."""
+    done = {point.run for point in points if point.is_last}
+    return [
+        run
+        for number in (range(len(RUNGS)) if rules == DECK else [len(RUNGS) - 1])
+        for alike in itertools.zip_longest(*(runs_of(points, n, number, rules) for n in names))
+        for run in alike
+        if run and run not in done
+    ]
 
 
-def finish(
-    runs: Sequence[Run], folder: Path, points: int, minutes: float, executor: tuple[Any, str]
-) -> int:
-    """Train these until the time is over; returns how many are left."""
+def climb(
+    folder: Path, results: Path, names: Sequence[str], rules: str, end: float, executor: Executor
+) -> bool:
+    """Train until all is finished or the time is over; returns whether all is finished."""
     folder.mkdir(parents=True, exist_ok=True)
-    end, started = time.monotonic() + 60 * minutes, 0
-
-    def in_time() -> Iterator[Run]:
-        nonlocal started
-        for run in runs:
-            if time.monotonic() > end:
-                return
-            started += 1
-            yield run
-
-    work = functools.partial(train, folder=folder, points=points)
-    for done, record in enumerate(
-        spread(work, in_time(), workers=executor[0], backend=executor[1])
-    ):
-        last = record["curve"][-1]
-        print(
-            f"{done + 1:4} of {len(runs)}  {record['algorithm']:12} draw {record['draw']:2} "
-            f"seed {record['seed']:3}  {last.get('drawn', last['preferred']):6.3f}  "
-            f"{last['seconds']:5.0f} s",
-            flush=True,
-        )
-    return len(runs) - started
+    work = functools.partial(train, folder=folder)
+    while runs := ready(finished(folder, results), names, rules):
+        in_time = itertools.takewhile(lambda _: time.monotonic() < end, runs)
+        trained = 0
+        for record in spread(work, in_time, workers=executor[0], backend=executor[1]):
+            trained += 1
+            last = record["curve"][-1]
+            print(
+                f"{trained:4} of {len(runs)}  {record['algorithm']:12} draw {record['draw']:2} "
+                f"seed {record['seed']:3}  {last.get('drawn', last['preferred']):6.3f}  "
+                f"{last['seconds']:5.0f} s",
+                flush=True,
+            )
+        if trained < len(runs):
+            return False
+    return True
 
 
 # ---- the table -----------------------------------------------------------------------------------
@@ -446,14 +433,12 @@ def publish(points: Sequence[Point], path: Path) -> None:
     """Write all that is finished: settings to a JSON file, curves to a CSV file beside it."""
     if not points:
         raise HeartsError("--publish: no finished run")
-    best = best_draws(points)
     algorithms = {}
     for name, one in ALGORITHMS.items():
         numbers = sorted({point.draw for point in points if point.algorithm == name})
         algorithms[name] = {
             "meaning": one.meaning,
             "ranges": {key: list(each) for key, each in one.ranges.items()},
-            "best_draw": best.get(name),
             "draws": {number: one.draw(name, number) for number in numbers},
         }
     with writing_whole(path.with_suffix(".csv")) as file:
@@ -480,25 +465,29 @@ def draw(points: Sequence[Point], path: Path) -> None:
     """Draw every draw of every algorithm, and the curves of the best ones, into a file."""
     figure = new_figure(9.0, 3.6)
     left, right = figure.subplots(1, 2, sharey=True)
-    draws, again = (balanced(points, DECK, fresh=fresh) for fresh in (False, True))
-    for place, runs in enumerate(draws.values()):
-        found = list(over_seeds(runs).values())
-        left.plot([place] * len(found), found, "o", color=f"C{place}", alpha=0.5, ms=4)
-    for place, name in enumerate(draws):
-        chosen = {end.run for end in again.get(name, [])}
+    last = len(RUNGS) - 1
+    for place, name in enumerate(ALGORITHMS):
+        for number in range(last):
+            found = list(over_seeds(ends(points, name, number, DECK)).values())
+            across = [place + 0.3 * number - 0.15] * len(found)
+            left.plot(across, found, "o", color=f"C{place}", alpha=0.5, ms=3 + number)
+        chosen = {end.run for end in ends(points, name, last, DECK)}
         curves: dict[int, list[float]] = {}
         for point in points:
             if point.run in chosen:
                 curves.setdefault(point.decisions, []).append(point.distance)
         if curves:
-            ends = sorted(curves)
-            means = [statistics.fmean(curves[end]) for end in ends]
-            lows, highs = [min(curves[end]) for end in ends], [max(curves[end]) for end in ends]
-            millions = [end / 1e6 for end in ends]
+            times = sorted(curves)
+            means = [statistics.fmean(curves[time]) for time in times]
+            lows = [min(curves[time]) for time in times]
+            highs = [max(curves[time]) for time in times]
+            millions = [time / 1e6 for time in times]
             right.plot(millions, means, color=f"C{place}", marker=".", label=name)
             right.fill_between(millions, lows, highs, color=f"C{place}", alpha=0.15, lw=0)
-    left.set_xticks(range(len(draws)), list(draws), rotation=45, ha="right")
-    left.set(yscale="log", ylabel="exploitability, points a deal", title="drawn settings")
+    left.set_xticks(range(len(ALGORITHMS)), list(ALGORITHMS), rotation=45, ha="right")
+    left.set(
+        yscale="log", ylabel="exploitability, points a deal", title="drawn, and the best again"
+    )
     left.set_yticks([0.1, 0.2, 0.5, 1.0, 2.0, 5.0], ["0.1", "0.2", "0.5", "1", "2", "5"])
     left.minorticks_off()
     right.set(xlabel="million decisions", title="the best of each, fresh seeds")
@@ -512,13 +501,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Train what is asked for, or publish it; returns the exit status."""
     parser = harness.options(__doc__, has_out=False)
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "build" / "algorithms")
-    parser.add_argument("--best", action="store_true", help="the best draw of each, fresh seeds")
     parser.add_argument("--only", default="", help="algorithms, joined by commas; none: all")
     parser.add_argument("--rules", default=DECK, help="the deck")
-    parser.add_argument("--decisions", type=int, default=3_000_000)
-    parser.add_argument("--points", type=int, default=4, help="of each curve")
-    parser.add_argument("--draws", type=int, default=10, help="of each algorithm's settings")
-    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--minutes", type=float, default=math.inf, help="begin no run after these")
     parser.add_argument("--workers", type=int, help="processes; none: this one")
     parser.add_argument("--backend", default="local", choices=BACKENDS)
@@ -528,8 +512,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     names = given.only.split(",") if given.only else list(ALGORITHMS)
     try:
-        points = finished(given.folder, given.results)
         if given.publish:
+            points = finished(given.folder, given.results)
             publish(points, given.results)
             draw(points, given.picture)
             return 0
@@ -538,23 +522,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise HeartsError(f"--only: {unknown[0]!r} is none of {', '.join(ALGORITHMS)}")
         Rules.make(given.rules)
         executor = check_executor(given.workers, given.backend)
-        like = Run(given.rules, given.decisions, "", 0, 0)
-        runs = (
-            again(points, given.seeds, like)
-            if given.best
-            else sweep(given.draws, given.seeds, like)
-        )
-        done = {point.run for point in points if point.is_last}
-        left = [run for run in runs if run.algorithm in names and run not in done]
+        end = time.monotonic() + 60 * given.minutes
+        if given.rules != DECK:
+            points = finished(given.folder, given.results)
+            if not all(runs_of(points, name, len(RUNGS) - 1, given.rules) for name in names):
+                raise HeartsError(f"--rules: the winners on {DECK} come first, without --rules")
         with interruptible():
-            left_over = finish(left, given.folder, given.points, given.minutes, executor)
+            is_all = climb(given.folder, given.results, names, given.rules, end, executor)
     except KeyboardInterrupt:
         print("stopped; the same command continues", file=sys.stderr)
         return 130
     except HeartsError as error:
         print(error, file=sys.stderr)
         return 2
-    print(f"{left_over} runs left" if left_over else "all runs are finished")
+    print("all runs are finished" if is_all else "time is over; the same command continues")
     return 0
 
 

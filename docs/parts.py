@@ -381,29 +381,26 @@ def self_play(*figures: str) -> str:
 
 
 @part
-def algorithms() -> str:
-    """What ways of learning the five-card game come to, over drawn settings and fresh seeds."""
-    points = compared.published(DOCS / "results" / "algorithms.json")
-    draws = compared.balanced(points, compared.DECK, fresh=False)
-    again = compared.balanced(points, compared.DECK, fresh=True)
+def algorithms(rules: str = compared.DECK) -> str:
+    """What ways of learning come to on a deck, rung by rung."""
+    published = compared.published(DOCS / "results" / "algorithms.json")
+    last = len(compared.RUNGS) - 1
     rows = []
-    for name, runs in draws.items():
-        means = list(compared.over_seeds(runs).values())
-        own = again.get(name, [])
-        sampled = [point.sampled for point in own if point.sampled is not None]
-        preferred = [point.preferred for point in own]
-        shown = [compared.middle(found) for found in (means, sampled, preferred)]
-        rows.append([compared.ALGORITHMS[name].meaning, shown[0], f"{min(means):.3f}", *shown[1:]])
-    counted = []
-    for found, key, what in ((draws, "draw", "drawn settings"), (again, "seed", "fresh seeds")):
-        ends = next(iter(found.values()), [])
-        number, budget = (
-            len({getattr(end, key) for end in ends}),
-            max((end.budget for end in ends), default=0),
-        )
-        counted.append(f"{number} {what}, {budget / 1e6:g} M decisions")
-    head = ["", counted[0], "the best of them", f"{counted[1]}: sampled", "preferred"]
-    return table(head, rows)
+    for name, one in compared.ALGORITHMS.items():
+        cells = []
+        for number in range(last) if rules == compared.DECK else ():
+            runs = compared.ends(published, name, number, rules)
+            means = list(compared.over_seeds(runs).values())
+            cells += [compared.middle(means), f"{means[0]:.3f}" if means else ""]
+        runs = compared.ends(published, name, last, rules)
+        sampled = [point.sampled for point in runs if point.sampled is not None]
+        shown = [compared.middle(found) for found in (sampled, [end.preferred for end in runs])]
+        rows.append([one.meaning, *cells, str(len(runs) or ""), *shown])
+    head = [""]
+    for rung in compared.RUNGS[:last] if rules == compared.DECK else ():
+        head += [f"{rung.draws} draws, {rung.decisions / 1e6:g} M decisions", "the best"]
+    head += [f"{compared.RUNGS[last].decisions / 1e6:g} M: fresh seeds", "sampled", "preferred"]
+    return table(head, [row for row in rows if any(row[1:])])
 
 
 @part

@@ -213,14 +213,13 @@ def test_calibration_is_shown_and_drawn(tmp_path: Path) -> None:
 
 
 # ---- algorithms ----------------------------------------------------------------------------------
-def compared(folder, *args, seeds=1):
-    """The command ``bench/algorithms.py`` with tiny runs of two algorithms, in this process.
+def compared(folder, *args):
+    """The command ``bench/algorithms.py`` with two algorithms, in this process.
 
     What it publishes is in the folder above that of its runs.
     """
-    tiny = ["--rules", "micro", "--decisions", "8192", "--points", "2", "--only", "ppo,dqn"]
     files = ["--results", folder.parent / "all.json", "--picture", folder.parent / "all.png"]
-    words = [folder, *tiny, "--seeds", seeds, *files, *args]
+    words = [folder, "--rules", "micro", "--only", "ppo,dqn", *files, *args]
     return algorithms.main([*map(str, words)])
 
 
@@ -230,69 +229,76 @@ def finished(folder):
     return [point._replace(seconds=None) for point in points]
 
 
+def rungs(*numbers):
+    """Rungs of so many draws and so many tiny trainings of each; of the last with fresh seeds."""
+    last = len(numbers) - 1
+    return tuple(
+        algorithms.Rung(draws, range(9 * (at == last), 9 * (at == last) + seeds), 4096 * (at + 1))
+        for at, (draws, seeds) in enumerate(numbers)
+    )
+
+
 @pytest.fixture
 def runs(tmp_path, monkeypatch):
     monkeypatch.setattr(algorithms, "DECK", "micro")
+    monkeypatch.setattr(algorithms, "POINTS", 2)
+    monkeypatch.setattr(algorithms, "RUNGS", rungs((2, 1), (1, 2)))
     return tmp_path / "runs"
 
 
 def test_runs_are_kept_published_and_only_what_is_missing_is_trained(runs, monkeypatch, capsys):
-    def killed(run, folder, points, *, train=algorithms.train):
+    def killed(run, folder, *, train=algorithms.train):
         if list(folder.iterdir()):
             raise KeyboardInterrupt
-        return train(run, folder, points)
+        return train(run, folder)
 
     # A kill loses no finished run, and the same command continues.
     with monkeypatch.context() as patched:
         patched.setattr(algorithms, "train", killed)
-        assert compared(runs, "--draws", 2) == 130
+        assert compared(runs) == 130
     (first,) = runs.iterdir()
     before = first.stat().st_mtime_ns
-    assert compared(runs, "--draws", 2) == 0
+    assert compared(runs) == 0
     assert first.stat().st_mtime_ns == before
     for file in runs.iterdir():
         record = json.loads(file.read_text())
         name = record["algorithm"]
         drawn = algorithms.ALGORITHMS[name].draw(name, record["draw"])
         assert record["settings"] == algorithms.COMMON | drawn
+    # The best draw is trained again with other seeds.
     points = finished(runs)
-    assert [(p.algorithm, p.draw, p.decisions) for p in points] == [
-        (name, draw, end) for name in ("dqn", "ppo") for draw in (0, 1) for end in (4096, 8192)
-    ]
     assert all((point.sampled is None) == (point.algorithm == "dqn") for point in points)
-    first.unlink()
-    assert compared(runs, "--draws", 2) == 0
-    assert finished(runs) == points
-    # The best draws are trained again with fresh seeds.
-    assert compared(runs, "--best", seeds=2) == 0
-    again = [p for p in finished(runs) if p.is_last and p.seed >= algorithms.FRESH]
     for name in ("ppo", "dqn"):
-        own = {p.draw: p.distance for p in points if p.algorithm == name and p.is_last}
-        wanted = min(own, key=own.__getitem__)
-        found = [(point.draw, point.seed) for point in again if point.algorithm == name]
-        assert found == [(wanted, algorithms.FRESH), (wanted, algorithms.FRESH + 1)]
+        own = [point for point in points if point.algorithm == name and point.is_last]
+        drawn = {point.draw: point.distance for point in own if point.seed == 0}
+        assert sorted(drawn) == [0, 1]
+        best = min(drawn, key=drawn.__getitem__)
+        again = [(point.draw, point.seed, point.budget) for point in own if point.seed]
+        assert again == [(best, 9, 8192), (best, 10, 8192)]
+    first.unlink()
+    assert compared(runs) == 0
+    assert finished(runs) == points
     # What is published is not trained again, and grows.
     published = publish(runs)
     assert (runs.parent / "all.png").exists()
-    assert compared(runs, "--draws", 2) == 0
+    assert compared(runs) == 0
     assert not list(runs.iterdir())
-    assert compared(runs, "--draws", 3) == 0
+    monkeypatch.setattr(algorithms, "RUNGS", rungs((3, 1), (1, 0)))
+    assert compared(runs) == 0
     assert {json.loads(file.read_text())["draw"] for file in runs.iterdir()} == {2}
     more = publish(runs)
     assert set(published) < set(more)
-    assert {(p.algorithm, p.draw) for p in more} == {
-        (n, d) for n in ("ppo", "dqn") for d in (0, 1, 2)
-    }
     about = json.loads((runs.parent / "all.json").read_text())
     assert set(about["algorithms"]["ppo"]["draws"]) == {"0", "1", "2"}
     # Runs whose settings are no longer drawn do not count, published or in the folder.
     changed = dataclasses.replace(algorithms.ALGORITHMS["dqn"], fixed={"algorithm": "monte_carlo"})
     with monkeypatch.context() as patched:
         patched.setitem(algorithms.ALGORITHMS, "dqn", changed)
+        patched.setattr(algorithms, "RUNGS", rungs((1, 1)))
         capsys.readouterr()
         assert {point.algorithm for point in finished(runs)} == {"ppo"}
         assert "dqn" in capsys.readouterr().err
-        assert compared(runs, "--draws", 1) == 0
+        assert compared(runs) == 0
         assert {point.algorithm for point in finished(runs)} == {"ppo", "dqn"}
     assert list(runs.iterdir())
     assert finished(runs) == more
@@ -320,45 +326,42 @@ def test_draws_lie_in_their_ranges_and_make_configs():
                     assert draw[key] in each
 
 
-def ends(name, runs, budget=1000, rules="mini"):
-    """The ends of runs of an algorithm: each a draw, a seed and a distance."""
+def ended(name, distances, budget, rules="mini", seed=0):
+    """The ends of an algorithm's runs: the distance of each draw."""
     return [
         algorithms.Point(rules, budget, name, draw, seed, budget, 1.0, distance, distance)
-        for draw, seed, distance in runs
+        for draw, distance in distances.items()
     ]
 
 
-def counted(points, *, fresh):
-    found = algorithms.balanced(points, "mini", fresh=fresh)
-    return {name: [(p.budget, p.draw, p.seed) for p in runs] for name, runs in found.items()}
+def test_the_best_draws_of_a_finished_rung_go_on(monkeypatch):
+    monkeypatch.setattr(algorithms, "RUNGS", rungs((3, 1), (2, 1), (1, 2)))
+    names = ["ppo", "dqn"]
 
+    def ready(points, rules="mini"):
+        return [
+            (run.algorithm, run.budget, run.draw, run.seed)
+            for run in algorithms.ready(points, names, rules)
+        ]
 
-def test_only_runs_that_all_algorithms_have_count_of_the_budget_with_most_of_them():
-    points = ends("ppo", [(0, 0, 0.5), (1, 0, 0.3), (2, 0, 0.1)])
-    points += ends("dqn", [(0, 0, 0.7), (1, 0, 0.8), (0, 1, 0.1)])
-    points += ends("ppo", [(0, 0, 0.2)], 3000) + ends("dqn", [(0, 0, 0.6)], 3000)
-    both = [(1000, 0, 0), (1000, 1, 0)]
-    assert counted(points, fresh=False) == {"ppo": both, "dqn": both}
-    assert algorithms.best_draws(points) == {"ppo": 1, "dqn": 0}
-    points += ends("ppo", [(1, 0, 0.4)], 3000) + ends("dqn", [(1, 0, 0.5)], 3000)
-    larger = [(3000, 0, 0), (3000, 1, 0)]
-    assert counted(points, fresh=False) == {"ppo": larger, "dqn": larger}
-    assert algorithms.best_draws(points) == {"ppo": 0, "dqn": 1}
-
-
-def test_of_fresh_seeds_only_those_of_the_best_draw_count():
-    draws = [(0, 0, 0.5), (1, 0, 0.3)]
-    points = ends("ppo", draws) + ends("dqn", draws)
-    points += ends("ppo", [(1, 100, 0.3), (1, 101, 0.3)])
-    points += ends("dqn", [(0, 100, 0.3), (1, 101, 0.3)])
-    own = [(1000, 1, 101)]
-    assert counted(points, fresh=True) == {"ppo": own, "dqn": own}
+    points = ended("ppo", {0: 0.5, 1: 0.1, 2: 0.3}, 4096) + ended("dqn", {0: 0.5, 2: 0.1}, 4096)
+    later = [("ppo", 8192, 1, 0), ("ppo", 8192, 2, 0)]
+    assert ready(points) == [("dqn", 4096, 1, 0), *later]
+    points += ended("dqn", {1: 0.2}, 4096)
+    assert ready(points) == [later[0], ("dqn", 8192, 2, 0), later[1], ("dqn", 8192, 1, 0)]
+    points += ended("ppo", {1: 0.2, 2: 0.1}, 8192)
+    last = [("ppo", 12288, 2, 9), ("ppo", 12288, 2, 10)]
+    assert ready(points) == [("dqn", 8192, 2, 0), ("dqn", 8192, 1, 0), *last]
+    assert ready(points, "mini_6") == last
+    points += ended("ppo", {2: 0.1, 1: 0.1}, 12288, seed=9)
+    assert [p.draw for p in algorithms.ends(points, "ppo", 2, "mini")] == [2]
+    assert ready(points, "mini_6") == last
+    assert ready(points)[-1] == last[1]
 
 
 def test_a_draw_is_as_good_as_its_seeds_on_average():
-    points = ends("ppo", [(0, 0, 0.5), (1, 0, 0.3), (1, 1, 0.9)])
-    assert algorithms.over_seeds(points) == pytest.approx({0: 0.5, 1: 0.6})
-    assert algorithms.best_draws(points) == {"ppo": 0}
+    points = ended("ppo", {0: 0.5, 1: 0.3}, 1) + ended("ppo", {1: 0.9}, 1, seed=1)
+    assert list(algorithms.over_seeds(points).items()) == [(0, 0.5), (1, pytest.approx(0.6))]
 
 
 @pytest.mark.parametrize(
@@ -367,7 +370,7 @@ def test_a_draw_is_as_good_as_its_seeds_on_average():
         (["--only", "ppo,sarsa"], "--only sarsa"),
         (["--rules", "minni"], "minni"),
         (["--workers", "0"], "workers"),
-        (["--best", "--results", "nowhere.json"], "--best no draw"),
+        (["--rules", "midi", "--results", "nowhere.json"], "--rules mini come first"),
         (["--publish", "--results", "nowhere.json"], "--publish no finished run"),
     ],
 )
