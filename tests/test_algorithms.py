@@ -44,6 +44,11 @@ def softmax(logits: Any) -> Any:
     return chances / chances.sum()
 
 
+def centred(steps: Any) -> Any:
+    """Steps of the legal logits, less their mean."""
+    return np.where(LEGAL, steps - steps[LEGAL == 1].mean(), 0.0)
+
+
 def step(clip: Clip, *, has_magnet: bool, moved: float = 0.0) -> Any:
     """What `replicate` adds to the logits on average, each action drawn as often as it is likely.
 
@@ -83,7 +88,7 @@ def test_logits_move_by_their_advantages_and_by_what_regularises(has_magnet):
         away = logs - np.log(np.where(LEGAL, softmax(MAGNET), 1.0))
         expected = expected - 0.05 * (away - policy @ away)
     found = step(Clip(0.2, 0.2, 0.7, 0.0, 0.03, 0.05, math.inf, 0.0), has_magnet=has_magnet)
-    np.testing.assert_allclose(found, np.where(LEGAL, expected, 0.0), atol=1e-5)
+    np.testing.assert_allclose(found, centred(expected), atol=1e-5)
 
 
 def test_a_logit_is_not_pushed_further_than_its_limit_but_back():
@@ -92,12 +97,19 @@ def test_a_logit_is_not_pushed_further_than_its_limit_but_back():
     held = step(Clip(0.2, 0.2, 0.7, 0.0, 0.0, 0.0, 0.5, 0.0), has_magnet=False)
     policy = softmax(LOGITS)
     gains = WORTH - policy @ WORTH
-    assert held[0] == pytest.approx(free[0], abs=1e-6)
+    expected = free.copy()
     # What pushes action j: its own draw by (1 - pi_j) / mu_j, others' by -pi(a) / mu(a) = -1.
     for j, sign in ((1, -1), (3, 1)):
         forces = {a: gains[a] * ((a == j) / policy[a] - 1.0) for a in (0, 1, 3)}
-        kept = sum(policy[a] * force for a, force in forces.items() if sign * force < 0)
-        assert held[j] == pytest.approx(kept, abs=1e-5)
+        expected[j] -= sum(policy[a] * force for a, force in forces.items() if sign * force > 0)
+    assert np.abs(expected - free).max() > 0.1
+    np.testing.assert_allclose(held, centred(expected), atol=1e-5)
+
+
+def test_logits_do_not_drift_together():
+    """Logits beyond their limits would, with one that is pushed back."""
+    clip = Clip(0.2, 0.2, 0.7, 0.0, 0.5, 0.5, 0.5, 0.1)
+    assert step(clip, has_magnet=True).sum() == pytest.approx(0.0, abs=1e-5)
 
 
 @pytest.mark.parametrize("moved", [0.3, -0.3])
@@ -112,7 +124,7 @@ def test_what_has_moved_far_enough_is_not_pushed_on(moved):
             push = gains[action] / (policy[action] * math.exp(-moved))
             expected += policy[action] * push * ((np.arange(4) == action) - policy[action])
     found = step(clip, has_magnet=False, moved=moved)
-    np.testing.assert_allclose(found, np.where(LEGAL, expected, 0.0), atol=1e-5)
+    np.testing.assert_allclose(found, centred(expected), atol=1e-5)
 
 
 def test_the_least_chance_bounds_the_step():
@@ -121,7 +133,7 @@ def test_the_least_chance_bounds_the_step():
     gains = WORTH - policy @ WORTH
     # Divided by 1 in place of mu(a): an action's own draw counts as often as it is drawn.
     expected = policy * gains - (policy**2 * gains).sum()
-    np.testing.assert_allclose(found, np.where(LEGAL, expected, 0.0), atol=1e-5)
+    np.testing.assert_allclose(found, centred(expected), atol=1e-5)
 
 
 # ---- R-NaD ---------------------------------------------------------------------------------------

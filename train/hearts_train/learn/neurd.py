@@ -17,7 +17,9 @@ The second line is what PPO's entropy bonus and magnet have, without their facto
 it to converge itself, and not only on average (Perolat et al. 2021). ``min_prob`` bounds the
 variance. The first line is left out for a logit that it would push further than ``logit_limit``
 from the mean of the legal ones (eq. 10 there: logits without bounds could not come back in time),
-and for a decision whose action has already become more, or less, likely by ``clip_range``.
+and for a decision whose action has already become more, or less, likely by ``clip_range``. From the
+sum of both lines their mean over the legal actions is taken. It changes no policy; left in, it
+would move all logits together, in one network without bound.
 """
 
 from __future__ import annotations
@@ -81,8 +83,9 @@ def replicate(
             number += 1
             left &= left - 1
         centre /= np.float32(number)
-        while legal:
-            j = lowest(legal)
+        mean, left = np.float32(0.0), legal
+        while left:
+            j = lowest(left)
             log_prob, height = logits[i, j] - normaliser, logits[i, j] - centre
             force = push * ((j == action) - chance)
             if height * force > 0.0 and abs(height) > clip.logit_limit:
@@ -91,6 +94,10 @@ def replicate(
             if len(magnet):
                 pull += clip.magnet_coef * (logits[i, j] - magnet[i, j] + away - distance)
             policy[j] = (pull - force) / size
+            mean += policy[j] / np.float32(number)
+            left &= left - 1
+        while legal:
+            policy[lowest(legal)] -= mean
             legal &= legal - 1
         error = values[i] - rows.returns[row]
         by_values[i] = 2.0 * clip.vf_coef * error / size
