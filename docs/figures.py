@@ -455,7 +455,6 @@ TRAININGS = {
         (
             "threads=1",
             "env.num_envs=1024",
-            "schedule=[{until: 0.35}, {opponents: {self: 0.6, random: 0.4}}]",
             "ema_decay=0.998",
             "ppo.batch_size=2048",
             "ppo.learning_rate_end=0.00001",
