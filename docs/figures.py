@@ -446,6 +446,25 @@ TRAININGS = {
     ),
     "classic": Training("classic", "classic", 8_000_000, ("easy", "standard"), 10_000),
     "mini_selfplay": Training("mini_selfplay", "mini", 10_000_000, ("pimc",), 5_000),
+    "champion_on": Training(
+        "champion",
+        "two_player",
+        8_000_000,
+        ("champion",),
+        10_000,
+        (
+            "threads=1",
+            "network.start=champion",
+            "pretraining.positions=0",
+            "schedule=[{opponents: {self: 0.75, "
+            "agents/hearts_agents/data/champion_two_player_taught.safetensors: 0.25}}]",
+            "ema_decay=0.998",
+            "ppo.batch_size=16384",
+            "ppo.learning_rate=0.0002",
+            "ppo.learning_rate_end=0.00002",
+            "ppo.ent_coef=0.02",
+        ),
+    ),
     "mini_selfplay_long": Training(
         "mini_selfplay",
         "mini",

@@ -400,7 +400,8 @@ def algorithms(rules: str = compared.DECK) -> str:
     for rung in compared.RUNGS[:last] if rules == compared.DECK else ():
         head += [f"{rung.draws} draws, {rung.decisions / 1e6:g} M decisions", "the best"]
     head += [f"{compared.RUNGS[last].decisions / 1e6:g} M: fresh seeds", "sampled", "preferred"]
-    return table(head, [row for row in rows if any(row[1:])])
+    kept = [place for place, column in enumerate(zip(*rows, strict=True)) if any(column)]
+    return table([head[n] for n in kept], [[row[n] for n in kept] for row in rows if any(row[1:])])
 
 
 @part
