@@ -301,7 +301,7 @@ def test_runs_are_kept_published_and_only_what_is_missing_is_trained(runs, monke
         assert compared(runs) == 0
         assert {point.algorithm for point in finished(runs)} == {"ppo", "dqn"}
     assert list(runs.iterdir())
-    assert finished(runs) == more
+    assert set(more) <= set(finished(runs))
 
 
 def publish(runs):
