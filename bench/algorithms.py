@@ -471,7 +471,9 @@ def draw(points: Sequence[Point], path: Path) -> None:
             found = list(over_seeds(ends(points, name, number, DECK)).values())
             across = [place + 0.3 * number - 0.15] * len(found)
             left.plot(across, found, "o", color=f"C{place}", alpha=0.5, ms=3 + number)
-        chosen = {end.run for end in ends(points, name, last, DECK)}
+        reached = [found for n in range(last + 1) if (found := ends(points, name, n, DECK))]
+        best = next(iter(over_seeds(reached[-1]))) if reached else None
+        chosen = {end.run for end in reached[-1] if end.draw == best} if reached else set()
         curves: dict[int, list[float]] = {}
         for point in points:
             if point.run in chosen:
@@ -485,12 +487,13 @@ def draw(points: Sequence[Point], path: Path) -> None:
             right.plot(millions, means, color=f"C{place}", marker=".", label=name)
             right.fill_between(millions, lows, highs, color=f"C{place}", alpha=0.15, lw=0)
     left.set_xticks(range(len(ALGORITHMS)), list(ALGORITHMS), rotation=45, ha="right")
+    drawn = ", then ".join(f"{rung.decisions / 1e6:g}" for rung in RUNGS[:last])
     left.set(
-        yscale="log", ylabel="exploitability, points a deal", title="drawn, and the best again"
+        yscale="log", ylabel="exploitability, points a deal", title=f"draws, {drawn} M decisions"
     )
     left.set_yticks([0.1, 0.2, 0.5, 1.0, 2.0, 5.0], ["0.1", "0.2", "0.5", "1", "2", "5"])
     left.minorticks_off()
-    right.set(xlabel="million decisions", title="the best of each, fresh seeds")
+    right.set(xlabel="million decisions", title="the best draw of each")
     if right.lines:
         figure.legend(loc="outside right center", frameon=False, fontsize="small")
     figure.savefig(path, dpi=110)

@@ -468,17 +468,17 @@ TRAININGS = {
     "mini_selfplay_long": Training(
         "mini_selfplay",
         "mini",
-        150_000_000,
+        60_000_000,
         ("pimc",),
         5_000,
         (
             "threads=1",
             "env.num_envs=1024",
             "ema_decay=0.998",
-            "ppo.batch_size=2048",
+            "ppo.batch_size=1024",
             "ppo.learning_rate_end=0.00001",
             "ppo.ent_coef_end=0.003",
-            "evaluation.times=10",
+            "evaluation.times=6",
         ),
     ),
 }
