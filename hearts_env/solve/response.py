@@ -79,10 +79,6 @@ def is_awake(awake: Sequence[int] | None) -> Bools:
     return found
 
 
-Worth = Callable[[Ints, Ints], Floats]
-"""What deals that are over are worth: of states, ``(n, rules.state_size)``, to seats, ``(n,)``."""
-
-
 class _Step(NamedTuple):
     """What leads from a fan to the next one; to go back with their values."""
 
@@ -115,7 +111,6 @@ class Responses:
         chooser: Chooser | None = None,
         *,
         most_worlds: int | None = None,
-        worth: Worth | None = None,
         awake: Sequence[int] | None = None,
     ) -> None:
         """Responses to `policy`.
@@ -126,7 +121,6 @@ class Responses:
             chooser: what the player plays where it does not search; None: ``by_worlds``.
             most_worlds: where a policy mixes, worlds branch; of more than this many after one card
                 an even selection is taken. None: all are.
-            worth: what cards are to earn most of; None: the margin of the deal.
             awake: the tricks, from 1, in which the player searches or the chooser plays; in all
                 others it plays by `policy` itself. None: all.
         """
@@ -134,7 +128,6 @@ class Responses:
         self.policy = policy
         self.chooser = self.by_worlds if chooser is None else chooser
         self.most_worlds = most_worlds
-        self.worth = self._margins if worth is None else worth
         self._is_awake = is_awake(awake)
         # So many cards played, the last trick is forced; a shooter may have to choose after it.
         self._forced = 2 * rules.hand_size - 2 if rules.moon != "choose" else ALL
@@ -234,7 +227,7 @@ class Responses:
             over = np.flatnonzero(is_over[numbers])
             ends = np.empty((len(over), rules.state_size), np.int64)
             _write_ends(rules.vector, fan.states, over, ends)
-            earned = self.worth(ends, fan.seats[numbers[over]])
+            earned = self._margins(ends, fan.seats[numbers[over]])
             np.add.at(ended, numbers[over], fan.weights[over] * earned)
         replies = self._replies(fan, numbers, ~is_over & ~is_own)
         rows, played, weights = _branches(fan, tried, *replies)
