@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import json
@@ -770,6 +771,15 @@ def test_agents_are_compared_on_the_same_drawn_deals(tmp_path, monkeypatch):
     assert "more than from pro" in again.stdout
     assert saved.read_bytes().count(b"\n") == 81
     mistake(run("pro", "easy", "--attackers", "lbr"), "agents", BEST)
+
+    @contextlib.contextmanager
+    def show(name):
+        if name == "easy":
+            raise KeyboardInterrupt
+        yield lambda done, total: None
+
+    (only,) = exploiting.over_hands(["pro", "easy"], Rules.preset("micro"), 5, show=show)
+    assert only.interrupted
 
 
 def test_how_large_a_deal_is_is_asked_once_and_only_where_it_may_be(monkeypatch):

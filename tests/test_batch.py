@@ -211,6 +211,7 @@ def test_states_that_no_play_leads_to_are_refused() -> None:
     state = batch.state()
     for field, value in (
         ("states", np.full_like(state["states"], 3)),
+        ("states", BatchGame("mini", 4, seed=4).state()["states"]),  # of other deals
         ("states", state["states"][:, :-1]),
         ("states", state["states"].astype(np.int32)),
         ("seeds", -state["seeds"]),

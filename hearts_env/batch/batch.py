@@ -354,14 +354,20 @@ class BatchGame:
             raise HeartsError(
                 "state: seeds and deals are not integers from 0; give the whole state of a batch"
             )
+        dealt, legal = np.empty_like(self.states), np.empty_like(self.legal)
+        dealt[:] = loops.empty_state(self.rules)
+        loops.deal(self.rules.vector, dealt, self._all, given["seeds"].copy(), legal)
+        hands = [k.HANDS + k.SEAT * seat for seat in range(self.rules.players)]
         for game, vector in enumerate(given["states"]):
             try:
-                Game.from_state(self.rules, vector)
+                start = Game.from_state(self.rules, vector)._start
             except DealError:
+                start = None
+            if start is None or not np.array_equal(start[hands], dealt[game, hands]):
                 raise HeartsError(
-                    f"state.states: play of these rules does not lead to that of game {game}; "
-                    "give the whole state of a batch"
-                ) from None
+                    f"state.states: play of the deal of its seed does not lead to that of game "
+                    f"{game}; give the whole state of a batch"
+                )
         for name, array in own.items():
             array[:] = given[name]
         loops.write_legal(self.rules.vector, self.states, self.legal)

@@ -70,7 +70,9 @@ MOVED = {
     "analyse --opponents": "--agent AGENT,AGENT",
     "analyse --no-worlds": "analyse(worlds=False) in hearts_train.measure.analysis",
     "benchmark --budget": "--declare budget=",
-    "benchmark --html": "`hearts analyse RESULT --html FILE`",
+    "benchmark --html": "--html of `hearts analyse RESULT`, a file of --json",
+    "benchmark --protocol": "always version 2",
+    "analyse --matches": "the recipe in docs/matches.md",
     "benchmark --decisions": "--declare decisions=",
     "compare --low": "--margins LOW,HIGH",
     "compare --high": "--margins LOW,HIGH",
@@ -81,10 +83,8 @@ MOVED = {
     "tournament --built-in": "the agents by name",
     "tournament --html": "--json FILE",
     "tournament --minutes": "timeout 10m hearts tournament ..., which can be continued",
-    **{
-        f"{command} --plot": "--json FILE"
-        for command in ("analyse", "endgame", "exploit", "tournament")
-    },
+    **{f"{command} --plot": "--json FILE" for command in ("endgame", "exploit", "tournament")},
+    "analyse --plot": "--html FILE",
     "tournament --table": "--deals 0",
     "tournament --sample": "--deals",
     "agents --games": "--deals",

@@ -228,7 +228,7 @@ PARTS: Mapping[str, Callable[[], object]] = MappingProxyType(
         "environments": _play_environments,
         "observations": _observe,
         "pimc": _part(_ask, "pimc"),
-        "champion": _part(_ask, "champion", "champion?search=2&match=true"),
+        "champion": _part(_ask, "champion", "champion?search=2"),
         "attackers": _attack,
         **{
             f"batches of {preset}": _part(_step_frozen, preset)

@@ -289,7 +289,7 @@ def exploit(
         reports.show_attack(results[0])
     if as_json:
         records = [result.to_json() for result in results]
-        console.print_json(records if len(records) > 1 else records[0], as_json)
+        console.print_json(records if len(attacked) > 1 else records[0], as_json)
     reports.finish("exploit", save, resume, interrupted=results[-1].interrupted)
 
 

@@ -55,7 +55,7 @@ function chart(lost) {
   /** @param {number} value */
   const y = (value) => HEIGHT - EDGE.bottom - (value / high) * (HEIGHT - EDGE.top - EDGE.bottom);
   const told = `Points given away in each deal, and the mean of the last ${MEAN} deals`;
-  return el("figure", {class: "curve"}, el("figcaption", {text: told}),
+  return el("figure", {class: "curve progress-chart"}, el("figcaption", {text: told}),
     draw("svg", {viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "curve-picture", role: "img",
       "aria-label": `${told}: ${means[means.length - 1].toFixed(1)} at the end`},
     ...ruled(0, high).flatMap((value) => [
