@@ -26,6 +26,7 @@ from hearts_env.solve.beliefs import Tracker, belief
 from hearts_env.solve.best_response import best_response, exploit, exploitability
 from hearts_env.solve.response import ALL, Responses, _thinned, whole_game
 from hearts_env.solve.tree import Tree
+from hearts_train import console
 from hearts_train.cli.app import app
 from hearts_train.cli.reports import show_attack
 from hearts_train.measure import exploit as exploiting
@@ -778,8 +779,10 @@ def test_agents_are_compared_on_the_same_drawn_deals(tmp_path, monkeypatch):
             raise KeyboardInterrupt
         yield lambda done, total: None
 
-    (only,) = exploiting.over_hands(["pro", "easy"], Rules.preset("micro"), 5, show=show)
-    assert only.interrupted
+    monkeypatch.setattr(console, "progress", show)
+    cut = run(*words)
+    assert cut.exit_code == 130
+    assert "easy" not in cut.stdout
 
 
 def test_how_large_a_deal_is_is_asked_once_and_only_where_it_may_be(monkeypatch):

@@ -71,7 +71,7 @@ MOVED = {
     "analyse --no-worlds": "analyse(worlds=False) in hearts_train.measure.analysis",
     "benchmark --budget": "--declare budget=",
     "benchmark --html": "--html of `hearts analyse RESULT`, a file of --json",
-    "benchmark --protocol": "always version 2",
+    "benchmark --protocol": "gone, for there is one version",
     "analyse --matches": "the recipe in docs/matches.md",
     "benchmark --decisions": "--declare decisions=",
     "compare --low": "--margins LOW,HIGH",

@@ -290,7 +290,8 @@ def exploit(
     if as_json:
         records = [result.to_json() for result in results]
         console.print_json(records if len(attacked) > 1 else records[0], as_json)
-    reports.finish("exploit", save, resume, interrupted=results[-1].interrupted)
+    is_cut = results[-1].interrupted or len(results) < len(attacked)
+    reports.finish("exploit", save, resume, interrupted=is_cut)
 
 
 def _compute(
