@@ -167,7 +167,7 @@ COMMANDS = {
         for agents, awake, deals in (
             ("champion champion?small=true pimc pro", "7-13", 200),
             ("champion", "9-13", 1000),
-            ("champion champion?endgame_tricks=5", "9-13", 120),
+            ("champion champion?endgame_tricks=5", "9-13", 600),
         )
     ],
     "attack-micro": [
