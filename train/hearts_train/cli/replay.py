@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hearts_env import HeartsError, NotationError
+from hearts_env import NotationError
 from hearts_env.game.notation import Record, parse_records
 from hearts_env.support.arguments import check_number, check_range
 from hearts_env.support.files import read_limited, write_whole
@@ -34,10 +34,7 @@ def read_records(path: Path, number: int | None = None) -> list[Record]:
         if data.startswith(b"{"):
             from hearts_train.measure.benchmark import read_benchmark, worst_deals
 
-            try:
-                records = worst_deals(read_benchmark(path))
-            except HeartsError as error:
-                raise HeartsError(f"{path}: no hand histories; {error}") from None
+            records = worst_deals(read_benchmark(path))
         else:
             records = parse_records(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
