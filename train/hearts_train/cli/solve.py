@@ -283,14 +283,15 @@ def exploit(
             found = measure(attacked[0], **arguments)
             assert isinstance(found, ExploitResult)
             results = [found]
+    asked = len(attacked) if is_best else 1
     if is_best:
         reports.show_best(results)
     else:
         reports.show_attack(results[0])
     if as_json:
         records = [result.to_json() for result in results]
-        console.print_json(records if len(attacked) > 1 else records[0], as_json)
-    is_cut = results[-1].interrupted or len(results) < len(attacked)
+        console.print_json(records if asked > 1 else records[0], as_json)
+    is_cut = results[-1].interrupted or len(results) < asked
     reports.finish("exploit", save, resume, interrupted=is_cut)
 
 
