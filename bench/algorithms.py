@@ -365,10 +365,15 @@ def finished(folder: Path, path: Path) -> list[Point]:
     return [found[key] for key in sorted(found)]
 
 
+def ends_of(points: Sequence[Point], runs: Sequence[Run]) -> list[Point]:
+    """The ends of these runs, as far as they are finished, by draw and seed."""
+    wanted = set(runs)
+    return sorted(point for point in points if point.is_last and point.run in wanted)
+
+
 def ends(points: Sequence[Point], name: str, number: int, rules: str) -> list[Point]:
-    """The ends of an algorithm's runs of a rung, by draw and seed; none before it is reached."""
-    runs = set(runs_of(points, name, number, rules))
-    return sorted(point for point in points if point.is_last and point.run in runs)
+    """The ends of an algorithm's runs of a rung; none before it is reached."""
+    return ends_of(points, runs_of(points, name, number, rules))
 
 
 def over_seeds(runs: Sequence[Point]) -> dict[int, float]:
@@ -381,15 +386,21 @@ def over_seeds(runs: Sequence[Point]) -> dict[int, float]:
 
 
 # ---- which runs ----------------------------------------------------------------------------------
+def rungs_on(rules: str) -> range:
+    """The numbers of a deck's rungs: on other decks than `DECK` the winners alone are trained."""
+    return range(0 if rules == DECK else len(RUNGS) - 1, len(RUNGS))
+
+
 def runs_of(points: Sequence[Point], name: str, number: int, rules: str) -> list[Run]:
     """An algorithm's runs of a rung; none as long as the rung before is not finished on `DECK`."""
     rung = RUNGS[number]
     draws: Sequence[int] = range(rung.draws)
     if number:
-        before = ends(points, name, number - 1, DECK)
-        if not before or len(before) < len(runs_of(points, name, number - 1, DECK)):
+        before = runs_of(points, name, number - 1, DECK)
+        found = ends_of(points, before)
+        if not before or len(found) < len(before):
             return []
-        draws = list(over_seeds(before))[: rung.draws]
+        draws = list(over_seeds(found))[: rung.draws]
     return [Run(rules, rung.decisions, name, draw, seed) for seed in rung.seeds for draw in draws]
 
 
@@ -398,7 +409,7 @@ def ready(points: Sequence[Point], names: Sequence[str], rules: str) -> list[Run
     done = {point.run for point in points if point.is_last}
     return [
         run
-        for number in (range(len(RUNGS)) if rules == DECK else [len(RUNGS) - 1])
+        for number in rungs_on(rules)
         for alike in itertools.zip_longest(*(runs_of(points, n, number, rules) for n in names))
         for run in alike
         if run and run not in done

@@ -384,11 +384,11 @@ def self_play(*figures: str) -> str:
 def algorithms(rules: str = compared.DECK) -> str:
     """What ways of learning come to on a deck, rung by rung."""
     published = compared.published(DOCS / "results" / "algorithms.json")
-    last = len(compared.RUNGS) - 1
+    *chosen, last = compared.rungs_on(rules)
     rows = []
     for name, one in compared.ALGORITHMS.items():
         cells = []
-        for number in range(last) if rules == compared.DECK else ():
+        for number in chosen:
             runs = compared.ends(published, name, number, rules)
             means = list(compared.over_seeds(runs).values())
             cells += [compared.middle(means), f"{means[0]:.3f}" if means else ""]
@@ -397,7 +397,7 @@ def algorithms(rules: str = compared.DECK) -> str:
         shown = [compared.middle(found) for found in (sampled, [end.preferred for end in runs])]
         rows.append([one.meaning, *cells, str(len(runs) or ""), *shown])
     head = [""]
-    for rung in compared.RUNGS[:last] if rules == compared.DECK else ():
+    for rung in map(compared.RUNGS.__getitem__, chosen):
         head += [f"{rung.draws} draws, {rung.decisions / 1e6:g} M decisions", "the best"]
     head += [f"{compared.RUNGS[last].decisions / 1e6:g} M: fresh seeds", "sampled", "preferred"]
     kept = [place for place, column in enumerate(zip(*rows, strict=True)) if any(column)]

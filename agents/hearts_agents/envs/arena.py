@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_agents.baseline_kernel import PRO, make_memory
-from hearts_agents.baselines import NAMES, Baseline
+from hearts_agents.baselines import Baseline
 from hearts_agents.envs.arena_kernel import (
     ENDED,
     WAITS,
@@ -433,7 +433,6 @@ def compiled_kind(agent: Any, rules: Rules) -> int:
         return -1
     if agent.policy >= PRO and rules.players != 2:
         return -1
-    assert NAMES[agent.policy] == agent.name
     return agent.policy
 
 
