@@ -1,4 +1,4 @@
-"""Game trees against plain enumeration, equilibria against a linear program and OpenSpiel."""
+"""Game trees against plain enumeration, equilibria against best responses and OpenSpiel."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ import pytest
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.batch.views import BatchView
-from hearts_env.solve import equilibrium, regret, tree
-from hearts_env.solve.best_response import best_response, exploit, exploitability
+from hearts_env.solve import equilibrium, tree
+from hearts_env.solve.best_response import best_response, exploit
 from hearts_env.solve.equilibrium import SHIPPED, Solver, load, solve
 from hearts_env.solve.regret import ALGORITHMS
-from hearts_env.solve.side import follow
 from hearts_env.solve.tree import Tree, count_tree, estimate, measure
 from hearts_env.solve.walk import Walk
-from tests.linear_program import solve_linear
 from tests.naive import NaiveGame
 from tests.perft import count_lines
 from tests.refusals import refused
@@ -31,11 +29,6 @@ from tests.test_exploit import all_deals, openspiel_exploitability
 @pytest.fixture(scope="module")
 def micro():
     return Tree("micro")
-
-
-@pytest.fixture(scope="module")
-def linear(micro):
-    return solve_linear(micro)
 
 
 # ---- the tree ------------------------------------------------------------------------------------
@@ -229,60 +222,37 @@ def test_mistakes_are_named(make, words):
 
 
 # ---- solving -------------------------------------------------------------------------------------
+# Best responses, which are those of a plain search (test_exploit.py), prove an equilibrium.
 @few(
     ("algorithm", "target"),
     [("pdcfr+", 1e-10), ("pcfr+", 1e-10), ("dcfr", 1e-10), ("cfr+", 4e-10)],
     [("pdcfr+", 1e-10), ("pcfr+", 1e-10), ("dcfr", 1e-10)],
 )
-def test_regrets_and_linear_program_find_the_same_value(micro, linear, algorithm, target):
+def test_regrets_find_an_equilibrium(micro, algorithm, target):
     found = solve(micro, algorithm, target=target, iterations=100_000)
     assert found.exploitability < 1e-9
-    assert abs(found.value - linear.value) < 1e-9
-    assert linear.exploitability < 1e-9
-    assert exploitability(micro, found.chances) == pytest.approx(found.exploitability, abs=1e-14)
+    check_figures(found)
 
 
 @pytest.mark.parametrize("text", [deck for deck in DECKS if deck != "micro"])
-def test_they_agree_on_other_decks(text):
-    made = Tree(text)
-    found, exact = solve(made, target=1e-8, iterations=20_000), solve_linear(made)
-    assert exact.exploitability < 1e-9
+def test_other_decks_are_solved_too(text):
+    found = solve(text, target=1e-8, iterations=20_000)
     assert found.exploitability < 1e-6
-    assert abs(found.value - exact.value) <= 2 * found.exploitability + 1e-9
+    check_figures(found)
+
+
+def check_figures(found):
+    """Value and exploitability are those of plain play and of best responses."""
+    won = [best_response(found.tree, p, found.chances[1 - p]).value for p in range(2)]
+    assert sum(won) / 2 == pytest.approx(found.exploitability, abs=1e-13)
+    assert -won[1] - 1e-12 <= found.value <= won[0] + 1e-12
+    assert found.tree.value(*found.chances) == pytest.approx(found.value, abs=1e-12)
 
 
 @pytest.mark.slow
-def test_openspiel_finds_both_unexploitable(micro, linear):
+def test_openspiel_finds_it_unexploitable(micro):
     found = solve(micro, target=1e-10, iterations=20_000)
-    for solved in (linear, found):
-        assert openspiel_exploitability(micro, solved.chances) < 1e-9
-
-
-def test_negative_regrets_are_halved_by_dcfr_and_positive_ones_discounted():
-    """One information set of two actions, which earn 6 and 2, chosen 1/4 and 3/4 of the time."""
-
-    def turn(kind, keep, ahead):
-        regrets, chances = np.array([0.0, 9.0, -8.0]), np.array([1, 0.25, 0.75])
-        plan, average = np.ones(3), np.zeros(3)
-        sets = np.array([0], np.int32), np.array([1, 3], np.int32), 1
-        ends = np.array([1, 2], np.int32), np.zeros(2, np.int32)
-        memory = np.zeros(3), chances, regrets
-        update = (kind, float(keep), float(ahead), 2.0)
-        regret.go_back(
-            *(np.array([[0, 0], [2, 1]]), (*ends, np.array([6, 2], np.int8))),
-            *(plan[:1], 1, sets, memory, np.zeros(1), update),
-        )
-        follow(*sets[:2], chances, plan)
-        regret.weigh(1, 3, plan, update[3], average)
-        return list(regrets[1:]), list(chances[1:]), list(average[1:])
-
-    # The mean is 3: regrets of 3 and -1. Kept are 2/3 of what is positive.
-    kinds = regret.KINDS
-    assert turn(kinds["dcfr"], 2 / 3, 1) == ([6 + 3, -4 - 1], [1, 0], [2, 0])
-    assert turn(kinds["cfr+"], 1, 1) == ([12, 0], [1, 0], [2, 0])
-    # The same regret once more foretells the next: 12 + 3, and max(0 - 1, 0).
-    assert turn(kinds["pcfr+"], 1, 1) == ([12, 0], [1, 0], [2, 0])
-    assert turn(kinds["pdcfr+"], 2 / 3, 1 / 3) == ([9, 0], [1, 0], [2, 0])
+    assert openspiel_exploitability(micro, found.chances) < 1e-9
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -361,15 +331,16 @@ def plain_iterations(deck, algorithm, number):
     return averages
 
 
-def test_values_of_hands_add_up(micro, linear):
+def test_values_of_hands_add_up(micro):
+    solved = solve(micro, target=1e-9)
     for player, sign in ((0, 1), (1, -1)):
-        hands = linear.hand_values(player)
+        hands = solved.hand_values(player)
         assert sum(hand.share for hand in hands) == pytest.approx(1)
         mean = sum(hand.share * hand.value for hand in hands)
-        assert mean == pytest.approx(sign * linear.value, abs=1e-9)
+        assert mean == pytest.approx(sign * solved.value, abs=1e-9)
         assert [hand.value for hand in hands] == sorted((h.value for h in hands), reverse=True)
     # No value is beyond a moon.
-    assert all(abs(hand.value) <= 15 + 1e-9 for hand in linear.hand_values())
+    assert all(abs(hand.value) <= 15 + 1e-9 for hand in solved.hand_values())
 
 
 def test_threads_do_not_change_the_result(micro, monkeypatch):
