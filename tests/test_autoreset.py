@@ -1,4 +1,4 @@
-"""When an episode follows one that has ended: Gymnasium's three ways, beside its own code."""
+"""When an episode follows one that has ended: Gymnasium's three ways, and its wrappers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers.vector import (
     DtypeObservation,
     FilterObservation,
@@ -20,83 +20,11 @@ from gymnasium.wrappers.vector import (
 
 from hearts_agents import HeartsEnv, HeartsVectorEnv
 from hearts_agents.envs.gym_env import ENV_ID
-from hearts_env import Game, HeartsError
+from hearts_env import HeartsError
 from tests.refusals import refused
+from tests.test_vector_env import choose
 
 MODES = [*AutoresetMode]
-CASES: list[dict[str, Any]] = [
-    {"rules": "mini", "opponent": "easy"},
-    {"rules": "hoyle", "players": 3, "episode": "match", "max_deals": 1, "reward": "trick"},
-    {"rules": "micro", "skip_forced": True, "action_mask": "both", "dtype": "float32"},
-    {"rules": "mini", "illegal_action": "revoke", "reward": "trick"},
-]
-
-
-def choose(rng: Any, masks: Any, *, illegal: float = 0.0) -> Any:
-    """A random action in each row, legal but for some."""
-    actions = np.where(masks.any(1), (masks * rng.random(masks.shape)).argmax(1), 0)
-    bad = masks.any(1) & (rng.random(len(masks)) < illegal)
-    return np.where(bad, (masks == 0).argmax(1), actions)
-
-
-def assert_same(one: Any, two: Any, rows: Any) -> None:
-    """Observations, or infos by key, in some rows."""
-    if isinstance(two, dict):
-        for key in two:
-            if not key.startswith("_"):
-                assert_same(one[key], two[key], rows)
-    else:
-        assert np.array_equal(np.asarray(one)[rows], np.asarray(two)[rows])
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
-def test_it_is_what_gymnasiums_own_do_with_single_environments(
-    mode: AutoresetMode, case: dict[str, Any]
-) -> None:
-    """Illegal actions among them; under DISABLED only those that are over are reset."""
-    n = 4
-    ours = HeartsVectorEnv(n, autoreset_mode=mode, **case)
-    theirs = SyncVectorEnv([lambda: HeartsEnv(**case)] * n, autoreset_mode=mode)
-    assert ours.metadata["autoreset_mode"] is ours.autoreset_mode is mode
-    assert ours.observation_space == theirs.observation_space
-    rng, everywhere = np.random.default_rng(0), np.ones(n, bool)
-    seen, infos = ours.reset(seed=3)
-    their_seen, their_infos = theirs.reset(seed=3)
-    keys, ends = infos.keys(), 0
-    for _ in range(60):
-        assert_same(seen, their_seen, everywhere)
-        assert_same(infos, {key: their_infos[key] for key in keys}, everywhere)
-        assert np.array_equal(ours.action_masks(), infos["action_mask"])
-        actions = choose(rng, infos["action_mask"], illegal=0.05)
-        seen, rewards, terminated, truncated, infos = ours.step(actions)
-        their_seen, *theirs_too, their_infos = theirs.step(actions)
-        for mine, their in zip((rewards, terminated, truncated), theirs_too, strict=True):
-            assert mine == pytest.approx(their)
-        over = terminated | truncated
-        ends += int(over.sum())
-        assert ("final_info" in infos) == (mode is AutoresetMode.SAME_STEP and over.any())
-        if mode is AutoresetMode.SAME_STEP:
-            keys = their_infos.keys() - {"final_info", "_final_info", "final_obs", "_final_obs"}
-            continue
-        assert infos.keys() == keys
-        if mode is AutoresetMode.NEXT_STEP:  # an action must be given there: theirs have none
-            for masks in (
-                (their_infos, their_seen) if isinstance(their_seen, dict) else (their_infos,)
-            ):
-                masks["action_mask"] = masks["action_mask"].copy()
-                masks["action_mask"][over, 0] = 1
-        else:
-            assert not infos["action_mask"][over].any()
-        assert all(Game.from_text(text) for text in infos["deal"][over])
-        if mode is AutoresetMode.DISABLED and over.any():
-            assert_same(infos, their_infos, everywhere)
-            seen, infos = ours.reset(options={"reset_mask": over})
-            their_seen, their_infos = theirs.reset(options={"reset_mask": over.copy()})
-            assert infos.keys() == keys
-            assert_same(infos, their_infos, over)
-            their_infos = infos  # theirs are only of those that were reset
-    assert ends > 8
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from hearts_agents import Agent, HeartsEnv, HeartsVectorEnv, OpponentPool, make_agent
 from hearts_env import Game, HeartsError, IllegalActionError, Rules
@@ -13,9 +14,11 @@ from tests.refusals import refused
 from tests.slow import few
 
 
-def choose(rng, masks):
-    """A random legal action in each row."""
-    return (masks * rng.random(masks.shape)).argmax(axis=1)
+def choose(rng, masks, *, illegal=0.0):
+    """A random action in each row, legal but for some; 0 where there is none."""
+    actions = np.where(masks.any(1), (masks * rng.random(masks.shape)).argmax(1), 0)
+    bad = masks.any(1) & (rng.random(len(masks)) < illegal)
+    return np.where(bad, (masks == 0).argmax(1), actions)
 
 
 class Counting(Agent):
@@ -69,54 +72,99 @@ CASES = [
 ]
 
 
-@few("case", CASES, CASES[:4] + CASES[8:12], ids=str)
-def test_every_environment_plays_as_a_single_one_of_its_seed(case):
-    """Observations, masks, rewards, ends and final infos, illegal actions among them."""
-    n = 4
+WAITING = [
+    {"rules": "mini", "opponent": "easy"},
+    {"rules": "hoyle", "players": 3, "episode": "match", "max_deals": 1, "reward": "trick"},
+    {"rules": "micro", "skip_forced": True, "action_mask": "both", "dtype": "float32"},
+    {"rules": "mini", "illegal_action": "revoke", "reward": "trick"},
+]
+"""Of episodes that may wait for their reset."""
+SAME, NEXT, DISABLED = AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED
+BESIDE = [(mode, case) for mode in (SAME, NEXT, DISABLED) for case in WAITING]
+
+
+def assert_same(one, two, rows):
+    """Observations, or infos by key, in some rows."""
+    if isinstance(two, dict):
+        for key in two:
+            if not key.startswith("_"):
+                assert_same(one[key], two[key], rows)
+    else:
+        assert np.array_equal(np.asarray(one)[rows], np.asarray(two)[rows])
+
+
+def assert_same_final(ours, theirs, over):
+    """What has ended in this step."""
+    assert (ours["_final_obs"] == over).all()
+    assert (ours["_final_info"] == over).all()
+    mine, their = ours["final_info"], theirs["final_info"]
+    assert {*mine} == {*their, "episode", "_episode"}
+    assert all((mine[name] == over).all() for name in mine if name[0] == "_")
+    assert not mine["action_mask"].any()
+    for i in np.flatnonzero(over):
+        # In what order a player chose cards to pass is not known to the compiled loop.
+        game = Game.from_text(their["deal"][i])
+        assert mine["deal"][i] == Game.from_state(game.rules, game.vector).to_text()
+        assert_same(ours["final_obs"][i], theirs["final_obs"][i], ...)
+        for name in their.keys() - {"deal"}:
+            assert np.array_equal(mine[name][i], their[name][i]), name
+
+
+@few(
+    ("mode", "case"),
+    BESIDE + [(SAME, case) for case in CASES],
+    BESIDE + [(SAME, case) for case in CASES[:4] + CASES[8:12]],
+    ids=str,
+)
+def test_it_is_what_gymnasiums_own_do_with_single_environments(mode, case):
+    """Seeds, masks, rewards, ends and infos, illegal actions among them, in each mode."""
+    n, everywhere = 4, np.ones(4, bool)
     options = {name: value for name, value in case.items() if name != "steps"}
-    many = HeartsVectorEnv(n, **options)
+    ours = HeartsVectorEnv(n, autoreset_mode=mode, **options)
     options.pop("num_threads", None)
-    singles = [HeartsEnv(**options) for _ in range(n)]
-    observations, infos = many.reset(seed=11)
-    now = [env.reset(seed=11 + i) for i, env in enumerate(singles)]
+    theirs = SyncVectorEnv([lambda: HeartsEnv(**options)] * n, autoreset_mode=mode)
+    assert ours.metadata["autoreset_mode"] is ours.autoreset_mode is mode
+    assert ours.observation_space == theirs.observation_space
     rng = np.random.default_rng(0)
+    seen, infos = ours.reset(seed=11)
+    their_seen, their_infos = theirs.reset(seed=11)
+    keys, ends = infos.keys(), 0
     for _ in range(case.get("steps", 90)):
-        for i, (observation, info) in enumerate(now):
-            assert (observations[i] == observation).all()
-            assert (infos["action_mask"][i] == info["action_mask"]).all()
-            assert many.episode_seeds[i] == singles[i].episode_seed
-            for name in info:
-                assert np.array_equal(infos[name][i], info[name]), name
-                assert infos[f"_{name}"].all()
-        assert observations in many.observation_space
-        actions = choose(rng, many.action_masks())
-        illegal = rng.random(n) < 0.02
-        actions[illegal] = rng.integers(many.rules.num_actions, size=illegal.sum())
-        observations, rewards, terminated, truncated, infos = many.step(actions)
-        assert ("final_info" in infos) == (terminated | truncated).any()
-        for i, env in enumerate(singles):
-            observation, reward, end, cut, info = env.step(actions[i])
-            assert rewards[i] == pytest.approx(reward)
-            assert (terminated[i], truncated[i]) == (end, cut)
-            now[i] = (observation, info)
-            if end or cut:
-                check_final(infos, i, observation, info)
-                now[i] = env.reset()
-
-
-def check_final(infos, i, observation, info):
-    assert (infos["final_obs"][i] == observation).all()
-    assert infos["_final_obs"][i]
-    assert infos["_final_info"][i]
-    final = infos["final_info"]
-    assert {*final} == {n for key in info.keys() | {"episode"} for n in (key, "_" + key)}
-    # In what order a player chose cards to pass is not known to the compiled loop.
-    game = Game.from_text(info["deal"])
-    info = {**info, "deal": Game.from_state(game.rules, game.vector).to_text()}
-    for name in info:
-        assert np.array_equal(final[name][i], info[name]), name
-        assert final[f"_{name}"][i]
-    assert not final["action_mask"][i].any()
+        assert seen in ours.observation_space
+        assert_same(seen, their_seen, everywhere)
+        assert_same(infos, {key: their_infos[key] for key in keys}, everywhere)
+        assert np.array_equal(ours.action_masks(), infos["action_mask"])
+        if mode is SAME:
+            assert ours.episode_seeds.tolist() == [env.episode_seed for env in theirs.envs]
+        actions = choose(rng, infos["action_mask"], illegal=0.03)
+        seen, rewards, terminated, truncated, infos = ours.step(actions)
+        their_seen, *theirs_too, their_infos = theirs.step(actions)
+        for mine, their in zip((rewards, terminated, truncated), theirs_too, strict=True):
+            assert mine == pytest.approx(their)
+        over = terminated | truncated
+        ends += int(over.sum())
+        assert ("final_info" in infos) == (mode is SAME and over.any())
+        if mode is SAME:
+            keys = their_infos.keys() - {"final_info", "_final_info", "final_obs", "_final_obs"}
+            if over.any():
+                assert_same_final(infos, their_infos, over)
+            continue
+        assert infos.keys() == keys
+        if mode is NEXT:  # an action must be given there: theirs have none
+            for masks in (their_infos, their_seen)[: 1 + isinstance(their_seen, dict)]:
+                masks["action_mask"] = masks["action_mask"].copy()
+                masks["action_mask"][over, 0] = 1
+        else:
+            assert not infos["action_mask"][over].any()
+        assert all(Game.from_text(text) for text in infos["deal"][over])
+        if mode is DISABLED and over.any():
+            assert_same(infos, their_infos, everywhere)
+            seen, infos = ours.reset(options={"reset_mask": over})
+            their_seen, their_infos = theirs.reset(options={"reset_mask": over.copy()})
+            assert infos.keys() == keys
+            assert_same(infos, their_infos, over)
+            their_infos = infos  # theirs are only of those that were reset
+    assert ends > 4 or case.get("episode") == "match"
 
 
 def test_opponents_outside_are_asked_together():
