@@ -189,13 +189,24 @@ def lockstep_deals(rules: Rules, deals: int, first_seed: int) -> int:
     return steps
 
 
-def every_deal(rules: Rules) -> Iterator[Game]:
+def naive_at(game: Game) -> NaiveGame:
+    """The naive game at the same point of the same deal."""
+    naive = naive_of(game)
+    for action in game.actions:
+        if action == -1:
+            naive.revoke()
+        else:
+            naive.play(action)
+    return naive
+
+
+def every_deal(rules: Rules, dealer: int | None = None) -> Iterator[Game]:
     """Every deal of a two-player rule set, in the order of the cards."""
     deck = rules.deck
     for first in itertools.combinations(deck, rules.hand_size):
         rest = [card for card in deck if card not in first]
         for second in itertools.combinations(rest, rules.hand_size):
-            yield Game(rules, [first, second])
+            yield Game(rules, [first, second], dealer=dealer)
 
 
 def every_line(game: Game) -> Iterator[tuple[Game, NaiveGame]]:

@@ -21,7 +21,8 @@ from hearts_env import HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.kernel import write_views
 from hearts_env.batch.views import BatchView
-from hearts_env.solve.beliefs import Fan, Policy, Tracker, check_policy, check_two_players
+from hearts_env.solve.beliefs import Fan, Policy, Tracker, check_two_players
+from hearts_env.solve.best_response import probs_function
 from hearts_env.solve.response import ALL, Responses, is_awake
 from hearts_env.support.arguments import check_chance, check_number
 from hearts_env.support.arrays import Ints
@@ -203,25 +204,22 @@ def check_awake(awake: Any) -> tuple[int, ...] | None:
         ) from None
 
 
-def as_policy(agent: Agent, name: str = "") -> Policy:
+def as_policy(agent: Any, name: str = "") -> Policy:
     """The policy of an agent that may be anybody's: whatever it does wrong is a ``HeartsError``.
 
     Args:
-        agent: with ``action_probs(views)``.
+        agent: anything that ``best_response.exploit`` can ask.
         name: what to call it in errors; empty: its own name.
     """
-    who = name or agent.name or type(agent).__name__
+    who = name or getattr(agent, "name", "") or type(agent).__name__
+    ask = probs_function(agent, f"agent: {who!r}")
 
     def policy(views: BatchView) -> Probs:
         with blamed(
             f"agent: {who!r} cannot be asked how it plays",
             "it must answer any view, with a legal action or with the chances of all",
         ):
-            table = agent.action_probs(views)
-        try:
-            return check_policy(table, views.legal_table)
-        except HeartsError as error:
-            raise HeartsError(f"agent: {who!r}: {error}") from None
+            return ask(views)
 
     return policy
 
