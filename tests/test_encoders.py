@@ -206,9 +206,10 @@ def test_an_array_that_cannot_hold_an_observation_is_refused(name: str, tmp_path
         BatchGame("two_player", 3, observation=encoder).observe(in_a_file)[0],
         BatchGame("two_player", 1, observation=encoder).observe()[0],
     )
-    strided = np.zeros((*kind.shape, 2), kind.dtype)[..., 0]
-    encoder.write(view, strided)
-    assert np.array_equal(strided, kind)
+    wide = np.full((*kind.shape, 2), 7, kind.dtype)
+    encoder.write(view, wide[..., 0])
+    assert np.array_equal(wide[..., 0], kind)
+    assert (wide[..., 1] == 7).all()  # nothing beside it is touched
 
 
 def test_flat_shows_what_the_first_lead_proves() -> None:

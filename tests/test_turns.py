@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from hearts_env import Game, IllegalActionError, Rules, hearts_v0
-from hearts_env.encoders import ENCODERS, FlatEncoder, encode, make_encoder
+from hearts_env.encoders import ENCODERS, FlatEncoder, encode
 from hearts_env.envs.rewards import Rewarder
 from hearts_env.rules.presets import GAMES
 from tests.lockstep import QUICK
@@ -234,17 +234,6 @@ def test_a_deep_copy_of_an_info_shares_no_array() -> None:
 
 
 # ---- from Python --------------------------------------------------------------------------------
-@pytest.mark.parametrize("name", ["flat", "bits"])
-def test_rows_that_are_not_contiguous_are_written_alike(name: str) -> None:
-    """Nothing beside the row is touched."""
-    encoder, view = make_encoder(name), Game.deal("classic", 5).view(0)
-    expected = encode(encoder, view)
-    wide = np.full((len(expected), 2), 7, expected.dtype)
-    encoder.write(view, wide[:, 1])
-    assert np.array_equal(wide[:, 1], expected)
-    assert (wide[:, 0] == 7).all()
-
-
 @pytest.mark.slow
 def test_environments_play_without_compiling() -> None:
     program = (

@@ -124,6 +124,7 @@ class FlatEncoder(BatchEncoder):
     name = "flat"
     _dtype: Any = np.dtype(np.int8)
     _entry = DirectCall(write_one)
+    _write_rows = staticmethod(write_rows)
 
     def blocks(self, rules: Rules) -> list[Block]:
         """Card sets, then who took the points, then the rest."""
@@ -152,7 +153,7 @@ class FlatEncoder(BatchEncoder):
         self, rules: Rules, states: k.Vector, games: k.Vector, players: k.Vector, out: Array
     ) -> None:
         """Write rows of zeros and ones, in place."""
-        write_rows(rules.vector, states, games, players, out)
+        self._write_rows(rules.vector, states, games, players, out)
 
     def decode(self, rules: Rules, observation: Array) -> dict[str, int]:
         """Every block of an observation as a bit mask, by name."""

@@ -15,80 +15,6 @@ from hearts_env.support.bits import popcount, stack_words
 from hearts_env.support.jit import inlined, jit
 
 
-class RankedEncoder(FlatEncoder):
-    """The bits of ``flat``, and how the observer's cards stand among those still out.
-
-    Which card is the highest left in its suit, and how many are out against it, takes a network
-    long to learn from the cards alone: these bits say it (measured in docs/champion.md).
-    """
-
-    name = "ranked"
-
-    def blocks(self, rules: Rules) -> list[Block]:
-        """The blocks of ``flat``, then ranks and numbers of cards."""
-        out = (
-            "among the cards of their suit still out, the lowest in the first of the suit's places"
-        )
-        n = len(rules.deck)
-        blocks = [
-            Block("hand_ranked", n, f"the observer's cards by their order {out}"),
-            Block("others_ranked", n, "cards that others may hold, likewise"),
-            Block("trick_ranked", n, "cards of the unfinished trick, likewise"),
-        ]
-        for name, whose in (("hand", "the observer's cards"), ("others", "cards others may hold")):
-            for suit, size in zip("CDSH", suit_sizes(rules), strict=True):
-                meaning = f"how many of {whose} are {suit}, one-hot from 0"
-                blocks.append(Block(f"{name}_number_{suit}", size + 1, meaning))
-        return super().blocks(rules) + blocks
-
-    def write_state(self, rules: Rules, state: k.Vector, player: int, out: Array) -> None:
-        """``write`` for the view that `player` has of `state`, which need not be made."""
-        BatchEncoder.write_state(self, rules, state, player, out)
-
-    def write_many(
-        self,
-        rules: Rules,
-        states: k.Vector,
-        games: k.Vector,
-        players: k.Vector,
-        out: NDArray[np.int8],
-    ) -> None:
-        """Write rows of zeros and ones, in place."""
-        write_ranked_rows(rules.vector, states, games, players, out)
-
-
-class RecallEncoder(RankedEncoder):
-    """The bits of ``ranked``, and the past trick by trick: perfect recall in one row.
-
-    ``flat`` and ``ranked`` leave out the order of play, so that information sets share an
-    observation: in `mini` seven of ten. Here each of a deal has its own.
-    """
-
-    name = "recall"
-
-    def blocks(self, rules: Rules) -> list[Block]:
-        """The blocks of ``ranked``, then who led each trick and what each seat played to it."""
-        blocks = super().blocks(rules)
-        n, tricks = rules.players, rules.hand_size
-        meaning = f"seat that led each trick, one-hot: {n} places a trick, the first trick first"
-        blocks.append(Block("leaders", tricks * n, meaning))
-        for p in range(n):
-            meaning = f"card that {seat_name(p)} played to each trick: a deck of places a trick"
-            blocks.append(Block(f"tricks_{p}", tricks * len(rules.deck), meaning, p))
-        return blocks
-
-    def write_many(
-        self,
-        rules: Rules,
-        states: k.Vector,
-        games: k.Vector,
-        players: k.Vector,
-        out: NDArray[np.int8],
-    ) -> None:
-        """Write rows of zeros and ones, in place."""
-        write_recall_rows(rules.vector, states, games, players, out)
-
-
 def suit_sizes(rules: Rules) -> list[int]:
     """How many cards of each suit the deck has, CDSH."""
     masks = rules.vector[k.R_SUIT_MASK : k.R_SUIT_MASK + 4]
@@ -170,3 +96,57 @@ def write_recall_rows(
                 out[i, size + trick * n + away] = 1
             begin = size + tricks * n + away * tricks * num_cards
             out[i, begin + trick * num_cards + k.card_at(r, s, t)] = 1
+
+
+class RankedEncoder(FlatEncoder):
+    """The bits of ``flat``, and how the observer's cards stand among those still out.
+
+    Which card is the highest left in its suit, and how many are out against it, takes a network
+    long to learn from the cards alone: these bits say it (measured in docs/champion.md).
+    """
+
+    name = "ranked"
+    _write_rows = staticmethod(write_ranked_rows)
+
+    def blocks(self, rules: Rules) -> list[Block]:
+        """The blocks of ``flat``, then ranks and numbers of cards."""
+        out = (
+            "among the cards of their suit still out, the lowest in the first of the suit's places"
+        )
+        n = len(rules.deck)
+        blocks = [
+            Block("hand_ranked", n, f"the observer's cards by their order {out}"),
+            Block("others_ranked", n, "cards that others may hold, likewise"),
+            Block("trick_ranked", n, "cards of the unfinished trick, likewise"),
+        ]
+        for name, whose in (("hand", "the observer's cards"), ("others", "cards others may hold")):
+            for suit, size in zip("CDSH", suit_sizes(rules), strict=True):
+                meaning = f"how many of {whose} are {suit}, one-hot from 0"
+                blocks.append(Block(f"{name}_number_{suit}", size + 1, meaning))
+        return super().blocks(rules) + blocks
+
+    def write_state(self, rules: Rules, state: k.Vector, player: int, out: Array) -> None:
+        """``write`` for the view that `player` has of `state`, which need not be made."""
+        BatchEncoder.write_state(self, rules, state, player, out)
+
+
+class RecallEncoder(RankedEncoder):
+    """The bits of ``ranked``, and the past trick by trick: perfect recall in one row.
+
+    ``flat`` and ``ranked`` leave out the order of play, so that information sets share an
+    observation: in `mini` seven of ten. Here each of a deal has its own.
+    """
+
+    name = "recall"
+    _write_rows = staticmethod(write_recall_rows)
+
+    def blocks(self, rules: Rules) -> list[Block]:
+        """The blocks of ``ranked``, then who led each trick and what each seat played to it."""
+        blocks = super().blocks(rules)
+        n, tricks = rules.players, rules.hand_size
+        meaning = f"seat that led each trick, one-hot: {n} places a trick, the first trick first"
+        blocks.append(Block("leaders", tricks * n, meaning))
+        for p in range(n):
+            meaning = f"card that {seat_name(p)} played to each trick: a deck of places a trick"
+            blocks.append(Block(f"tricks_{p}", tricks * len(rules.deck), meaning, p))
+        return blocks

@@ -329,16 +329,11 @@ def belief(view: PlayerView, policy: Policy | None = None, *, epsilon: float = 0
         raise HeartsError(
             f"policy: {policy!r} is not a function of views; give agent.action_probs", value=policy
         )
-    hands = hidden_hands(view)
-    logs = np.zeros(len(hands))
-    if policy is not None and len(hands):
-        other, deals = 1 - view.player, dealt_hands(view)
-        vectors, actions = past_plays(view.rules, view.vector, other, deals)
-        seen = BatchView(view.rules, vectors, np.full(len(vectors), other, np.int64))
-        logs = log_chances(seen, actions, policy, epsilon).reshape(len(hands), -1).sum(1)
-    best = logs.max(initial=-np.inf)
-    weights = np.exp(logs - best) if np.isfinite(best) else np.ones(len(hands))
-    return Belief(hands, weights / weights.sum(), logs)
+    tracker = Tracker(policy, epsilon)
+    one = tracker._open(view)
+    tracker._ask(view.rules, [one])
+    weights, _ = tracker._close(one)
+    return Belief(one.hands, weights, one.logs)
 
 
 class Fan(NamedTuple):
@@ -411,11 +406,11 @@ class _Open:
 class Tracker:
     """Weighs the worlds of many views, and remembers what it found."""
 
-    def __init__(self, policy: Policy, epsilon: float = 0.0) -> None:
+    def __init__(self, policy: Policy | None, epsilon: float = 0.0) -> None:
         """Beliefs about a player.
 
         Args:
-            policy: its chances of each action (an agent's ``action_probs``).
+            policy: its chances of each action (an agent's ``action_probs``); None: all alike.
             epsilon: with this chance it is taken to have played at random instead.
 
         Raises:
@@ -467,8 +462,8 @@ class Tracker:
 
     def _open(self, view: PlayerView) -> _Open:
         """Begin with what was concluded at the player's last decision."""
-        v, player = view.vector, view.player
         hands = hidden_hands(view)
+        v, player = view.vector, view.player
         deals = dealt_hands(view)
         dealt, mine = deals[:, 1 - player], int(k.hand_at_start(v, player))
         codes = tuple(k.plays(view.rules.vector, v, 0, int(v[k.NUM_PLAYED])))
@@ -485,7 +480,7 @@ class Tracker:
     def _ask(self, rules: Rules, opened: list[_Open]) -> None:
         """Add the likelihoods of the other player's new plays."""
         asked = [one for one in opened if len(one.actions)]
-        if not asked:
+        if self.policy is None or not asked:
             return
         vectors = np.concatenate([one.vectors for one in asked])
         actions = np.concatenate([one.actions for one in asked])

@@ -57,8 +57,7 @@ def whole_game(rules: Rules, seat: int) -> Fan:
     deals = deals[np.argsort(deals[:, seat], kind="stable")]
     states = np.empty((len(deals), rules.state_size), np.int64)
     _write_deals(rules.vector, deals, states)
-    is_led = states[:, k.LEADER] == 0
-    states, own = states[is_led], deals[is_led, seat]
+    own = deals[:, seat]
     starts = np.concatenate([[0], np.flatnonzero(own[1:] != own[:-1]) + 1, [len(own)]])
     weights = np.full(len(own), 1.0 / len(own))
     return Fan(states, weights, starts, np.full(len(starts) - 1, seat))
