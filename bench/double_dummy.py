@@ -82,48 +82,18 @@ def measure_worlds(rules: Rules, seeds: range, endgames: int) -> tuple[list[int]
     return times[1:], counts[1:]
 
 
-def draw(times: Any, path: str) -> None:
-    """How many deals take how long, as PNG."""
-    from matplotlib.figure import Figure
-
-    ms = np.asarray(times) / 1e6
-    figure = Figure(figsize=(7, 3.2), layout="constrained")
-    axes = figure.subplots()
-    axes.hist(ms, bins=np.geomspace(ms.min(), ms.max(), 60), color="#2a7f62")
-    for value, name in ((ms.mean(), "mean"), (ms.max(), "worst")):
-        axes.axvline(value, color="#b23a48", linewidth=1)
-        axes.annotate(
-            f"{name} {value:.3g}",
-            (value, axes.get_ylim()[1]),
-            (-4, -10),
-            textcoords="offset points",
-            ha="right",
-            fontsize=9,
-        )
-    axes.set_xscale("log")
-    axes.set_xlabel("milliseconds to solve a full deal double dummy")
-    axes.set_ylabel("deals")
-    axes.set_title(f"{len(ms):,} deals of two_player", fontsize=10, loc="left")
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=130)
-
-
 def main() -> None:
     """Print the tables of docs/worlds.md."""
     parser = harness.options(__doc__, has_out=False)
     parser.add_argument("--deals", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--plot", metavar="PNG", help="draw how long a deal takes")
     args = parser.parse_args()
     rules = Rules.preset("two_player")
     seeds = range(args.seed, args.seed + args.deals)
     head = "| nodes | ms, mean | median | 99 % | worst |\n|---|---:|---:|---:|---:|---:|"
 
     print(f"{args.deals:,} full deals of two_player, seeds from {args.seed}\n\n| {head}")
-    times, nodes, _ = measure(rules, seeds)
-    print(_line("table emptied before each", times, nodes))
-    if args.plot:
-        draw(times, args.plot)
+    print(_line("table emptied before each", *measure(rules, seeds)[:2]))
     print(_line("table kept", *measure(rules, seeds, keep=True)[:2]))
     print(_line("endgames of 6, table kept", *measure(rules, seeds, keep=True, endgames=6)[:2]))
     for name in ("mini", "micro"):

@@ -50,6 +50,7 @@ GROUPS = {
 
 _RATES = [(group, title) for group, title in GROUPS.items() if group not in ("players", "start")]
 _ROUNDS = 5
+_BOT = Path(__file__).resolve().parents[1] / "examples" / "bots" / "low_bot.py"
 _C = "C, one core"
 """What ``Yardstick`` is called."""
 
@@ -206,9 +207,11 @@ def _ours() -> Iterator[tuple[str, str, str, Callable[[], Measure]]]:
     for games in _SIZES:
         yield "batch", f"{_C} ({games}), two_player", "decisions/s", part(_yardstick, games)
     two = Rules.preset("two_player")
-    for name in ("standard", "pro", "pimc"):
-        yield "players", f"{name}, act", "ms", part(_act, two, name, many=False)
-        yield "players", f"{name}, act_batch", "ms", part(_act, two, name, many=True)
+    players = {name: name for name in ("standard", "pro", "pimc")}
+    players["a program (exec:low_bot.py)"] = f"exec:{sys.executable} -IS {_BOT}"
+    for name, spec in players.items():
+        yield "players", f"{name}, act", "ms", part(_act, two, spec, many=False)
+        yield "players", f"{name}, act_batch", "ms", part(_act, two, spec, many=True)
     for when, is_compiled in (("nothing compiled", False), ("all compiled", True)):
         yield "start", when, "ms", part(_first_game, is_compiled=is_compiled)
 
