@@ -41,7 +41,7 @@ from hearts_env.solve import equilibrium, solved_files
 from hearts_env.solve.tree import Tree
 from hearts_env.support.errors import MAX_MESSAGE
 from hearts_train.cli.replay import read_records
-from hearts_train.learn import log, runs
+from hearts_train.learn import runs
 from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.config_files import load_config, shipped_configs
 from hearts_train.measure.contest import RESULTS
@@ -577,29 +577,6 @@ def read_metrics(data: Data, folder: Path) -> None:
         json.dumps(row)
 
 
-def folder_samples() -> list[Data]:
-    parts = [config_samples()[-4], *state_samples(), *metrics_samples()[:1]]
-    return [SPLIT.join(p if isinstance(p, bytes) else p.encode() for p in parts)]
-
-
-SPLIT = b"\n=====\n"
-
-
-def read_folder(data: Data, folder: Path) -> None:
-    """A run's folder as ``--resume`` reads it, some of its files changed or missing."""
-    assert isinstance(data, bytes)
-    names = (runs.CONFIG_NAME, runs.STATE_NAME, runs.METRICS_NAME)
-    for name in names:
-        (folder / name).unlink(missing_ok=True)
-    for name, part in zip(names, data.split(SPLIT), strict=False):
-        write(part, folder / name)
-    runs.check_run_folder(folder)
-    load_config(folder / runs.CONFIG_NAME)
-    state = runs.load_state(folder / runs.STATE_NAME)
-    with contextlib.closing(log.Metrics(folder, state.counters)):
-        pass
-
-
 _LIST = [
     Target("cards", lambda: CARD_SAMPLES, read_card),
     Target("histories", history_samples, read_history),
@@ -614,7 +591,6 @@ _LIST = [
     Target("solved files", solved_samples, read_solved),
     Target("results", results_samples, read_results, change=change_results),
     Target("logs", metrics_samples, read_metrics),
-    Target("run folders", folder_samples, read_folder),
 ]
 TARGETS = {target.name: target for target in _LIST}
 

@@ -13,9 +13,9 @@ from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env.solve import TranspositionTable, solve_batch, solve_worlds
 from hearts_env.solve import solve_double_dummy as solve
 from hearts_env.solve.dd import memory, position, search
-from tests import lockstep
 from tests.brute_force import brute_values, one_may_shoot, positions
 from tests.deals import make_game, play
+from tests.lockstep import copy_naive, naive_at
 from tests.naive import NaiveGame
 from tests.refusals import refused
 from tests.slow import few_of
@@ -28,26 +28,10 @@ def naive_value(game: NaiveGame, player: int) -> int:
         return scores[1 - player] - scores[player]
     values = []
     for action in game.legal():
-        after = naive_copy(game)
+        after = copy_naive(game)
         after.play(action)
         values.append(naive_value(after, player))
     return max(values) if game.player == player else min(values)
-
-
-def naive_copy(game: NaiveGame) -> NaiveGame:
-    copy = NaiveGame.__new__(NaiveGame)
-    for name, value in vars(game).items():
-        if isinstance(value, list):
-            value = [set(v) if isinstance(v, set) else v for v in value]
-        vars(copy)[name] = value
-    return copy
-
-
-def naive_of(game: Game) -> NaiveGame:
-    naive = lockstep.naive_of(game)
-    for action in game.actions:
-        naive.play(action)
-    return naive
 
 
 # ---- against brute force ------------------------------------------------------------------------
@@ -66,7 +50,7 @@ def test_equal_to_the_second_rule_book():
     for game, table in positions(seed=2, count=150, most=3):
         found = solve(game, table=table)
         for action, value in found.values.items():
-            after = naive_of(game)
+            after = naive_at(game)
             after.play(action)
             assert naive_value(after, game.player) == value, game.to_text()
 

@@ -6,13 +6,11 @@ import copy
 import itertools
 import pickle
 import random
-import warnings
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
-from gymnasium.spaces import Box
 from pettingzoo.test import api_test, seed_test
 from pettingzoo.test.state_test import test_state_space as check_state_space
 from pettingzoo.utils.wrappers import BaseWrapper, OrderEnforcingWrapper, TerminateIllegalWrapper
@@ -121,20 +119,6 @@ def test_battery_of_pettingzoo(game: tuple[str, int]) -> None:
         kwargs = arguments(ways[(offset + i) % len(ways)], game)
         api_test(hearts_v0.env(**kwargs), num_cycles=cycles)
         seed_test(lambda kwargs=kwargs: hearts_v0.env(**kwargs), num_cycles=4)
-
-
-def test_a_users_encoder_serves_too() -> None:
-    class Mine:
-        def space(self, rules: Rules) -> Box:
-            return Box(0, 60, (2,), np.float32)
-
-        def write(self, view: Any, out: Any) -> None:
-            out[:] = len(view.hand), len(view.history)
-
-    env = hearts_v0.env(observation=Mine())
-    env.reset(seed=0)
-    assert env.last()[0]["observation"].tolist() == [13, 0]
-    api_test(env, num_cycles=5)
 
 
 # ---- rewards, counted by hand --------------------------------------------------------------------
@@ -656,13 +640,3 @@ def test_state_of_a_match_has_totals_and_pool() -> None:
     facts = decode_state(env.rules, env.state())
     assert [facts["total_0"], facts["total_1"]] == pytest.approx(env.match.totals)
     assert any(env.match.totals)
-
-
-# ---- several at once -----------------------------------------------------------------------------
-def test_nothing_warns() -> None:
-    """No warning of our own in a whole match of seeds that are large."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        env = hearts_v0.env(rules="mini", episode="match")
-        env.reset(seed=2**63 - 1)
-        play_out(env)

@@ -314,24 +314,6 @@ def test_last_net_is_what_a_deal_added_to_the_totals() -> None:
     assert board_after(text, [13, 0, 0], [1, 5, 7]).last_net == [share - 1, share - 5, share - 7]
 
 
-def test_the_rotation_and_the_dealer_move_with_each_deal() -> None:
-    match = Match("classic", seed=4, dealer=2)
-    rng = random.Random(4)
-    seen = []
-    for _ in range(5):
-        seen.append((match.game.direction, match.game.dealer, match.game.phase))
-        deal = match.num_deals
-        while match.num_deals == deal:
-            match.play(rng.choice(match.legal_actions()))
-    assert seen == [
-        ("left", 2, "pass"),
-        ("right", 3, "pass"),
-        ("across", 0, "pass"),
-        ("hold", 1, "play"),
-        ("left", 2, "pass"),
-    ]
-
-
 def test_a_revoke_in_a_match() -> None:
     match = Match("two_player", seed=1)
     offender = match.player

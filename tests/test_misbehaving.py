@@ -168,20 +168,6 @@ def test_a_fault_of_the_opponent_is_charged_to_it():
     assert mine.examples[0].role == "opponent"
 
 
-def test_a_deal_that_is_charged_costs_all_its_points():
-    class NeverLegal:
-        def act(self, view):
-            return -1
-
-    result = evaluate(NeverLegal(), "standard", deals=4)
-    # The queen and the seven hearts of this deck, but for those among the two dead cards.
-    worth = {card: 1 for card in RULES.deck if card[1] == "H"} | {"QS": 13}
-    games = [Game.deal(RULES, derived_seed(0, number)) for number in range(4)]
-    totals = [20 - sum(worth.get(card, 0) for card in game.kitty) for game in games]
-    assert result.margins.tolist() == [-total for total in totals]
-    assert result.faults == 8
-
-
 @pytest.mark.parametrize("wrong", ["short", "unheld"])
 def test_the_wrong_number_of_actions_costs_all_rows_and_an_illegal_one_its_own(wrong):
     class Wrong(Agent):

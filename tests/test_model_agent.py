@@ -311,15 +311,6 @@ def test_a_module_of_torch_is_an_agent_as_it_is_at_that_moment(is_traced, views)
         make_agent(given, encoder="flat", rules="two_player")
 
 
-@pytest.mark.slow
-def test_a_module_plays_the_same_in_a_process_of_its_own():
-    torch.manual_seed(3)
-    agent = make_agent(torch.nn.Linear(SIZE, ACTIONS), encoder="flat")
-    here, there = (evaluate(agent, "easy", "micro", 4, isolate=one) for one in (False, True))
-    assert here.margins.tolist() == there.margins.tolist()
-    assert here.faults == 0
-
-
 def test_onnx_needs_no_trust_and_is_evaluated_as_others_are(linear):
     pytest.importorskip("onnxruntime")
     spec = linear[".onnx"] + "?encoder=flat"

@@ -488,28 +488,6 @@ def test_an_evaluation_charges_the_program_and_goes_on(bad):
     assert "bad.py hangs" in result.examples[0].agent
 
 
-def test_programs_end_with_their_seating(monkeypatch):
-    running = most = 0
-    start, kill = LineProcess.__init__, LineProcess.kill
-
-    def count_start(self, command, **how):
-        nonlocal running, most
-        start(self, command, **how)
-        running += 1
-        most = max(most, running)
-
-    def count_end(self):
-        nonlocal running
-        running -= self._end.alive
-        kill(self)
-
-    monkeypatch.setattr(LineProcess, "__init__", count_start)
-    monkeypatch.setattr(LineProcess, "kill", count_end)
-    result = evaluate("easy", LOW, "party players=3", deals=2)
-    assert (result.faults, result.opponent_faults) == (0, 0)
-    assert (running, most) == (0, 2)
-
-
 def test_a_program_is_never_put_into_another_process(bad):
     participant = Participant(bad("hangs"), 0, isolate=True)
     seat = participant.seat(Rules.preset("mini"), 1, 0.2)

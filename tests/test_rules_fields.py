@@ -244,26 +244,6 @@ def test_rules_with_the_same_fields_are_the_same_whatever_they_came_from() -> No
 # ---- the largest margin --------------------------------------------------------------------------
 
 
-# The moon, with the bonus of 10 in omnibus; without a moon all points, taken by one.
-MAX_MARGINS = {
-    "two_player": 20,
-    "two_player_16": 17,
-    "two_player_20": 18,
-    "midi": 17,
-    "mini_6": 17,
-    "mini": 16,
-    "micro": 15,
-    "classic": 26,
-    "no_pass": 26,
-    "party": 26,
-    "kitty": 26,
-    "omnibus": 36,
-    "hoyle": 13,
-    "black_jack": 23,
-    "black_lady": 23,
-}
-
-
 # ---- nobody can change them ----------------------------------------------------------------------
 def reachable(value: Any) -> Iterator[Any]:
     """Everything that attributes and items lead to, but for classes and functions."""
@@ -306,11 +286,6 @@ def test_deals_are_the_same_where_only_the_end_of_a_match_differs(name: str) -> 
     for field, other in single_changes(rules):
         ends = field in ("end_score", "end_when", "tie", "max_deals", "target")
         assert rules.is_same_deal(other) is other.is_same_deal(rules) is ends
-
-
-@pytest.mark.parametrize(("name", "players"), GAMES)
-def test_the_largest_margin_of_each_preset(name: str, players: int) -> None:
-    assert Rules.preset(name, players).max_margin == MAX_MARGINS[name]
 
 
 JACK: dict[str, Any] = {

@@ -20,7 +20,7 @@ from hearts_env.views import hidden
 from hearts_env.views.picture import picture_of
 from hearts_env.views.worlds import Worlds
 from tests.deals import make_game, play
-from tests.lockstep import QUICK, every_deal, every_line, naive_of
+from tests.lockstep import QUICK, every_deal, every_line, naive_at
 from tests.naive import NaiveGame, naive_world_bound, naive_worlds
 from tests.refusals import refused
 from tests.reshuffle import reshuffled
@@ -236,17 +236,6 @@ def assert_worlds_by_brute_force(game: Game, naive: NaiveGame, limit: int = 1700
     return tried
 
 
-def naive_at(game: Game) -> NaiveGame:
-    """The naive game at the same point of the same deal."""
-    naive = naive_of(game)
-    for action in game.actions:
-        if action == -1:
-            naive.revoke()
-        else:
-            naive.play(action)
-    return naive
-
-
 @few_of("enough", 1_000, 6_000)
 @pytest.mark.parametrize("name", HARD_RULES)
 def test_worlds_against_brute_force(name: str, enough: int) -> None:
@@ -334,14 +323,6 @@ def test_a_first_lead_of_the_four_of_clubs_shows_that_the_two_is_dead() -> None:
     assert game.view(1).num_worlds == 13
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_two_player_hearts_has_at_most_105_worlds(seed: int) -> None:
-    for game in positions(Rules.preset("two_player"), seed):
-        for player in range(2):
-            view = game.view(player)
-            assert 1 <= len(list(view.worlds())) == view.num_worlds <= 105
-
-
 def test_a_point_card_on_a_first_trick_without_points_shows_the_whole_hand() -> None:
     game = make_game("2C 3D 4D / QS 6H 7H", kitty="3C 5D 8H", points_on_first_trick=False)
     play(game, "2C 6H")
@@ -395,15 +376,6 @@ def worlds_of_two(view: PlayerView, room: int = 4000) -> list[int]:
     count = hidden.worlds_of_two(view.rules.vector, view.vector, view.player, out, scratch)
     assert count <= room
     return [int(hand) for hand in out[:count]]
-
-
-@drawn(33, 200, games(rule_sets(max_players=2, max_hand=8, max_deck=18)))
-def test_the_compiled_worlds_of_two_are_the_views_in_the_same_order(game: Game) -> None:
-    for player in range(2):
-        view = game.view(player)
-        assume(view.num_worlds <= 4000)
-        hands = [mask_of(game.rules.index[c] for c in w[1 - player]) for w in view.worlds()]
-        assert worlds_of_two(view) == hands
 
 
 @pytest.mark.parametrize("name", [name for name in HARD_RULES if HARD_RULES[name].players == 2])
