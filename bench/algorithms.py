@@ -131,7 +131,7 @@ COMMON: Settings = {
     "network.policy": [],
     "network.value": [],
 }
-"""The same for all: the deck as the network sees it, and the network."""
+"""The same for all: the deck as the network sees it, and the network that plays."""
 
 _STEP = Log(1e-3, 1e-2)
 _AVERAGE = [0.9, 0.97, 0.99]
@@ -141,6 +141,11 @@ _GRADIENT = {
     "ppo.gae_lambda": One([0.9, 0.95, 1.0]),
 }
 _EPOCHS = {"ppo.num_epochs": One([1, 2, 4])}
+_MAGNET = {
+    "ppo.ent_coef": Log(0.02, 0.3),
+    "ema_decay": One(_AVERAGE),
+    "ppo.magnet_coef": Log(0.01, 0.3),
+}
 _REPLICATOR = {
     "ppo.num_epochs": One([1, 2]),
     "neurd.logit_limit": One([2.0, 4.0]),
@@ -166,13 +171,13 @@ ALGORITHMS = {
     "magnet": Contestant(
         "PPO, falling entropy bonus, pull to the average of its weights",
         {},
-        _GRADIENT
-        | _EPOCHS
-        | {
-            "ppo.ent_coef": Log(0.02, 0.3),
-            "ema_decay": One(_AVERAGE),
-            "ppo.magnet_coef": Log(0.01, 0.3),
-        },
+        _GRADIENT | _EPOCHS | _MAGNET,
+        _ANNEALED,
+    ),
+    "vrpo": Contestant(
+        "VRPO: the same, and a critic of all hands",
+        {"algorithm": "vrpo", "network.value": [128, 64]},
+        _GRADIENT | _EPOCHS | _MAGNET,
         _ANNEALED,
     ),
     "maskable_ppo": Contestant(

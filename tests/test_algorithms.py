@@ -1,4 +1,4 @@
-"""NeuRD, R-NaD and ESCHER: their updates in closed form, and a game of known value."""
+"""NeuRD, R-NaD, VRPO and ESCHER: their updates in closed form, and a game of known value."""
 
 from __future__ import annotations
 
@@ -61,6 +61,7 @@ def step(clip: Clip, *, has_magnet: bool, moved: float = 0.0) -> Any:
     for action in np.flatnonzero(LEGAL):
         rows = sp.Rows(
             masks=LEGAL[None],
+            seats=np.zeros(1, np.int64),
             actions=np.array([action]),
             log_probs=(np.log(policy[[action]]) - moved).astype(np.float32),
             values=np.array([value], np.float32),
@@ -188,6 +189,111 @@ def test_every_few_updates_the_policy_becomes_the_reference():
         assert torch.equal(made.reference.weights, start) == (update < 3)
 
 
+# ---- VRPO ----------------------------------------------------------------------------------------
+def returns_by(made: Any, worth: Any, gae_lambda: float) -> tuple[Any, Any]:
+    """The returns of all decisions of a learner's games, if the critic said `worth`; which count.
+
+    Values are its mean under the policy that drew the cards: uniform here.
+    """
+    games = made.games[0]
+    some = slice(0, games.size)
+    legal = games.rows.masks[some] != 0
+    games.worth[some] = worth
+    games.rows.values[some] = np.where(legal, worth, 0.0).sum(1) / legal.sum(1)
+    ready = games.estimate(1.0, gae_lambda)
+    return games.rows.returns[: games.size].copy(), ready
+
+
+def played(**changes: Any) -> Any:
+    """A learner after some cards drawn uniformly: the weights of its policy are 0."""
+    made = learner("vrpo", **changes)
+    with torch.no_grad():
+        made.network.policy[-1].weight[:] = 0.0
+        made.network.policy[-1].bias[:] = 0.0
+    made._collect(0, 8)
+    return made
+
+
+def test_a_critic_that_says_nothing_leaves_what_was_earned_to_the_end():
+    """With lambda 1: the sum of rewards, which change their sign with the player."""
+    made = played()
+    rows, (returns, ready) = made.games[0].rows, returns_by(made, 0.0, 1.0)
+    plain = learner("ppo")
+    plain._collect(0, 8)
+    assert len(set(rows.seats[ready])) == 2
+    ends = ready[rows.nexts[ready] == sp.END]
+    np.testing.assert_allclose(returns[ends], rows.rewards[ends])
+    inner = ready[rows.nexts[ready] >= 0]
+    after = rows.nexts[inner]
+    sign = np.where(rows.seats[after] == rows.seats[inner], 1.0, -1.0)
+    is_known = np.isin(after, ready)
+    expected = rows.rewards[inner] + sign * returns[after]
+    np.testing.assert_allclose(returns[inner][is_known], expected[is_known], atol=1e-6)
+    assert {-1.0, 1.0} == set(sign)
+
+
+def test_luck_that_the_critic_sees_is_taken_out_and_the_mean_stays():
+    """The critic's noise of later cards has mean 0: a return differs by it alone, with lambda 1."""
+    made, rng = played(), np.random.default_rng(0)
+    games = made.games[0]
+    plain, _ = returns_by(made, 0.0, 1.0)
+    noise = rng.normal(size=(games.size, made.rules.num_actions)).astype(np.float32)
+    found, ready = returns_by(made, noise, 1.0)
+    rows = games.rows
+    legal = rows.masks[: games.size] != 0
+    means = np.where(legal, noise, 0.0).sum(1) / legal.sum(1)
+    luck = noise[np.arange(games.size), rows.actions[: games.size]] - means
+    later = np.zeros(games.size)
+    for row in reversed(range(games.size)):
+        after = rows.nexts[row]
+        if after >= 0:
+            sign = 1.0 if rows.seats[after] == rows.seats[row] else -1.0
+            known = luck[after] if rows.nexts[after] != sp.PENDING else -means[after]
+            later[row] = sign * (known + later[after])
+    np.testing.assert_allclose(found[ready], (plain - later)[ready], atol=1e-5)
+    assert abs(luck.mean()) < 5 * luck.std() / math.sqrt(len(luck))
+
+
+def test_with_lambda_0_the_critic_is_believed_after_one_card():
+    made = played()
+    games, rows = made.games[0], made.games[0].rows
+    worth = np.random.default_rng(1).normal(size=(games.size, made.rules.num_actions))
+    legal = rows.masks[: games.size] != 0
+    means = np.where(legal, worth, 0.0).sum(1) / legal.sum(1)
+    returns, ready = returns_by(made, worth.astype(np.float32), 0.0)
+    for row in ready:
+        after = rows.nexts[row]
+        sign = 0.0 if after < 0 else 1.0 if rows.seats[after] == rows.seats[row] else -1.0
+        assert returns[row] == pytest.approx(rows.rewards[row] + sign * means[after], abs=1e-5)
+
+
+def test_the_critic_sees_the_hands_of_the_others():
+    made = learner("vrpo", env=RECIPE["env"] | {"rules": "party players=4 hand_size=3"})
+    games, actions = made.games[0], made.rules.num_actions
+    states = games.batch.states.copy()
+    made._collect(0, 1)
+    for g, state in enumerate(states):
+        own = state[sp.k.PLAYER]
+        for other in range(1, 4):
+            seen = games.hands[g, (other - 1) * actions : other * actions]
+            hand = state[sp.k.HANDS + sp.k.SEAT * ((own + other) % 4)]
+            assert sum(1 << card for card in np.flatnonzero(seen).tolist()) == hand
+
+
+@pytest.mark.parametrize(
+    ("rules", "reward", "chains"),
+    [("mini", "trick", 1), ("mini", "points", 2), ("party players=4 hand_size=3", "trick", 4)],
+)
+def test_one_chain_of_decisions_where_one_wins_what_the_other_loses(rules, reward, chains):
+    made = learner("vrpo", env=RECIPE["env"] | {"rules": rules, "reward": reward})
+    made._collect(0, 8)
+    rows, size = made.games[0].rows, made.games[0].size
+    inner = np.flatnonzero(rows.nexts[:size] >= 0)
+    is_same = rows.seats[rows.nexts[inner]] == rows.seats[inner]
+    assert made.games[0].table.last.shape[1] == chains
+    assert is_same.all() == (chains > 1)
+
+
 # ---- ESCHER --------------------------------------------------------------------------------------
 def test_play_is_in_proportion_to_positive_regrets():
     regrets = torch.tensor([[3.0, 1.0, -2.0, 9.0], [-3.0, -1.0, -2.0, 9.0], [0.0, 2.0, 2.0, -1.0]])
@@ -253,6 +359,7 @@ def test_the_next_decision_is_worth_its_mean_under_the_policy():
     ("algorithm", "changes", "bound"),
     [
         ("ppo", {"clip_range": None, "kl_coef": 0.3, "ent_coef": 0.1, "ent_coef_end": 0.01}, 0.3),
+        ("vrpo", {"ent_coef": 0.1, "ent_coef_end": 0.01}, 0.3),
         ("neurd", {"ent_coef": 0.05, "ent_coef_end": 0.005, "num_epochs": 1}, 0.3),
         ("r_nad", {"ent_coef": 0.0, "ent_coef_end": None, "num_epochs": 1}, 0.3),
         ("escher", {"learning_rate": 0.005, "num_epochs": 4}, 0.6),

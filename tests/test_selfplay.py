@@ -47,6 +47,7 @@ def rows_of(nexts: list[int], rewards: list[float], values: list[float]) -> sp.R
     n = len(nexts)
     return sp.Rows(
         masks=np.ones((n, 3), np.int8),
+        seats=np.zeros(n, np.int64),
         actions=np.zeros(n, np.int64),
         log_probs=np.zeros(n, np.float32),
         values=np.array(values, np.float32),
@@ -99,6 +100,7 @@ def test_gradients_are_those_of_the_objective_written_out_in_torch(
     draws = rng.normal(size=(6, n)).astype(np.float32)
     rows = sp.Rows(
         masks=masks,
+        seats=np.zeros(n, np.int64),
         actions=np.array([rng.choice(np.flatnonzero(mask)) for mask in masks]),
         log_probs=-np.abs(draws[0]),
         values=draws[1],
@@ -117,7 +119,7 @@ def test_gradients_are_those_of_the_objective_written_out_in_torch(
 
     x, v = (torch.tensor(array, requires_grad=True) for array in (logits, values))
     chosen = [torch.from_numpy(array[some]) for array in rows]
-    mask, action, log_prob, old, _, _, advantage, goal = chosen
+    mask, _, action, log_prob, old, _, _, advantage, goal = chosen
     log_probs = torch.log_softmax(x.masked_fill(mask == 0, -1e8), 1)
     change = log_probs.gather(1, action[:, None])[:, 0] - log_prob
     ratio = change.exp()

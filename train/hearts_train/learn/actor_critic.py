@@ -70,22 +70,35 @@ def find_precision(wanted: str, device: torch.device) -> torch.dtype:
 class ActorCritic(nn.Module):
     """Logits of the actions and the value of a position, from its observation."""
 
-    def __init__(self, inputs: int, actions: int, config: NetworkConfig) -> None:
-        """Layers of the sizes in `config`, with orthogonal weights."""
+    def __init__(
+        self, inputs: int, actions: int, config: NetworkConfig, hidden: int = 0, values: int = 1
+    ) -> None:
+        """Layers of the sizes in `config`, with orthogonal weights.
+
+        The value head has `values` outputs, and takes `hidden` numbers besides the observation.
+        """
         super().__init__()
         features = config.trunk[-1] if config.trunk else inputs
         self.trunk = perceptron([inputs, *config.trunk], config.activation, ends_linear=False)
         self.policy = perceptron([features, *config.policy, actions], config.activation)
-        self.value = perceptron([features, *config.value, 1], config.activation)
+        self.value = perceptron([features + hidden, *config.value, values], config.activation)
         for part, gain in ((self.policy, 0.01), (self.value, 1.0)):
             layer = part[-1]
             assert isinstance(layer, nn.Linear)
             nn.init.orthogonal_(layer.weight, gain)  # at first nearly uniform over the actions
 
-    def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Logits ``(n, actions)`` and values ``(n,)``, float32, of ``(n, inputs)`` observations."""
+    def forward(
+        self, observations: torch.Tensor, hidden: torch.Tensor | None = None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Logits ``(n, actions)`` and values, float32, of ``(n, inputs)`` observations.
+
+        Values are ``(n,)``, or ``(n, values)`` where there are several; `hidden` is ``(n,
+        hidden)``.
+        """
         features = self.trunk(observations)
-        return self.policy(features).float(), self.value(features).float()[:, 0]
+        known = features if hidden is None else torch.cat([features, hidden], 1)
+        values = self.value(known).float()
+        return self.policy(features).float(), values[:, 0] if values.shape[1] == 1 else values
 
 
 class Weights:

@@ -377,13 +377,16 @@ class Algorithm(NamedTuple):
 
 
 Name = Literal[
-    "ppo", "maskable_ppo", "monte_carlo", "dqn", "nfsp", "escher", "neurd", "r_nad", "exact"
+    "ppo", "vrpo", "maskable_ppo", "monte_carlo", "dqn", "nfsp", "escher", "neurd", "r_nad", "exact"
 ]
 
 _OF_PPO = ("pretraining.positions", "ppo.magnet_coef", "ppo.kl_coef", "network.start")
 
 ALGORITHMS: dict[Name, Algorithm] = {
     "ppo": Algorithm("ppo:PPOLearner", "all seats learn"),
+    "vrpo": Algorithm(
+        "vrpo:VRPOLearner", "ppo with a critic of all hands", without=("pretraining.positions",)
+    ),
     "maskable_ppo": Algorithm(
         "maskable:MaskableLearner",
         "one seat, by sb3-contrib",

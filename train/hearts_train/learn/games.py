@@ -2,7 +2,8 @@
 
 Decisions of all seats go into one list, a row each, in the order in which they are made. ``nexts``
 links each row with the next decision of the same seat in the same deal, so that rewards, returns
-and advantages follow every seat by itself, however many there are and whoever moves in between.
+and advantages follow every seat by itself, however many there are and whoever moves in between. Or,
+where what one wins the other loses, with the next decision in the deal, whose it may be (``vrpo``).
 The loops over games and rows are compiled: below, after `SelfPlayGames`.
 """
 
@@ -54,7 +55,10 @@ class Table(NamedTuple):
     cast: Ints
     """``(games, players)``: who sits there, `LEARNER` or a place in the pool."""
     last: Ints
-    """``(games, players)``: the row of the seat's last decision in this deal; -1: none yet."""
+    """``(games, players)``: the row of the seat's last decision in this deal; -1: none yet.
+
+    With one column it is that of the deal's last decision.
+    """
     paid: Ints
     """``(games, players)``: what the seat has been paid in this deal, in units of ``earned``."""
     stand: Ints
@@ -66,6 +70,8 @@ class Rows(NamedTuple):
 
     masks: Bytes
     """``(rows, actions)``: what was legal."""
+    seats: Ints
+    """Who decided."""
     actions: Ints
     """What was done."""
     log_probs: Floats32
@@ -73,9 +79,9 @@ class Rows(NamedTuple):
     values: Floats32
     """What the value head expected of the position."""
     rewards: Floats32
-    """What the seat earned up to its next decision, or to the end of the deal."""
+    """What the seat earned up to the next row, or to the end of the deal."""
     nexts: Ints
-    """The row of that decision, `PENDING` or `END`."""
+    """The row that follows, `PENDING` or `END`."""
     advantages: Floats32
     returns: Floats32
     """What the value head is to learn."""
@@ -118,6 +124,7 @@ class SelfPlayGames:
         self.observations = empty((capacity, *space.shape), space.dtype)
         self.rows = Rows(
             masks=empty((capacity, rules.num_actions), np.int8),
+            seats=np.zeros(capacity, np.int64),
             actions=np.zeros(capacity, np.int64),
             log_probs=np.zeros(capacity, np.float32),
             values=np.zeros(capacity, np.float32),
@@ -130,6 +137,8 @@ class SelfPlayGames:
         """Rows of the list that are in use."""
         self.tax: Callable[[slice], Floats32] | None = None
         """What each decision of these rows costs its seat, in rewards; the other seats share it."""
+        self.chains = rules.players
+        """How many rows of each deal wait for what follows: one for each seat, or one."""
         self._all = np.arange(num_games)
 
     def begin(self, seed: int) -> None:
@@ -142,7 +151,7 @@ class SelfPlayGames:
             self.batch.states,
             self.batch.legal,
             cast=np.full((n, players), LEARNER),
-            last=np.full((n, players), -1),
+            last=np.full((n, self.chains), -1),
             paid=np.zeros((n, players), np.int64),
             stand=np.zeros(n, np.int64),
         )
@@ -213,7 +222,7 @@ class SelfPlayGames:
 
     def _saved(self) -> Tensors:
         """The parts of the list that an update does not make anew."""
-        names = ("masks", "actions", "log_probs", "values", "rewards", "nexts")
+        names = ("masks", "seats", "actions", "log_probs", "values", "rewards", "nexts")
         return {"observations": self.observations} | {n: getattr(self.rows, n) for n in names}
 
     # -- saving ----------------------------------------------------------------------------------
@@ -327,11 +336,13 @@ def note(table: Table, rows: Rows, first: int) -> None:
     """Begin the rows of the decisions that all games stand at: game g has row `first` + g."""
     for g in range(len(table.states)):
         row, p = first + g, table.states[g, k.PLAYER]
+        rows.seats[row] = p
         rows.rewards[row] = 0.0
         rows.nexts[row] = PENDING
-        if table.last[g, p] >= 0:
-            rows.nexts[table.last[g, p]] = row
-        table.last[g, p] = row
+        chain = p % table.last.shape[1]
+        if table.last[g, chain] >= 0:
+            rows.nexts[table.last[g, chain]] = row
+        table.last[g, chain] = row
 
 
 @jit
@@ -385,16 +396,19 @@ def advance(
             break
         table.legal[g] = mask
         is_over = mask == 0
+        chains = table.last.shape[1]
         for p in range(r[k.R_PLAYERS]):
-            row = table.last[g, p]
+            row = table.last[g, p % chains]
             if is_due(kind, is_over):
                 now = earned(r, s, kind, p)
-                if row >= 0:  # nothing is learnt from what is before the first decision
+                # Nothing is learnt from what is before the first decision.
+                if row >= 0 and rows.seats[row] == p:
                     rows.rewards[row] += (now - table.paid[g, p]) / scale
                 table.paid[g, p] = 0 if is_over else now
-            if is_over and row >= 0:
-                rows.nexts[row] = END
-                table.last[g, p] = -1
+        for chain in range(chains if is_over else 0):
+            if table.last[g, chain] >= 0:
+                rows.nexts[table.last[g, chain]] = END
+                table.last[g, chain] = -1
 
 
 @jit

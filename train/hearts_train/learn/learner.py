@@ -278,11 +278,18 @@ class NetworkLearner(Learner):
         self.optimizer = Adam(self.replicas.weights)
         self.averaged = Replicas(copy.deepcopy(self.network), 1) if config.ema_decay else None
 
+    @property
+    def _critic_sizes(self) -> tuple[int, ...]:
+        """``hidden`` and ``values`` of ``ActorCritic``, where they are not its defaults."""
+        return ()
+
     def _make_network(self) -> ActorCritic:
         inputs = math.prod(self.encoder.space(self.rules).shape)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.config.seed)
-            network = ActorCritic(inputs, self.rules.num_actions, self.config.network)
+            network = ActorCritic(
+                inputs, self.rules.num_actions, self.config.network, *self._critic_sizes
+            )
         # Single deals start at 0:0: weights of the totals are not learnt and must not act in a
         # match.
         first = next(layer for layer in network.modules() if isinstance(layer, torch.nn.Linear))
@@ -291,18 +298,21 @@ class NetworkLearner(Learner):
         return network.to(self.device)
 
     def _forward(
-        self, network: ActorCritic, observations: torch.Tensor
+        self, network: ActorCritic, observations: torch.Tensor, *hidden: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Logits and values, float32, on the device."""
-        logits, values = self._apply(network, observations)
+        logits, values = self._apply(network, observations, *hidden)
         return logits, values
 
-    def _apply(self, module: torch.nn.Module, observations: torch.Tensor) -> Any:
+    def _apply(
+        self, module: torch.nn.Module, observations: torch.Tensor, *hidden: torch.Tensor
+    ) -> Any:
         inputs = observations.to(self.device, non_blocking=True).flatten(1)
         is_mixed = self.precision is not torch.float32
         is_sparse = inputs.dtype is torch.int8 and not (is_mixed or inputs.is_cuda)
+        more = (one.to(self.device, self.precision, non_blocking=True) for one in hidden)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=is_mixed):
-            return module(inputs if is_sparse else inputs.to(self.precision))
+            return module(inputs if is_sparse else inputs.to(self.precision), *more)
 
     def _step(self, learning_rate: float) -> None:
         self._descend(self.replicas, self.optimizer, learning_rate)

@@ -89,6 +89,8 @@ class PPOLearner(NetworkLearner):
     algorithm = "PPO of every seat"
     figures: tuple[str, ...] = FIGURES
     """What minibatches add up for the log: of the kernel's figures those that there are."""
+    kind_of_games: type[SelfPlayGames] = SelfPlayGames
+    games: Sequence[SelfPlayGames]
 
     def __init__(self, config: TrainConfig, state: runs.State | None = None) -> None:
         """Make everything, as ``Learner`` has it."""
@@ -112,7 +114,7 @@ class PPOLearner(NetworkLearner):
     def _make_games(self, thread: int) -> SelfPlayGames:
         number = len(range(thread, self.config.env.num_envs, self.config.threads))
         seed = derived_seed(self.config.seed, 10 + thread)
-        return SelfPlayGames(
+        return self.kind_of_games(
             self.config, self.rules, self.encoder, self._add_opponents(), number, seed, self._empty
         )
 
@@ -289,8 +291,14 @@ class PPOLearner(NetworkLearner):
         if not len(rows):
             return np.zeros(len(FIGURES))
         observations = torch.from_numpy(games.observations).index_select(0, torch.from_numpy(rows))
-        outputs = self._forward(self.replicas.networks[thread], observations)
+        outputs = self._outputs(thread, rows, observations)
         return self._backward(games, rows, size, observations, outputs)
+
+    def _outputs(
+        self, thread: int, rows: Ints, observations: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The logits and values of decisions that are learnt from."""
+        return self._forward(self.replicas.networks[thread], observations)
 
     def _backward(
         self,
