@@ -17,7 +17,7 @@ import pytest
 from gymnasium import spaces
 from typer.testing import CliRunner
 
-from bench import algorithms, complexity
+from bench import algorithms
 from bench.__main__ import app
 from bench.calibration import calibrate
 from bench.complexity import Complexity, Measurement, complexities, estimated
