@@ -45,8 +45,6 @@ GROUPS = 20
 _T95 = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228]
 _T95 += [2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093]
 """97.5 % of Student's t with 1 to 19 degrees of freedom."""
-_PIECE = 10_000
-"""Lines of a group that are drawn at once, at most: what memory holds."""
 _LOOKED_AT = 10
 """Deals of random play whose hidden worlds are counted, which takes long with many players."""
 
@@ -223,7 +221,7 @@ def complexities(
     """
     texts = [Rules.from_text(text).name for text in (all_rules() if rules is None else rules)]
     work = measurement or Measurement()
-    check_number("lines", work.lines, 10 * GROUPS, 100_000_000)
+    check_number("lines", work.lines, 10 * GROUPS, 4_000_000)
     check_number("positions", work.positions, GROUPS, 10_000_000)
     check_number("deals", work.deals, 1, 1_000_000)
     check_number("pro_deals", work.pro_deals, 1, 1_000_000)
@@ -274,37 +272,24 @@ def estimated(
 def _group(rules: Rules, lines: int, positions: int, seed: int) -> tuple[float, float, float]:
     """Natural logarithms of lines, positions and information sets a deal, from random lines."""
     rng = np.random.default_rng(seed)
-    ends = inner = choices = -math.inf  # sums, as logarithms
+    weights, legal, seeds, actions = random_lines(rules, lines, seed)
+    top, log = weights.max(), math.log(lines)
+    mass = np.where(legal > 0, np.exp(weights - top), 0.0)  # of positions before the end
+    chosen = np.where(legal > 1, mass, 0.0)
+    total = chosen.sum()
+    drawn = rng.choice(chosen.size, positions, p=chosen.ravel() / total).tolist()
     shares = np.zeros(positions)  # 1 / histories of positions drawn from those with a choice
-    pieces = -(-lines // _PIECE)
-    for piece in range(pieces):
-        size = lines * (piece + 1) // pieces - lines * piece // pieces
-        own = derived_seed(seed, piece) if piece else seed
-        weights, legal, seeds, actions = random_lines(rules, size, own)
-        top = weights.max()
-        mass = np.where(legal > 0, np.exp(weights - top), 0.0)  # of positions before the end
-        chosen = np.where(legal > 1, mass, 0.0)
-        total = chosen.sum()
-        new = math.log(total) + top
-        choices = float(np.logaddexp(choices, new))
-        # Each position is drawn from all lines so far: from these with their share of the weight.
-        places = np.arange(positions)
-        if piece:
-            places = places[rng.random(positions) < math.exp(new - choices)]
-        flat = chosen.ravel() / total
-        drawn = rng.choice(len(flat), len(places), p=flat).tolist()
-        for place, (step, line) in zip(places, (divmod(d, size) for d in drawn), strict=True):
-            game = Game.deal(rules, int(seeds[line]))
-            for action in actions[:step, line].tolist():
-                game.play(action)
-            assert game.player is not None
-            shares[place] = 1.0 / histories(game.view(game.player))
-        last = weights[-1] + np.log(np.maximum(legal[-1], 1))
-        ends = float(np.logaddexp(ends, math.log(np.exp(last - top).sum()) + top))
-        inner = float(np.logaddexp(inner, math.log(mass.sum()) + top))
-    log = math.log(lines)
-    infosets = choices + math.log(shares.mean())
-    return ends - log, float(np.logaddexp(inner, ends)) - log, infosets - log
+    for place, (step, line) in enumerate(divmod(d, lines) for d in drawn):
+        game = Game.deal(rules, int(seeds[line]))
+        for action in actions[:step, line].tolist():
+            game.play(action)
+        assert game.player is not None
+        shares[place] = 1.0 / histories(game.view(game.player))
+    last = weights[-1] + np.log(np.maximum(legal[-1], 1))
+    ends = float(math.log(np.exp(last - top).sum()) + top)
+    inner = float(np.logaddexp(math.log(mass.sum()) + top, ends))
+    infosets = math.log(total) + top + math.log(shares.mean())
+    return ends - log, inner - log, infosets - log
 
 
 def _estimate(logs: Floats, scale: float) -> Estimate:
