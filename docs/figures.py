@@ -89,11 +89,17 @@ _ATTACKS = {
 PLAIN = ("random", "standard", "pro", "pimc")
 _AGES = {"0.5M": 500_000, "2M": 2_000_000, "8M": 8_000_000}
 """Decisions that networks learn from."""
+_CONFIGS = {"ppo": "mini", "vrpo": "mini_selfplay"}
+"""What networks of these names are trained by."""
 _NETWORKS = {
-    "mini": {"0.5M": 3, "2M": 3, "8M": 1},
-    "mini_6": {"0.5M": 1, "2M": 1},
-    "micro": {"2M": 3},
-    "midi": {"2M": 1},
+    "mini": {"ppo-0.5M": 3, "ppo-2M": 3, "ppo-8M": 1},
+    "mini_6": {"ppo-0.5M": 1, "ppo-2M": 1},
+    "micro": {"ppo-2M": 3},
+    "midi": {"ppo-2M": 1},
+    "micro-vrpo": {"vrpo-2M": 3},
+    "mini-vrpo": {"vrpo-2M": 3},
+    "mini_6-vrpo": {"vrpo-2M": 1},
+    "midi-vrpo": {"vrpo-2M": 1},
 }
 """The networks of each deck: how many seeds of each age; where there are several ages, they are
 attacked too."""
@@ -113,15 +119,15 @@ cards, so that too much can follow one hand."""
 
 def _learning(deck: str, name: str) -> str:
     """The command that trains a network for a deck, by its age and seed: ``ppo-2M-0``."""
-    _, age, seed = name.split("-")
+    kind, age, seed = name.split("-")
     budget = f"--set budget.decisions={_AGES[age]} --set seed={seed}"
-    return f"train mini --set env.rules={deck} {_LEARN} {budget} --run {name}"
+    return f"train {_CONFIGS[kind]} --set env.rules={deck} {_LEARN} {budget} --run {name}"
 
 
 def _networks(deck: str, ages: Mapping[str, int]) -> list[str]:
     """The commands that train networks for a deck, and find what is won from them."""
     most = max(ages.values())
-    names = [f"ppo-{age}-{i}" for i in range(most) for age, seeds in ages.items() if i < seeds]
+    names = [f"{age}-{i}" for i in range(most) for age, seeds in ages.items() if i < seeds]
     learning = [_learning(deck, name) for name in names]
     if len(ages) == 1:
         return [*learning, f"exploit {' '.join(names)} --rules {deck} --max-memory 12"]
@@ -181,7 +187,10 @@ COMMANDS = {
             for agent in ("standard", "pro", "pimc", "network", "equilibrium")
         ),
     ],
-    **{f"networks-{deck}": _networks(deck, ages) for deck, ages in _NETWORKS.items()},
+    **{
+        f"networks-{name}": _networks(name.removesuffix("-vrpo"), ages)
+        for name, ages in _NETWORKS.items()
+    },
     **{f"attack-{name}": [f"exploit {words} --tricks 7"] for name, words in _ATTACKS.items()},
     **{
         f"hands-{deck}": [
@@ -230,7 +239,7 @@ stands for all games, `built-in` for the package's players of a game."""
 IMAGES = ROOT / "docs" / "images"
 LADDER = (
     *("exploit", "exploit-mini_6", "exploit-midi"),
-    *(f"networks-{deck}" for deck in _NETWORKS),
+    *(f"networks-{name}" for name in _NETWORKS),
     *(f"hands-{deck}" for deck in _HANDS),
 )
 """The files of the picture."""
@@ -357,7 +366,7 @@ class Exploited(NamedTuple):
 
 def name_of(agent: str) -> str:
     """An attacked player's name; that of a network of the ladder without its seed."""
-    return re.sub(r"^(ppo-.*)-\d+$", r"\1", agent.removeprefix("../"))
+    return re.sub(r"^(\w*po-.*)-\d+$", r"\1", agent.removeprefix("../"))
 
 
 def exploited(names: Sequence[str] = LADDER) -> dict[str, dict[str, Exploited]]:
