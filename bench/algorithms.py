@@ -176,8 +176,16 @@ ALGORITHMS = {
     ),
     "vrpo": Contestant(
         "VRPO: the same, and a critic of all hands",
-        {"algorithm": "vrpo", "network.value": [128, 64]},
-        _GRADIENT | _EPOCHS | _MAGNET,
+        {
+            "algorithm": "vrpo",
+            "network.value": [128, 64],
+            "ppo.normalize_advantage": False,
+            "ppo.vf_coef": 0.2,
+        },
+        _GRADIENT
+        | _EPOCHS
+        | _MAGNET
+        | {"ppo.ent_coef": Log(0.007, 0.1), "ppo.magnet_coef": Log(0.003, 0.1)},
         _ANNEALED,
     ),
     "maskable_ppo": Contestant(

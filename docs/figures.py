@@ -486,7 +486,7 @@ TRAININGS = {
             "ema_decay=0.998",
             "ppo.batch_size=1024",
             "ppo.learning_rate_end=0.00001",
-            "ppo.ent_coef_end=0.003",
+            "ppo.ent_coef_end=0.0005",
             "evaluation.times=6",
         ),
     ),

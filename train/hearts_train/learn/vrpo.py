@@ -15,7 +15,8 @@ Q and G change their sign with the player; else that of the same seat.
 
 Q is the value head of the network: it takes the trunk's features, which the policy has too, and the
 hands of the other seats. It is fitted to G of the action drawn. The player does not need it. All
-else is as in ``ppo.py``; ``gae_lambda`` is lambda.
+else is as in ``ppo.py``; ``gae_lambda`` is lambda. Advantages shrink as Q learns: normalised, they
+would outweigh the entropy bonus and the magnet more and more.
 """
 
 from __future__ import annotations
