@@ -3,10 +3,12 @@
     python bench/error_rates.py --out docs/results/error_rates.json
     python bench/error_rates.py --part tests --out docs/results/sequential_tests.json
     python bench/error_rates.py --part seeds --out docs/results/seed_intervals.json
+    python bench/error_rates.py --part duplicates --out docs/results/duplicates.json
 
 Margins are those of real play. On `micro` the true margin is computed exactly, from the tree of the
 game; on 28 cards it is that of a million other duplicate deals. For the sequential tests, margins
 are drawn from those played and shifted, so that their mean is exactly what a hypothesis says.
+Duplicate deals would leave half of the variance of single plays if the seats shared no luck.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ from hearts_env.solve.best_response import policy_of
 from hearts_env.solve.tree import Tree
 from hearts_env.support.arguments import check_number
 from hearts_env.support.arrays import Floats
+from hearts_train.measure.contest import Contest
+from hearts_train.measure.duel import Duel
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.statistics import (
     Z95,
@@ -51,6 +55,14 @@ PLAYED = [
     ("two_player", "standard_trump", "standard"),
     ("two_player", "easy", "standard"),
 ]
+PAIRINGS = [
+    ("standard_trump", "standard", "two_player"),
+    ("pro", "standard", "two_player"),
+    ("pimc", "pro", "two_player"),
+    ("easy", "standard", "two_player"),
+    ("equilibrium", "pro", "mini"),
+]
+"""Of which it is measured what duplicate deals leave."""
 TESTS = [
     ("two_player", "standard_trump", "standard", Question(0.0, 1.0)),
     ("two_player", "easy", "standard", Question(0.0, 1.0, 0.01, 0.1)),
@@ -247,6 +259,31 @@ def simulate_tests(args: argparse.Namespace) -> dict[str, Any]:
     return {"tests": tests}
 
 
+def compare_plays(args: argparse.Namespace) -> dict[str, Any]:
+    """Standard deviations of the margins of single plays and of duplicate deals."""
+    rows = []
+    for agent, other, rules in PAIRINGS:
+        contest = Contest([agent, other], rules, 3)
+        duel = Duel(*contest.participants, contest.rules, contest.seed)
+        scores = duel.play(0, args.deals).scores
+        singles = (scores[:, 1] - scores[:, 0]).reshape(-1, 2).astype(np.float64)
+        sd, single_sd = float(singles.mean(1).std()), float(singles.std())
+        rows.append(
+            {"agent": agent, "opponent": other, "rules": rules, "single_sd": single_sd, "sd": sd}
+            | {"left": 2 * sd**2 / single_sd**2}
+        )
+        print(rows[-1], flush=True)
+    return {"deals": args.deals, "rows": rows}
+
+
+PARTS = {
+    "coverage": simulate_coverage,
+    "tests": simulate_tests,
+    "seeds": simulate_seeds,
+    "duplicates": compare_plays,
+}
+
+
 def main() -> None:
     """Simulate, and write what was found."""
     parser = harness.options(__doc__)
@@ -254,12 +291,11 @@ def main() -> None:
     parser.add_argument("--tests", type=int, default=1000)
     parser.add_argument("--estimates", type=int, default=500)
     parser.add_argument("--truth-deals", type=int, default=1_000_000)
-    parser.add_argument("--part", choices=("coverage", "tests", "seeds"), default="coverage")
+    parser.add_argument("--deals", type=int, default=400, help="of the part duplicates")
+    parser.add_argument("--part", choices=PARTS, default="coverage")
     args = parser.parse_args()
     begin = time.process_time()
-    found = {"coverage": simulate_coverage, "tests": simulate_tests, "seeds": simulate_seeds}[
-        args.part
-    ](args)
+    found = PARTS[args.part](args)
     harness.write(args.out, {"cpu_seconds": time.process_time() - begin, **found})
 
 
