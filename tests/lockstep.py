@@ -200,7 +200,7 @@ def naive_at(game: Game) -> NaiveGame:
     return naive
 
 
-def every_deal(rules: Rules, dealer: int | None = None) -> Iterator[Game]:
+def every_deal(rules: Rules, dealer: int = 0) -> Iterator[Game]:
     """Every deal of a two-player rule set, in the order of the cards."""
     deck = rules.deck
     for first in itertools.combinations(deck, rules.hand_size):
