@@ -212,8 +212,9 @@ def probs_function(agent: Any, name: str) -> Callable[[BatchView], Floats]:
     if policy is None and act_batch is None and act is None:
         if isinstance(agent, type) or not callable(agent):
             raise HeartsError(
-                f"agent: {name} has neither action_probs(views) nor act_batch(views) nor "
-                "act(view), and is no function of views; give an object with one of them"
+                f"agent: {name.removeprefix('agent: ')} has neither action_probs(views) nor "
+                "act_batch(views) nor act(view), and is no function of views; give an object with "
+                "one of them"
             )
         policy = agent
 
