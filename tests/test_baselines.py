@@ -109,20 +109,6 @@ def test_standard_plays_by_the_rule_book(rule):
         assert (choice("standard", game), choice("standard_trump", game)) == (card, aware), hands
 
 
-def test_exchange_the_highest_cards_by_value():
-    rules = Rules.preset("classic")
-    first = ["AS", "AH", "AD", "AC", "KS", "KH", "2C", "3C", "4C", "5C", "6C", "7C", "8C"]
-    rest = [card for card in rules.deck if card not in first]
-    hands = [first, rest[:13], rest[13:26], rest[26:]]
-    for name in AGENTS[1:]:
-        game = Game(rules, hands, deal_number=0)
-        passed = []
-        for _ in range(3):
-            passed.append(choice(name, game))
-            game.play(passed[-1])
-        assert passed == ["AS", "AH", "AD"]
-
-
 def test_moon_choice_the_others_pay():
     game = position("5H | 3H", "5H 3H", moon="choose", moon_points=26)
     assert game.phase == "moon"

@@ -81,39 +81,6 @@ def test_a_table_cleared_until_its_generations_begin_anew_changes_no_value(wide)
 
 
 # ---- by hand ------------------------------------------------------------------------------------
-def value_after(game: Game, card: str) -> int:
-    return solve(game).values[game.rules.action_number(card)]
-
-
-def test_the_queen_goes_to_who_must_take_her():
-    # Seat 0 leads the low spade: seat 1 has only the queen there, and takes 13.
-    game = make_game("2C 2S/3C QS", "KD", moon="none")
-    play(game, "2C 3C")
-    assert game.player == 1
-    # Seat 1 took the club, must lead the queen and takes her itself.
-    assert solve(game).value == -13
-
-
-@pytest.mark.parametrize(("allowed", "value"), [(True, -2), (False, 2)])
-def test_a_heart_is_kept_for_later_where_the_first_trick_forbids_points(allowed, value):
-    # Allowed, the queen goes on the club and seat 0 takes the two of hearts too. Forbidden, seat 1
-    # must discard the diamond, and takes both with the queen.
-    game = make_game("2C 2H/3D QH", "KC", moon="none", points_on_first_trick=allowed)
-    assert solve(game).value == value
-
-
-def test_a_moon_that_can_be_shot_is_shot():
-    game = make_game("2C AH KH/3D QH JH", "4D", trump="H", break_on=None)
-    # Seat 0 leads the club, seat 1 is void: a heart takes it, or the diamond does not.
-    found = solve(game)
-    assert found.best == [game.rules.action_number("2C")]
-    # The diamond: seat 0 stays on lead and draws both hearts, a moon. A trump: no moon.
-    play(game, "2C")
-    assert value_after(game, "3D") == -26
-    assert value_after(game, "QH") > -26
-    assert solve(game).value == -found.value
-
-
 def test_the_choice_of_the_shooter():
     game = make_game("2C AH/3C KH", moon="choose", card_points={"AH": 1, "KH": 1, "2C": -3})
     play(game, "2C 3C KH AH")

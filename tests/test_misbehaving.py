@@ -12,7 +12,7 @@ import pytest
 from hearts_agents import Agent, as_agent
 from hearts_agents.guard import ask
 from hearts_agents.user_code import describe
-from hearts_env import BatchGame, Game, HeartsError, IllegalActionError, Rules
+from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env.seeds import derived_seed
 from hearts_env.support.interrupts import noted_interrupt
 from hearts_train.measure.evaluation import evaluate
@@ -250,20 +250,3 @@ def test_an_error_is_told_with_its_line_in_the_users_code():
         Game.deal("nowhere", seed=1)
     assert f"of {Path(__file__).name}" in describe(ours.value)
     assert describe(ValueError("a\n b")) == "ValueError: a b"
-
-
-def test_a_revoked_game_of_a_batch_is_that_of_game():
-    batch = BatchGame("classic", 3, seed=2, autodeal=False)
-    games = [Game.deal("classic", int(seed)) for seed in batch.seeds]
-    batch.revoke(games=np.array([0, 2]))
-    assert batch.done.tolist() == [True, False, True]
-    for i in (0, 2):
-        games[i].revoke()
-        assert batch.scores()[i].tolist() == games[i].scores()
-        assert (batch.states[i] == games[i].vector).all()
-        assert batch.legal[i] == 0
-    with pytest.raises(IllegalActionError):
-        batch.play(np.array([0]), games=np.array([0]))
-    before = batch.states.copy()
-    batch.revoke(games=np.array([0]))  # over already
-    assert (batch.states == before).all()

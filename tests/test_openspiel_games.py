@@ -268,20 +268,6 @@ def test_resampled_states_cannot_be_told_from_the_state(name: str) -> None:
     assert differing > 5
 
 
-def test_resampling_draws_every_world_alike() -> None:
-    game = openspiel.load("micro")
-    hearts = Game("micro", [["QC", "AC", "AS"], ["QD", "QS", "AH"]])
-    hearts.play("QC")
-    state = openspiel.state_of(game, hearts)
-    assert state.hearts == hearts
-    sampler = pyspiel.UniformProbabilitySampler(1, 0.0, 1.0)
-    drawn = Counter(state.resample_from_infostate(1, sampler).hearts.hand(0) for _ in range(1000))
-    worlds = {world[0] for world in hearts.view(1).worlds()}
-    assert set(drawn) == worlds
-    assert len(worlds) == 6
-    assert min(drawn.values()) > 120
-
-
 def test_states_of_deals_that_cannot_be() -> None:
     game = openspiel.load("micro")
     with refused(HeartsError, "rules", "mini"):

@@ -19,7 +19,6 @@ from hearts_env.rules.presets import GAMES
 from hearts_env.views import hidden
 from hearts_env.views.picture import picture_of
 from hearts_env.views.worlds import Worlds
-from tests.deals import make_game, play
 from tests.lockstep import QUICK, every_deal, every_line, naive_at
 from tests.naive import NaiveGame, naive_world_bound, naive_worlds
 from tests.refusals import refused
@@ -305,48 +304,6 @@ def test_the_leader_of_two_player_hearts_faces_105_worlds_less_the_lower_clubs()
     # Seat 1 sees that seat 0 leads, who thus has 2C (the only card below 4C); of the other
     # 14 unseen cards two are dead.
     assert game.view(1).num_worlds == 14 * 13 // 2
-
-
-def test_a_first_lead_of_the_four_of_clubs_shows_that_the_two_is_dead() -> None:
-    rules = Rules.preset("two_player")
-    hands = [
-        cards("4C 6C 8C 2D 4D 6D 8D TD 2S 4S 6S 8S TS"),
-        cards("TC QC AC QD AD QS AS 2H 4H 6H 8H TH QH"),
-    ]
-    game = Game(rules, hands)
-    # Seat 0 leads 4C, and so knows itself that 2C is dead: one more of 14 unseen.
-    assert game.view(0).num_worlds == 14
-    # Seat 1 knows only that a card below TC is held: by cases of the lowest card, 2C: C(14, 2),
-    # 4C with 2C dead: 13, 6C with 2C 4C dead: 1.
-    assert game.view(1).num_worlds == 91 + 13 + 1
-    game.play("4C")
-    assert game.view(1).num_worlds == 13
-
-
-def test_a_point_card_on_a_first_trick_without_points_shows_the_whole_hand() -> None:
-    game = make_game("2C 3D 4D / QS 6H 7H", kitty="3C 5D 8H", points_on_first_trick=False)
-    play(game, "2C 6H")
-    # Seat 1 holds two more cards worth points: of QS 7H 8H one is dead.
-    assert game.view(0).num_worlds == 3
-
-
-def test_a_queen_that_did_not_break_hearts_was_played_by_one_who_could_follow() -> None:
-    changes: dict[str, Any] = {"queen_any_time": True, "break_on": "void"}
-    game = make_game("2C 3D 4D / 3C QS 5D", kitty="4C 6D", **changes)
-    play(game, "2C QS")
-    # Seat 1 keeps two of 3C 4C 5D 6D, but not 5D 6D: hearts would have been broken.
-    assert not game.hearts_broken
-    assert game.view(0).num_worlds == 5
-    # Without a club it would have been a void, and hearts broken: both clubs are dead.
-    game = play(make_game("2C 3D 4D / 6D QS 5D", kitty="3C 4C", **changes), "2C QS")
-    assert game.hearts_broken
-    assert game.view(0).voids == ("", "C")
-    assert game.view(0).num_worlds == 1
-    # Where the queen breaks hearts herself, or hearts are already, she shows nothing.
-    game = make_game("2C 3D 4D / 3C QS 5D", kitty="4C 6D", queen_breaks_hearts=True, **changes)
-    assert play(game, "2C QS").view(0).num_worlds == 6
-    game = make_game("2C 3D 4D / 3C QS 5D", kitty="4C 6D", queen_any_time=True, break_on="heart")
-    assert play(game, "2C QS").view(0).num_worlds == 6
 
 
 def test_more_than_a_million_worlds_are_refused_with_their_number() -> None:
