@@ -46,8 +46,11 @@ from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.config_files import load_config, shipped_configs
 from hearts_train.measure.contest import RESULTS
 from hearts_train.measure.duel import Block
+from hearts_train.session.table import KIND, Table
 from hearts_train.store import Store, saving, sealed
+from hearts_train.web.messages import entry_message
 from tests.strategies import played_on
+from tests.web import NAME, message_of, written
 
 Data = str | bytes
 
@@ -528,10 +531,13 @@ def results_samples() -> list[Data]:
     return [b"".join(map(sealed, lines))]
 
 
-def change_results(data: bytes, rng: random.Random) -> bytes:
-    """The entry of a line changed, as if it had been written so."""
+def change_lines(data: bytes, rng: random.Random) -> bytes:
+    """The entry of a line changed, as if it had been written so; or a line moved or doubled."""
     lines = data.splitlines(keepends=True)
     at = rng.randrange(len(lines))
+    if rng.random() < 0.2:
+        lines.insert(rng.randrange(len(lines)), lines.pop(at) if rng.random() < 0.5 else lines[at])
+        return b"".join(lines)
     changed = json.loads(_change_json(json.dumps(json.loads(lines[at])["entry"]), rng))
     with contextlib.suppress(ValueError):  # what cannot be written
         text = json.dumps(changed, allow_nan=False, separators=(",", ":"))
@@ -553,6 +559,24 @@ def read_results(data: Data, folder: Path) -> None:
     again = Store.open(path, RESULTS)
     assert len(again.records) == size + 1
     assert all(again.settings[name] == value for name, value in SETTINGS.items())
+
+
+def table_samples() -> list[Data]:
+    games = [("micro", 25, False), ("party players=3", 20, False), ("mini", 14, True)]
+    with tempfile.TemporaryDirectory() as folder:
+        return [written(Path(folder), *game) for game in games]
+
+
+def read_table(data: Data, folder: Path) -> None:
+    """The table of a file is shown to everybody, card by card."""
+    path = write(data, folder / f"{NAME}.jsonl")
+    table = Table.resume(path)
+    for seat in (None, *range(table.rules.players)):
+        json.loads(message_of(table, seat))
+        for entry in table.log:
+            json.loads(entry_message(entry, table.id, seat))
+    settings = Store.open(path, KIND).settings
+    assert table.head() | {"seats": []} == settings | {"seats": []}
 
 
 def metrics_samples() -> list[Data]:
@@ -589,7 +613,8 @@ _LIST = [
     Target("players", checkpoint_samples, read_checkpoint_file),
     Target("training states", state_samples, read_state),
     Target("solved files", solved_samples, read_solved),
-    Target("results", results_samples, read_results, change=change_results),
+    Target("results", results_samples, read_results, change=change_lines),
+    Target("tables", table_samples, read_table, change=change_lines),
     Target("logs", metrics_samples, read_metrics),
 ]
 TARGETS = {target.name: target for target in _LIST}

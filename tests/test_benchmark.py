@@ -16,7 +16,6 @@ import pytest
 from typer.testing import CliRunner
 
 from hearts_agents import make_agent, registry
-from hearts_agents.spec import AgentSpec
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.seeds import derived_seed
 from hearts_env.support.progress import silent
@@ -185,6 +184,11 @@ def test_a_result_says_what_was_played(kept):
         dealt = Game.deal("micro", deal["seed"])
         assert [game.hand(0) for game in map(Game.start, games)] == [dealt.hand(0)] * 2
         assert sum(game.margins()[seat] for seat, game in enumerate(games)) == 2 * deal["margin"]
+    # The mean over the field counts a deal once.
+    of_deals = np.mean([figures["margins"] for figures in result["opponents"]], axis=0)
+    half = 1.96 * of_deals.std(ddof=1) / 2  # of four deals
+    assert result["margin"] == pytest.approx(of_deals.mean())
+    assert result["ci95"] == pytest.approx([of_deals.mean() - half, of_deals.mean() + half])
 
 
 def test_the_worst_deals_are_the_worst_of_all_blocks():
@@ -192,14 +196,6 @@ def test_the_worst_deals_are_the_worst_of_all_blocks():
     order = sorted(range(40), key=lambda number: (found.margins[number], number))
     assert [deal.number for deal in found.worst] == order[:5]
     assert [-deal.lost / 2 for deal in found.worst] == sorted(found.margins)[:5]
-
-
-def test_the_mean_over_the_field_counts_a_deal_once(kept):
-    result = json.loads(kept.read_bytes())["result"]
-    of_deals = np.mean([figures["margins"] for figures in result["opponents"]], axis=0)
-    half = 1.96 * of_deals.std(ddof=1) / 2  # of four deals
-    assert result["margin"] == pytest.approx(of_deals.mean())
-    assert result["ci95"] == pytest.approx([of_deals.mean() - half, of_deals.mean() + half])
 
 
 def test_exploitability_is_exact_where_the_agent_can_be_asked(tmp_path):
@@ -313,8 +309,6 @@ def test_an_isolated_agent_has_the_same_exploitability(tmp_path):
     ("change", "words"),
     [
         (lambda data: data[:-40], ""),
-        (lambda data: b"[1]", ""),
-        (lambda data: b"[" * 100_000, ""),
         (lambda data: data.replace(b'"version": 1', b'"version": 2', 1), "2"),
         (lambda data: encoded(sealed({"opponents": []}, {})), ""),
     ],
@@ -464,7 +458,6 @@ def test_other_margins_than_chance_gives_do_not_hold(played, by):
         ("margin",),
         ("ci95", 1),
         ("opponents", 2, "margin"),
-        ("opponents", 2, "ci95", 0),
         ("opponents", 2, "digest"),
         ("opponents", 2, "opponent"),
         ("agent", "name"),
@@ -516,8 +509,6 @@ def forged(path, change):
     [
         (("margin",), 99),
         (("ci95", 0), -99),
-        (("opponents", 1, "margin"), 99),
-        (("opponents", 1, "ci95", 1), 99),
         (("opponents", 2, "margins", 299), 99),
         (("opponents", 3, "opponent"), "easy-v1"),
         (("opponents", 3, "digest"), "00"),
@@ -546,24 +537,19 @@ def test_what_was_added_to_a_result_shows_in_the_part_played_again(longer):
     assert forged(longer, lambda result: result.update(rank=1)) == ["rank: 1, now None"]
 
 
-@pytest.mark.parametrize("worst", [None, ["x"], [{}], [{"number": 300}], [{"number": -1}]], ids=str)
-def test_a_part_of_a_result_without_its_worst_deals_is_refused(longer, worst):
-    with pytest.raises(HeartsError, match=r"verify: the result has not .* the worst deals"):
-        forged(longer, lambda result: result["opponents"][0].update(worst=worst))
-
-
 @pytest.mark.parametrize(
-    "change",
+    ("change", "words"),
     [
-        lambda result: result["opponents"].pop(),
-        lambda result: result["opponents"][0]["margins"].pop(),
-        lambda result: result["opponents"][0].pop("margins"),
-        lambda result: result["opponents"].__setitem__(0, 7),
-        lambda result: result["opponents"][0].update(margins=["x"] * 300),
+        (lambda result: result["opponents"].pop(), ["300", "standard_trump-v1"]),
+        (lambda result: result["opponents"][0]["margins"].pop(), ["300", "standard_trump-v1"]),
+        (lambda result: result["opponents"].__setitem__(0, 7), ["300", "standard_trump-v1"]),
+        (lambda result: result["opponents"][0].update(margins=["x"] * 300), ["300"]),
+        (lambda result: result["opponents"][0].update(worst=[{}]), ["the worst deals"]),
+        (lambda result: result["opponents"][0].update(worst=[{"number": 300}]), ["worst deals"]),
     ],
 )
-def test_a_result_without_all_margins_is_refused(longer, change):
-    with refused(HeartsError, "verify", "300", "standard_trump-v1"):
+def test_a_result_without_all_margins_or_its_worst_deals_is_refused(longer, change, words):
+    with refused(HeartsError, "verify", *words):
         forged(longer, change)
 
 
@@ -590,9 +576,7 @@ def test_an_entry_says_what_its_authors_declare_and_is_verified_beside_its_code(
 @pytest.mark.parametrize(
     "words",
     [
-        ["authors"],
         ["authors="],
-        ["author=A"],
         ["authors=A", "authors=B"],
         ["authors=A\nB"],
         ["code=example.org"],
@@ -702,23 +686,6 @@ def test_a_result_in_words_has_the_place_in_the_field():
     assert told([1, 2], [0, 0], agent="b") == "beats a: place 1 of 2"  # it is no rival of its own
 
 
-@pytest.mark.slow
-def test_a_result_of_an_agent_that_runs_code_is_played_again_only_if_it_is_trusted(
-    tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.py").write_text(CODE.format(0))
-    assert run("mine.py:Mine", *FEW, "--json", "mine.json").exit_code == 0
-    (tmp_path / "mine.py").write_text("raise SystemExit('ran')")
-    mistake(run("--verify", "mine.json"), "verify", "'mine.json'", "--allow-code")
-    for name in ("exec:./bot", "pimc_belief?model=exec:./bot", "pimc_belief?model=mine.py:Mine"):
-        with refused(HeartsError, "verify", "mine.json", hint="--allow-code"):
-            AgentSpec.from_json(name).check_allowed("verify: 'mine.json'")
-    (tmp_path / "mine.py").write_text(CODE.format(0))
-    assert run("--verify", "mine.json", "mine.py:Mine").exit_code == 0
-    assert run("--verify", "mine.json", "--allow-code").exit_code == 0
-
-
 def test_the_decisions_of_the_training_are_told(tmp_path):
     path = tmp_path / "mine.safetensors"
     write_player(path, decisions=1234)
@@ -728,6 +695,7 @@ def test_the_decisions_of_the_training_are_told(tmp_path):
     assert told == [1234, 5, None]
     mistake(run("pro", *FEW, "--declare", "decisions=-1"), "--declare", "-1")
     assert Benchmark(str(path), "micro", deals=2, decisions=2000).decisions == 2000
+    assert "micro dev" in run(path, "--deals", 2).stdout  # the track that it was trained for
     with refused(HeartsError, "decisions", "1,233", "1,234"):
         Benchmark(str(path), "micro", deals=2, decisions=1233)
 
@@ -744,14 +712,6 @@ def test_faults_are_told_with_their_reason(tmp_path):
     record = read_benchmark(out)
     assert record["run"]["examples"][0]["text"].startswith("OSError")
     assert "examples" not in record["result"]["opponents"][0]
-
-
-def test_a_player_is_measured_on_the_track_that_it_was_trained_for(tmp_path):
-    path = tmp_path / "mine.safetensors"
-    write_player(path, decisions=1234)
-    told = CliRunner().invoke(app, ["benchmark", str(path), "--deals", "2"])
-    assert told.exit_code == 0, told.stderr
-    assert "micro dev" in told.stdout
 
 
 @pytest.mark.slow

@@ -228,12 +228,6 @@ def test_moons_and_revokes_are_steps_too() -> None:
     assert position(Record(game), [s[1] for s in told["steps"]])["scores"] == game.scores()
 
 
-def test_without_worlds_only_the_open_cards_are_measured() -> None:
-    told = review(Record(played("mini", 5, "easy", "easy")), worlds=False)
-    assert all(m["others"] is None and m["endgame"] is None for m in told["moments"])
-    assert [player["well_chosen"] for player in told["players"]] == [None, None]
-
-
 def test_what_is_no_deal_is_refused_in_a_sentence(record: Record) -> None:
     text = record.to_text()
     for wrong, words in [("", "history"), (text * 2, "deal"), ("nonsense", "line 1")]:

@@ -72,8 +72,7 @@ def test_decisions_lead_from_the_deal_to_the_end():
 
 
 @pytest.mark.parametrize(
-    "rules",
-    ["two_player", "mini kitty_to=first_trick", "mini pass_count=1 pass_rotation=left"],
+    "rules", ["two_player", "mini kitty_to=first_trick", "mini pass_count=1 pass_rotation=left"]
 )
 def test_values_are_those_of_the_solver(rules):
     found = played(rules=rules, games=2)
@@ -192,15 +191,10 @@ def test_options_survive_json():
     ("changed", "message"),
     [
         ({"agents": ["pro"] * 3}, "agent 3 mini 2"),
-        ({"agents": [""]}, "agent ''"),
         ({"games": 0}, "games 0 100,000,000"),
-        ({"games": 1.5}, "games 1.5"),
-        ({"seed": -1}, "seed"),
         ({"formats": ["csv"]}, "format csv parquet, minari"),
-        ({"formats": []}, "format parquet, minari"),
         ({"views": ["words"]}, "view words"),
         ({"observation": "flatt"}, "observation flatt 'flat'"),
-        ({"observation": 3}, "observation 3"),
         ({"dtype": "int64"}, "dtype int64"),
         ({"dtype": "int8", "observation": "belief"}, "dtype int8"),
         ({"action_mask": "mask"}, "action_mask mask"),

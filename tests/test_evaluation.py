@@ -167,9 +167,6 @@ def test_figures_do_not_depend_on_how_many_play_at_once(monkeypatch, size):
     assert figures(evaluate("standard", "standard_trump", deals=60, seed=2)) == figures(usual)
 
 
-# ---- intervals -----------------------------------------------------------------------------------
-
-
 # ---- matches -------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("rules", "scores", "found"),
@@ -248,33 +245,6 @@ def test_progress_grows_to_the_end(unit):
 
 
 # ---- tournaments ---------------------------------------------------------------------------------
-def test_tournament_ranks_by_mean_margin():
-    names = ["easy", "standard", "standard_trump"]
-    result = tournament(names, deals=400, seed=4)
-    assert [standing.agent for standing in result.standings] == names[::-1]
-    assert [standing.place for standing in result.standings] == [1, 2, 3]
-    for i, j in ((0, 1), (0, 2), (1, 2)):
-        margin, (low, high) = result.margin(i, j)
-        alone = evaluate(names[i], names[j], deals=400, seed=4)
-        assert (margin, low, high) == pytest.approx((alone.margin, *alone.ci95))
-        assert result.margin(j, i)[0] == -margin
-    for standing in result.standings:
-        i = names.index(standing.agent)
-        others = [result.margin(i, j)[0] for j in range(3) if j != i]
-        assert standing.margin == pytest.approx(sum(others) / 2)
-        assert standing.ci95[0] < standing.margin < standing.ci95[1]
-    assert sum(standing.margin for standing in result.standings) == pytest.approx(0)
-    json.dumps(result.to_json(), allow_nan=False)
-
-
-def test_tournament_of_four_players_plays_both_ways():
-    result = tournament(["easy", "standard"], "classic", deals=30)
-    assert set(result.evaluations) == {(0, 1), (1, 0)}
-    forth, back = result.evaluations[0, 1], result.evaluations[1, 0]
-    assert result.margin(1, 0)[0] == pytest.approx((back.margin - forth.margin) / 2)
-    assert result.standings[0].agent == "standard"
-
-
 def test_tournament_stopped_early_keeps_whole_rounds():
     result = tournament(["easy", "standard", "pro"], "micro", 100, show=show_until(3 * 16 + 1))
     assert (result.interrupted, result.deals) == (True, 16)

@@ -153,20 +153,6 @@ def test_workers_do_not_hear_ctrl_c_while_they_load(tmp_path):
 
 
 # ---- what is played (matches: tests/test_matches.py) ---------------------------------------------
-@pytest.mark.slow
-def test_workers_continue_a_file_that_one_process_began(tmp_path):
-    def play(**options):
-        found = evaluate("easy", "pro", "micro", 100, 3, **options)
-        return timeless(found.to_json()), found.margins.tolist(), found.worst
-
-    file = tmp_path / "file"
-    alone = play(save=file)
-    lines = file.read_bytes().splitlines(keepends=True)
-    file.write_bytes(b"".join(lines[:2]))
-    assert play(resume=file, workers=2) == alone
-    assert len(file.read_bytes().splitlines()) == len(lines)
-
-
 def sent(contest):
     """As it is in another process."""
     return pickle.loads(pickle.dumps(contest))

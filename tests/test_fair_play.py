@@ -1,4 +1,4 @@
-"""Evaluation shows no agent the other hand: three cheats that once knew it, and now gain nothing.
+"""Evaluation shows no agent the other hand: two cheats that once knew it, and now gain nothing.
 
 Each plays its lowest card as long as it does not know the hidden hand, and its highest where it
 does, so that knowing anything would change its margin.
@@ -23,7 +23,7 @@ from hearts_agents.programs.served import to_text
 from hearts_agents.spec import AgentSpec
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env import kernel as k
-from hearts_env.seeds import derived_seed, secret_seed
+from hearts_env.seeds import derived_seed
 from hearts_env.support.interrupts import SIGNALS
 from hearts_env.support.progress import silent
 from hearts_train.cli.terminal import open_table
@@ -105,40 +105,16 @@ def seed_behind(value, number):
     return [(unmix(2 * value + bit) - int(k.mix(np.uint64(number)))) & MASK for bit in (0, 1)]
 
 
-class Inverts(Cheat):
-    """Computes the evaluation's seed from the number it is reseeded with, and deals all cards."""
-
-    def __init__(self):
-        self.hands = set()
-
-    def reseed(self, seed):
-        for first in (0, 16, 48):  # of each block
-            for found in [
-                s for role in (0, 1) for s in seed_behind(seed, 2**63 + 2 * first + role)
-            ]:
-                if found < 2**32:  # as seeds are that people give
-                    for number in range(PAIRS):
-                        game = Game.deal("two_player", derived_seed(found, number))
-                        self.hands |= {int(game.vector[k.HANDS + k.SEAT * seat]) for seat in (0, 1)}
-
-    def knows(self, views, row):
-        return dealt(views[row]) in self.hands
-
-
 def test_the_cheats_know_the_hand_where_they_are_shown_it():
     deal = Game.deal("two_player", derived_seed(SEED, 0))
-    assert SEED in seed_behind(derived_seed(SEED, 2**63 + 32), 2**63 + 32)
     views = [deal.view(seat) for seat in (0, 1)]
     assert ComparesRows().knows(views, 0)
     remembers = Remembers()
     assert not remembers.knows(views, 0)
     assert remembers.knows(views, 1)
-    inverts = Inverts()
-    inverts.reseed(derived_seed(SEED, 2**63 + 1))
-    assert inverts.knows(views, 0)
 
 
-@pytest.mark.parametrize("cheat", [ComparesRows, Remembers, Inverts])
+@pytest.mark.parametrize("cheat", [ComparesRows, Remembers])
 def test_a_cheat_never_knows_the_hidden_hand_and_wins_what_the_honest_win(cheat):
     cheat.known = 0
     cheating = evaluate(cheat(), "standard", deals=PAIRS, seed=SEED)
@@ -173,22 +149,6 @@ def test_a_player_sits_in_one_seat_and_never_sees_a_deal_again(rules):
     assert len(by_player) == 2 * n * n
     for rows in by_player.values():
         assert len({seat for seat, _ in rows}) == 1
-
-
-def test_the_numbers_that_agents_get_do_not_tell_the_seed():
-    numbers = []
-
-    class Listens(Lowest):
-        def reseed(self, seed):
-            numbers.append(seed)
-
-    evaluate(Listens(), "standard", deals=20, seed=SEED)
-    assert len(numbers) == len(set(numbers)) == 4  # two blocks, two seatings
-    assert numbers[0] == secret_seed(SEED, "evaluation", "agent", 0, 0, 0)
-    for number in numbers:
-        for purpose in range(100):
-            assert SEED not in seed_behind(number, purpose)
-            assert SEED not in seed_behind(number, 2**63 + purpose)
 
 
 MEMORY_OF_A_MODULE = """
@@ -480,6 +440,7 @@ def assert_no_number_leads_to_the_deals(play):
 
     register_agent("keeps its seed", Keeps)
     seed = 1_987_654_321
+    assert seed in seed_behind(derived_seed(seed, 2**63 + 2), 2**63 + 2)
     play("keeps its seed", seed)
     deals = {seed, *(derived_seed(seed, number) for number in range(4))}
     assert [number for number in got if number]

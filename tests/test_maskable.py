@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,20 +12,13 @@ from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 
 from hearts_agents import make_agent
-from hearts_agents.models.network import Network
-from hearts_env import CheckpointError
 from hearts_env.solve.best_response import best_response, policy_of
 from hearts_env.solve.tree import Tree
-from hearts_train.learn.actor_critic import TorchNetwork
 from hearts_train.learn.config import EnvConfig, NetworkConfig, PPOConfig
 from hearts_train.learn.config_files import load_config
 from hearts_train.learn.export import policy_tensors
-from hearts_train.learn.maskable import (
-    HeartsPolicy,
-    policy_kwargs,
-)
+from hearts_train.learn.maskable import HeartsPolicy, policy_kwargs
 from hearts_train.learn.training import Trainer, make_learner
-from tests.refusals import refused
 
 
 def smoke(*overrides: str):
@@ -180,18 +172,6 @@ def test_a_resumed_run_has_its_weights_and_moments_and_plays_new_games():
         np.testing.assert_array_equal(array, resumed.state().tensors[name], err_msg=name)
 
 
-def test_a_state_that_does_not_fit_is_refused():
-    learner = make_learner(smoke("env.num_envs=16", "ppo.batch_size=32"))
-    learner.update()
-    state = learner.state()
-    for name, change in {
-        "policy/action_net.weight": np.zeros(3, np.float32),
-        "optimizer/0/exp_avg": np.full_like(state.tensors["optimizer/0/exp_avg"], np.inf),
-    }.items():
-        with refused(CheckpointError, "resume", name):
-            make_learner(learner.config, replace(state, tensors=state.tensors | {name: change}))
-
-
 # ---- networks ------------------------------------------------------------------------------------
 def test_policy_agrees_with_sb3_contrib():
     """The lean policy gives the same numbers as the one it derives from."""
@@ -231,14 +211,3 @@ def test_draws_follow_the_policy():
     drawn = torch.bincount(chosen, minlength=4) / n
     expected = torch.softmax(torch.tensor([0.0, 1.0, 2.0, -torch.inf]), 0)
     assert (drawn - expected).abs().max() < 0.02
-
-
-def test_torch_and_numpy_forward_agree():
-    policy = policy_of_size(10, 6, trunk=[9], policy=[8, 7], value=[3])
-    tensors = policy_tensors(policy)
-    obs = np.random.default_rng(0).integers(0, 2, (50, 10)).astype(np.int8)
-    one, two = Network(tensors).logits(obs), TorchNetwork(tensors).logits(obs)
-    assert Network(tensors).sizes == (10, 9, 8, 7, 6)
-    np.testing.assert_allclose(one, two, atol=1e-5)
-    best, _ = policy.predict(obs, deterministic=True, action_masks=np.ones((50, 6), np.int8))
-    assert one.argmax(1).tolist() == best.tolist()

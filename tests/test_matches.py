@@ -255,17 +255,8 @@ def test_matches_may_begin_with_totals() -> None:
 
 
 def test_the_command_plays_matches() -> None:
-    words = [
-        "standard",
-        "--unit",
-        "match",
-        "--opponents",
-        "easy",
-        "--rules",
-        "micro",
-        "--deals",
-        "5",
-    ]
+    words = ["standard", "--unit", "match", "--opponents", "easy", "--rules", "micro"]
+    words += ["--deals", "5"]
     result = run("evaluate", *words, "--totals", "50,60", "--json")
     assert result.exit_code == 0, result.stderr
     (told,) = json.loads(result.stdout)
@@ -284,17 +275,8 @@ def test_the_command_plays_matches() -> None:
 @pytest.mark.slow
 def test_the_command_equity(tmp_path) -> None:
     deals = tmp_path / "deals.json"
-    words = [
-        "analyse",
-        "--unit",
-        "match",
-        "--agent",
-        "standard",
-        "--rules",
-        "mini",
-        "--deals",
-        "30",
-    ]
+    words = ["analyse", "--unit", "match", "--agent", "standard", "--rules", "mini"]
+    words += ["--deals", "30"]
     result = run(*words, "--save", str(deals))
     assert result.exit_code == 0, result.stderr
     assert "own \\ other" in result.stdout

@@ -242,23 +242,19 @@ def test_a_start_that_cannot_be_one_is_refused(trained):
         starting(path, algorithm="dqn")
 
 
-def test_a_magnet_that_cannot_be_one_is_refused():
-    ppo = {"magnet_coef": 1.0, "batch_size": 64}
-    for name, message in (
-        ("pro", "ppo.magnet pro"),
-        ("champion", "ppo.magnet two_player"),
-        ("no-such", "ppo.magnet"),
-    ):
-        with refused(ConfigError, *message.split()):
-            make_learner(recipe(pretraining={}, ppo=ppo | {"magnet": name}))
-    with refused(ConfigError, "ppo.magnet", value="champion"):
-        make_learner(
-            recipe(
-                pretraining={},
-                env={"rules": "mini", "num_envs": 16},
-                ppo=ppo | {"magnet": "champion"},
-            )
-        )
+@pytest.mark.parametrize(
+    ("rules", "magnet", "words"),
+    [
+        ("micro", "pro", ["pro"]),
+        ("micro", "champion", ["two_player"]),
+        ("micro", "no-such", []),
+        ("mini", "champion", ["champion"]),
+    ],
+)
+def test_a_magnet_that_cannot_be_one_is_refused(rules, magnet, words):
+    ppo = {"magnet_coef": 1.0, "batch_size": 64, "magnet": magnet}
+    with refused(ConfigError, "ppo.magnet", *words):
+        make_learner(recipe(pretraining={}, env={"rules": rules, "num_envs": 16}, ppo=ppo))
 
 
 @pytest.mark.parametrize("algorithm", OF_VALUES)

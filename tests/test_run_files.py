@@ -6,7 +6,6 @@ import json
 import os
 import random
 import shutil
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,6 @@ from hearts_train.learn.config import ConfigError
 from hearts_train.learn.config_files import load_config
 from hearts_train.learn.learner import Learner
 from hearts_train.learn.training import Trainer, train
-from tests.faults import KINDS, Died, Faults
 from tests.refusals import refused
 from tests.training_runs import assert_same_history, recipe
 from tests.training_runs import quick as quick
@@ -238,66 +236,6 @@ def test_a_file_for_tensorboard_that_is_full_is_reported_once_and_the_log_contin
     assert {step for step, _, _ in scalars(tmp_path)} == {1}
 
 
-@pytest.fixture(scope="module")
-def two_saves(tmp_path_factory) -> tuple[Trainer, Path]:
-    """A trainer that stands after one update, and a folder with what it saved before it."""
-    folder = tmp_path_factory.mktemp("runs")
-    config = recipe("budget.decisions=144", "evaluation.times=0")
-    trainer = Trainer(config)
-    save_all(trainer, folder)
-    trainer.learner.update()
-    return trainer, folder
-
-
-def save_all(trainer: Trainer, folder: Path) -> None:
-    """What a run writes when it starts or is resumed, and what it keeps of an evaluation."""
-    (folder / runs.CONFIG_NAME).write_text(trainer.config.to_yaml())
-    metrics = log.Metrics(folder, trainer.counters)
-    try:
-        trainer._save(folder, metrics)
-        meta = trainer.checkpoint(folder, metrics)
-        tensors, _ = read_checkpoint(folder)
-        runs.keep_checkpoint(folder, tensors, meta, is_best=True)
-    finally:
-        metrics.close()
-
-
-def calls_of_a_save(two_saves: tuple[Trainer, Path], folder: Path) -> int:
-    trainer, old = two_saves
-    shutil.copytree(old, folder)
-    with Faults() as faults:
-        save_all(trainer, folder)
-    return faults.count
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_whichever_call_of_a_save_fails_the_folder_has_the_old_run_or_the_new(
-    two_saves, tmp_path, quick, kind
-):
-    trainer, old = two_saves
-    total = calls_of_a_save(two_saves, tmp_path / "counted")
-    assert total > 30  # five files: open, write, fsync, replace, and open and fsync of the folder
-    seen = set()
-    for number in range(1, total + 1):
-        folder = shutil.copytree(old, tmp_path / f"{number}")
-        with Faults(number, kind), suppress(OSError, Died):
-            save_all(trainer, folder)
-        state = runs.load_state(folder / runs.STATE_NAME)
-        _, meta = read_checkpoint(folder)
-        assert state.counters.updates in (0, 1)
-        assert meta.training["updates"] in (0, state.counters.updates)
-        seen.add((state.counters.updates, meta.training["updates"]))
-        for path in (folder / runs.CHECKPOINTS_NAME).glob("*.safetensors"):
-            read_checkpoint(path)
-        if kind != "exit":
-            assert not list(folder.rglob(".*.tmp"))
-        if kind == "exit" and number % 4 == 0:
-            assert train(resume=folder, progress=False).updates == 2
-        shutil.rmtree(folder)
-    assert seen == {(0, 0), (1, 0), (1, 1)}
-
-
 # ---- damaged files -------------------------------------------------------------------------------
 FILES = [
     runs.CONFIG_NAME,
@@ -349,12 +287,9 @@ def resumes(folder: Path, what: str) -> bool:
 ODD_LINES = [
     b"\xff\xfe", b"null", b"[]", b"7", b"{}", b'{"kind": "evaluation"}', b'{"kind": 7}',
     b'{"kind": "evaluation", "decisions": 0}', b'{"kind": "update", "decisions": 1e400}',
-    b'{"kind": "update", "decisions": null}', b'{"kind": "update", "decisions": true}',
-    b'{"kind": ["update"], "decisions": 1}', b"[" * 100_000, b"9" * 5000,
+    b'{"kind": ["update"], "decisions": 1}', b"[" * 100_000,
     b'{"kind": "evaluation", "decisions": 1, "updates": 0, "round": 0, "deals": 2, "seed": 1, '
     b'"opponent": "easy", "margin": NaN, "won": 0.5, "seconds": 1, "ci95": [0, 1]}',
-    b'{"kind": "evaluation", "decisions": 1, "updates": 0, "round": 0, "deals": 2, "seed": 1, '
-    b'"opponent": ["easy"], "margin": 0, "won": 0.5, "seconds": 1, "ci95": [0, 1]}',
     b'{"kind": "evaluation", "decisions": 1, "updates": 0, "round": 0, "deals": 2, "seed": 1, '
     b'"opponent": "easy", "margin": 0, "won": 0.5, "seconds": 1, "ci95": [0, null]}',
 ]  # fmt: skip

@@ -16,7 +16,6 @@ from hearts_train.cli.app import app
 from hearts_train.learn.report import chosen, curve, differing, grouped, quantities
 from hearts_train.learn.runs import find_runs, read_run
 from tests.refusals import refused
-from tests.slow import few
 
 
 def evaluation(decisions: int, margin: float, opponent: str = "pro") -> dict[str, object]:
@@ -159,17 +158,12 @@ def test_exploitability_of_before_the_margins_shown_is_not_shown(tmp_path):
     assert "4.330" not in hearts("runs", tmp_path).output
 
 
-@few(
-    ("suffix", "start"),
-    [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")],
-    [("png", b"\x89PNG")],
-)
-def test_a_picture_of_the_kind_that_its_name_says(four, suffix, start):
-    out = four / f"fig.{suffix}"
+def test_a_picture_of_all_curves(four):
+    out = four / "fig.png"
     result = hearts("runs", four, "--plot", out, "--y", "pro", "--y", "entropy", "--x", "minutes")
     assert result.exit_code == 0, result.output
     assert "ent_coef 0.01: 3 runs" in result.output
-    assert out.read_bytes().startswith(start)
+    assert out.read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_run_that_cannot_be_read_is_reported(four, capsys):

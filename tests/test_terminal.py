@@ -237,13 +237,8 @@ def test_nothing_to_go_on_with_is_one_line():
     [
         lambda data: b"",
         lambda data: data[: len(data) // 4],
-        lambda data: b"[" * 100_000,
-        lambda data: data.replace(b'"do"', b'"undo"', 1),
-        with_settings(rules="two_players"),
         with_settings(rules="micro"),
-        with_settings(against="standard"),
         with_settings(against=["nobody"]),
-        with_settings(against=[]),
         with_settings(record=3),
     ],
 )

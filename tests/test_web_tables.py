@@ -11,10 +11,9 @@ import pytest
 
 from hearts_agents import make_agent
 from hearts_agents.programs.view_lines import ViewLines
-from hearts_env import Game, HeartsError, Rules
+from hearts_env import Game, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.game.notation import parse_records
-from hearts_env.solve import solve_worlds
 from hearts_env.solve.beliefs import belief, has_exact_worlds
 from hearts_train.session import table as session_table
 from hearts_train.session.table import Refusal, Seat, Table
@@ -125,18 +124,6 @@ def test_events_tell_a_deal_card_by_card(rules, tmp_path):
     (record,) = parse_records(over["deal"])
     assert record.game == game
     assert record.names()[0] == "Anna"
-
-
-def test_the_cards_are_told_only_when_all_are_played(tmp_path):
-    game = played("two_player", 2)
-    table = table_of(game, tmp_path, 0)
-    follow(table, game.actions[:-1])
-    assert json.loads(message_of(table, 0))["over"] is None
-    with pytest.raises(HeartsError):
-        table.result()
-    follow(table, game.actions[-1:])
-    over = json.loads(message_of(table, 1))["over"]
-    assert over["kitty"] == list(game.kitty)
 
 
 def test_taking_back_goes_to_ones_own_decision(tmp_path):
@@ -290,21 +277,6 @@ def test_a_disk_that_refuses_a_line_leaves_the_table_as_it_was(turn, tmp_path, m
 
 
 # ---- help ----------------------------------------------------------------------------------------
-def test_values_are_the_means_over_all_worlds():
-    for seed in range(3):
-        game = played("two_player", seed, 7 + 2 * seed)
-        view = game.view(game.player)
-        answer = table_help.values_of(players().listed["pimc"], view)
-        _, margins = solve_worlds(view)
-        assert answer["worlds"] == view.num_worlds == len(margins)
-        assert not answer["sample"]
-        means = margins.mean(axis=0)
-        legal = [view.rules.action_name(action) for action in view.legal_actions()]
-        assert {worth["action"]: worth["margin"] for worth in answer["worths"]} == {
-            name: pytest.approx(mean, abs=1e-6) for name, mean in zip(legal, means, strict=True)
-        }
-
-
 @pytest.mark.parametrize("rules", ["two_player", "party players=3", "classic"])
 def test_odds_are_those_counted_over_the_worlds(rules):
     game = played(rules, 6)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
+import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,33 @@ def table_of(game: Game, folder: Path, seat: int, *, is_match: bool = False) -> 
     else:
         table.play = game.start()
     return table
+
+
+NAME = "5" * 16
+"""Of the table of ``written``."""
+
+
+def written(folder: Path, rules: str, steps: int, open_seat: bool = False) -> bytes:
+    """A journal in which everything happens: cards, faults, undo, next, sitting down, closing."""
+    plain, rng = Rules.from_text(rules), random.Random(1)
+    seats = [Seat(agent="easy") for _ in range(plain.players)]
+    seats[0] = Seat(owner="a" * 32, name="Anna")
+    if open_seat:
+        seats[1] = Seat()
+    table = began(folder, NAME, plain, seats, seed=9, dealt_by=3)
+    if open_seat:
+        table.sit(1, "b" * 32, "Ben")
+    for step in range(steps):
+        if table.ended is not None:
+            table.next()
+        elif step % 5 == 4 and table.can_undo:
+            table.undo(table.seq)
+        elif table.turn is not None and table.seats[table.turn].agent and step % 4 == 3:
+            table.act_for_agent(rng.choice(table.game.legal_actions()), "easy took too long")
+        else:
+            follow(table, [rng.choice(table.game.legal_actions())])
+    table.close()
+    return table.journal.path.read_bytes()
 
 
 def with_settings(**changes: Any) -> Callable[[bytes], bytes]:

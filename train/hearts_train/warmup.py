@@ -28,12 +28,7 @@ from hearts_agents.envs.vector import HeartsVectorEnv
 from hearts_env import BatchGame, Game, HeartsError, Rules, hearts_v0
 from hearts_env.encoders import ENCODERS
 from hearts_env.rules.presets import PRESETS
-from hearts_env.solve import (
-    TranspositionTable,
-    solve_batch,
-    solve_double_dummy,
-    solve_worlds,
-)
+from hearts_env.solve import TranspositionTable, solve_batch, solve_double_dummy, solve_worlds
 from hearts_env.solve.beliefs import belief
 from hearts_env.solve.best_response import exploit
 from hearts_env.solve.endgame import Endgame, solve_safely

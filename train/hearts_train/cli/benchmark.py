@@ -19,13 +19,7 @@ from hearts_env.support.files import write_whole
 from hearts_train import console
 from hearts_train.cli.reports import command_line, show_counted_faults, stoppable
 from hearts_train.console import Mistake
-from hearts_train.measure.benchmark import (
-    TRACKS,
-    benchmark,
-    encoded,
-    read_benchmark,
-    verify,
-)
+from hearts_train.measure.benchmark import TRACKS, benchmark, encoded, read_benchmark, verify
 from hearts_train.measure.display import (
     OF_BOTH,
     format_interval,

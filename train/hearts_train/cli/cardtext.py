@@ -20,6 +20,7 @@ from hearts_env.render.scene import count_text
 
 if TYPE_CHECKING:
     from hearts_train.measure.analysis import Hint
+    from hearts_train.session.table import Entry
 
 _SYMBOLS = dict(zip(SUITS, "♣♦♠♥", strict=True))
 _STYLED = re.compile(r"\x1b\[[0-9;]*m")
@@ -176,44 +177,34 @@ class Announcer:
         elif game.rules.pass_count and not game.actions:
             self.say("No exchange in this deal (hold).")
 
-    def action(self, before: Game, game: Game, action: int) -> None:
-        """Announce an action as everybody sees it; in an exchange, as the person sees it.
-
-        Args:
-            before: the deal before the action.
-            game: the same deal after it.
-            action: the action.
-        """
-        seat, phase, view = before.player, before.phase, game.view(self.seat)
-        assert seat is not None
-        if phase == "pass":
-            if game.phase != "pass":
-                self.say(
-                    f"You pass {self.cards.cards(view.passed)} and receive "
-                    f"{self.cards.cards(view.received)}.\n"
-                )
-            return
-        if phase == "moon":
-            choice = CHOICES[view.rules.action_name(action)]
-            self.say(f"{self.does(seat, 'chooses')} to {choice}.")
-            return
-        name = game.rules.deck[action]
-        card = self.cards.card(name)
-        self.say(f"{self.does(seat, 'plays')} {card}.")
-        if game.rules.break_on is not None and game.hearts_broken and not before.hearts_broken:
-            is_breaker = name[1] == "H" or (name == "QS" and game.rules.queen_breaks_hearts)
-            why = f"played {card}" if is_breaker else "could not follow"
-            who = "you" if seat == self.seat else self.names[seat]
-            self.say(f"Hearts are broken: {who} {why}.")
-        if view.trick:
-            return
-        taker = self.does(view.trick_takers[-1], "takes")
-        points = self._points(view, [card for _, card in view.tricks[-1]])
-        line = self.cards.bold(f"{taker} trick {len(view.tricks)}{points}")
-        if game.kitty_taker != before.kitty_taker:
-            points = self._points(view, view.kitty)
-            line += f", and the kitty {self.cards.cards(view.kitty)}{points}"
-        self.say(line + ".\n")
+    def action(self, entries: Sequence[Entry]) -> None:
+        """Announce the events of an action as everybody sees it, an exchange as the person does."""
+        told = {entry.kind: entry.facts for entry in entries}
+        view = entries[-1].game.view(self.seat)
+        if "received" in told:
+            given, got = self.cards.cards(view.passed), self.cards.cards(view.received)
+            self.say(f"You pass {given} and receive {got}.\n")
+        if moon := told.get("moon"):
+            self.say(
+                f"{self.does(moon['seat'], 'chooses')} to {CHOICES['moon:' + moon['choice']]}."
+            )
+        if play := told.get("play"):
+            seat, name = play["seat"], play["action"]
+            card = self.cards.card(name)
+            self.say(f"{self.does(seat, 'plays')} {card}.")
+            if "broken" in told and view.rules.break_on is not None:
+                is_breaker = name[1] == "H" or (name == "QS" and view.rules.queen_breaks_hearts)
+                why = f"played {card}" if is_breaker else "could not follow"
+                who = "you" if seat == self.seat else self.names[seat]
+                self.say(f"Hearts are broken: {who} {why}.")
+        if trick := told.get("trick"):
+            taker = self.does(trick["taker"], "takes")
+            points = self._points(view, [card for _, card in trick["cards"]])
+            line = self.cards.bold(f"{taker} trick {len(view.tricks)}{points}")
+            if "kitty" in told:
+                points = self._points(view, view.kitty)
+                line += f", and the kitty {self.cards.cards(view.kitty)}{points}"
+            self.say(line + ".\n")
 
     def _points(self, view: PlayerView, cards: Iterable[str]) -> str:
         points = points_text(view.rules, cards)

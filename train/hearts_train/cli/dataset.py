@@ -27,9 +27,7 @@ from hearts_train.console import Mistake
 _SETTLED = ("agent", "deals", "rules", "seed", "settings")
 
 
-@app.command(
-    epilog="Example: hearts dataset --agent pro --deals 10000 pro-games",
-)
+@app.command(epilog="Example: hearts dataset --agent pro --deals 10000 pro-games")
 def dataset(
     context: typer.Context,
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder for the dataset.")],

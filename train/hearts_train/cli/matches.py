@@ -34,11 +34,7 @@ def analyse_match(
     Deals are played, or read from a file.
     """
     from hearts_train.cli.reports import command_line
-    from hearts_train.measure.equity import (
-        MatchEquity,
-        load_results,
-        measure_results,
-    )
+    from hearts_train.measure.equity import MatchEquity, load_results, measure_results
 
     given = numbers_in(totals, "--totals")
     if results is not None:

@@ -36,21 +36,17 @@ from hearts_train.console import Mistake
 
 
 @app.command(
-    epilog="Example: hearts evaluate runs/demo-1 --opponents standard,pro --plot margins.pdf",
+    epilog="Example: hearts evaluate runs/demo-1 --opponents standard,pro --plot margins.pdf"
 )
 def evaluate(
     context: typer.Context,
     agent: AgentName = None,
     opponents: Annotated[
-        str,
-        typer.Option("--opponents", metavar="AGENT,...", help="Agents to play against."),
+        str, typer.Option("--opponents", metavar="AGENT,...", help="Agents to play against.")
     ] = "easy,standard,standard_trump,pro",
     deals: Annotated[
         int | None,
-        typer.Option(
-            "--deals",
-            help="Duplicate deals (default 2000), or matches (200).",
-        ),
+        typer.Option("--deals", help="Duplicate deals (default 2000), or matches (200)."),
     ] = None,
     unit: Unit = "deal",
     totals: Totals = None,
@@ -112,9 +108,7 @@ def evaluate(
     reports.finish("evaluate", save, resume, interrupted=is_stopped)
 
 
-@app.command(
-    epilog="Example: hearts compare runs/demo-2 runs/demo-1 --margins 0,0.2 --workers 2",
-)
+@app.command(epilog="Example: hearts compare runs/demo-2 runs/demo-1 --margins 0,0.2 --workers 2")
 def compare(
     context: typer.Context,
     agents: Annotated[
@@ -194,9 +188,7 @@ def compare(
     reports.finish("compare", save, resume, interrupted=result.interrupted)
 
 
-@app.command(
-    epilog="Example: hearts benchmark my_agent.py:MyAgent --split test --json mine.json",
-)
+@app.command(epilog="Example: hearts benchmark my_agent.py:MyAgent --split test --json mine.json")
 def benchmark(
     context: typer.Context,
     agent: AgentName = None,
@@ -213,8 +205,7 @@ def benchmark(
         str, typer.Option("--split", metavar="NAME", help="Which deals: dev, to look at, or test.")
     ] = "dev",
     deals: Annotated[
-        int | None,
-        typer.Option("--deals", help="Fewer deals; with --verify a sample of so many."),
+        int | None, typer.Option("--deals", help="Fewer deals; with --verify a sample of so many.")
     ] = None,
     declare: Annotated[
         list[str] | None,
@@ -283,9 +274,7 @@ def benchmark(
 
 
 @app.command(epilog="Example: hearts warmup")
-def warmup(
-    workers: Workers = None,
-) -> None:
+def warmup(workers: Workers = None) -> None:
     """Compile everything once, so that no later command has to."""
     from hearts_env.support import clock
     from hearts_train.warmup import warm_up

@@ -161,10 +161,7 @@ def _page_target(path: Path | None) -> Path | None:
 Html = Annotated[
     Path | None,
     typer.Option(
-        "--html",
-        metavar="FILE",
-        callback=_page_target,
-        help="Write a page that needs no network.",
+        "--html", metavar="FILE", callback=_page_target, help="Write a page that needs no network."
     ),
 ]
 GameNumber = Annotated[
@@ -188,10 +185,7 @@ def _plot_target(path: Path | None) -> Path | None:
 Plot = Annotated[
     Path | None,
     typer.Option(
-        "--plot",
-        metavar="FILE",
-        callback=_plot_target,
-        help="Draw a picture: .png, .svg or .pdf.",
+        "--plot", metavar="FILE", callback=_plot_target, help="Draw a picture: .png, .svg or .pdf."
     ),
 ]
 Unit = Annotated[

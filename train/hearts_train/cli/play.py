@@ -40,9 +40,7 @@ _OF_CHECKS = ("rules", "deals", "seed")
 _OF_MATCHES = ("agent", "rules", "deals", "totals", "seed", "workers", "backend", "save")
 
 
-@app.command(
-    epilog="Example: hearts play --rules 'party players=5' --opponent standard --match",
-)
+@app.command(epilog="Example: hearts play --rules 'party players=5' --opponent standard --match")
 def play(
     context: typer.Context,
     against: Annotated[
@@ -66,7 +64,7 @@ def play(
 ) -> None:
     """Play in the terminal; --resume continues.
 
-    Every deal is saved in your data folder, and with --save also in a file.
+    Every deal is saved: in your data folder, or with --save in a file of your own.
     """
     import contextlib
 
@@ -151,7 +149,7 @@ def replay(
 
 @app.command(
     epilog="Example: hearts analyse deal.txt --html deal.html; "
-    "hearts analyse --unit match --agent pimc --totals 80,60",
+    "hearts analyse --unit match --agent pimc --totals 80,60"
 )
 def analyse(
     context: typer.Context,
@@ -213,11 +211,7 @@ def analyse(
 
 
 def _analyse_deals(
-    file: Path,
-    number: int | None,
-    page: Path | None,
-    *,
-    as_json: str | None,
+    file: Path, number: int | None, page: Path | None, *, as_json: str | None
 ) -> None:
     """Show and write what the cards of recorded deals were worth."""
     from hearts_train.cli.replay import read_records
@@ -230,7 +224,7 @@ def _analyse_deals(
     for place, record in enumerate(records, 1):
         with console.progress(f"deal {place} of {len(records)}") as report:
             names = record.names()
-            found.append(analyse(record.game, worlds=True, progress=report, names=names))
+            found.append(analyse(record.game, progress=report, names=names))
     for analysis in found:
         table = card_table(analysis)
         console.print_table(*table)
@@ -240,7 +234,7 @@ def _analyse_deals(
         documents = []
         for place, (record, analysis) in enumerate(zip(records, found, strict=True), 1):
             with console.progress(f"the board of deal {place} of {len(records)}") as report:
-                documents.append(review(record, analysis, worlds=True, progress=report))
+                documents.append(review(record, analysis, progress=report))
         write_board(documents, page)
         console.note(f"written: {page}")
     if as_json:
@@ -455,7 +449,7 @@ def puzzle(
 # ---- the server ----------------------------------------------------------------------------------
 @app.command(
     epilog="Example: hearts serve --open; hearts serve --agent runs/demo; "
-    "hearts serve --host 0.0.0.0 --allow-host hearts.example.org",
+    "hearts serve --host 0.0.0.0 --allow-host hearts.example.org"
 )
 def serve(
     host: Annotated[
@@ -503,11 +497,4 @@ def serve(
     """
     from hearts_train.cli.serve import serve_tables
 
-    serve_tables(
-        host,
-        port,
-        agents=agent or [],
-        data=data,
-        names=allow_host or [],
-        opens=open_page,
-    )
+    serve_tables(host, port, agents=agent or [], data=data, names=allow_host or [], opens=open_page)

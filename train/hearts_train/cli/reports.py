@@ -22,12 +22,7 @@ from hearts_env.solve.tree import estimate, format_count, format_gigabytes
 from hearts_train import console
 from hearts_train.cli.options import names_in, refuse_said
 from hearts_train.console import Mistake
-from hearts_train.measure.comparison import (
-    Comparison,
-    GroupComparison,
-    compare,
-    compare_runs,
-)
+from hearts_train.measure.comparison import Comparison, GroupComparison, compare, compare_runs
 from hearts_train.measure.contest import Saved, read_saved
 from hearts_train.measure.display import format_interval, format_margin, format_ms, short_names
 from hearts_train.measure.duel import Example

@@ -67,7 +67,7 @@ def _find(places: list[Path] | None) -> list[Run]:
 
 @app.command(
     epilog="Example: hearts runs runs/ --settings; hearts runs runs/demo-* --plot curves.pdf "
-    "--y pro",
+    "--y pro"
 )
 def runs(
     folders: Runs = None,

@@ -42,10 +42,7 @@ _OF_METHODS = ("tricks", "seconds", "run")
 _OF_ATTACKERS = (*_OF_METHODS, "awake", "deals", "save", "workers", "backend")
 
 
-@app.command(
-    "solve",
-    epilog="Example: hearts solve mini --save mini.safetensors --plot mini.png",
-)
+@app.command("solve", epilog="Example: hearts solve mini --save mini.safetensors --plot mini.png")
 def solve_deck(
     deck: Annotated[
         str | None, typer.Argument(help="Rules for two players with few cards: micro, mini, ...")
@@ -53,9 +50,7 @@ def solve_deck(
     algorithm: Annotated[
         str | None,
         typer.Option(
-            "--algorithm",
-            metavar="NAME,...",
-            help="pdcfr+ (default), pcfr+, cfr+, dcfr.",
+            "--algorithm", metavar="NAME,...", help="pdcfr+ (default), pcfr+, cfr+, dcfr."
         ),
     ] = None,
     iterations: Annotated[
@@ -168,7 +163,7 @@ def endgame(
 
 @app.command(
     epilog="Example: hearts exploit pro mini.safetensors --rules micro,mini; "
-    "hearts exploit runs/demo-1 --attackers all --deals 1000 --workers 2",
+    "hearts exploit runs/demo-1 --attackers all --deals 1000 --workers 2"
 )
 def exploit(
     context: typer.Context,
@@ -296,12 +291,7 @@ def exploit(
 
 
 def _compute(
-    agents: list[str],
-    games: list[Rules],
-    seed: int,
-    max_memory: float,
-    *,
-    as_json: str | None,
+    agents: list[str], games: list[Rules], seed: int, max_memory: float, *, as_json: str | None
 ) -> None:
     """Compute the best response to each agent in each game."""
     from hearts_train.cli import solving

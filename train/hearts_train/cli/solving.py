@@ -28,13 +28,7 @@ from hearts_env.support.files import held, lock_beside, remove_leftovers
 from hearts_env.support.interrupts import held_interrupt
 from hearts_train import console
 from hearts_train.console import Mistake
-from hearts_train.measure.display import (
-    ResultTable,
-    new_figure,
-    save_figure,
-    styles,
-    wrapped,
-)
+from hearts_train.measure.display import ResultTable, new_figure, save_figure, styles, wrapped
 from hearts_train.measure.exploitability import Asked, asked
 
 _LARGE = 1e7

@@ -134,7 +134,7 @@ class Terminal:
 
     def farewell(self) -> str:
         """The last line, when the person leaves."""
-        self.files.save_record(self._text(unfinished=True))
+        self.files.save_games(self._text())
         if self.table.play.player is not None:
             way_back = "; 'hearts play --resume' resumes it" if self.files.is_saved else ""
             return f"You have left the table{way_back}."
@@ -181,16 +181,15 @@ class Terminal:
 
     def _do(self, action: int, fault: str | None = None) -> None:
         """Play an action, save it, and announce what happened."""
-        table, before = self.table, self.game.clone()
+        table = self.table
         with held_interrupt():  # what has been played is saved
             if table.turn == self.seat:
-                table.act(self.seat, table.seq, (table.rules.action_name(action),))
+                entries = table.act(self.seat, table.seq, (table.rules.action_name(action),))
             else:
-                table.act_for_agent(action, fault)
+                entries = table.act_for_agent(action, fault)
             if table.ended is not None:
-                self.files.save_games(self._text(unfinished=False))
-                self.files.save_record(self._text(unfinished=False))
-        self.announcer.action(before, self.game, action)
+                self.files.save_games(self._text())
+        self.announcer.action(entries)
         if self.game.is_over:
             self.announcer.result(self.game)
             if isinstance(table.play, Match):
@@ -336,7 +335,7 @@ class Terminal:
             self.announcer.say(f"{name} already exists; give another name, or type: save! {name}")
             return
         try:
-            write_whole(path, self._text(unfinished=True).encode())
+            write_whole(path, self._text().encode())
         except (OSError, ValueError) as error:  # ValueError: it cannot be the name of a file
             self.announcer.say(
                 f"{name} cannot be written: {getattr(error, 'strerror', None) or error}"
@@ -393,9 +392,9 @@ class Terminal:
             self.announcer.say(line)
 
     # -- saving ------------------------------------------------------------------------------------
-    def _text(self, *, unfinished: bool) -> str:
-        """The hand histories of the session."""
-        games = self.table.deals + [self.game] * (unfinished and self.table.ended is None)
+    def _text(self) -> str:
+        """The hand histories of the session, with that of an unfinished deal."""
+        games = self.table.deals + [self.game] * (self.table.ended is None)
         records = [*self.earlier, *(record_of(self.table, game) for game in games)]
         return "\n".join(record.to_text() for record in records)
 
@@ -453,7 +452,7 @@ def open_table(
         seed: of the deals and of the agents' random numbers; None: a random one.
         seat: the person's seat.
         is_match: play deals to the end score.
-        save: a file to which the deals are saved too.
+        save: a file to which the deals are saved; None: one in the user's data folder.
         ask: asks the person for a line.
 
     Raises:
@@ -478,7 +477,7 @@ def open_table(
     note = {
         "against": list(against),
         "date": datetime.date.today().isoformat(),
-        "record": None if files.record is None else str(files.record),
+        "record": str(files.games),
     }
     table = Table(
         id=files.table.stem,
@@ -510,11 +509,9 @@ def reopened_table(ask: Ask = ask_at_terminal) -> Iterator[Terminal]:
         against: Any = table.note.get("against")
         date, record = table.note.get("date"), table.note.get("record")
         is_whole = isinstance(against, list) and against and len(table.persons) == 1
-        if not is_whole or not all(
-            isinstance(word, str) for word in (*against, date, record or "")
-        ):
+        if not is_whole or not all(isinstance(word, str) for word in (*against, date, record)):
             raise HeartsError(f"table: {str(files.table)!r} is damaged; remove it")
-        files.record = None if record is None else Path(record)
+        files.games = Path(str(record))
         participants = [
             Participant(name, secret_seed(table.seed, "table", i)) for i, name in enumerate(against)
         ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -28,6 +28,10 @@ from hearts_train.cli.options import (
     rules_of,
 )
 
+if TYPE_CHECKING:
+    from hearts_env import Rules
+    from hearts_train.measure.standings import Ranking
+
 _OF_FOLDERS = ("until", "only", "verify")
 _OF_ONE = ("time_limit", "save", "resume")
 _OF_PLAY = ("until", "only")
@@ -36,7 +40,7 @@ _NOT_VERIFIED = ("agents", *_OF_PLAY)
 
 @app.command(
     epilog="Example: hearts tournament easy standard pro runs/demo-1; "
-    "hearts tournament pro my_agent.py:MyAgent --folder mine --until 0.03 --allow-code",
+    "hearts tournament pro my_agent.py:MyAgent --folder mine --until 0.03 --allow-code"
 )
 def tournament(
     context: typer.Context,
@@ -68,8 +72,7 @@ def tournament(
         ),
     ] = None,
     only: Annotated[
-        str | None,
-        typer.Option("--only", metavar="AGENT,...", help="Only pairings among these."),
+        str | None, typer.Option("--only", metavar="AGENT,...", help="Only pairings among these.")
     ] = None,
     verify: Annotated[
         bool,
@@ -90,7 +93,9 @@ def tournament(
     deals that the others have played. The agents enter every game of the folder (two_player in a
     new one), or that of --rules. A command that was stopped or killed continues where it was.
     """
-    from hearts_train.cli import league, reports
+    from hearts_train.cli import reports
+    from hearts_train.measure import folder as folders
+    from hearts_train.measure import standings
     from hearts_train.measure import tournament as measure
 
     how: dict[str, Any] = {"isolate": isolate, "workers": workers, "backend": backend}
@@ -107,32 +112,82 @@ def tournament(
         with reports.stoppable("tournament", save or resume):
             result = measure.tournament(everybody, **settings, save=save, resume=resume)
         stopped = " (stopped early)" * result.interrupted
-        league.show_ranking(result.rules + stopped, result.ranking)
+        _show_ranking(result.rules + stopped, result.ranking)
         reports.show_faults(list(result.evaluations.values()))
         if as_json:
             console.print_json(result.to_json(), as_json)
         reports.finish("tournament", save, resume, interrupted=result.interrupted)
         return
     refuse_other(context, _OF_ONE, "is not for --folder, which keeps all; omit it")
-    played = rules_of(rules)
+    game = rules_of(rules)
     if verify:
         refuse_other(context, _NOT_VERIFIED, "is not for --verify, which plays again; omit it")
-        league.check(folder, played, deals, seed, as_json=as_json, **how)
+        _verify(folder, game, deals, seed, as_json, how)
         return
     if deals == 0:
         refuse_other(context, _OF_PLAY, "is for play, and --deals 0 plays nothing; omit it")
     among = None if only is None else names_in(only, "--only")
     goal = None if deals == 0 else measure.Goal(deals, until, among)
     if agents:
-        league.add(
-            folder,
-            agents,
-            played,
-            seed=seed if is_said(context, "seed") else None,
-            isolate=isolate,
-        )
+        given = seed if is_said(context, "seed") else None
+        folders.enter(folder, agents, [game] if game else None, seed=given, isolate=isolate)
+        for one in folders.read_folder(folder).chosen(game):
+            console.note(f"{one.name}: {', '.join(one.agents)}")
     else:
         refuse_other(context, ("seed",), "is for a new folder, or --verify; omit it")
     if goal is not None:
-        league.play(folder, played, goal, **how)
-    league.show(folder, played, as_json=as_json)
+        try:
+            measure.play_folder(folder, goal, game, show=console.progress, **how)
+        except KeyboardInterrupt:
+            console.note("stopped")
+            console.note(f"saved; continue with: {reports.command_line()}")
+            raise console.stopped() from None
+    shown = folders.read_folder(folder)
+    games = shown.chosen(game)
+    for one in games:
+        _show_ranking(one.name, standings.Ranking.of(one))
+    if as_json:
+        console.print_json(standings.tables(shown, games), as_json)
+
+
+def _show_ranking(game: str, ranking: Ranking) -> None:
+    """Print standings, cross table and cycles."""
+    for table in ranking.tables(game):
+        console.print_table(*table)
+    for line in ranking.remarks():
+        console.say(line)
+
+
+def _verify(
+    folder: Path,
+    game: Rules | None,
+    deals: int | None,
+    seed: int,
+    as_json: str | None,
+    how: dict[str, Any],
+) -> None:
+    """Play blocks again; exit status 1 if a line is not reproduced."""
+    from hearts_env.render.scene import count_text
+    from hearts_train.cli.reports import stoppable
+    from hearts_train.measure.contest import num_deals
+    from hearts_train.measure.tournament import verify_folder
+
+    with stoppable():
+        blocks, wrong = verify_folder(folder, game, deals, seed, show=console.progress, **how)
+    if not blocks:
+        raise console.Mistake(
+            f"{folder}: nothing was played yet; play with: hearts tournament --folder {folder}"
+        )
+    for one in wrong:
+        console.note(
+            f"{one['file']}, line {one['line']}: {' and '.join(one['agents'])}, deals from "
+            f"{one['first']:,} on: does not hold; played again it differs in "
+            f"{', '.join(one['fields'])}"
+        )
+    if not wrong:
+        played = f"{count_text(len(blocks), 'block')} of {count_text(num_deals(blocks), 'deal')}"
+        console.note(f"{folder}: {played} played again: the same to the last digit")
+    if as_json:
+        console.print_json({"holds": not wrong, "blocks": len(blocks), "differing": wrong}, as_json)
+    if wrong:
+        raise typer.Exit(1)

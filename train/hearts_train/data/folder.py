@@ -356,10 +356,7 @@ def _files(made: Path) -> dict[str, Any]:
     for path in sorted(path for path in made.rglob("*") if path.is_file()):
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        found[path.relative_to(made).as_posix()] = {
-            "bytes": path.stat().st_size,
-            "sha256": digest,
-        }
+        found[path.relative_to(made).as_posix()] = {"bytes": path.stat().st_size, "sha256": digest}
     return found
 
 

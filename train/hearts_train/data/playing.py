@@ -294,12 +294,7 @@ class ExactValues:
 
 @jit
 def _seen_rows(
-    r: k.Vector,
-    vectors: k.Vector,
-    others: k.Vector,
-    table: k.Vector,
-    values: k.Vector,
-    out: Floats,
+    r: k.Vector, vectors: k.Vector, others: k.Vector, table: k.Vector, values: k.Vector, out: Floats
 ) -> None:
     """Write the values of each row's legal cards, with the other hand known, into `out`."""
     for i in range(len(vectors)):

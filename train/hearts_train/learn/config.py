@@ -10,14 +10,7 @@ import importlib
 from typing import Annotated, Any, Literal, NamedTuple
 
 import yaml
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from hearts_env.batch.kernel import MAX_GAMES
 from hearts_env.support.errors import HeartsError

@@ -109,9 +109,7 @@ def _activation(model: Any, tensors: Tensors) -> str:
     )
 
 
-def policy_tensors(
-    policy: ActorCriticPolicy | MaskableActorCriticPolicy,
-) -> Tensors:
+def policy_tensors(policy: ActorCriticPolicy | MaskableActorCriticPolicy) -> Tensors:
     """Copies of the weights that choose actions, named as in a player's file."""
     parts = (policy.features_extractor, policy.mlp_extractor.policy_net, policy.action_net)
     linear = [m for part in parts for m in part.modules() if isinstance(m, nn.Linear)]

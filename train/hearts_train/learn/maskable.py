@@ -209,10 +209,7 @@ class HeartsPolicy(MaskableActorCriticPolicy):
         return actions, values, log_probs.gather(1, actions[:, None])[:, 0]
 
     def evaluate_actions(
-        self,
-        obs: torch.Tensor,
-        actions: torch.Tensor,
-        action_masks: torch.Tensor | None = None,
+        self, obs: torch.Tensor, actions: torch.Tensor, action_masks: torch.Tensor | None = None
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
         """Values, log-probabilities of the actions, and entropies, for an update."""
         values, log_probs = self._evaluate(obs, action_masks)

@@ -16,13 +16,7 @@ from hearts_train.learn.config import AVERAGE
 from hearts_train.learn.config_files import with_present_names
 from hearts_train.learn.log import History, exploitability_of
 from hearts_train.learn.runs import CARD_NAME, RunFolder
-from hearts_train.measure.display import (
-    format_margin,
-    literal,
-    new_figure,
-    save_figure,
-    styles,
-)
+from hearts_train.measure.display import format_margin, literal, new_figure, save_figure, styles
 from hearts_train.screen import format_seconds
 
 if TYPE_CHECKING:
@@ -307,10 +301,7 @@ def axis_label(quantity: str) -> str:
 
 
 def draw(
-    groups: Mapping[str, Sequence[History]],
-    wanted: Sequence[str],
-    times: Sequence[str],
-    path: Path,
+    groups: Mapping[str, Sequence[History]], wanted: Sequence[str], times: Sequence[str], path: Path
 ) -> None:
     """Plot a panel for each quantity and x axis into a PNG, SVG or PDF file."""
     places = [(quantity, x) for quantity in wanted for x in times]
@@ -377,9 +368,7 @@ def _panel(
 
 
 def write_card(
-    run_dir: Path,
-    evaluations: Sequence[Mapping[str, Any]] = (),
-    meta: Checkpoint | None = None,
+    run_dir: Path, evaluations: Sequence[Mapping[str, Any]] = (), meta: Checkpoint | None = None
 ) -> Path:
     """Write the model card of the player in a run folder, and return its path.
 

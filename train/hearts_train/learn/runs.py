@@ -38,13 +38,7 @@ from hearts_agents.models.checkpoint import (
 from hearts_agents.spec import AgentSpec
 from hearts_env.support.errors import CheckpointError, HeartsError, quoted
 from hearts_env.support.files import held, is_held, json_object, remove_leftovers, write_whole
-from hearts_env.support.tensors import (
-    DIGEST,
-    Tensors,
-    digest_of,
-    read_tensors,
-    write_tensors,
-)
+from hearts_env.support.tensors import DIGEST, Tensors, digest_of, read_tensors, write_tensors
 from hearts_train.learn.config import BudgetConfig, ConfigError, TrainConfig
 from hearts_train.learn.config_files import load_config, read_tree, with_present_names
 from hearts_train.learn.log import METRICS_NAME, TENSORBOARD_NAME, Counters, History, read_metrics

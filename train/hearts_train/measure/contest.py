@@ -47,11 +47,7 @@ MAX_DEALS = 10_000_000
 LONGEST_ANSWER = 86_400
 """Seconds that an answer may be waited for: a day."""
 RESULTS = Kind(
-    "hearts-env results",
-    2,
-    "resume",
-    "a file of results",
-    "give one that --save has written",
+    "hearts-env results", 2, "resume", "a file of results", "give one that --save has written"
 )
 _NOT_WRITTEN = (KeyError, TypeError, ValueError, OverflowError, AttributeError)
 """What reading a record raises that is not one of ours."""

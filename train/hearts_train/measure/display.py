@@ -159,12 +159,7 @@ def save_figure(figure: Figure, path: Path, *, dpi: int = 150) -> None:
     write_whole(path, _drawn(figure, kind, dpi, dates.get(kind, {})))
 
 
-def _drawn(
-    figure: Figure,
-    kind: str,
-    dpi: int,
-    metadata: dict[str, None],
-) -> bytes:
+def _drawn(figure: Figure, kind: str, dpi: int, metadata: dict[str, None]) -> bytes:
     import matplotlib
 
     image = io.BytesIO()

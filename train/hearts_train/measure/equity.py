@@ -21,12 +21,7 @@ from hearts_train.measure.contest import Contest, check_deals
 from hearts_train.measure.duel import Block
 from hearts_train.measure.participants import AgentLike
 
-__all__ = [
-    "DealResults",
-    "MatchEquity",
-    "load_results",
-    "measure_results",
-]
+__all__ = ["DealResults", "MatchEquity", "load_results", "measure_results"]
 
 
 # ---- measuring the results of deals --------------------------------------------------------------

@@ -239,11 +239,7 @@ def evaluations_table(results: Sequence[Evaluation]) -> ResultTable:
 
 
 def summarize(
-    pair: tuple[str, str],
-    rules: Rules,
-    blocks: Sequence[Block],
-    deals: int,
-    **how: Any,
+    pair: tuple[str, str], rules: Rules, blocks: Sequence[Block], deals: int, **how: Any
 ) -> Evaluation:
     """The figures over the first `deals` duplicate deals of some blocks.
 
@@ -408,12 +404,12 @@ class MatchResults(Result):
 # ---- play ----------------------------------------------------------------------------------------
 
 
-def evaluations(
-    contest: Contest, deals: int, show: Show, label: str = "{} against {}"
-) -> Iterator[Any]:
-    """Play `deals` deals of a contest's pairings, one after another, and give each one's figures.
+def played(
+    contest: Contest, deals: int, show: Show, label: str
+) -> Iterator[tuple[Pairing, list[AnyBlock]]]:
+    """Play `deals` deals of a contest's pairings, one after another, and give each one's blocks.
 
-    After Ctrl-C the last one has the deals that were finished, marked as interrupted.
+    After Ctrl-C the last one has the deals that were finished.
 
     Args:
         contest: who plays.
@@ -430,21 +426,27 @@ def evaluations(
     with contextlib.closing(run) as blocks:
         for place, pairing in enumerate(contest.pairings):
             found: list[AnyBlock] = []
-            interrupted = False
             try:
                 with show(label.format(*(contest.names[at] for at in pairing))) as progress:
                     while num_deals(found) < deals:
                         found.append(next(blocks))
                         progress(num_deals(found), deals)
             except KeyboardInterrupt:
-                interrupted = True
-                if num_deals(found) < MIN_DEALS:
-                    if not place:
-                        raise
-                    return
-            yield summary(contest, pairing, found, num_deals(found), interrupted=interrupted)
-            if interrupted:
+                if num_deals(found) >= MIN_DEALS:
+                    yield pairing, found
+                elif not place:
+                    raise
                 return
+            yield pairing, found
+
+
+def evaluations(
+    contest: Contest, deals: int, show: Show, label: str = "{} against {}"
+) -> Iterator[Any]:
+    """The figures of each of a contest's pairings, as ``played``: few deals are interrupted."""
+    for pairing, found in played(contest, deals, show, label):
+        count = num_deals(found)
+        yield summary(contest, pairing, found, count, interrupted=count < deals)
 
 
 def summary(

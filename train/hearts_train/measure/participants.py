@@ -340,11 +340,7 @@ def compile_players(participants: Sequence[Participant], rules: Rules) -> None:
 
 
 def exploited(
-    participant: Participant,
-    name: str,
-    tree: Tree,
-    seed: int,
-    report: Progress,
+    participant: Participant, name: str, tree: Tree, seed: int, report: Progress
 ) -> dict[str, Any]:
     """What an exact best response wins from an agent, or why that is not known."""
     with participant.answering(tree.rules, seed) as player:

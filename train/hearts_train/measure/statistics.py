@@ -298,10 +298,7 @@ class Question:
     @property
     def bounds(self) -> Interval:
         """The log likelihood ratios at which `low` and `high` are accepted."""
-        return (
-            math.log(self.beta / (1 - self.alpha)),
-            math.log((1 - self.beta) / self.alpha),
-        )
+        return (math.log(self.beta / (1 - self.alpha)), math.log((1 - self.beta) / self.alpha))
 
     def fixed_deals(self, variance: float) -> int:
         """The deals that a test of fixed size with the same error rates needs."""

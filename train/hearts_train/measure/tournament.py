@@ -341,9 +341,7 @@ class FolderGame:
             folder.check_unchanged(agent, participant)
 
     def play(
-        self,
-        blocks: Sequence[FolderBlock],
-        report: Callable[[float], None] | None = None,
+        self, blocks: Sequence[FolderBlock], report: Callable[[float], None] | None = None
     ) -> Generator[Sums]:
         """Play blocks, and give the sums of each in turn; `report` as for ``_play``."""
         whole = [(pairing, first, block_at(first)) for pairing, first in blocks]

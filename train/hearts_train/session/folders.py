@@ -4,8 +4,9 @@ The operating system has each line of a table's file before anybody sees its eff
 outlives this process, whatever ends it. Of a server's tables a loss of power may take the last
 seconds. Tokens are not written, only their digests.
 
-In the user's data folder, ``games/`` has a file of hand histories for each session at a terminal,
-and ``tables/`` the tables that were left before their end; ``server/`` is the folder of a server.
+In the user's data folder, ``games/`` has a file of hand histories for each session at a terminal
+that named no other, and ``tables/`` the tables that were left before their end; ``server/`` is the
+folder of a server.
 """
 
 from __future__ import annotations
@@ -51,31 +52,31 @@ class SessionFiles:
     It is the journal of the session's table: lines that could not be written wait for the next.
     """
 
-    def __init__(self, folder: Path, name: str, record: Path | None = None) -> None:
-        """The files of the session `name` in a data folder, and perhaps a `record` elsewhere."""
+    def __init__(self, folder: Path, name: str) -> None:
+        """The files of the session `name` in a data folder."""
         self.table = folder / "tables" / f"{name}.jsonl"
         self.games = folder / "games" / f"{name}.txt"
-        self.record = record
         self._store: Store | None = None
         self._head: Mapping[str, Any] = {}
         self._waiting: list[Line] = []
         self._warned: set[Path] = set()
 
     @classmethod
-    def begin(cls, record: Path | None = None) -> SessionFiles:
-        """The files of a session that begins now.
+    def begin(cls, games: Path | None = None) -> SessionFiles:
+        """The files of a session that begins now; `games`: its file of hand histories.
 
         Raises:
-            HeartsError: if the record already exists, or its folder does not.
+            HeartsError: if that file already exists, or its folder does not.
         """
-        if record is not None:
-            if record.exists():
-                raise HeartsError(f"--save: {record} already exists; name a new file")
-            if not record.parent.is_dir():
-                raise HeartsError(f"--save: there is no folder {record.parent}; make it first")
-            record = record.absolute()
         name = f"{datetime.datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
-        return cls(data_folder(), name, record)
+        files = cls(data_folder(), name)
+        if games is not None:
+            if games.exists():
+                raise HeartsError(f"--save: {games} already exists; name a new file")
+            if not games.parent.is_dir():
+                raise HeartsError(f"--save: there is no folder {games.parent}; make it first")
+            files.games = games.absolute()
+        return files
 
     def save_table(self, table: Table) -> None:
         """Save a table from now on: a new one, or one that was read from its file."""
@@ -115,16 +116,10 @@ class SessionFiles:
             self.table.unlink()
 
     def save_games(self, text: str) -> None:
-        """Write the finished deals of the session."""
-        with self._warning(self.games, "the deals of this session are not saved"):
+        """Write the deals of the session."""
+        with self._warning(self.games, "the deals are not saved; use 'save FILE'"):
             self.games.parent.mkdir(parents=True, exist_ok=True)
             write_whole(self.games, text.encode())
-
-    def save_record(self, text: str) -> None:
-        """Write the record that was asked for, if one was."""
-        if self.record is not None:
-            with self._warning(self.record, "save the deals with 'save FILE'"):
-                write_whole(self.record, text.encode())
 
     @contextlib.contextmanager
     def _warning(self, path: Path, consequence: str) -> Iterator[None]:

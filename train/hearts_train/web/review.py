@@ -85,19 +85,12 @@ def is_exact(rules: Rules) -> bool:
     return num_first_worlds(rules) * 2 * rules.hand_size <= MOST_WORK
 
 
-def review(
-    record: Record,
-    found: Analysis | None = None,
-    *,
-    worlds: bool = True,
-    progress: Progress | None = None,
-) -> Json:
+def review(record: Record, found: Analysis | None = None, progress: Progress | None = None) -> Json:
     """The document of a deal.
 
     Args:
         record: the deal, finished or not.
         found: its ``analyse``; None: that is done here.
-        worlds: measure what the players could know too; estimates always do.
         progress: called with the work done and all of it, in actions.
     """
     rules, actions = record.game.rules, record.game.actions
@@ -105,7 +98,7 @@ def review(
     if found is None or found.is_exact != exact:
         first, progress = _halves(progress) if exact else (progress, None)
         names = record.names()
-        found = analyse(record.game, worlds=worlds, progress=first, names=names, exact=exact)
+        found = analyse(record.game, progress=first, names=names, exact=exact)
     tools, measured = Tools(rules), {moment.number: moment for moment in found.moments}
     replay = record.game.start()
     moments, steps = [], []
@@ -113,7 +106,7 @@ def review(
         if progress is not None:
             progress(number, len(actions))
         if number in measured:
-            moments.append(_moment(measured[number], replay, tools, worlds=worlds))
+            moments.append(_moment(measured[number], replay, tools))
         steps.append(play_step(replay, action))
     return {
         **_heading(record),
@@ -124,7 +117,7 @@ def review(
         "summary": summary(found, lambda card: card.translate(_SIGNS)),
         "steps": steps,
         "moments": moments,
-        "next": _next(replay, tools, worlds=worlds),
+        "next": _next(replay, tools),
     }
 
 
@@ -153,17 +146,17 @@ def position(record: Record, names: Sequence[str]) -> Json:
     return {
         "v": VERSION,
         "steps": steps,
-        "moment": _next(game, Tools(game.rules), worlds=True),
+        "moment": _next(game, Tools(game.rules)),
         "scores": game.scores() if game.is_over else None,
     }
 
 
-def _next(game: Game, tools: Tools, *, worlds: bool) -> Json | None:
+def _next(game: Game, tools: Tools) -> Json | None:
     """The present position of a game as a moment without a card; None outside the play."""
     if game.phase != "play":
         return None
-    found = tools.measurer.measure(game, game.legal_actions()[0], worlds=worlds)
-    fields = _moment(found, game, tools, worlds=worlds)
+    found = tools.measurer.measure(game, game.legal_actions()[0])
+    fields = _moment(found, game, tools)
     return {name: value for name, value in fields.items() if name not in _OF_THE_CARD}
 
 
@@ -171,19 +164,15 @@ _OF_THE_CARD = ("card", "after", "lost", "expected_loss", "better", "mark")
 """Fields of a moment about the card that was played."""
 
 
-def _moment(found: Moment, game: Game, tools: Tools, *, worlds: bool) -> Json:
-    """A card and the position before it; if that is solved, with best play after each card.
-
-    With `worlds` also the other hands and the endgame.
-    """
+def _moment(found: Moment, game: Game, tools: Tools) -> Json:
+    """A card and the position before it; if that is solved, with best play and the other hands."""
     review: Json = {**found.to_json(), "mark": found.mark}
     review |= dict.fromkeys(("lines", "others", "endgame"))
     if tools.measurer.table is not None:
         review["lines"] = lines_of(game, tools.measurer.table)
-        if worlds:
-            view = game.view(found.player)
-            review["others"] = others_of(game, view, tools)
-            review["endgame"] = endgame_of(view, tools.model)
+        view = game.view(found.player)
+        review["others"] = others_of(game, view, tools)
+        review["endgame"] = endgame_of(view, tools.model)
     return review
 
 
