@@ -14,6 +14,7 @@ from hearts_agents.champion import weights_of
 from hearts_agents.endgame_agent import EndgameAgent
 from hearts_agents.models.network import load_agent
 from hearts_env import BatchGame, BatchView, Game, HeartsError, Rules
+from hearts_env.solve.beliefs import dealt_hands
 from hearts_env.solve.best_response import action_probs_in, best_response, exploit
 from hearts_env.solve.endgame import PRICE, SHARE, Endgame, solve_safely
 from hearts_env.solve.equilibrium import solve
@@ -76,7 +77,7 @@ def test_a_strong_player_gives_no_hand_more_for_what_it_gains_by_the_range() -> 
         game = played("mini", seed, "champion", "champion", cards=2)
         player = game.player
         assert player is not None
-        solution = EndgameAgent(network, 4).solution_at(game.view(player))
+        solution = EndgameAgent(network, 4)._solve(game.view(player))
         assert solution is not None
         end, chances = solution
         assert set(chances) == {player}  # of the other's part it knows nothing
@@ -204,6 +205,20 @@ def test_whole_deals_follow_from_the_seed() -> None:
 
     assert cards_of(1) == cards_of(1) != cards_of(2)
     assert cards_of(1, "&search=4") != cards_of(1)
+
+
+def test_worlds_are_listed_once_for_all_views_with_one_solution(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    listed = []
+    monkeypatch.setattr(
+        endgame_agent, "dealt_hands", lambda view: listed.append(view) or dealt_hands(view)
+    )
+    agent = EndgameAgent(network_player("mini", seed=1), 3)
+    for player in range(2):
+        for _, views in Endgame(late(0, 2)).blocks(player):
+            agent.action_probs(views)
+    assert 0 < len(listed) <= len(agent._solved)
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

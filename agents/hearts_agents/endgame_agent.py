@@ -35,8 +35,9 @@ from hearts_env.batch.views import BatchView
 from hearts_env.solve.beliefs import Policy, check_two_players, dealt_hands, past_plays
 from hearts_env.solve.endgame import PRICE, Endgame, check_price, check_tricks_left, solve_safely
 from hearts_env.support.arguments import check_number
-from hearts_env.support.arrays import Bools, Floats
+from hearts_env.support.arrays import Bools, Floats, Ints, Numbers
 from hearts_env.support.errors import quoted
+from hearts_env.support.jit import jit
 from hearts_env.views.view import PlayerView
 
 TRICKS = 3
@@ -54,10 +55,9 @@ _MEMORY = 1.0
 _MOST = 512
 """Solutions, however small."""
 
-_Key = tuple[int, ...]
-Solution = tuple[Endgame, dict[int, Floats]] | None
-"""Its own part alone, by its seat; None: there are too many lines, or the player would not have
-come here with any hand."""
+_Solution = tuple[Endgame, dict[int, Floats]]
+"""Its own part alone, by its seat. None instead: there are too many lines, or the player would not
+have come here with any hand."""
 
 
 class EndgameAgent(StochasticAgent):
@@ -105,7 +105,7 @@ class EndgameAgent(StochasticAgent):
         self.most_lines = check_number("most_lines", most_lines, 1, 10**9)
         self.name = f"{self.early.name} with the last {self.tricks} tricks solved"
         self._is_own = early is None
-        self._solved: OrderedDict[_Key, Solution] = OrderedDict()
+        self._solved: OrderedDict[int, _Solution | None] = OrderedDict()
         self._rules: Rules | None = None
 
     def check_rules(self, rules: Rules) -> None:
@@ -159,53 +159,53 @@ class EndgameAgent(StochasticAgent):
         if self._rules is None or not self._rules.is_same_deal(views.rules):
             self._rules = views.rules
             self._solved.clear()
-        legal = views.legal_masks
         table: Probs = views.legal_table.astype(np.float64)
-        alike: dict[_Key, list[int]] = {}  # all that follows is the same for what both have seen
-        for row in np.flatnonzero(legal & (legal - 1) != 0).tolist():
-            alike.setdefault(_key(views[row]), []).append(row)
-        rows_of: dict[int, list[int]] = {}
-        solutions: dict[int, Solution] = {}
-        for rows in alike.values():
-            solution = self.solution_at(views[rows[0]])
-            rows_of.setdefault(id(solution), []).extend(rows)
-            solutions[id(solution)] = solution
-        for which, rows in rows_of.items():
-            at, solution = np.array(rows), solutions[which]
-            known = np.zeros(len(at), np.bool_)
-            if solution is not None:
-                end, chances = solution
-                known = end.has(views.subset(at))
-                table[at[known]] = end.chances_in(views.subset(at[known]), chances)
-            if not known.all():
-                table[at[~known]] = self.early.action_probs(views.subset(at[~known]))
+        is_open = table.sum(1) > 1
+        for rows, (end, chances) in self._solutions(views, is_open):
+            known = rows[end.has(views.subset(rows))]
+            table[known] = end.chances_in(views.subset(known), chances)
+            is_open[known] = False
+        if is_open.any():
+            table[is_open] = self.early.action_probs(views.subset(is_open))
         return table
 
-    def solution_at(self, view: PlayerView) -> Solution:
-        """What it plays by at a decision in the last tricks: it may have been found at another."""
-        return next(filter(None, map(self._solution, self._roots(view))), None)
+    def _solutions(self, views: BatchView, asked: Bools) -> Iterator[tuple[Ints, _Solution]]:
+        """What it plays by in those rows of the `asked` that have a solution, some at a time.
 
-    def _roots(self, view: PlayerView) -> Iterator[PlayerView]:
-        """What the player saw at its decisions in the last tricks, the present one included."""
-        first = max(view.rules.hand_size - self.tricks, 0)
-        if int(view.vector[k.PLAYED + k.SEAT * view.player]).bit_count() > first:
-            one = dealt_hands(view)[:1]
-            vectors, _ = past_plays(view.rules, view.vector, view.player, one, first)
-            yield from (PlayerView(view.rules, vector, view.player) for vector in vectors)
-        yield view
+        It is found at the first of its decisions in the last tricks where that can be solved.
+        """
+        waits, size = asked.copy(), views.rules.hand_size
+        for play in range(max(size - self.tricks, 0), size):
+            rows = np.flatnonzero(waits & (views.vectors[:, k.NUM_PLAYED] >= 2 * play))
+            if not len(rows):
+                break
+            some = views.subset(rows)
+            keys = np.empty(len(rows), np.uint64)
+            _write_keys(views.rules.vector, some.vectors, some.players, play, keys)
+            order = np.argsort(keys)
+            begins = np.flatnonzero(np.diff(keys[order])) + 1
+            for alike in np.split(order, begins):  # all that follows is the same for these
+                solution = self._solution(int(keys[alike[0]]), some[alike[0]], play)
+                if solution is not None:
+                    waits[rows[alike]] = False
+                    yield rows[alike], solution
 
-    def _solution(self, root: PlayerView) -> Solution:
-        key = _key(root)
+    def _solution(self, key: int, view: PlayerView, play: int) -> _Solution | None:
+        """What it plays by from its play number `play` on; `view` may be of a later one."""
         if key not in self._solved:
             used = sum(one[0].size.gigabytes for one in self._solved.values() if one)
             while self._solved and (used > _MEMORY or len(self._solved) > _MOST):
                 gone = self._solved.popitem(last=False)[1]
                 used -= gone[0].size.gigabytes if gone else 0.0
-            self._solved[key] = self._solve(root)
+            if view.vector[k.NUM_PLAYED] >= 2 * play + 2:
+                one = dealt_hands(view)[:1]
+                past, _ = past_plays(view.rules, view.vector, view.player, one, play)
+                view = PlayerView(view.rules, past[0], view.player)
+            self._solved[key] = self._solve(view)
         self._solved.move_to_end(key)
         return self._solved[key]
 
-    def _solve(self, root: PlayerView) -> Solution:
+    def _solve(self, root: PlayerView) -> _Solution | None:
         mine, policy = root.player, as_policy(self.policy)
         model = _noisy(as_policy(self.policy.with_greedy(False)))
         policies = [model, model]
@@ -262,13 +262,18 @@ def check_tricks(name: str, tricks: Any) -> int:
     return check_number(name, tricks, 1, MOST_TRICKS)
 
 
-def _key(root: PlayerView) -> _Key:
-    """What both players have seen up to a decision of one of them."""
-    v = root.vector
-    return (
-        root.player,
-        int(v[k.DEALER]),
-        int(v[k.FIRST_LEADER]),
-        int(v[k.KITTY]) if v[k.KITTY_TAKER] >= 0 else 0,
-        *k.plays(root.rules.vector, v, 0, int(v[k.NUM_PLAYED])),
-    )
+@jit
+def _write_keys(r: k.Vector, vectors: Ints, players: Ints, play: int, keys: Numbers) -> None:
+    """Write a number for each view by what both had seen when its player came to play `play`.
+
+    The dead cards too, where they are seen by now: views that differ in them share no solution.
+    """
+    for i in range(len(vectors)):
+        v = vectors[i]
+        seen = 2 * play
+        if seen < v[k.NUM_PLAYED] and k.seat_at(r, v, seen) != players[i]:
+            seen += 1
+        h = k.mix(v[k.KITTY] << 3 | v[k.DEALER] << 2 | v[k.FIRST_LEADER] << 1 | players[i])
+        for t in range(seen):
+            h = k.mix(h ^ np.uint64(k.play_at(r, v, t)))
+        keys[i] = h

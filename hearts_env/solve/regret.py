@@ -23,6 +23,8 @@ depend on the number of threads.
 
 from __future__ import annotations
 
+import functools
+
 from hearts_env.support.arrays import Array, Floats, Ints, Ints32
 from hearts_env.support.errors import HeartsError, did_you_mean
 from hearts_env.support.jit import jit
@@ -66,6 +68,7 @@ def check_algorithm(algorithm: str) -> str:
     return algorithm
 
 
+@functools.cache
 def update_of(algorithm: str, t: int) -> Update:
     """How iteration `t` of an algorithm counts."""
     weight = float(t) ** _WEIGHT[algorithm]

@@ -132,7 +132,7 @@ class TreeSize:
         """Bytes that solving it takes, beside the tree."""
         return 32 * sum(self.sequences) + 16 * max(self.sequences)
 
-    @property
+    @functools.cached_property
     def gigabytes(self) -> float:
         """Both together, in 10^9 bytes."""
         return (self.tree_bytes + self.solver_bytes) / 1e9
