@@ -92,7 +92,7 @@ types: install ## check types
 
 # Deals against the second implementation, what is hidden, damaged files, killed commands, memory.
 verify: install ## run the random tests TIMES times as long as test-all does (hours)
-	HEARTS_TIMES=$(TIMES) $(PYTEST) -m "" $(addprefix tests/test_,$(addsuffix .py,lockstep perft view \
+	HEARTS_TIMES=$(TIMES) $(PYTEST) -m "" $(addprefix tests/test_,$(addsuffix .py,lockstep view \
 		infos double_dummy fuzz kills soak)) $(PYTEST_ARGS)
 
 mutants: install ## put faults into copies of the code; tests must catch each (an hour; continues where it stopped)

@@ -210,8 +210,8 @@ def every_deal(rules: Rules, dealer: int = 0) -> Iterator[Game]:
 
 
 def every_line(game: Game) -> Iterator[tuple[Game, NaiveGame]]:
-    """Every position that can arise from a deal, in both implementations; ends are leaves."""
-    stack = [(game, naive_of(game))]
+    """Every position that can follow from here, in both implementations; ends are leaves."""
+    stack = [(game, naive_at(game))]
     while stack:
         ours, theirs = stack.pop()
         yield ours, theirs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import pytest
@@ -61,6 +62,34 @@ def test_every_line_of_play_of_micro() -> None:
     assert deals == 560
     assert lines == 4216
     assert positions > lines
+
+
+VARIANTS = [
+    "two_player trump=null",
+    "two_player queen_any_time=true",
+    "two_player break_on=heart unbroken_lead=only_hearts",
+    "mini moon=choose",
+    "micro first_lead=any_club",
+    'classic pass_rotation=["hold"]',
+    "party players=6 pass_count=1",
+    "party players=7 pass_count=0",
+    "kitty players=4 hand_size=3 pass_count=0",
+    "kitty players=3 hand_size=3 pass_count=1",
+    "omnibus players=3 pass_count=0",
+]
+
+
+@few_of("most", 100, 2000)
+@pytest.mark.parametrize("text", [*(f"{name} players={n}" for name, n in GAMES), *VARIANTS])
+def test_all_that_can_follow_in_a_deal_from_some_positions_on(text: str, most: int) -> None:
+    """Depth first, so that the ends of deals are there with all their lines."""
+    rules = Rules.from_text(text)
+    for seed in range(3):
+        game, rng = Game.deal(rules, seed), random.Random(seed)
+        for _ in range(rng.randrange(rules.players * rules.hand_size)):
+            game.play(rng.choice(game.legal_actions()))
+        for ours, naive in itertools.islice(every_line(game), most):
+            assert_same(ours, naive)
 
 
 @pytest.mark.parametrize(("name", "players"), SAMPLE)
