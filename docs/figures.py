@@ -8,7 +8,7 @@ one or more commands, of ``hearts`` or of ``python -m bench``, and its file is w
     python docs/figures.py                 the players of the package, cheap ones first (hours)
     python docs/figures.py NAME ...        some of them, like standard-easy or exploit
     python docs/figures.py demo            five trainings of `hearts train demo`, seeds 0 to 4
-    python docs/figures.py demo --seeds 2  one of them; likewise classic, mini_selfplay
+    python docs/figures.py demo --seeds 2  one of them; likewise classic, mini_vrpo
     python docs/figures.py league          the league of the package's own players (weeks)
     python docs/figures.py ladder speed    pictures, from their files
     python docs/figures.py --list          what there is
@@ -449,12 +449,31 @@ class Training:
     """What differs from the config."""
 
 
+_PPO = (
+    "env.observation=recall",
+    "network.trunk=[256]",
+    "ema_decay=0.995",
+    "ppo.magnet_coef=0.05",
+    "ppo.gae_lambda=1",
+    "ppo.learning_rate=0.001",
+    "evaluation.times=5",
+    "evaluation.opponents=[]",
+)
+_LONG = (
+    "threads=1",
+    "env.num_envs=1024",
+    "ema_decay=0.998",
+    "ppo.batch_size=1024",
+    "ppo.learning_rate_end=0.00001",
+    "evaluation.times=6",
+)
 TRAININGS = {
     "demo": Training(
         "demo", "two_player", 16_000_000, ("easy", "standard", "standard_trump", "pro"), 5_000
     ),
     "classic": Training("classic", "classic", 8_000_000, ("easy", "standard"), 10_000),
-    "mini_selfplay": Training("mini_selfplay", "mini", 10_000_000, ("pimc",), 5_000),
+    "mini_ppo": Training("mini", "mini", 10_000_000, ("pimc",), 5_000, _PPO),
+    "mini_vrpo": Training("mini_selfplay", "mini", 10_000_000, ("pimc",), 5_000),
     "champion_on": Training(
         "champion",
         "two_player",
@@ -474,21 +493,11 @@ TRAININGS = {
             "ppo.ent_coef=0.02",
         ),
     ),
-    "mini_selfplay_long": Training(
-        "mini_selfplay",
-        "mini",
-        60_000_000,
-        ("pimc",),
-        5_000,
-        (
-            "threads=1",
-            "env.num_envs=1024",
-            "ema_decay=0.998",
-            "ppo.batch_size=1024",
-            "ppo.learning_rate_end=0.00001",
-            "ppo.ent_coef_end=0.0005",
-            "evaluation.times=6",
-        ),
+    "mini_ppo_long": Training(
+        "mini", "mini", 60_000_000, ("pimc",), 5_000, (*_PPO, *_LONG, "ppo.ent_coef_end=0.003")
+    ),
+    "mini_vrpo_long": Training(
+        "mini_selfplay", "mini", 60_000_000, ("pimc",), 5_000, (*_LONG, "ppo.ent_coef_end=0.0005")
     ),
 }
 

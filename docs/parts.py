@@ -365,10 +365,14 @@ def learned(config: str) -> str:
 def self_play(*figures: str) -> str:
     """How exploitable the players of trainings are, over seeds."""
     rows = []
-    for runs in filter(None, (results(f"{name}-[0-9]*") for name in figures)):
+    for name in figures:
+        runs = results(f"{name}-[0-9]*")
+        if not runs:
+            continue
         last = [run["exploitability"][-1] for run in runs]
         rows.append(
             [
+                f"`{name.split('_')[1]}`",
                 f"{runs[0]['decisions'] / 1e6:.0f} M",
                 len(runs),
                 *(spread([row[kind] for row in last], ".3f") for kind in ("drawn", "preferred")),
@@ -376,7 +380,7 @@ def self_play(*figures: str) -> str:
                 spread([run["seconds"] / 60 for run in runs], ".1f"),
             ]
         )
-    head = ["decisions", "seeds", "sampled", "preferred", "over `pimc`", "minutes"]
+    head = ["", "decisions", "seeds", "sampled", "preferred", "over `pimc`", "minutes"]
     return table(head, rows)
 
 
