@@ -10,6 +10,7 @@ from typing import Any
 
 from hearts_env import Game, Rules, RulesError
 from hearts_env.cards import ALL_CARDS, DIRECTIONS, HEARTS_AND_QUEEN, HEARTS_ONE
+from hearts_env.kernel import margin_sum
 from hearts_env.rules.rules import CHOICES, FIELDS, RANGES
 from tests.naive import NaiveGame
 
@@ -91,6 +92,7 @@ def facts_of_naive(game: NaiveGame) -> dict[str, Any]:
     seats = range(game.rules.players)
     kitty = game.kitty if game.kitty_taker is not None else set()
     choice = None if game.moon_choice is None else game.moon_choice - len(game.deck)
+    scores, others = game.scores(), game.rules.players - 1
     return {
         "phase": game.phase,
         "player": game.player,
@@ -100,9 +102,13 @@ def facts_of_naive(game: NaiveGame) -> dict[str, Any]:
         "history": len(game.history),
         "last": game.history[-1:],
         "points": game.points(),
-        "scores": game.scores(),
+        "scores": scores,
+        "margin sums": [sum(scores) - own - others * own for own in scores],
         "broken": game.hearts_broken,
         "leader": game.leader if game.phase == "play" else None,
+        "played": [{card for player, card in game.history if player == s} for s in seats],
+        "left": [len(hand) for hand in game.hands],
+        "false voids": set(),
         "passed": game.passed,
         "received": game.received,
         "taken": [game.taken[s] | kitty if s == game.kitty_taker else game.taken[s] for s in seats],
@@ -129,8 +135,12 @@ def facts_of_game(game: Game) -> dict[str, Any]:
         "last": list(history[-1:]),
         "points": game.points(),
         "scores": game.scores(),
+        "margin sums": [margin_sum(game.rules.vector, game.vector, seat) for seat in seats],
         "broken": game.hearts_broken,
         "leader": game.leader,
+        "played": [set(game.played(seat)) for seat in seats],
+        "left": [game.cards_left(seat) for seat in seats],
+        "false voids": {c for seat in seats for c in game.hand(seat) if c[1] in game.voids(seat)},
         "passed": [set(game.passed(seat)) for seat in seats],
         "received": [set(game.received(seat)) for seat in seats],
         "taken": [set(game.taken(seat)) for seat in seats],
