@@ -2,16 +2,17 @@
 
     python bench/resolving.py --out docs/results/resolving.json
 
-Networks play the first tricks of mini, and the last ones are solved: at every public position in
-which a solution begins, for either player.
+Networks play the first tricks of mini or mini_6, and the last ones are solved: at every public
+position in which a solution begins, for either player. Rows that the file has are kept.
 """
 
 from __future__ import annotations
 
+import itertools
+import json
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 from bench import harness
 from hearts_agents.champion import weights_of
@@ -24,49 +25,56 @@ from hearts_train import console
 from hearts_train.learn.config_files import load_config
 from hearts_train.learn.training import train
 
-GAME = "mini"
 DECISIONS = 500_000
 """Of a network that has learned little, with the shipped config of mini."""
+COLUMNS = ("deck", "network", "tricks", "most_lines", "price")
 ROWS = (
-    ("champion", 5, MOST_LINES, PRICE),
-    ("champion", 4, MOST_LINES, PRICE),
-    ("champion", 4, 100_000, PRICE),
-    ("champion", 3, MOST_LINES, PRICE),
-    ("champion", 4, MOST_LINES, 0.0),
-    ("little", 5, MOST_LINES, PRICE),
-    ("little", 4, MOST_LINES, PRICE),
-    ("little", 4, 100_000, PRICE),
-    ("little", 4, MOST_LINES, 0.0),
+    ("mini", "champion", 5, MOST_LINES, PRICE),
+    ("mini", "champion", 4, MOST_LINES, PRICE),
+    ("mini", "champion", 4, 100_000, PRICE),
+    ("mini", "champion", 3, MOST_LINES, PRICE),
+    ("mini", "champion", 4, MOST_LINES, 0.0),
+    ("mini", "little", 5, MOST_LINES, PRICE),
+    ("mini", "little", 4, MOST_LINES, PRICE),
+    ("mini", "little", 4, 100_000, PRICE),
+    ("mini", "little", 4, MOST_LINES, 0.0),
+    ("mini_6", "little", 5, MOST_LINES, PRICE),
 )
-"""Who plays the first tricks; how many are solved; how many lines a tree may have (with more it
-waits for its next decision); and what a point costs that a hand of the other wins more."""
+"""The deck; who plays the first tricks; how many are solved; how many lines a tree may have (with
+more it waits for its next decision); and what a point costs that a hand of the other wins more."""
 
 
-def networks() -> dict[str, EncoderAgent]:
-    """The champion of mini, and one that has learned little; both draw their cards."""
-    words = [f"budget.decisions={DECISIONS}", "evaluation.opponents=[]"]
+def network(deck: str, name: str) -> EncoderAgent:
+    """The champion of a deck, or one that has learned little; both draw their cards."""
+    if name == "champion":
+        return load_agent(weights_of(deck), greedy=False)
+    words = [f"env.rules={deck}", f"budget.decisions={DECISIONS}", "evaluation.opponents=[]"]
+    words += ["evaluation.times=0", "evaluation.exploitability=false"]
     with tempfile.TemporaryDirectory() as folder:
-        train(load_config(GAME, words), Path(folder) / "run")
-        little = load_agent(Path(folder) / "run", greedy=False)
-    return {"champion": load_agent(weights_of(GAME), greedy=False), "little": little}
+        train(load_config("mini", words), Path(folder) / "run")
+        return load_agent(Path(folder) / "run", greedy=False)
 
 
 def main() -> None:
-    """Read the command line, measure, write after each figure."""
+    """Read the command line, measure, write after each network."""
     given = harness.options(__doc__).parse_args()
-    facts: dict[str, Any] = {"iterations": ITERATIONS, "rows": []}
-    tree = Tree(GAME)
-    players = networks()
-    alone = {name: exploit(player, tree).exploitability for name, player in players.items()}
-    for name, tricks, most_lines, price in ROWS:
-        begin = time.process_time()
-        player = EndgameAgent(players[name], tricks, price=price, most_lines=most_lines)
-        found = exploit(player, tree).exploitability
-        row = {"network": name, "tricks": tricks, "most_lines": most_lines, "price": price}
-        row |= {"alone": alone[name], "exploitability": found}
-        facts["rows"].append(row | {"processor_seconds": time.process_time() - begin})
-        console.note(f"{row}")
-        harness.write(given.out, facts)
+    rows = json.loads(given.out.read_text())["rows"] if given.out and given.out.exists() else []
+    found = {tuple(row[name] for name in COLUMNS): row for row in rows}
+    for (deck, name), settings in itertools.groupby(ROWS, lambda row: row[:2]):
+        missing = [setting for setting in settings if setting not in found]
+        if missing:
+            tree, policy = Tree(deck), network(deck, name)
+            alone = exploit(policy, tree).exploitability
+        for setting in missing:
+            begin = time.process_time()
+            _, _, tricks, most_lines, price = setting
+            player = EndgameAgent(policy, tricks, price=price, most_lines=most_lines)
+            row = dict(zip(COLUMNS, setting, strict=True)) | {"alone": alone}
+            row["exploitability"] = exploit(player, tree).exploitability
+            found[setting] = row | {"processor_seconds": time.process_time() - begin}
+            console.note(f"{found[setting]}")
+        rows = [found[setting] for setting in ROWS if setting in found]
+        harness.write(given.out, {"iterations": ITERATIONS, "rows": rows})
 
 
 if __name__ == "__main__":
