@@ -497,6 +497,9 @@ TRAININGS = {
         "mini", "mini", 60_000_000, ("pimc",), 5_000, (*_PPO, *_LONG, "ppo.ent_coef_end=0.003")
     ),
     "mini_vrpo_long": Training(
+        "mini_selfplay", "mini", 60_000_000, ("pimc",), 5_000, (*_LONG, "ppo.ent_coef_end=0.0005")
+    ),
+    "mini_vrpo_longer": Training(
         "mini_selfplay",
         "mini",
         100_000_000,
