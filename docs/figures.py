@@ -101,8 +101,8 @@ _NETWORKS = {
     "mini_6-vrpo": {"vrpo-2M": 1},
     "midi-vrpo": {"vrpo-2M": 1},
 }
-"""The networks of each deck: how many seeds of each age; where there are several ages, they are
-attacked too."""
+"""The networks of each deck, whose name comes first: how many seeds of each age; where there are
+several ages, they are attacked too."""
 _LEARN = (
     "--set env.observation=recall --set threads=1 --set evaluation.times=0 "
     "--set evaluation.opponents=[] --set evaluation.exploitability=false "
@@ -188,7 +188,7 @@ COMMANDS = {
         ),
     ],
     **{
-        f"networks-{name}": _networks(name.removesuffix("-vrpo"), ages)
+        f"networks-{name}": _networks(name.partition("-")[0], ages)
         for name, ages in _NETWORKS.items()
     },
     **{f"attack-{name}": [f"exploit {words} --tricks 7"] for name, words in _ATTACKS.items()},
@@ -366,7 +366,8 @@ class Exploited(NamedTuple):
 
 def name_of(agent: str) -> str:
     """An attacked player's name; that of a network of the ladder without its seed."""
-    return re.sub(r"^(\w*po-.*)-\d+$", r"\1", agent.removeprefix("../"))
+    kinds = "|".join(_CONFIGS)
+    return re.sub(rf"^((?:{kinds})-.*)-\d+$", r"\1", agent.removeprefix("../"))
 
 
 def exploited(names: Sequence[str] = LADDER) -> dict[str, dict[str, Exploited]]:
