@@ -79,7 +79,7 @@ RUNGS = (
 )
 """In the last one no seed has chosen anything."""
 POINTS = 4
-"""Of the curve of a run."""
+"""Of the curve of a run on `DECK`; on others, where it takes longer, its end alone is measured."""
 
 
 # ---- what is drawn -------------------------------------------------------------------------------
@@ -281,7 +281,7 @@ class Run(NamedTuple):
 
 
 def train(run: Run, folder: Path) -> dict[str, Any]:
-    """Train, and measure `POINTS` times; writes the run's file, and returns its content.
+    """Train and measure; writes the run's file, and returns its content.
 
     The seconds are those of playing and learning.
     """
@@ -291,9 +291,10 @@ def train(run: Run, folder: Path) -> dict[str, Any]:
     learner = make_learner(load_config(None, words))
     learner.warm_up()
     curve: list[dict[str, float]] = []
+    points = POINTS if run.rules == DECK else 1
     while learner.progress < 1.0:
         learner.update()
-        if learner.progress >= (len(curve) + 1) / POINTS:
+        if learner.progress >= (len(curve) + 1) / points:
             found = distances(learner, tree_of(learner.rules))
             counted = learner.counters
             so_far = {"decisions": counted.decisions, "seconds": counted.learning_seconds}
@@ -480,7 +481,8 @@ def middle(scores: Sequence[float]) -> str:
     """
     if len(scores) < 5:
         found = sorted(scores)
-        return f"{statistics.fmean(found):.3f} [{found[0]:.3f}, {found[-1]:.3f}]" if found else ""
+        ends = f" [{found[0]:.3f}, {found[-1]:.3f}]" if len(found) > 1 else ""
+        return f"{statistics.fmean(found):.3f}{ends}" if found else ""
     value, (low, high) = aggregate(np.array(scores)[:, None])
     return f"{value:.3f} ({low:.3f} to {high:.3f})"
 
