@@ -27,17 +27,17 @@ from hearts_train.learn.training import train
 
 DECISIONS = 500_000
 """Of a network that has learned little, with the shipped config of mini."""
+PRICES = (PRICE, 0.0, 16.0)
 COLUMNS = ("deck", "network", "tricks", "most_lines", "price")
 ROWS = (
     ("mini", "champion", 5, MOST_LINES, PRICE),
-    ("mini", "champion", 4, MOST_LINES, PRICE),
+    *(("mini", "champion", 4, MOST_LINES, price) for price in PRICES),
     ("mini", "champion", 4, 100_000, PRICE),
     ("mini", "champion", 3, MOST_LINES, PRICE),
-    ("mini", "champion", 4, MOST_LINES, 0.0),
+    *(("mini", "champion, preferred cards", 4, MOST_LINES, price) for price in PRICES),
     ("mini", "little", 5, MOST_LINES, PRICE),
-    ("mini", "little", 4, MOST_LINES, PRICE),
+    *(("mini", "little", 4, MOST_LINES, price) for price in PRICES),
     ("mini", "little", 4, 100_000, PRICE),
-    ("mini", "little", 4, MOST_LINES, 0.0),
     ("mini_6", "little", 5, MOST_LINES, PRICE),
 )
 """The deck; who plays the first tricks; how many are solved; how many lines a tree may have (with
@@ -45,9 +45,9 @@ more it waits for its next decision); and what a point costs that a hand of the 
 
 
 def network(deck: str, name: str) -> EncoderAgent:
-    """The champion of a deck, or one that has learned little; both draw their cards."""
-    if name == "champion":
-        return load_agent(weights_of(deck), greedy=False)
+    """The champion of a deck, or one that has learned little; it draws its cards, unless said."""
+    if name.startswith("champion"):
+        return load_agent(weights_of(deck), greedy="preferred" in name)
     words = [f"env.rules={deck}", f"budget.decisions={DECISIONS}", "evaluation.opponents=[]"]
     words += ["evaluation.times=0", "evaluation.exploitability=false"]
     with tempfile.TemporaryDirectory() as folder:

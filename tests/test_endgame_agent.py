@@ -70,14 +70,14 @@ def test_a_wrong_range_costs_who_only_guesses() -> None:
 
 
 @pytest.mark.slow
-def test_a_strong_player_gives_no_hand_more_for_what_it_gains_by_the_range() -> None:
+def test_at_a_high_price_a_strong_player_gives_no_hand_more() -> None:
     """The champion of mini is near an equilibrium: a point of the range must not cost another."""
     network = load_agent(weights_of("mini"), greedy=False)
     for seed in range(3):
         game = played("mini", seed, "champion", "champion", cards=2)
         player = game.player
         assert player is not None
-        solution = EndgameAgent(network, 4)._solve(game.view(player))
+        solution = EndgameAgent(network, 4, price=16.0)._solve(game.view(player))
         assert solution is not None
         end, chances = solution
         assert set(chances) == {player}  # of the other's part it knows nothing
