@@ -510,7 +510,8 @@ def draw(points: Sequence[Point], path: Path) -> None:
             lows = [min(curves[time]) for time in times]
             highs = [max(curves[time]) for time in times]
             millions = [time / 1e6 for time in times]
-            right.plot(millions, means, color=f"C{place}", marker=".", label=name)
+            line = "-" if place < 10 else "--"  # there are ten colours
+            right.plot(millions, means, color=f"C{place}", ls=line, marker=".", label=name)
             right.fill_between(millions, lows, highs, color=f"C{place}", alpha=0.15, lw=0)
     left.set_xticks(range(len(ALGORITHMS)), list(ALGORITHMS), rotation=45, ha="right")
     drawn = ", then ".join(f"{rung.decisions / 1e6:g}" for rung in RUNGS[:last])
