@@ -477,12 +477,13 @@ def publish(points: Sequence[Point], path: Path) -> None:
 def middle(scores: Sequence[float]) -> str:
     """The interquartile mean of runs, with the 95 % interval of the bootstrap over them.
 
-    Of fewer than five, which the bootstrap cannot tell much of: their mean, the least and the most.
+    Of fewer than five, which the bootstrap cannot tell much of: their mean, the least and the most;
+    of one, that one.
     """
+    if len(scores) < 2:
+        return "".join(f"{score:.3f}" for score in scores)
     if len(scores) < 5:
-        found = sorted(scores)
-        ends = f" [{found[0]:.3f}, {found[-1]:.3f}]" if len(found) > 1 else ""
-        return f"{statistics.fmean(found):.3f}{ends}" if found else ""
+        return f"{statistics.fmean(scores):.3f} [{min(scores):.3f}, {max(scores):.3f}]"
     value, (low, high) = aggregate(np.array(scores)[:, None])
     return f"{value:.3f} ({low:.3f} to {high:.3f})"
 

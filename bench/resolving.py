@@ -27,14 +27,16 @@ from hearts_train.learn.training import train
 
 DECISIONS = 500_000
 """Of a network that has learned little, with the shipped config of mini."""
+PREFERRED = "champion, preferred cards"
 PRICES = (PRICE, 0.0, 16.0)
+"""As players solve by default; unsafe; so high that no hand may win more."""
 COLUMNS = ("deck", "network", "tricks", "most_lines", "price")
 ROWS = (
     ("mini", "champion", 5, MOST_LINES, PRICE),
     *(("mini", "champion", 4, MOST_LINES, price) for price in PRICES),
     ("mini", "champion", 4, 100_000, PRICE),
     ("mini", "champion", 3, MOST_LINES, PRICE),
-    *(("mini", "champion, preferred cards", 4, MOST_LINES, price) for price in PRICES),
+    *(("mini", PREFERRED, 4, MOST_LINES, price) for price in PRICES),
     ("mini", "little", 5, MOST_LINES, PRICE),
     *(("mini", "little", 4, MOST_LINES, price) for price in PRICES),
     ("mini", "little", 4, 100_000, PRICE),
@@ -45,9 +47,9 @@ more it waits for its next decision); and what a point costs that a hand of the 
 
 
 def network(deck: str, name: str) -> EncoderAgent:
-    """The champion of a deck, or one that has learned little; it draws its cards, unless said."""
-    if name.startswith("champion"):
-        return load_agent(weights_of(deck), greedy="preferred" in name)
+    """The champion of a deck, or one that has learned little; it draws, but for `PREFERRED`."""
+    if name != "little":
+        return load_agent(weights_of(deck), greedy=name == PREFERRED)
     words = [f"env.rules={deck}", f"budget.decisions={DECISIONS}", "evaluation.opponents=[]"]
     words += ["evaluation.times=0", "evaluation.exploitability=false"]
     with tempfile.TemporaryDirectory() as folder:

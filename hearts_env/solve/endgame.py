@@ -12,16 +12,16 @@ again is *unsafe* in theory: whoever knows that it will be done may steer into e
 are wrong (Burch, Johanson, Bowling 2014: *Solving imperfect information games using decomposition*;
 Brown, Sandholm 2017: *Safe and nested subgame solving*).
 
-``solve_safely`` solves one player's part so that no hand of the other gains by it. The player's own
-range is known: it has played by its own policy. That of the other one is a guess. So the other
+``solve_safely`` solves one player's part so that hands of the other gain little by it. The player's
+own range is known: it has played by its own policy. That of the other one is a guess. So the other
 player is given a choice at the root (Burch et al. 2014): with each hand it may leave, and take what
 a best response to the player's policy, unsolved, would have won with that hand. A solution that
 leaves every hand no more than this cannot be exploited more than the policy alone, wherever the
 other one comes from. Of these, the one that is best against the guessed range is wanted: each hand
-counts as often as the range says, without a choice, and more by `PRICE` as often as it stays.
-With a high price no hand can win more than before; with a lower one unlikely hands may, a little,
-and the likely ones win less. Measured exactly on small decks, 1 is better than 16, and with less
-than that the last three tricks of a strong player are worse solved than not.
+counts as often as the range says, without a choice, and more by `PRICE` as often as it stays. With
+a high price no hand can win more than before; with a lower one unlikely hands may, a little, and
+the likely ones win less. Measured exactly on small decks, 1 is better than 16; at 0.3 the last
+three tricks of a strong player are worse solved than not.
 """
 
 from __future__ import annotations
@@ -361,7 +361,7 @@ def solve_safely(
     price: float = PRICE,
     iterations: int = ITERATIONS,
 ) -> Floats:
-    """One player's part of an endgame, with which no hand of the other wins more than before.
+    """One player's part of an endgame, with which the other's hands win hardly more than before.
 
     Args:
         tree: the endgame; ``tree.sides[p].reach`` are the ranges.
