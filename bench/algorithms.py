@@ -47,7 +47,7 @@ from hearts_env.support.interrupts import interruptible
 from hearts_train.executor import BACKENDS, Executor, check_executor, spread
 from hearts_train.learn.config_files import load_config
 from hearts_train.learn.training import distances, make_learner
-from hearts_train.measure.display import new_figure
+from hearts_train.measure.display import new_figure, styles
 from hearts_train.measure.evaluation import platform_versions
 from hearts_train.measure.exploitability import tree_of
 from hearts_train.measure.statistics import aggregate
@@ -493,11 +493,11 @@ def draw(points: Sequence[Point], path: Path) -> None:
     figure = new_figure(9.0, 3.6)
     left, right = figure.subplots(1, 2, sharey=True)
     last = len(RUNGS) - 1
-    for place, name in enumerate(ALGORITHMS):
+    for place, (name, style) in enumerate(styles(list(ALGORITHMS)).items()):
         for number in range(last):
             found = list(over_seeds(ends(points, name, number, DECK)).values())
             across = [place + 0.3 * number - 0.15] * len(found)
-            left.plot(across, found, "o", color=f"C{place}", alpha=0.5, ms=3 + number)
+            left.plot(across, found, "o", color=style.color, alpha=0.5, ms=3 + number)
         reached = [found for n in range(last + 1) if (found := ends(points, name, n, DECK))]
         best = next(iter(over_seeds(reached[-1]))) if reached else None
         chosen = {end.run for end in reached[-1] if end.draw == best} if reached else set()
@@ -511,9 +511,8 @@ def draw(points: Sequence[Point], path: Path) -> None:
             lows = [min(curves[time]) for time in times]
             highs = [max(curves[time]) for time in times]
             millions = [time / 1e6 for time in times]
-            line = "-" if place < 10 else "--"  # there are ten colours
-            right.plot(millions, means, color=f"C{place}", ls=line, marker=".", label=name)
-            right.fill_between(millions, lows, highs, color=f"C{place}", alpha=0.15, lw=0)
+            right.plot(millions, means, ms=4, label=name, **style._asdict())
+            right.fill_between(millions, lows, highs, color=style.color, alpha=0.15, lw=0)
     left.set_xticks(range(len(ALGORITHMS)), list(ALGORITHMS), rotation=45, ha="right")
     drawn = ", then ".join(f"{rung.decisions / 1e6:g}" for rung in RUNGS[:last])
     left.set(

@@ -111,6 +111,8 @@ def test_a_player_looks_the_same_in_every_figure():
 
 
 def test_no_two_players_of_a_figure_look_alike():
+    many = styles([f"run-{i}" for i in range(32)]).values()
+    assert len({(style.color, style.linestyle) for style in many}) == 32
     for seed in range(20):
         names = ["pro", *(f"run-{seed}-{i}" for i in range(7))]
         found = styles(names)

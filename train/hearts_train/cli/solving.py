@@ -294,7 +294,6 @@ def draw_curves(results: Sequence[Equilibrium], path: Path) -> None:
     left, right = figure.subplots(1, 2, sharey=True)
     style = styles([result.algorithm for result in results])
     for result in results:
-        color, sign = style[result.algorithm]
         points = [c for c in result.curve if c.iteration and c.exploitability > 0]
         for axes, xs in (
             (left, [c.iteration for c in points]),
@@ -304,9 +303,8 @@ def draw_curves(results: Sequence[Equilibrium], path: Path) -> None:
             axes.loglog(
                 xs,
                 values,
-                color=color,
                 label=result.algorithm,
-                marker=sign,
+                **style[result.algorithm]._asdict(),
                 markersize=5,
                 markevery=[-1] if points else None,
             )

@@ -16,7 +16,14 @@ from hearts_train.learn.config import AVERAGE
 from hearts_train.learn.config_files import with_present_names
 from hearts_train.learn.log import History, exploitability_of
 from hearts_train.learn.runs import CARD_NAME, RunFolder
-from hearts_train.measure.display import format_margin, literal, new_figure, save_figure, styles
+from hearts_train.measure.display import (
+    Style,
+    format_margin,
+    literal,
+    new_figure,
+    save_figure,
+    styles,
+)
 from hearts_train.screen import format_seconds
 
 if TYPE_CHECKING:
@@ -338,22 +345,20 @@ def draw_run(path: Path, run: History, title: str) -> None:
 
 
 def _panel(
-    axes: Axes, found: Sequence[Curve], quantity: str, style: Mapping[str, tuple[str, str]]
+    axes: Axes, found: Sequence[Curve], quantity: str, style: Mapping[str, Style]
 ) -> dict[str, Any]:
     """Plot the curves of a quantity; returns lines by label."""
     lines = {}
     for one in found:
-        color, marker = style[one.label]
         (line,) = axes.plot(
             one.x,
             one.mean,
-            color=color,
-            marker=marker,
+            **style[one.label]._asdict(),
             markersize=4,
             markevery=max(1, len(one.x) // 12),
             linewidth=1.4,
         )
-        axes.fill_between(one.x, one.low, one.high, color=color, alpha=0.2, linewidth=0)
+        axes.fill_between(one.x, one.low, one.high, color=line.get_color(), alpha=0.2, linewidth=0)
         lines[literal(one.legend)] = line
     if quantity.startswith(OVER):
         axes.axhline(0.0, color="black", linewidth=0.8)

@@ -32,13 +32,15 @@ BLUE, VERMILLION, PURPLE, BLACK = "#0072B2", "#D55E00", "#CC79A7", "#000000"
 GREY = "#8A8A8A"
 PALETTE = (ORANGE, SKY, GREEN, BLUE, VERMILLION, PURPLE, BLACK, YELLOW)
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_LINES = ("-", "--", ":", "-.")
 
 
 class Style(NamedTuple):
-    """How a player is drawn: a colour and a marker."""
+    """How a player is drawn, in matplotlib's words; the line tells apart those of one colour."""
 
     color: str
     marker: str
+    linestyle: str = _LINES[0]
 
 
 _KNOWN = {
@@ -67,13 +69,18 @@ def styles(names: Sequence[str]) -> dict[str, Style]:
         if name in chosen:
             continue
         start = hashlib.blake2b(name.encode(), digest_size=2).digest()
-        taken = {style.color for style in chosen.values()}
-        order = [(start[0] + step) % len(PALETTE) for step in range(len(PALETTE))]
-        place = next((i for i in order if PALETTE[i] not in taken), order[0])
-        signs = {style.marker for style in chosen.values()}
-        marks = [_MARKERS[(start[1] + step) % len(_MARKERS)] for step in range(len(_MARKERS))]
-        chosen[name] = Style(PALETTE[place], next((m for m in marks if m not in signs), marks[0]))
+        colors = [style.color for style in chosen.values()]
+        color = min(_from(start[0], PALETTE), key=colors.count)
+        signs = [style.marker for style in chosen.values()]
+        marker = min(_from(start[1], _MARKERS), key=signs.count)
+        chosen[name] = Style(color, marker, _LINES[colors.count(color) % len(_LINES)])
     return {name: chosen[name] for name in names}
+
+
+def _from(start: int, signs: Sequence[str]) -> list[str]:
+    """All of them, in their order from one on."""
+    start %= len(signs)
+    return [*signs[start:], *signs[:start]]
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:
