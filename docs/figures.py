@@ -79,10 +79,8 @@ _ATTACKS = {
     "pro": "pro --attackers all --deals 100 --seconds 60",
     "demo-0": "../demo-0 --attackers all --deals 200 --seconds 120",
     "pimc": "pimc --attackers all --deals 48 --seconds 60",
-    "champion": "champion --attackers all --deals 300 --seconds 60",
+    "champion": "champion --attackers all --deals 1000 --seconds 60",
     "champion_small": "champion?small=true --attackers all --deals 300 --seconds 60",
-    "champion_search": "champion?search=16 --attackers belief --deals 16",
-    "champion_endgame": "champion?endgame_tricks=5 --attackers belief --deals 16",
 }
 """Attacks on players: all with equal attackers, which answer seven tricks exactly."""
 
@@ -165,15 +163,17 @@ COMMANDS = {
     ],
     "endgame": ["endgame pro-pro.txt --model pro --agent standard,pro,pimc"],
     "attack-awake": [
-        f"exploit champion --attackers lbr_endings --tricks 7 --awake {awake} --deals 1000"
-        for awake in ("7-13", "10-13")
-    ],
-    "attack-awake_exact": [
         f"exploit {agents} --attackers best_response --awake {awake} --deals {deals}"
         for agents, awake, deals in (
-            ("champion champion?small=true pimc pro", "7-13", 200),
-            ("champion", "9-13", 1000),
-            ("champion champion?endgame_tricks=5", "9-13", 600),
+            ("champion champion?small=true ../demo-0 pimc pro", "7-13", 1000),
+            (
+                "champion champion?small=true ../demo-0 pimc pro champion?greedy=false "
+                "champion?endgame_tricks=5 champion?search=16",
+                "9-13",
+                600,
+            ),
+            ("champion champion?small=true", "5-13", 200),
+            ("../demo-0 pimc pro", "5-13", 200),
         )
     ],
     "attack-micro": [
@@ -404,9 +404,8 @@ def draw_ladder(path: Path) -> None:
             [sizes[deck] for deck in at],
             [one.value for one in found],
             [one.half for one in found],
-            color=style.color,
-            marker=style.marker,
             label=name,
+            **style._asdict(),
             capsize=2,
         )
     axes.set_xscale("log")

@@ -489,8 +489,6 @@ def attacked(name: str) -> str:
     grouped: dict[str, list[Any]] = {}
     for record in records:
         agent = f"`{figures.name_of(record['agent'])}`"
-        if record.get("awake"):
-            agent += f" in tricks {format_tricks(record['awake'])}"
         grouped.setdefault(agent, []).append(record)
     for agent, group in grouped.items():
         all_gains = [gain for record in group for gain in record["gains"]]
@@ -501,6 +499,25 @@ def attacked(name: str) -> str:
         rows.append([agent, *map(gain_of, gains), last])
     last = "best response" if is_exact else "duplicate deals"
     return table(["attacked", *(f"`{word}`" for word in words), last], rows)
+
+
+@part
+def awake() -> str:
+    """What a best response that is awake in some tricks alone wins from each player."""
+    (record,) = results("attack-awake")
+    columns: dict[str, dict[str, Any]] = {}
+    for command in sorted(record["commands"], key=lambda done: done["results"][0]["awake"]):
+        found = command["results"]
+        head = f"{format_tricks(found[0]['awake'])}, {found[0]['gains'][0]['deals']:,} deals"
+        gains = {figures.name_of(one["agent"]): one["gains"][0] for one in found}
+        columns.setdefault(head, {}).update(gains)
+    *_, last = columns.values()  # has all players
+    rows = []
+    for name, gain in last.items():
+        wins = [interval(one[name]) if name in one else "" for one in columns.values()]
+        more, of = gain["over_first"], gain["over_first_ci95"]
+        rows.append([f"`{name}`", *wins, "" if more is None else format_margin(more, of)])
+    return table(["attacked", *columns, f"more than `{next(iter(last))}`"], rows)
 
 
 def gain_of(gains: Sequence[dict[str, Any]]) -> str:
