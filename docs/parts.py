@@ -511,13 +511,15 @@ def awake() -> str:
         head = f"{format_tricks(found[0]['awake'])}, {found[0]['gains'][0]['deals']:,} deals"
         gains = {figures.name_of(one["agent"]): one["gains"][0] for one in found}
         columns.setdefault(head, {}).update(gains)
-    *_, last = columns.values()  # has all players
+    *_, (head, last) = columns.items()  # the last tricks: of all players
     rows = []
     for name, gain in last.items():
         wins = [interval(one[name]) if name in one else "" for one in columns.values()]
         more, of = gain["over_first"], gain["over_first_ci95"]
         rows.append([f"`{name}`", *wins, "" if more is None else format_margin(more, of)])
-    return table(["attacked", *columns, f"more than `{next(iter(last))}`"], rows)
+    return table(
+        ["attacked", *columns, f"{head.partition(',')[0]}: more than `{next(iter(last))}`"], rows
+    )
 
 
 def gain_of(gains: Sequence[dict[str, Any]]) -> str:
