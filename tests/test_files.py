@@ -8,6 +8,7 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -219,6 +220,23 @@ def test_every_signal_interrupts_but_one_that_was_ignored() -> None:
         assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+@posix
+def test_a_signal_that_hits_a_destructor_is_not_lost(capsys: pytest.CaptureFixture[str]) -> None:
+    class Hit:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGTERM)
+
+    def work() -> None:
+        Hit()
+        threading.Event().wait(60)
+
+    report = sys.unraisablehook
+    with pytest.raises(Interrupted), interruptible():
+        work()
+    assert sys.unraisablehook is report
+    assert capsys.readouterr().err == ""
 
 
 @posix

@@ -1,7 +1,8 @@
 """Signals: Ctrl-C, SIGTERM and SIGHUP stop long work in one way, wherever it runs.
 
 ``interruptible`` makes all of them raise a KeyboardInterrupt, so that work which keeps its results
-on that keeps them on every signal. ``noted_interrupt`` holds a signal back from a block
+on that keeps them on every signal; one that hits a destructor or a callback from C, where Python
+drops whatever is raised, comes again. ``noted_interrupt`` holds a signal back from a block
 that must not be broken off, and lets it ask whether to stop. ``signals_apart`` says what a signal
 raised from what somebody's code raised by itself.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -25,6 +27,35 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, number: int = signal.SIGINT) -> None:
         super().__init__(number)
         self.number = int(number)
+
+
+_SOON = 0.02
+"""Seconds until a signal comes again."""
+
+
+@contextlib.contextmanager
+def _repeated() -> Iterator[None]:
+    """What a signal raises in this block is raised, even where Python drops it at first."""
+    report, main = sys.unraisablehook, threading.main_thread()
+    again: list[threading.Timer] = []
+
+    def repeat(dropped: sys.UnraisableHookArgs) -> None:
+        if not isinstance(dropped.exc_value, Interrupted):
+            report(dropped)
+            return
+        send = getattr(signal, "pthread_kill", lambda _, number: signal.raise_signal(number))
+        again.append(threading.Timer(_SOON, send, (main.ident, dropped.exc_value.number)))
+        again[-1].daemon = True
+        again[-1].start()
+
+    sys.unraisablehook = repeat
+    try:
+        yield
+    finally:
+        sys.unraisablehook = report
+        for timer in again:
+            timer.cancel()
+            timer.join()
 
 
 @contextlib.contextmanager
@@ -63,7 +94,7 @@ def interruptible() -> Iterator[None]:
         _last = number
         raise Interrupted(number)
 
-    with _handled(stop, SIGNALS):
+    with _handled(stop, SIGNALS), _repeated():
         yield
 
 
