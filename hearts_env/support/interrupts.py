@@ -36,26 +36,35 @@ _SOON = 0.02
 @contextlib.contextmanager
 def _repeated() -> Iterator[None]:
     """What a signal raises in this block is raised, even where Python drops it at first."""
-    report, main = sys.unraisablehook, threading.main_thread()
-    again: list[threading.Timer] = []
+    report = sys.unraisablehook
+    timers: list[threading.Timer] = []
 
     def repeat(dropped: sys.UnraisableHookArgs) -> None:
         if not isinstance(dropped.exc_value, Interrupted):
             report(dropped)
             return
-        send = getattr(signal, "pthread_kill", lambda _, number: signal.raise_signal(number))
-        again.append(threading.Timer(_SOON, send, (main.ident, dropped.exc_value.number)))
-        again[-1].daemon = True
-        again[-1].start()
+        timer = threading.Timer(_SOON, _signal_main, (dropped.exc_value.number,))
+        timer.daemon = True
+        timer.start()
+        timers.append(timer)
 
     sys.unraisablehook = repeat
     try:
         yield
     finally:
         sys.unraisablehook = report
-        for timer in again:
+        for timer in timers:
             timer.cancel()
             timer.join()
+
+
+def _signal_main(number: int) -> None:
+    """Send a signal to the main thread, which ends what it waits for, where that is possible."""
+    main = threading.main_thread().ident
+    if main is not None and hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(main, number)
+    else:
+        signal.raise_signal(number)
 
 
 @contextlib.contextmanager
