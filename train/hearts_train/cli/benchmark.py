@@ -121,16 +121,14 @@ def write(record: dict[str, Any], target: str) -> None:
 
 def report_verdict(path: Path, record: dict[str, Any], differing: list[str]) -> None:
     """Print whether a result is reproduced; exit status 1 if not."""
-    blocks = [f"{first} to {last}" for first, last in record["run"].get("played_again", [])]
-    part = f", its deals {', '.join(blocks)}" if blocks else ""
     if not differing:
         by_chance = record.get("entry", {}).get("repeats") == "no"
         how = (
             "it differs by no more than chance" if by_chance else "it is the same to the last digit"
         )
-        console.note(f"{path}: holds; played again{part}, {how}")
+        console.note(f"{path}: holds; played again, {how}")
         return
-    console.note(f"{path}: does not hold; played again{part}, it differs:")
+    console.note(f"{path}: does not hold; played again, it differs:")
     for place in differing:
         console.note(f"  {place}")
     raise typer.Exit(1)

@@ -205,7 +205,8 @@ def benchmark(
         str, typer.Option("--split", metavar="NAME", help="Which deals: dev, to look at, or test.")
     ] = "dev",
     deals: Annotated[
-        int | None, typer.Option("--deals", help="Fewer deals; with --verify a sample of so many.")
+        int | None,
+        typer.Option("--deals", help="Play only the first N deals; default: all of the track."),
     ] = None,
     declare: Annotated[
         list[str] | None,
@@ -224,7 +225,7 @@ def benchmark(
     resume: Resume = None,
     verify: Annotated[
         Path | None,
-        typer.Option("--verify", metavar="FILE", help="Play a result again and compare."),
+        typer.Option("--verify", metavar="FILE", help="Play a result again in full and compare."),
     ] = None,
     allow_code: AllowCode = False,
     as_json: Json = None,
@@ -241,9 +242,9 @@ def benchmark(
     if verify is not None:
         if resume is not None:
             raise Mistake("--verify: plays a finished result again; omit --resume")
-        settled = ("track", "split", "declare", "save")
+        settled = ("track", "split", "deals", "declare", "save")
         refuse_said(context, settled, "--verify", verify)
-        record, differing = benching.check(verify, agent, deals=deals, isolate=isolate, **how)
+        record, differing = benching.check(verify, agent, isolate=isolate, **how)
     elif resume is not None:
         (played, *_), arguments = reports.resumed(context, resume, "benchmark")
         if classes:

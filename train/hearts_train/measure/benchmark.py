@@ -26,7 +26,6 @@ import math
 import os
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -309,15 +308,11 @@ class Benchmark:
         means = _mean([one.margins for one in evaluations])
         return {**self.settings(), **means, "exploitability": exact, "opponents": opponents}
 
-    def _opponent(self, place: int) -> dict[str, Any]:
-        """Who an opponent is."""
-        record = self.contest.participants[place + 1].to_json()
-        name = {"opponent": versioned(record["name"])}
-        return name | {name: record[name] for name in ("spec", "options", "digest")}
-
     def _figures(self, place: int, evaluation: Evaluation) -> dict[str, Any]:
         """The figures against one opponent."""
-        opponent = self._opponent(place)
+        record = self.contest.participants[place + 1].to_json()
+        opponent: dict[str, Any] = {"opponent": versioned(record["name"])}
+        opponent |= {name: record[name] for name in ("spec", "options", "digest")}
         for name in ("margin", "won", "tied", "rank", "matches_won"):
             value = getattr(evaluation, name)
             opponent[name] = None if value is None else rounded(value)
@@ -330,53 +325,6 @@ class Benchmark:
         ]
         opponent["margins"] = [rounded(margin) for margin in evaluation.margins]
         return opponent
-
-    def replay(
-        self, result: dict[str, Any], deals: int, show: Show = silent
-    ) -> tuple[dict[str, Any], list[range]]:
-        """Play a part of a result again: the result as it is if the rest holds, and which deals.
-
-        Whole blocks are played, drawn at random until they have `deals` deals. What follows from
-        margins alone is computed anew from all of them.
-
-        Raises:
-            HeartsError: if the result has not a margin for every deal and opponent, and the worst.
-        """
-        try:
-            opponents = [{**one, "margins": list(one["margins"])} for one in result["opponents"]]
-            shape = np.array([one["margins"] for one in opponents], np.float64).shape
-            numbers = {int(deal["number"]) for one in opponents for deal in one["worst"]}
-        except (KeyError, TypeError, ValueError, OverflowError):
-            shape, numbers = (), set()
-        if shape != (len(self.field), self.deals) or not numbers <= {*range(self.deals)}:
-            raise HeartsError(
-                f"verify: the result has not {self.deals:,} margins, and the worst deals, over "
-                f"each of {', '.join(self.track.field)}; play it again with hearts benchmark --json"
-            )
-        tasks = self.contest.tasks(self.deals)
-        blocks = {task.first: range(task.first, task.first + task.deals) for task in tasks}
-        chosen: dict[int, range] = {}
-        for deal in np.random.default_rng().permutation(self.deals).tolist():
-            if sum(map(len, chosen.values())) < deals:
-                first = max(first for first in blocks if first <= deal)
-                chosen[first] = blocks[first]
-        tasks = [task for task in tasks if task.first in chosen]
-        with show(self.name) as report, closing(self.contest.run(tasks)) as played:
-            for done, (task, block) in enumerate(zip(tasks, played, strict=True), 1):
-                figures, margins = opponents[task.pairing[1] - 1], block.margins
-                figures["margins"][task.first : task.first + task.deals] = map(rounded, margins)
-                worst = {w.number: _worst(w, margins[w.number - task.first]) for w in block.worst}
-                figures["worst"] = [
-                    worst.get(one["number"]) if one["number"] in blocks[task.first] else one
-                    for one in figures["worst"]
-                ]
-                report(done, len(tasks))
-        for place, figures in enumerate(opponents):
-            figures |= self._opponent(place) | _mean([figures["margins"]])
-        exact = self.exploitability(show) if self.track.is_exact else None
-        means = _mean([figures["margins"] for figures in opponents])
-        known = {**self.settings(), **means, "exploitability": exact, "opponents": opponents}
-        return known, sorted(chosen.values(), key=lambda block: block.start)
 
     def circumstances(self, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
         """When and where it was played: what may differ when it is played again."""
@@ -444,17 +392,16 @@ def verify(
     record: dict[str, Any],
     agent: AgentLike | None = None,
     *,
-    deals: int | None = None,
     show: Show = silent,
     **settings: Any,
 ) -> tuple[dict[str, Any], list[str]]:
-    """Play a record again: the new record, and where the results differ; nowhere if it holds.
+    """Play a record again in full: return the new record, and where the results differ.
+
+    No difference means that the record is correct.
 
     Args:
         record: as ``read_benchmark`` returns it.
         agent: the agent, where its name or path is another than in the record.
-        deals: play so many deals again, drawn at random, at least; what is left is taken from the
-            record, and the new one's `run` has which deals they were, as `played_again`. None: all.
         show: shows the progress.
         **settings: `isolate`, `workers` and `backend`, as for ``evaluate``.
 
@@ -478,13 +425,7 @@ def verify(
             f"verify: this is another agent: its {changed}, in the result; give the agent that "
             "made it"
         )
-    if deals is None:
-        again = bench.run(show=show)
-    else:
-        deals = check_number("deals", deals, 1, result["deals"])
-        part, blocks = bench.replay(result, deals, show)
-        played_again = [[block.start, block.stop - 1] for block in blocks]
-        again = sealed(part, record["run"] | {"played_again": played_again})
+    again = bench.run(show=show)
     played = {**again["result"], "package": result["package"]}  # the protocol fixes what counts
     if agent is not None:  # it may lie elsewhere
         played["agent"] |= {name: result["agent"][name] for name in ("name", "spec")}
