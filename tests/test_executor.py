@@ -35,10 +35,10 @@ def test_results_come_in_the_order_of_the_tasks(tmp_path):
 def test_the_task_of_a_killed_worker_is_done_again_but_not_for_ever(tmp_path):
     work = Work(tmp_path, {5: "die once"})
     assert [square for square, _ in spread(work, range(12), workers=2)] == SQUARES
-    assert sorted(number for number, _ in work.begun()) == sorted([*range(12), 5])
+    assert sum(number == 5 for number, _ in work.begun()) == 2
     found = spread(Work(tmp_path, {1: "die"}), range(12), workers=2)
     assert next(found)[0] == 0
-    with refused(HeartsError, "workers", 3, "-9"):
+    with refused(HeartsError, "workers", 3):
         next(found)
 
 

@@ -1,8 +1,8 @@
-"""Work shared among processes of this machine, or of many machines through Ray.
+"""Spread work over the processes of this machine, or over a Ray cluster.
 
-``spread(work, tasks)`` gives the results in the order of the tasks, whoever did them. Each result
-follows from its task alone, so that it does not matter how many processes there are, where
-they run, or which of them was killed: a task whose process ended is done again by another.
+``spread(work, tasks)`` yields the results in the order of the tasks. Each result follows from its
+task alone. The number of processes, their machines and their deaths therefore change nothing: a
+task whose process ended is done again by another.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ import multiprocessing
 import os
 import pickle
 import signal
+import sys
 import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
 from hearts_agents.user_code import describe
@@ -37,11 +38,11 @@ Executor = tuple[int | None, str]
 BACKENDS = ("local", "ray")
 MAX_WORKERS = 1024
 _AHEAD = 4
-"""Tasks handed out for each worker before the first of them is asked for: more would be in vain
-where the results so far decide that no more are needed."""
+"""Tasks handed out per worker before the first of them is asked for. More would be wasted where the
+results so far decide that no more are needed."""
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _MOST_LOSSES = 3
-"""So many processes may end at one task; then it is the task that ends them."""
+"""Processes that may end one after another before a task is done. Then a task ends them."""
 
 
 def spread(
@@ -52,23 +53,23 @@ def spread(
     backend: str = "local",
     apart: bool = False,
 ) -> Generator[Result]:
-    """The results of ``work(task)``, in the order of the tasks.
+    """Yield ``work(task)`` for each task, in the order of the tasks.
 
-    Closing the generator, or an exception in the code that uses it, ends what is under way. What
-    `work` raises is raised here, when its task's turn has come.
+    Closing the generator, or an exception in the code that uses it, ends all running tasks. An
+    exception of `work` is raised here at the turn of its task.
 
     Args:
-        work: what is done; it is pickled and sent to each process once, and may keep what it has
-            made for one task for the next.
-        tasks: they are taken as they are needed, not all at once.
-        workers: processes; None: one, which is this one, or with ``ray`` all cores of the cluster.
-        backend: ``local``: processes of this machine; ``ray``: those of a Ray cluster, the one that
-            this process can reach, else one that is started on this machine.
-        apart: a single worker is another process too, which an interruption ends at once.
+        work: a function. Each process receives it once, pickled, and may keep data between tasks.
+        tasks: taken as they are needed, not all at once.
+        workers: number of processes. If None, one, which is this one, or with ``ray`` all cores
+            of the cluster.
+        backend: ``local`` for processes of this machine, ``ray`` for those of a Ray cluster: the
+            one that this process can reach, else one that is started on this machine.
+        apart: If True, a single worker is a process of its own, which an interruption ends at once.
 
     Raises:
         HeartsError: if there is no such backend or number of workers, Ray is not installed,
-            `work` cannot be sent to another process, or a task ended three processes.
+            `work` or a task cannot be pickled, or processes keep ending.
     """
     workers, backend = check_executor(workers, backend)
     if backend == "local" and workers in (None, 1) and not apart:
@@ -77,11 +78,11 @@ def spread(
 
 
 def check_executor(workers: object, backend: object) -> Executor:
-    """`workers` and `backend` as ``spread`` takes them, before anything is started.
+    """Return `workers` and `backend` as ``spread`` takes them, before anything is started.
 
     Raises:
-        HeartsError: if they are not a whole number from 1 to 1024 (or None) and a backend, or Ray
-            is asked for and not installed.
+        HeartsError: unless they are a whole number from 1 to 1024 (or None) and a backend, or if
+            Ray is asked for and not installed.
     """
     chosen = check_choice("backend", backend, BACKENDS)
     if chosen == "ray" and importlib.util.find_spec("ray") is None:
@@ -91,156 +92,145 @@ def check_executor(workers: object, backend: object) -> Executor:
     return check_number("workers", workers, 1, MAX_WORKERS), chosen
 
 
-@dataclass(frozen=True)
-class _Outcome:
-    """What became of a task: a result, or what was raised."""
-
-    result: Any = None
-    error: BaseException | None = None
-
-    @classmethod
-    def of(cls, work: Callable[[Any], Any], task: Any) -> _Outcome:
-        """Do a task."""
-        try:
-            return cls(work(task))
-        except Exception as error:
-            if not isinstance(error, HeartsError):
-                error.add_note("In another process:\n" + traceback.format_exc())
-            try:
-                pickle.loads(pickle.dumps(error))
-            except Exception:  # many exceptions cannot be sent
-                return cls(error=RuntimeError(f"{describe(error)}\n{traceback.format_exc()}"))
-            return cls(error=error)
-
-    def get(self) -> Any:
-        """The result, or raise what was raised."""
-        if self.error is not None:
-            raise self.error
-        return self.result
-
-
 def _in_order(
     work: Callable[[Any], Any], tasks: Iterator[Any], workers: int | None, backend: str
 ) -> Generator[Any]:
-    """The results of all tasks, those that come early wait for their turn."""
-    places: _Ray | _Processes = (
+    """Yield the results in order; a result that comes early waits for its turn."""
+    pool: _Ray | _Processes = (
         _Ray(work, workers) if backend == "ray" else _Processes(work, workers or 1)
     )
-    done: dict[int, _Outcome] = {}
-    started = 0
+    queue: deque[tuple[bytes, Future[_Outcome]]] = deque()
+    finished = losses = finished_at_loss = 0
     try:
-        for turn in itertools.count():
-            for task in itertools.islice(tasks, turn + _AHEAD * places.size - started):
-                places.begin(started, task)
-                started += 1
-            if turn == started:
+        while True:
+            for task in itertools.islice(tasks, _AHEAD * pool.size - len(queue)):
+                data = _pickled(task, "a task")
+                queue.append((data, pool.submit(data)))
+            if not queue:
                 return
-            while turn not in done:
-                done.update(places.finished())
-            yield done.pop(turn).get()
+            try:
+                result, error = queue[0][1].result()
+            except BrokenProcessPool:
+                pool.restart()
+                queue = deque((data, _kept(future) or pool.submit(data)) for data, future in queue)
+                done = finished + sum(future.done() for _, future in queue)
+                losses = losses + 1 if done == finished_at_loss else 1
+                finished_at_loss = done
+                if losses == _MOST_LOSSES:
+                    raise HeartsError(
+                        f"workers: {losses} processes came to an end before a task was done; if "
+                        "memory is short, use fewer workers, and in a script, call this under "
+                        "if __name__ == '__main__'"
+                    ) from None
+                continue
+            queue.popleft()
+            finished += 1
+            if error is not None:
+                raise error
+            yield result
     finally:
-        places.close()
+        pool.close()
+
+
+def _kept(future: Future[_Outcome]) -> Future[_Outcome] | None:
+    """Return a future that finished before its pool broke, or None."""
+    return None if isinstance(future.exception(), BrokenProcessPool) else future
+
+
+# ---- what a process does -------------------------------------------------------------------------
+_Outcome = tuple[Any, BaseException | None]
+"""The result of a task, or the exception that it raised."""
+
+
+def _attempt(work: Callable[[Any], Any], task: Any) -> _Outcome:
+    """Do a task; an exception that cannot be pickled becomes a RuntimeError with its text."""
+    try:
+        return work(task), None
+    except Exception as error:
+        if not isinstance(error, HeartsError):
+            error.add_note("In another process:\n" + traceback.format_exc())
+        try:
+            pickle.loads(pickle.dumps(error))
+        except Exception:
+            return None, RuntimeError(f"{describe(error)}\n{traceback.format_exc()}")
+        return None, error
+
+
+def _pickled(value: Any, name: str) -> bytes:
+    try:
+        return pickle.dumps(value)
+    except Exception as error:
+        raise HeartsError(
+            f"workers: {name} cannot be sent to another process ({describe(error)}); name agents "
+            "by text, as FILE.py:CLASS, or use one worker"
+        ) from None
 
 
 # ---- processes of this machine -------------------------------------------------------------------
-@dataclass
-class _Process:
-    """A process that does one task after another."""
-
-    process: Any
-    pipe: Connection
-    has_work: bool = False
-    """Whether it was sent what to do."""
-    number: int | None = None
-    """Of the task that it is at."""
-    message: bytes = b""
-    """That task."""
-
-    @classmethod
-    def started(cls) -> _Process:
-        """A process that waits for work."""
-        context = multiprocessing.get_context("spawn")
-        ours, theirs = context.Pipe()
-        process = context.Process(target=_serve, args=(theirs,))
-        with _one_core_each(), _deaf():
-            process.start()
-        theirs.close()
-        return cls(process, ours)
-
-
 class _Processes:
-    """Processes of this machine, started afresh: nothing of this one's memory is in them."""
+    """Processes of this machine, started afresh: they share no memory with this one."""
 
     def __init__(self, work: Callable[[Any], Any], size: int) -> None:
-        self.size = size
+        self.size = min(size, 61) if sys.platform == "win32" else size  # Windows waits for no more
         self._work = _pickled(work, "the work")
-        self._waiting: deque[tuple[int, bytes]] = deque()
-        self._losses: dict[int, int] = {}
-        self._processes: list[_Process] = []
+        self._start()
 
-    def begin(self, number: int, task: Any) -> None:
-        """Have a task done, as soon as a process is free."""
-        self._waiting.append((number, _pickled(task, "a task")))
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pool = ProcessPoolExecutor(self.size, context, _begin, (self._work,))
 
-    def finished(self) -> list[tuple[int, _Outcome]]:
-        """Wait for some; a task whose process has ended is started again."""
-        self._hand_out()
-        found = []
-        busy = {p.pipe: p for p in self._processes if p.number is not None}
-        for pipe in wait(list(busy)):
-            process = busy[pipe]  # type: ignore[index]
-            assert process.number is not None
-            try:
-                outcome = process.pipe.recv()
-            except (EOFError, OSError):
-                self._replace(process)
-                continue
-            found.append((process.number, outcome))
-            process.number = None
-        self._hand_out()
-        return found
+    def submit(self, task: bytes) -> Future[_Outcome]:
+        """Queue a task, and start a process for it if none is idle."""
+        try:
+            with _one_core_each(), _deaf():
+                return self._pool.submit(_do, task)
+        except BrokenProcessPool as error:
+            future: Future[_Outcome] = Future()
+            future.set_exception(error)
+            return future
+
+    def restart(self) -> None:
+        """Replace all processes after one has ended."""
+        self.close()
+        self._start()
 
     def close(self) -> None:
         """End all processes at once."""
-        for process in self._processes:
-            process.process.kill()
-        for process in self._processes:
-            process.process.join()
-            process.pipe.close()
-        self._processes.clear()
+        pool: Any = self._pool
+        for process in list((pool._processes or {}).values()):  # as kill_workers of Python 3.14
+            process.kill()
+        pool.shutdown(cancel_futures=True)
 
-    def _hand_out(self) -> None:
-        busy = sum(process.number is not None for process in self._processes)
-        wanted = min(self.size, busy + len(self._waiting)) - len(self._processes)
-        self._processes += [_Process.started() for _ in range(wanted)]  # they start side by side
-        for process in self._processes:
-            if process.number is None and self._waiting:
-                process.number, process.message = self._waiting.popleft()
-                with contextlib.suppress(OSError):  # it has ended, as `finished` will see
-                    if not process.has_work:
-                        process.pipe.send_bytes(self._work)
-                        process.has_work = True
-                    process.pipe.send_bytes(process.message)
 
-    def _replace(self, process: _Process) -> None:
-        """Start another process for one that has ended, and begin its task again."""
-        assert process.number is not None
-        process.process.join()
-        process.pipe.close()
-        times = self._losses[process.number] = self._losses.get(process.number, 0) + 1
-        if times == _MOST_LOSSES:
-            raise HeartsError(
-                f"workers: {times} processes came to an end at the same task, the last with status "
-                f"{process.process.exitcode}; if memory is short, use fewer workers, and in a "
-                "script, call this under if __name__ == '__main__'"
-            )
-        self._waiting.appendleft((process.number, process.message))
-        self._processes.remove(process)
+def _begin(work: bytes) -> None:
+    """Prepare a process; signals are for the process that started it, which ends this one."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    global _work
+    # An exception in loading it belongs to the first task.
+    _work = functools.cache(lambda: pickle.loads(work))
+
+
+_work: Callable[[], Callable[[Any], Any]]
+"""Loads the work that this process does."""
+
+
+def _do(task: bytes) -> _Outcome:
+    return _attempt(lambda data: _work()(pickle.loads(data)), task)
+
+
+def _end_with_parent() -> None:
+    """End this process once the one that started it has ended, also by a kill."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 @contextlib.contextmanager
 def _one_core_each() -> Iterator[None]:
-    """A process started in this context computes on one core: others are busy beside it."""
+    """Let a process started in this context compute on one core: others are busy beside it."""
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     try:
@@ -255,13 +245,13 @@ def _one_core_each() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _deaf() -> Iterator[None]:
-    """A process started in this context never hears signals to its group, not even as it loads."""
+    """Keep signals to the group from a process started in this context, even while it loads."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
     from multiprocessing import resource_tracker  # of POSIX
 
-    resource_tracker.ensure_running()  # whose start would let them through
+    resource_tracker.ensure_running()  # starting it later would let signals through
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
         yield
@@ -269,53 +259,20 @@ def _deaf() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _serve(pipe: Connection) -> None:
-    """Do tasks until the asking process ends or closes the pipe."""
-    for number in SIGNALS:  # for the asking process, which ends this one
-        signal.signal(number, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    with contextlib.suppress(EOFError, OSError):
-        data = pipe.recv_bytes()
-        work = functools.cache(
-            lambda: pickle.loads(data)
-        )  # an error in it is one of the first task
-        while True:
-            task = pickle.loads(pipe.recv_bytes())
-            pipe.send(_Outcome.of(lambda task: work()(task), task))
-
-
-def _end_with_parent() -> None:
-    """End this process when the asking one has ended, also if it was killed."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
-def _pickled(value: Any, what: str) -> bytes:
-    try:
-        return pickle.dumps(value)
-    except Exception as error:
-        raise HeartsError(
-            f"workers: {what} cannot be sent to another process ({describe(error)}); name agents "
-            "by text, as FILE.py:CLASS, or use one worker"
-        ) from None
-
-
 # ---- Ray -----------------------------------------------------------------------------------------
 class _Ray:
-    """The processes of a Ray cluster. Ray itself does a task again whose process was killed."""
+    """The processes of a Ray cluster, which itself does a task again if its process was killed."""
 
     def __init__(self, work: Callable[[Any], Any], size: int | None) -> None:
         import ray
 
-        _pickled(work, "the work")
+        data = _pickled(work, "the work")
         self._ray = ray
         self._is_ours = not ray.is_initialized()
         if self._is_ours:
             try:
                 ray.init(include_dashboard=False, log_to_driver=False, configure_logging=False)
-            except Exception as error:  # of what type depends on which of its processes failed
+            except Exception as error:  # its type depends on which of Ray's processes failed
                 ray.shutdown()
                 raise HeartsError(
                     f"backend: Ray cannot start ({describe(error)}); leave out --backend ray, or "
@@ -323,58 +280,51 @@ class _Ray:
                 ) from None
         cores = ray.cluster_resources().get("CPU", 1)  # type: ignore[no-untyped-call]
         self.size = size or max(1, int(cores))
-        self._work = [ray.put(work)]  # in a list: fetched by a process once, not with each task
+        self._work = [ray.put(data)]  # in a list: a process fetches it once, not with each task
         self._do = ray.remote(max_retries=_MOST_LOSSES)(_do_in_ray)
-        self._key = os.urandom(16)
-        self._waiting: deque[tuple[int, Any]] = deque()
-        self._running: dict[Any, int] = {}
+        self._threads = ThreadPoolExecutor(self.size)  # each waits for one task
+        self._running: set[Any] = set()
 
-    def begin(self, number: int, task: Any) -> None:
-        """Have a task done, as soon as a worker is free."""
-        self._waiting.append((number, task))
-        self._hand_out()
+    def submit(self, task: bytes) -> Future[_Outcome]:
+        """Queue a task; as many run at once as there are workers."""
+        return self._threads.submit(self._wait, task)
 
-    def finished(self) -> list[tuple[int, _Outcome]]:
-        """Wait for some."""
-        ready, _ = self._ray.wait(list(self._running), num_returns=1)
-        found = [(self._running.pop(ref), self._outcome(ref)) for ref in ready]
-        self._hand_out()
-        return found
-
-    def close(self) -> None:
-        """Cancel what runs, and end Ray if it was started here."""
-        for ref in self._running:
-            with contextlib.suppress(Exception):
-                self._ray.cancel(ref, force=True)
-        if self._is_ours:
-            self._ray.shutdown()
-
-    def _hand_out(self) -> None:
-        while self._waiting and len(self._running) < self.size:
-            number, task = self._waiting.popleft()
-            self._running[self._do.remote(self._key, self._work, task)] = number
-
-    def _outcome(self, ref: Any) -> _Outcome:
+    def _wait(self, task: bytes) -> _Outcome:
+        ref = self._do.remote(self._work, task)
+        self._running.add(ref)
         try:
             outcome: _Outcome = self._ray.get(ref)
         except self._ray.exceptions.RayError as error:
-            return _Outcome(
-                error=HeartsError(
-                    f"backend: Ray lost a task ({describe(error)}); check its cluster with "
-                    "ray status, and play again"
-                )
+            return None, HeartsError(
+                f"backend: Ray lost a task ({describe(error)}); check its cluster with "
+                "ray status, and play again"
             )
+        finally:
+            self._running.discard(ref)
         return outcome
 
+    def restart(self) -> None:
+        """Do nothing: Ray replaces its own processes."""
 
-_ray_work: dict[bytes, Callable[[Any], Any]] = {}
-"""The work that a process of Ray has fetched, by its key; the last one only."""
+    def close(self) -> None:
+        """Cancel the running tasks, and end Ray if it was started here."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for ref in list(self._running):
+            with contextlib.suppress(Exception):
+                self._ray.cancel(ref, force=True)
+        self._threads.shutdown()
+        if self._is_ours:
+            self._ray.shutdown()
 
 
-def _do_in_ray(key: bytes, refs: list[Any], task: Any) -> _Outcome:
-    if key not in _ray_work:
-        import ray
+@functools.lru_cache(maxsize=1)
+def _work_in_ray(ref: Any) -> Callable[[Any], Any]:
+    """Fetch the work of a spread; a process keeps the last one."""
+    import ray
 
-        _ray_work.clear()
-        _ray_work[key] = ray.get(refs[0])
-    return _Outcome.of(_ray_work[key], task)
+    work: Callable[[Any], Any] = pickle.loads(ray.get(ref))
+    return work
+
+
+def _do_in_ray(refs: list[Any], task: bytes) -> _Outcome:
+    return _attempt(lambda data: _work_in_ray(refs[0])(pickle.loads(data)), task)
