@@ -125,7 +125,7 @@ class _Learner(EncoderAgent):
         super().__init__(observation)
         self.worths = worths
 
-    def weigh(self, observations: np.ndarray) -> np.ndarray:
+    def weigh(self, observations: np.ndarray, legal: np.ndarray) -> np.ndarray:
         return np.asarray(self.worths(observations.astype(np.float32)), np.float32)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> _Learner:

@@ -29,7 +29,7 @@ def test_a_network_computes_what_looks_alike_once():
     asked = []
 
     class Counting(EncoderAgent):
-        def weigh(self, observations):
+        def weigh(self, observations, legal):
             asked.append(len(observations))
             return np.arange(28) + observations.reshape(len(observations), -1)[:, :28]
 

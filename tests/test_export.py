@@ -60,6 +60,7 @@ class Odd(nn.Module):
 
 def test_what_cannot_be_exported_is_refused_with_a_reason(tmp_path: Path) -> None:
     env = HeartsSB3VecEnv(1, "micro", seed=1)
+    with_masks = HeartsSB3VecEnv(1, "micro", seed=1, action_mask="both")
     normalised = model_of(PPO, VecNormalize(envs()))
     diverged = model_of(PPO)
     with torch.no_grad():
@@ -74,6 +75,7 @@ def test_what_cannot_be_exported_is_refused_with_a_reason(tmp_path: Path) -> Non
         (model_of(PPO, policy_kwargs={"activation_fn": nn.ELU}), "model ReLU Tanh"),
         (model_of(PPO, policy_kwargs={"activation_fn": Odd}), "model ReLU Tanh"),
         (model_of(PPO, envs("mini")), "model"),
+        (model_of(PPO, with_masks, "MultiInputPolicy"), "model MlpPolicy .zip"),
         (normalised, "model VecNormalize"),
         (diverged, "model"),
     ]:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 import typer
+from gymnasium import spaces
 from sb3_contrib import QRDQN, TRPO, MaskablePPO, RecurrentPPO
 from stable_baselines3 import A2C, DQN, PPO
 from typer.testing import CliRunner
@@ -22,7 +23,7 @@ from hearts_agents import HeartsSB3VecEnv, OpponentPool, make_agent
 from hearts_agents.spec import AgentSpec
 from hearts_agents.user_code import TRUST
 from hearts_env import BatchGame, CheckpointError, Game, HeartsError, Rules
-from hearts_env.encoders import encode, make_encoder
+from hearts_env.encoders import ENCODERS, encode, make_encoder
 from hearts_train.cli.app import app
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.participants import Participant
@@ -56,18 +57,33 @@ def seen(views):
 
 
 # ---- stable-baselines3 ---------------------------------------------------------------------------
+SETTINGS: dict[str, Any] = {"policy_kwargs": {"net_arch": [8]}, "seed": 3, "device": "cpu"}
+
+
 @pytest.fixture(scope="module")
 def models():
     """A small model of each algorithm, untrained; its weights are those it began with."""
     envs = HeartsSB3VecEnv(2, "micro", seed=1)
-    settings = {"policy_kwargs": {"net_arch": [8]}, "seed": 3, "device": "cpu"}
-    return {kind.__name__: kind("MlpPolicy", envs, **settings) for kind in TRIED}
+    return {kind.__name__: kind("MlpPolicy", envs, **SETTINGS) for kind in TRIED}
 
 
-def weights_by_hand(model, observations):
-    """What a model weighs actions by, as its own code does it."""
-    tensor = torch.as_tensor(observations, dtype=torch.float32)
+def multi_input(kind, **options):
+    """A small model that sees dictionaries of observation and mask."""
+    envs = HeartsSB3VecEnv(2, "micro", seed=1, action_mask="both", **options)
+    return kind("MultiInputPolicy", envs, **SETTINGS)
+
+
+def weights_by_hand(model, observations, masks=None):
+    """Compute the weights of the actions by the model's own layers.
+
+    With `masks` the model sees dictionaries: its first layer takes the observation, then the mask.
+    """
+    parts = [observations] if masks is None else [observations, masks]
+    tensor: Any = torch.as_tensor(np.hstack(parts), dtype=torch.float32)
     policy = model.policy
+    if masks is not None and isinstance(model, DQN | QRDQN):
+        named = zip(("observation", "action_mask"), map(torch.as_tensor, parts), strict=True)
+        tensor = dict(named)
     with torch.no_grad():
         if isinstance(model, DQN | QRDQN):
             values = model.q_net(tensor) if isinstance(model, DQN) else model.quantile_net(tensor)
@@ -86,6 +102,58 @@ def test_a_model_and_its_file_play_as_its_policy_does_but_legally(models, name, 
         assert [agent.act(view) for view in views] == expected
         for other in (copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
             assert other.act_batch(views).tolist() == expected
+
+
+@few("kind", TRIED, [PPO, MaskablePPO])
+def test_multi_input_model_and_its_file_see_observation_and_mask(kind, views, tmp_path):
+    model, file = multi_input(kind), tmp_path / "model.zip"
+    model.save(file)
+    observations, masks = seen(views), views.legal_table
+    weights = weights_by_hand(model, observations, masks)
+    expected = best_of(weights, views)
+    assert not np.allclose(weights, weights_by_hand(model, observations, np.zeros_like(masks)))
+    for agent in (make_agent(model), make_agent(file, allow_code=True)):
+        assert agent.act_batch(views).tolist() == expected
+        assert [agent.act(view) for view in views] == expected
+        for other in (copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
+            assert other.act_batch(views).tolist() == expected
+
+
+class Blind:
+    """An encoder whose observations all look alike."""
+
+    def space(self, rules):
+        return spaces.Box(0, 1, (1,), np.int8)
+
+    def write(self, view, out):
+        out[:] = 0
+
+
+def test_multi_input_model_tells_equal_observations_apart_by_the_mask(views, monkeypatch):
+    monkeypatch.setitem(ENCODERS, "blind", Blind())
+    model = multi_input(PPO, observation="blind")
+    zeros = np.zeros((len(views), 1), np.int8)
+    expected = best_of(weights_by_hand(model, zeros, views.legal_table), views)
+    assert make_agent(model, encoder="blind").act_batch(views).tolist() == expected
+
+
+def test_multi_input_model_is_evaluated_from_the_command_line(tmp_path):
+    file = tmp_path / "m.zip"
+    multi_input(MaskablePPO).save(file)
+    words = ["--opponents", "easy", "--deals", "2", "--rules", "micro", "--allow-code"]
+    result = CliRunner().invoke(app, ["evaluate", str(file), *words])
+    assert result.exit_code == 0, result.output
+    with refused(HeartsError, "encoder", "(90,)", hint="micro"):
+        evaluate(multi_input(PPO), "easy", "two_player", deals=2)
+
+
+def test_model_of_other_dictionaries_is_refused_by_its_keys():
+    space = spaces.Dict(cards=spaces.Box(0, 1, (SIZE,), np.int8), action_mask=spaces.MultiBinary(8))
+    policy = PPO.policy_aliases["MultiInputPolicy"](space, spaces.Discrete(8), lambda _: 0.0)
+    holder = copy.copy(multi_input(PPO))
+    holder.policy = policy
+    with refused(HeartsError, "agent", "cards", "observation and action_mask", value="PPO"):
+        make_agent(holder)
 
 
 def test_masks_are_those_of_maskable_ppo(models, views):

@@ -171,7 +171,7 @@ def test_totals_that_no_deal_has_shown_do_not_sway_a_match(encoder):
     agent = learner.agent()
     seen = [encode(make_encoder(encoder), view) for view in views]
     assert not np.array_equal(*seen)
-    logits = agent.weigh(np.stack(seen))
+    logits = agent.network.logits(np.stack(seen))
     np.testing.assert_allclose(logits[0], logits[1], rtol=1e-4, atol=1e-6)
 
 

@@ -37,6 +37,8 @@ _NEEDED = ("policy_class", "observation_space", "action_space", "policy_kwargs")
 """What of a stable-baselines3 file is unpickled."""
 _OUTPUTS = ("get_distribution", "quantile_net", "q_net")
 """What gives the logits or values of the actions, in a policy of stable-baselines3."""
+_SEEN = ("observation", "action_mask")
+"""The keys of an observation with its mask, as the environments give it."""
 _DTYPES = ("float32", "float16", "float64", "int8", "uint8", "int32", "int64")
 _ONNX_DTYPES = {"float": "float32", "double": "float64"}
 """What ONNX calls them, where its name is another."""
@@ -118,14 +120,14 @@ class ModelAgent(EncoderAgent):
     def _check_shapes(self, rules: Rules, space: spaces.Box) -> None:
         """Refuse what can be seen without a trial."""
 
-    def run(self, observations: Array) -> Any:
-        """What the model gives for ``(n, *shape)`` observations: ``(n, num_actions)``."""
+    def run(self, observations: Array, legal: Array) -> Any:
+        """Return the model's output for ``(n, *shape)`` observations: ``(n, num_actions)``."""
         raise NotImplementedError
 
-    def weigh(self, observations: Array) -> Array:
-        """The weights of the actions, ``(n, *shape) -> (n, num_actions) float32``."""
+    def weigh(self, observations: Array, legal: Array) -> Array:
+        """Return the weights of the actions, ``(n, num_actions) float32``."""
         assert self._fits is not None
-        given = self.run(np.ascontiguousarray(observations, self.dtype))
+        given = self.run(np.ascontiguousarray(observations, self.dtype), legal)
         return self._checked(given, (len(observations), self._fits.num_actions))
 
     def check_rules(self, rules: Rules) -> None:
@@ -138,12 +140,13 @@ class ModelAgent(EncoderAgent):
         self._check_shapes(rules, space)
         for rows in _TRIALS:
             observations = np.zeros((rows, *space.shape), self.dtype)
+            legal = np.ones((rows, rules.num_actions), np.bool_)
             with blamed(
                 f"agent: {quoted(self.name)} fails on observations of shape {observations.shape}, "
                 f"{self.dtype} (encoder {self._encoder_name}, {rules.name})",
                 "it must take any number of rows; state the encoder that it was trained with",
             ):
-                given = self.run(observations)
+                given = self.run(observations, legal)
             self._checked(given, (rows, rules.num_actions), rules)
         self._fits = rules
 
@@ -243,8 +246,8 @@ class OnnxAgent(ModelAgent):
                 "it for any number, with dynamic_axes={'NAME OF ITS INPUT': {0: 'n'}}"
             )
 
-    def run(self, observations: Array) -> Any:
-        """Its first output."""
+    def run(self, observations: Array, legal: Array) -> Any:
+        """Return its first output."""
         name, output = self._model.get_inputs()[0].name, self._model.get_outputs()[0].name
         return self._model.run([output], {name: observations})[0]
 
@@ -283,8 +286,8 @@ class ModuleAgent(ModelAgent):
             warnings.simplefilter("ignore")  # newer torch prefers torch.export
             self._model = torch.jit.load(io.BytesIO(self._data), map_location="cpu").eval()
 
-    def run(self, observations: Array) -> Any:
-        """The first output of its ``forward``."""
+    def run(self, observations: Array, legal: Array) -> Any:
+        """Return the first output of its ``forward``."""
         import torch
 
         try:
@@ -299,7 +302,10 @@ class ModuleAgent(ModelAgent):
 
 
 class Sb3Agent(ModelAgent):
-    """A policy of stable-baselines3 or sb3-contrib that chooses among discrete actions."""
+    """A policy of stable-baselines3 or sb3-contrib that chooses among discrete actions.
+
+    It sees an array (``MlpPolicy``), or array and mask in a dictionary (``MultiInputPolicy``).
+    """
 
     default_encoder = "flat"
     risk = "a stable-baselines3 file holds pickled Python objects"
@@ -325,12 +331,15 @@ class Sb3Agent(ModelAgent):
                 value=name,
             )
         sees, does = policy.observation_space, policy.action_space
-        if not isinstance(sees, spaces.Box) or not isinstance(does, spaces.Discrete):
+        self._takes_masks = isinstance(sees, spaces.Dict) and set(sees) == set(_SEEN)
+        box = sees["observation"] if self._takes_masks else sees
+        if not isinstance(box, spaces.Box) or not isinstance(does, spaces.Discrete):
             raise HeartsError(
                 f"agent: {quoted(name)} has spaces {quoted(sees)} and {quoted(does)}; needed are a "
-                "Box and Discrete, as hearts_agents.HeartsEnv has them",
+                f"Box or a Dict of {' and '.join(_SEEN)}, and Discrete, as HeartsEnv has them",
                 value=name,
             )
+        self._shape = box.shape
         self._output = next((word for word in _OUTPUTS if hasattr(policy, word)), "")
         if not self._output:
             raise HeartsError(
@@ -344,7 +353,7 @@ class Sb3Agent(ModelAgent):
                 f"greedy: {quoted(name)} gives values of actions, not probabilities; omit it",
                 value=name,
             )
-        self.dtype = np.dtype(sees.dtype)
+        self.dtype = np.dtype(box.dtype)
 
     def _unpickle(self) -> None:
         name = f"agent: {quoted(self.name)}"
@@ -372,12 +381,16 @@ class Sb3Agent(ModelAgent):
             self._model.load_state_dict(parameters["policy"])
             self._model.set_training_mode(False)
 
-    def run(self, observations: Array) -> Any:
-        """The logits or values of the actions."""
+    def run(self, observations: Array, legal: Array) -> Any:
+        """Return the logits or values of the actions."""
         import torch
 
+        given: Any = observations
+        if self._takes_masks:
+            mask = legal.astype(self._model.observation_space["action_mask"].dtype)
+            given = dict(zip(_SEEN, (observations, mask), strict=True))
         with torch.no_grad():
-            tensor, _ = self._model.obs_to_tensor(observations)
+            tensor, _ = self._model.obs_to_tensor(given)
             given = getattr(self._model, self._output)(tensor)
             if self._output == "get_distribution":
                 given = given.distribution.logits
@@ -386,9 +399,9 @@ class Sb3Agent(ModelAgent):
             return given.cpu().numpy()
 
     def _check_shapes(self, rules: Rules, space: spaces.Box) -> None:
-        taken, actions = self._model.observation_space.shape, int(self._model.action_space.n)
-        if taken != space.shape:
-            raise self._refuse_observation(rules, space, taken)
+        actions = int(self._model.action_space.n)
+        if self._shape != space.shape:
+            raise self._refuse_observation(rules, space, self._shape)
         if actions != rules.num_actions or self._model.action_space.start != 0:
             raise HeartsError(
                 f"rules: {quoted(self.name)} has {actions} actions, {rules.name} has "

@@ -49,8 +49,13 @@ class EncoderAgent(StochasticAgent):
         super().__init__(seed)
         self._seen: tuple[Rules, spaces.Box, Array] | None = None
 
-    def weigh(self, observations: Array) -> Array:
-        """The weights of all actions, ``(n, *shape) -> (n, num_actions) float32``."""
+    def weigh(self, observations: Array, legal: Array) -> Array:
+        """Return the weights of all actions, ``(n, num_actions) float32``.
+
+        Args:
+            observations: ``(n, *shape)``, as the encoder writes them.
+            legal: the legal actions, ``(n, num_actions) bool``. No weight needs to regard them.
+        """
         raise NotImplementedError
 
     def with_greedy(self, greedy: bool) -> Self:  # noqa: FBT001
@@ -67,31 +72,36 @@ class EncoderAgent(StochasticAgent):
         observation = np.zeros((1, *space.shape), space.dtype)
         self.encoder.write(view, observation[0])
         legal = self._is_legal(view.rules, np.array([view.legal_mask]))
-        return int(self._choose(self.weigh(observation), legal)[0])
+        return int(self._choose(self.weigh(observation, legal), legal)[0])
 
     def act_batch(self, views: BatchView) -> Actions:
         """The actions in many positions, ``(len(views),) int64``."""
-        return self._choose(self._weights(views), self._is_legal(views.rules, views.legal_masks))
+        return self._choose(*self._weights(views))
 
     def action_probs(self, views: BatchView) -> Probs:
         """The probabilities of the actions; a greedy player's preferred action has 1."""
         if self.greedy:
             return super().action_probs(views)
-        logits = self._weights(views).astype(np.float64)
-        logits[~self._is_legal(views.rules, views.legal_masks)] = -np.inf
+        weights, legal = self._weights(views)
+        logits = weights.astype(np.float64)
+        logits[~legal] = -np.inf
         probs: Probs = np.exp(logits - logits.max(axis=1, keepdims=True))
         return probs / probs.sum(axis=1, keepdims=True)
 
-    def _weights(self, views: BatchView) -> Array:
+    def _weights(self, views: BatchView) -> tuple[Array, Array]:
+        """Return the weights and the legal actions. Equal rows are weighed once."""
         check_views(views)
         self.check_rules(views.rules)
         n, (space, _) = len(views), self._sight(views.rules)
         observations = np.zeros((n, *space.shape), space.dtype)
         rows = np.arange(n)
         write_many(self.encoder, views.rules, views.vectors, rows, views.players, observations)
-        firsts, of = distinct(observations)
-        weights = self.weigh(observations if len(firsts) == n else observations[firsts])
-        return weights if len(firsts) == n else weights[of]
+        legal = self._is_legal(views.rules, views.legal_masks)
+        seen = observations.view(np.uint8).reshape(n, math.prod(space.shape) * space.dtype.itemsize)
+        firsts, of = distinct(np.concatenate([seen, legal.view(np.uint8)], axis=1))
+        if len(firsts) == n:
+            return self.weigh(observations, legal), legal
+        return self.weigh(observations[firsts], legal[firsts])[of], legal
 
     def _sight(self, rules: Rules) -> tuple[spaces.Box, Array]:
         """What an observation is under some rules, and the numbers of the actions."""
@@ -262,8 +272,8 @@ class NetworkAgent(EncoderAgent):
                 f"inputs and {need[1]} outputs"
             )
 
-    def weigh(self, observations: Array) -> Array:
-        """The logits of the actions, ``(n, *shape) -> (n, num_actions) float32``."""
+    def weigh(self, observations: Array, legal: Array) -> Array:
+        """Return the logits of the actions, ``(n, num_actions) float32``."""
         return self.network.logits(observations)
 
     def digest_parts(self, rules: Rules | None = None) -> Iterator[bytes]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from gymnasium import spaces
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.policies import ActorCriticPolicy
@@ -62,6 +63,12 @@ def export_policy(
             f"observation: {observation!r} is not the name of an encoder; register yours with "
             "register_encoder",
             value=observation,
+        )
+    if isinstance(policy.observation_space, spaces.Dict):
+        raise HeartsError(
+            "model: its policy sees dictionaries, and a player's file sees one array; play the "
+            "file that model.save wrote (hearts evaluate model.zip --allow-code), or train with "
+            "MlpPolicy and action_mask='info'"
         )
     tensors = policy_tensors(policy)
     sizes = Network(tensors).sizes
