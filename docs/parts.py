@@ -33,7 +33,7 @@ from hearts_env import Rules, hearts_v0, kernel
 from hearts_env.cards import DIRECTIONS, MAX_ROTATION, RANKS, CardPoints
 from hearts_env.encoders import ENCODERS, HistoryEncoder
 from hearts_env.game.notation import parse_games
-from hearts_env.rules.explain import match_sentences, meaning_of
+from hearts_env.rules.explain import match_sentences, meaning_of, queen_sentences
 from hearts_env.rules.presets import PRESETS
 from hearts_env.rules.rules import CHOICES, FIELDS, RANGES
 from hearts_env.rules.values import MAX_POINTS
@@ -190,6 +190,15 @@ def match(*names: str) -> str:
     if len(texts) > 1:
         raise SystemExit(f"match: {', '.join(names)} end in different ways; give each a part")
     return textwrap.fill("**The match.** " + texts.pop(), 100, break_on_hyphens=False) + "\n"
+
+
+@part
+def queen(name: str) -> str:
+    """Return the sentence on the queen of spades that ``hearts rules`` prints for a preset."""
+    rules = Rules.preset(name)
+    (sentence,) = queen_sentences(rules)
+    other = str(rules.replace(queen_any_time=True))
+    return f"**The queen.** {sentence.replace(other, f'`{other}`')}\n"
 
 
 # ---- arrays --------------------------------------------------------------------------------------

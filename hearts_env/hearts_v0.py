@@ -26,7 +26,8 @@ are other values of `rules`.
 2. The deck is 2, 4, 6, 8, 10, queen and ace of each suit; the ace is high. Each player is dealt 13
    cards. The last two stay face down.
 3. Whoever holds the lowest club in either hand leads it to the first trick.
-4. Follow suit if you can. If not, play any card.
+4. Follow suit if you can. If not, play any card. The queen of spades must follow suit, except
+   under two_player queen_any_time=true, where she may be played at any time.
 5. Hearts are trump: the highest heart takes a trick. Without one, the highest card of the suit
    that was led takes it. The taker leads the next trick.
 6. Hearts may not be led until they are broken: until a player could not follow suit.

@@ -21,8 +21,8 @@ from hearts_agents import make_agent
 from hearts_agents.models.checkpoint import CHECKPOINT_NAME
 from hearts_agents.programs.process import python_environment
 from hearts_agents.spec import AgentSpec
-from hearts_env import BatchGame, Game, Rules, __version__
-from hearts_env.rules.explain import explain, option_rows
+from hearts_env import BatchGame, Game, Rules, __version__, hearts_v0
+from hearts_env.rules.explain import explain, option_rows, queen_sentences
 from hearts_env.rules.presets import PRESETS
 from hearts_env.rules.rules import FIELDS
 from hearts_env.support import errors
@@ -167,6 +167,30 @@ def test_rules_explains_every_preset(preset, players):
     assert ("kitty" in text) == bool(rules.kitty_size)
     assert ("chips" in text) == (rules.settlement != "points")
     assert all(meaning for _, _, meaning in option_rows(rules))
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_rules_names_the_other_reading_of_the_queen(preset):
+    rules = Rules.preset(preset)
+    said = [sentence for sentence in explain(rules) if "queen of spades" in sentence]
+    costly = preset not in ("hoyle", "black_jack")  # where the queen is a card like any other
+    assert len(said) == costly
+    for sentence in said:
+        assert sentence.startswith("The queen of spades must follow suit, except under ")
+        other = Rules.from_text(sentence.partition(" under ")[2].partition(",")[0])
+        assert other == rules.replace(queen_any_time=True)
+        said_there = [s for s in explain(other) if "queen of spades" in s]
+        assert said_there == ["The queen of spades may be played instead of following suit."]
+
+
+@pytest.mark.parametrize("changed", ['removed=["QS"] hand_size=12', 'card_points={"2H":1}'])
+def test_rules_without_a_costly_queen_do_not_mention_her(changed):
+    assert "queen" not in " ".join(explain(Rules.from_text(f"classic {changed}")))
+
+
+def test_page_of_hearts_v0_has_the_sentence_on_the_queen():
+    (sentence,) = queen_sentences(Rules.preset("two_player"))
+    assert sentence in " ".join(hearts_v0.__doc__.split())
 
 
 def test_rules_lists_and_changes():

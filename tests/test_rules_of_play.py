@@ -435,6 +435,32 @@ def test_only_spades_left_read_literally_is_only_hearts_in_practice() -> None:
     assert 5 < found["spades_or_hearts"] < 40  # about a tenth
 
 
+def deals_of_another_queen(deals: int, seed: int) -> int:
+    """Count the deals in which some position allows other cards under ``queen_any_time``.
+
+    Random play of `two_player`, where the queen of spades must follow suit.
+    """
+    found, rng = 0, random.Random(seed)
+    rules = Rules.preset("two_player")
+    other_rules = rules.replace(queen_any_time=True)
+    for _ in range(deals):
+        deck = rng.sample(rules.deck, 28)
+        game = NaiveGame(rules, [deck[:13], deck[13:26]], deck[26:])
+        while game.phase == "play":
+            other = copy.copy(game)  # only asked
+            other.rules = other_rules
+            if other.legal() != game.legal():
+                found += 1
+                break
+            game.play(rng.choice(game.legal()))
+    return found
+
+
+def test_readings_of_the_queen_differ_in_most_deals() -> None:
+    # docs/rules.md says so. Clear of a half by four standard errors.
+    assert deals_of_another_queen(100, seed=3) > 70
+
+
 # ---- the moon -----------------------------------------------------------------------------------
 MOON = "AC AD AH / 2C JD 4H"
 MOON_PLAYS = "2C AC AD JD AH 4H"

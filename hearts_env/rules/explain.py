@@ -101,6 +101,7 @@ def _play(rules: Rules) -> Iterator[str]:
         if getattr(rules, flag) and not getattr(Rules, flag):
             said = meaning_of(flag).removeprefix("whether ")
             yield f"{said[:1].upper()}{said[1:]}."
+    yield from queen_sentences(rules)
     if rules.break_on is None:
         yield "Hearts may be led at any time."
         return
@@ -108,6 +109,19 @@ def _play(rules: Rules) -> Iterator[str]:
         f"Hearts may not be led before they are broken (by {_said(rules, 'break_on')}), unless "
         f"{_said(rules, 'unbroken_lead')}."
     )
+
+
+def queen_sentences(rules: Rules) -> Iterator[str]:
+    """Yield that the queen of spades must follow suit, and which rules let her be played any time.
+
+    Nothing where she may be played at any time, is not in the deck, or is worth no points.
+    """
+    if "QS" in rules.deck and rules.card_points.get("QS") and not rules.queen_any_time:
+        other = rules.replace(queen_any_time=True)
+        yield (
+            f"The queen of spades must follow suit, except under {other}, where she may be played "
+            "at any time."
+        )
 
 
 def _scoring(rules: Rules) -> Iterator[str]:
