@@ -153,10 +153,6 @@ COMMANDS = {
     "calibrate": ["bench calibrate pro --model pro,standard --deals 200"],
     "speed": ["bench speed"],
     "complexity": ["bench complexity"],
-    "puzzles": [
-        "puzzle --score random,standard,standard_trump,pro,pro_trump,champion?small=true,champion,"
-        "pimc"
-    ],
     "matches": [
         "evaluate match --unit match --opponents pimc --deals 1500 --totals 80,60",
         "evaluate match --unit match --opponents pimc --deals 1200",

@@ -19,6 +19,7 @@ from hearts_train.measure.analysis import Moment, analyse
 from hearts_train.web.assets import board_page
 from hearts_train.web.review import (
     EPSILON,
+    costliest,
     endgame_of,
     position,
     read_deal,
@@ -100,6 +101,29 @@ def test_the_other_hands_are_the_worlds_of_the_view(record: Record, told: dict) 
         model = make_agent(others["model"], seed=0)
         weights = belief(view, model.action_probs, epsilon=EPSILON).weights
         assert np.allclose(others["chances"], weights, atol=1e-5)
+
+
+@pytest.mark.parametrize("rules", ["two_player", "no_pass hand_size=3"])
+def test_costliest_is_the_worst_card_of_the_seat(rules: str) -> None:
+    game = played(rules, 3, *["easy"] * Rules.from_text(rules).players)
+    record, found = Record(game), analyse(game)
+    for seat in range(game.rules.players):
+        told = costliest(record, seat)
+        own = [m for m in found.moments if m.player == seat and len(m.means) > 1]
+        assert told["choices"] == len(own) > 0
+        worst = max(own, key=lambda m: m.expected_loss)
+        assert (told["card"] is not None) == bool(worst.mark)
+        if card := told["card"]:
+            assert game.rules.deck[game.actions[card["at"]]] == card["played"] == worst.card
+            assert (card["trick"], card["lost"]) == (worst.trick, worst.expected_loss)
+            assert worst.means[card["best"]] == max(worst.means.values())
+
+
+def test_costliest_is_nothing_where_no_card_gave_a_point_away() -> None:
+    game = played("micro", 1, "pimc", "pimc")
+    assert costliest(Record(game), 0) == {"choices": 1, "card": None}
+    unplayed = Record(Game.deal("micro", 1))
+    assert costliest(unplayed, 0) == {"choices": 0, "card": None}
 
 
 def test_luck_is_the_worth_of_the_cards_before_the_first(record: Record, told: dict) -> None:

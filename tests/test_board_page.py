@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from hearts_env.game.notation import Record
-from hearts_train.web import puzzles
 from hearts_train.web.assets import write_board
 from hearts_train.web.review import position, read_deal, review
 
@@ -272,40 +271,3 @@ def test_the_board_shows_how_far_the_server_is(person) -> None:
     assert bar.count() == 1
     page.evaluate('window.write(\'{"refused":{"code":"too_long","text":"too heavy"}}\\n\')')
     sync_api.expect(page.locator(".wrong")).to_have_text("too heavy")
-
-
-def test_puzzles_are_solved_in_a_browser(browser: sync_api.Browser, address: str) -> None:
-    axe_core = pytest.importorskip("axe_playwright_python.sync_playwright")
-    context = browser.new_context(viewport={"width": 400, "height": 800})
-    page, faults = context.new_page(), []
-    page.set_default_timeout(1000 * LIMIT)
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.goto(f"{address}/puzzles#17")
-    page.wait_for_selector(".pick")
-    one = puzzles.puzzle_json(17)
-    assert [p.get_attribute("data-card") for p in page.locator(".pick").all()] == one["legal"]
-    assert page.locator(".worth").count() == 0
-    assert page.get_by_label("a closed card").count() == one["left"][1 - one["seat"]]
-    wrong = next(card for card in one["legal"] if card != one["best"])
-    page.locator(f".pick[data-card='{wrong}']").click()
-    lost = one["means"][one["best"]] - one["means"][wrong]
-    assert f"gives away {lost:.1f} points" in page.locator(".verdict").inner_text()
-    for card, (known,) in picks(page).items():
-        assert known.lstrip("✓?") == signed(one["means"][card], 1)
-    found = axe_core.Axe().run(page)
-    assert [(v["id"], v["nodes"][0]["html"]) for v in found.response["violations"]] == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= 400
-    assert "Streak 0" in page.locator(".score").inner_text()
-    page.keyboard.press("Enter")  # the button for the next one has the focus
-    page.wait_for_function("() => location.hash === '#18'")
-    page.wait_for_selector(".unjudged")
-    page.locator(f".pick[data-card='{puzzles.puzzle_json(18)['best']}']").focus()
-    page.keyboard.press("Enter")
-    assert "Right" in page.locator(".verdict").inner_text()
-    page.reload()
-    page.wait_for_selector(".unjudged")
-    assert "Streak 1, best 1; solved 1 of 300" in page.locator(".score").inner_text()
-    page.goto(f"{address}/puzzles#999")
-    page.get_by_text("999 is out of range").wait_for()
-    assert faults == []
-    context.close()

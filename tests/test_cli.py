@@ -359,7 +359,7 @@ def test_a_command_stopped_before_its_first_result_says_how_to_continue(
         (["train", "--resume", "nowhere", "--run", "there"], ["--run"]),
         (["agents", "--rules", "mini"], ["--rules", "--check"]),
         (["agents", "--new", "mine", "--seed", "1"], ["--seed", "--new"]),
-        (["puzzle", "--out", "x"], ["No such option", "--out", "--help"]),
+        (["rules", "--out", "x"], ["No such option", "--out", "--help"]),
     ],
 )
 def test_a_mistake_is_one_line_with_the_mend(args, words, tmp_path, monkeypatch):

@@ -234,8 +234,7 @@ def test_every_command_that_takes_agents_can_be_told_to_trust():
         name for name, one in commands.items() if "allow_code" in {p.name for p in one.params}
     }
     assert {"evaluate", "tournament", "benchmark", "play", "exploit"} <= taking
-    # A recipe names its opponents, and puzzle what it scores.
-    assert trusting == taking | {"train", "puzzle"}
+    assert trusting == taking | {"train"}  # a recipe names its opponents
 
 
 def test_models_that_cannot_play_are_refused(models, tmp_path):

@@ -17,9 +17,9 @@ from hearts_env.batch.views import BatchView
 from hearts_env.game.notation import Record
 from hearts_train.measure.analysis import MOST_WORLDS
 from hearts_train.session.table import Refusal
-from hearts_train.web import puzzles, review_routes, table_help
+from hearts_train.web import review_routes, table_help
 from hearts_train.web.players import Unwanted, Workers, check_wanted, in_parts
-from hearts_train.web.review import is_exact, position, read_deal, review
+from hearts_train.web.review import costliest, is_exact, position, read_deal, review
 from hearts_train.web.review_routes import LINES, ReviewQueue
 from tests.web import LIMIT
 from tests.web_browser import browsing
@@ -245,10 +245,10 @@ def test_reviews_and_positions_are_those_of_the_library(client):
         ("position", {"deal": TEXT, "actions": ["2C"] * 121}, 422, "120"),
         ("position", {"deal": TEXT, "actions": ["ZZ"]}, 422, "'ZZ'"),
         ("position", {"deal": TEXT, "actions": [OTHERS]}, 422, "action: "),
-        ("mistakes", {}, 422, "deal: "),
-        ("mistakes", {"deal": TEXT, "seat": 2}, 422, "seat: "),
-        ("mistakes", {"deal": TEXT, "seat": True}, 422, "seat: "),
-        ("mistakes", {"deal": TEXT, "seat": "0"}, 422, "seat: "),
+        ("costliest", {}, 422, "deal: "),
+        ("costliest", {"deal": TEXT, "seat": 2}, 422, "seat: "),
+        ("costliest", {"deal": TEXT, "seat": True}, 422, "seat: "),
+        ("costliest", {"deal": TEXT, "seat": "0"}, 422, "seat: "),
     ],
 )
 def test_what_is_no_deal_gets_one_sentence(client, path, body, status, words):
@@ -260,22 +260,13 @@ def test_what_is_no_deal_gets_one_sentence(client, path, body, status, words):
     assert client.app.state.reviews.num_waiting == 0
 
 
-def test_puzzles_are_those_of_the_package(client):
-    listed = client.get("/api/puzzles").json()["puzzles"]
-    assert [one["number"] for one in listed] == list(range(1, 301))
-    answer = client.get("/api/puzzles?number=300").json()
-    assert answer == plain(puzzles.puzzle_json(300))
-    for number in ("0", "301", "x", "-1", "9" * 30):
-        answer = client.get("/api/puzzles", params={"number": number})
-        assert answer.status_code == 404
-        assert "1 to 300" in answer.json()["text"]
-
-
-def test_mistakes_are_those_of_one_seat(client):
+def test_the_costliest_card_is_that_of_the_seat_asked_for(client):
     text = text_of("two_player")
-    answer = client.post("/api/mistakes", json={"deal": text, "seat": 1}).json()
-    assert answer == plain(puzzles.mistakes(read_deal(text), 1))
-    assert {card["seat"] for card in answer["cards"]} == {1}
+    answers = [
+        client.post("/api/costliest", json={"deal": text, "seat": seat}).json() for seat in (0, 1)
+    ]
+    assert answers == plain([costliest(read_deal(text), seat) for seat in (0, 1)])
+    assert answers[0] != answers[1]
 
 
 def test_a_fault_of_ours_tells_nothing(client, monkeypatch):

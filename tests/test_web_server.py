@@ -201,7 +201,7 @@ def test_a_table_allows_as_much_help_as_was_agreed(level, allowed, client):
 
 
 # ---- pages ---------------------------------------------------------------------------------------
-@pytest.mark.parametrize("path", ["/", "/t/0123456789abcdef", "/board", "/puzzles"])
+@pytest.mark.parametrize("path", ["/", "/t/0123456789abcdef", "/board"])
 def test_every_page_is_the_same_file_with_a_strict_policy(path, client):
     found = client.get(path)
     assert found.status_code == 200

@@ -33,7 +33,7 @@ _UsageError: type[Any] = next(c for c in typer.BadParameter.__mro__ if c.__name_
 
 
 GROUPS = {
-    "Play": ("play", "serve", "replay", "analyse", "puzzle", "rules", "agents"),
+    "Play": ("play", "serve", "replay", "analyse", "rules", "agents"),
     "Train": ("train", "runs"),
     "Measure": ("evaluate", "compare", "tournament", "benchmark", "exploit"),
     "Solve": ("solve", "endgame"),

@@ -1,4 +1,4 @@
-"""Commands for people: play, replay, analyse, rules, agents, puzzle, serve."""
+"""Commands for people: play, replay, analyse, rules, agents, serve."""
 
 from __future__ import annotations
 
@@ -388,62 +388,6 @@ def _check_program(
         console.print_json([verdict.to_json() for verdict in found], as_json)
     if any(verdict.is_fault for verdict in found):
         raise typer.Exit(1)
-
-
-# ---- puzzles -------------------------------------------------------------------------------------
-@app.command(epilog="Example: hearts puzzle 120; hearts puzzle --score pro,answers.json")
-def puzzle(
-    context: typer.Context,
-    number: Annotated[
-        int | None,
-        typer.Argument(metavar="NUMBER", help="Its number, the easiest first; default: random."),
-    ] = None,
-    export: Annotated[
-        Path | None,
-        typer.Option(
-            "--export", metavar="FILE", help="Write all as JSON: texts to ask, exact answers."
-        ),
-    ] = None,
-    score: Annotated[
-        str | None,
-        typer.Option(
-            "--score", metavar="AGENT|FILE.json,...", help="Measure agents, or files of answers."
-        ),
-    ] = None,
-    allow_code: AllowCode = False,
-    as_json: Json = None,
-) -> None:
-    """Find the card that is best on average over all hands the opponent could hold.
-
-    300 positions of two-player Hearts from play of the package's agents, in which standard and pro
-    choose another card. With --export and --score they are a test, for language models too.
-    """
-    import secrets
-    import sys
-
-    from hearts_env.support.files import write_json
-    from hearts_train.cli.cardtext import CardText
-    from hearts_train.cli.puzzle import ask_puzzle, show_scores
-    from hearts_train.measure.puzzles import puzzle_test, puzzles
-    from hearts_train.web.puzzles import puzzle_json
-
-    if export is not None:
-        refuse_other(context, ("number", "score", "as_json"), "is not for --export; omit it")
-        check_new(export, "--export")
-        write_json(export, puzzle_test())
-        console.note(f"written: {export}")
-        return
-    if score is not None:
-        refuse_other(context, ("number",), "is not for --score, which asks all; omit it")
-        show_scores(names_in(score, "--score"), as_json=as_json)
-        return
-
-    chosen = secrets.randbelow(len(puzzles())) + 1 if number is None else number
-    shown = puzzle_json(chosen)
-    if as_json:
-        console.print_json(shown, as_json)
-        return
-    ask_puzzle(shown, CardText.of(sys.stdout))
 
 
 # ---- the server ----------------------------------------------------------------------------------

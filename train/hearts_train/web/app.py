@@ -36,7 +36,7 @@ from hearts_train.web.players import Players
 
 log = logging.getLogger("hearts.serve")
 
-PAGES = ("/", "/t/{table}", "/board", "/puzzles")
+PAGES = ("/", "/t/{table}", "/board")
 """All of them are the same file, which looks at its address."""
 
 _SWEEP = 30.0  # seconds between two looks for tables that nobody is at

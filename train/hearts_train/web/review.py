@@ -39,8 +39,9 @@ from hearts_env.solve.beliefs import belief, has_exact_worlds, num_first_worlds
 from hearts_env.solve.endgame import Endgame
 from hearts_env.solve.equilibrium import solve
 from hearts_env.solve.side import backward_mean
+from hearts_env.support.arguments import check_number
 from hearts_env.support.arrays import Floats
-from hearts_env.support.progress import Progress
+from hearts_env.support.progress import Progress, no_progress
 from hearts_train.measure.analysis import Analysis, Measurer, Moment, analyse, summary
 from hearts_train.web.messages import title_of
 from hearts_train.web.players import in_parts
@@ -149,6 +150,35 @@ def position(record: Record, names: Sequence[str]) -> Json:
         "moment": _next(game, Tools(game.rules)),
         "scores": game.scores() if game.is_over else None,
     }
+
+
+def costliest(record: Record, seat: int, progress: Progress = no_progress) -> Json:
+    """Find the card by which a player gave away most, by what it could know.
+
+    Returns:
+        ``choices``, the number of its cards that were not forced; ``card``, the costliest one, or
+        None if no card was a slip or a blunder: ``at``, the number of actions before it; ``trick``;
+        ``played``; ``best``, a better card; ``lost``, the points given away.
+
+    Raises:
+        HeartsError: if there is no such seat.
+    """
+    game = record.game
+    check_number("seat", seat, 0, game.rules.players - 1)
+    measurer, replay = Measurer(game.rules, exact=is_exact(game.rules)), game.start()
+    choices: list[Moment] = []
+    for number, action in enumerate(game.actions):
+        progress(number, len(game.actions))
+        is_own = replay.phase == "play" and replay.player == seat and action >= 0
+        if is_own and len(replay.legal_actions()) > 1:
+            choices.append(measurer.measure(replay, action))
+        play_step(replay, action)
+    found = {"choices": len(choices), "card": None}
+    worst = max(choices, key=lambda moment: moment.expected_loss, default=None)
+    if worst is None or not worst.mark:
+        return found
+    card = {"at": worst.number, "trick": worst.trick, "played": worst.card}
+    return found | {"card": card | {"best": worst.better[0], "lost": worst.expected_loss}}
 
 
 def _next(game: Game, tools: Tools) -> Json | None:

@@ -1,4 +1,4 @@
-"""The routes of the analysis board and the puzzles: deals reviewed, positions measured.
+"""The routes of the analysis board: deals reviewed, positions measured.
 
 A `ReviewQueue` reviews deals in threads of its own, so that tables do not wait. Nobody can block it
 for others: it reviews one deal of an address at a time, gives up after a while or when the browser
@@ -22,9 +22,8 @@ from hearts_env import HeartsError
 from hearts_env.support.files import json_object
 from hearts_env.support.progress import Progress
 from hearts_train.session.table import Refusal
-from hearts_train.web import puzzles
 from hearts_train.web.players import Workers, check_wanted
-from hearts_train.web.review import Json, position, read_deal, review
+from hearts_train.web.review import Json, costliest, position, read_deal, review
 
 log = logging.getLogger("hearts.serve")
 
@@ -44,8 +43,7 @@ def routes() -> list[BaseRoute]:
     return [
         Route("/api/review", ask_review, methods=["POST"]),
         Route("/api/position", ask_position, methods=["POST"]),
-        Route("/api/mistakes", ask_mistakes, methods=["POST"]),
-        Route("/api/puzzles", ask_puzzles),
+        Route("/api/costliest", ask_costliest, methods=["POST"]),
     ]
 
 
@@ -72,25 +70,13 @@ async def ask_position(request: Request) -> Response:
     return await _answer(request, look)
 
 
-async def ask_mistakes(request: Request) -> Response:
-    """``{"deal": text, "seat": number}``: what this seat gave away, and by which cards."""
+async def ask_costliest(request: Request) -> Response:
+    """``{"deal": text, "seat": number}``: the card by which this seat gave away most."""
 
     def look(given: Json, progress: Progress) -> Json:
-        return puzzles.mistakes(read_deal(_deal_of(given)), given.get("seat", 0), progress)
+        return costliest(read_deal(_deal_of(given)), given.get("seat", 0), progress)
 
     return await _answer(request, look)
-
-
-async def ask_puzzles(request: Request) -> Response:
-    """All puzzles; with ``?number=N`` one of them."""
-    number = request.query_params.get("number")
-    if number is None:
-        return JSONResponse({"puzzles": puzzles.listed()})
-    try:
-        puzzle = puzzles.puzzle_json(int(number) if number.isascii() and number.isdigit() else 0)
-    except HeartsError as error:
-        return refused(404, "unknown_puzzle", str(error))
-    return JSONResponse(puzzle)
 
 
 def _deal_of(given: Json) -> str:

@@ -2,7 +2,7 @@
 
 import {loadCards} from "hearts/cards.js";
 import {button, el, loadStyle, picker} from "hearts/dom.js";
-import {fromFragment, toFragment} from "hearts/line.js";
+import {boardAt, fromFragment} from "hearts/line.js";
 import {mount as review} from "hearts/review.js";
 import {asked, awaited} from "hearts/server.js";
 
@@ -94,7 +94,7 @@ async function online(root) {
       })));
       end = await review(place, {document, at, seat, link: linkTo,
         position: (deal, actions) => asked("/api/position", {deal, actions})});
-      history.replaceState(null, "", fragmentOf(text, at, seat));
+      history.replaceState(null, "", boardAt(text, at, seat));
     } catch (error) {
       if (left.signal.aborted) return;
       form(text, String(error.message || error));
@@ -147,12 +147,7 @@ function addressed() {
     seat: given.has("seat") ? Number(given.get("seat")) || 0 : undefined};
 }
 
-/** @param {string} text @param {number} at @param {number|undefined} seat */
-function fragmentOf(text, at, seat) {
-  return `#deal=${toFragment(text)}${at ? `&at=${at}` : ""}${seat ? `&seat=${seat}` : ""}`;
-}
-
 /** @param {any} deal @param {number} at @param {number} seat */
 function linkTo(deal, at, seat) {
-  return `${location.origin}/board${fragmentOf(deal.deal, at, seat)}`;
+  return location.origin + boardAt(deal.deal, at, seat);
 }

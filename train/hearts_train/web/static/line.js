@@ -129,8 +129,16 @@ export function judged(worths, card, close = []) {
   return {kind: "fair", sign: "", words: "less than a point worse"};
 }
 
+/**
+ * The address of the board at an action of a deal.
+ * @param {string} text @param {number} at @param {number|undefined} seat who is shown below
+ */
+export function boardAt(text, at, seat) {
+  return `/board#deal=${toFragment(text)}${at ? `&at=${at}` : ""}${seat ? `&seat=${seat}` : ""}`;
+}
+
 /** A text for the fragment of an address. @param {string} text */
-export function toFragment(text) {
+function toFragment(text) {
   const bytes = new TextEncoder().encode(text);
   let binary = "";
   for (const byte of bytes) binary += String.fromCharCode(byte);

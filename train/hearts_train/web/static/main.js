@@ -18,9 +18,8 @@ const PARTS = {
   "": () => import("hearts/lobby.js"),
   t: () => import("hearts/table.js"),
   board: () => import("hearts/board.js"),
-  puzzles: () => import("hearts/puzzles.js"),
 };
-const LINKS = [["/", "Play"], ["/board", "Board"], ["/puzzles", "Puzzles"]];
+const LINKS = [["/", "Play"], ["/board", "Board"]];
 
 const main = document.getElementById("main");
 const connection = new Connection();

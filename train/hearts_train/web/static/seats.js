@@ -22,7 +22,6 @@ import {judged} from "hearts/line.js";
  * @property {(seat: number) => boolean} isOpen
  * @property {Record<number, string[]>} instead hands of the world that is chosen
  * @property {Worths|null} worths of the mover's cards
- * @property {string[]} [legal] cards that can be chosen while their worth is not shown
  * @property {string|null} played what was played here
  * @property {string} ending what is written in the middle when nobody is to act
  * @property {(card: string) => void} choose
@@ -64,12 +63,8 @@ function seatOf(scene, seat) {
 /** @param {Scene} scene @param {number} seat @param {string} name */
 function held(scene, seat, name) {
   const {worths, mover} = scene;
-  if (seat === mover && !worths && scene.legal && scene.legal.includes(name)) {
-    return el("button", {type: "button", class: "pick unjudged", "aria-label": cardName(name),
-      data: {card: name}, on: {click: () => scene.choose(name)}}, card(name, {class: "small"}));
-  }
   if (seat !== mover || !worths || !(name in worths.known)) {
-    return card(name, {class: seat === mover && (worths || scene.legal) ? "small out" : "small"});
+    return card(name, {class: seat === mover && worths ? "small out" : "small"});
   }
   const verdict = judged(worths.known, name, worths.close);
   const known = signed(worths.known[name], 1);

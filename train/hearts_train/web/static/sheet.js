@@ -1,10 +1,11 @@
 // What can be looked up at a table (scores, the last trick, the rules), and how a deal ended.
 
-import {cardText, chips} from "hearts/cards.js";
+import {cardName, cardText, chip, chips} from "hearts/cards.js";
 import {ask, el} from "hearts/dom.js";
 import {counted, plain, signed} from "hearts/figures.js";
 import {lastLesson} from "hearts/guide.js";
-import {boardAt, costliest, judged} from "hearts/own.js";
+import {boardAt} from "hearts/line.js";
+import {asked} from "hearts/server.js";
 
 /** @typedef {import("hearts/state.js").Table} Table */
 
@@ -105,7 +106,7 @@ export function result(table, {next, leave}) {
     kitty.length ? el("p", {}, "Not dealt: ", chips(kitty)) : null,
     el("div", {class: "buttons"}, main,
       over.deal && el("a", {class: "button", text: "Analyse",
-        href: boardAt({deal: over.deal, seat: table.near}, 0)}),
+        href: boardAt(over.deal, 0, table.near)}),
       table.match && el("button", {type: "button", text: "Score sheet",
         on: {click: () => showSheet(table)}}),
       el("button", {type: "button", text: "Leave", on: {click: leave}})));
@@ -117,9 +118,26 @@ export function result(table, {next, leave}) {
  */
 function lesson(deal, seat) {
   const line = el("p", {class: "lesson", role: "status", text: "Looking at your cards …"});
-  judged(deal, seat).then((own) => line.replaceChildren(...costliest(own), " ",
-    el("a", {href: "/puzzles#mine", text: "All your mistakes"})), () => line.remove());
+  asked("/api/costliest", {deal, seat}).then(({choices, card}) => {
+    if (choices) line.replaceChildren(...costliest(card, deal, seat));
+    else line.remove();
+  }, () => line.remove());
   return line;
+}
+
+/**
+ * The costliest card in a sentence, with a link to it on the board.
+ * @param {any} card null where nothing was given away
+ * @param {string} deal @param {number} seat
+ * @returns {Array<Node|string>}
+ */
+function costliest(card, deal, seat) {
+  if (!card) return ["You gave nothing away: no other card was clearly better."];
+  const {at, trick, played, best, lost} = card;
+  const place = ` in trick ${trick}`;
+  return ["Your costliest card: ", el("a", {href: boardAt(deal, at, seat),
+    "aria-label": `${cardName(played)}${place}, on the board`}, cardText(played), place),
+  `, ${counted(Math.round(lost), "point")}; `, chip(best), " was better."];
 }
 
 /**
