@@ -12,7 +12,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 from safetensors.numpy import load_file, save_file
 
 from hearts_agents import make_agent
@@ -20,12 +19,11 @@ from hearts_agents.models.checkpoint import (
     CHECKPOINT_NAME,
     Checkpoint,
     read_checkpoint,
-    read_weights,
     save_checkpoint,
 )
 from hearts_agents.models.network import Network, NetworkAgent, load_agent, snapshot
 from hearts_agents.programs.process import python_environment
-from hearts_env import BatchGame, CheckpointError, Game, HeartsError, Rules
+from hearts_env import BatchGame, CheckpointError, Game, Rules
 from hearts_env.encoders import encode, make_encoder
 from hearts_env.support.tensors import DIGEST, read_tensors, write_tensors
 from hearts_env.views.view import PlayerView
@@ -298,111 +296,3 @@ def test_a_player_plays_rules_that_only_end_a_match_otherwise(path):
             encode(make_encoder("flat"), one.view(one.player)) for one in (game, twin)
         )
         np.testing.assert_array_equal(observed, seen)
-
-
-# ---- weights alone -------------------------------------------------------------------------------
-def policy_and_value(width=12):
-    """A network of torch with a body, a policy and a value, as researchers write it."""
-    torch.manual_seed(3)
-    body = torch.nn.Sequential(
-        torch.nn.Linear(INPUTS, width), torch.nn.Tanh(), torch.nn.Linear(width, width)
-    )
-    parts = {"value": torch.nn.Linear(width, 1), "body": body}
-    return torch.nn.ModuleDict(parts | {"policy": torch.nn.Linear(width, 28, bias=False)})
-
-
-def chosen(module, view):
-    """The legal action with the highest output of the policy, by torch."""
-    observation = torch.as_tensor(encode(make_encoder("flat"), view), dtype=torch.float32)
-    with torch.no_grad():
-        logits = module["policy"](torch.tanh(module["body"](observation)))
-    return max(view.legal_actions(), key=lambda action: logits[action])
-
-
-@pytest.mark.parametrize("suffix", [".pth", ".safetensors"])
-def test_weights_alone_play_as_their_network(tmp_path, suffix):
-    module, path = policy_and_value(), tmp_path / f"net{suffix}"
-    if suffix == ".pth":
-        torch.save(module.state_dict(), path)
-    else:
-        save_file({name: array.numpy() for name, array in module.state_dict().items()}, path)
-    agent = make_agent(f"{path}?encoder=flat&activation=tanh&part=body+policy")
-    assert agent.rules.name == "two_player"
-    game = Game.deal(RULES, seed=5)
-    while not game.is_over:
-        view = game.view(game.player)
-        action = agent.act(view)
-        assert action == chosen(module, view)
-        game.play(action)
-
-
-def test_the_layers_of_safetensors_are_in_the_order_of_their_numbers(tmp_path):
-    sizes = [INPUTS, *[8] * 11, 28]
-    layers = [torch.nn.Linear(a, b) for a, b in itertools.pairwise(sizes)]
-    module = torch.nn.Sequential(*layers)  # 10 stands before 2 in the file
-    save_file({k: v.numpy() for k, v in module.state_dict().items()}, tmp_path / "a.safetensors")
-    tensors, meta = read_weights(tmp_path / "a.safetensors", "flat", activation="relu")
-    assert meta.layers == tuple(sizes)
-    for place, layer in enumerate(layers):
-        assert np.array_equal(tensors[f"policy.{place}.weight"], layer.weight.detach())
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({}, ("encoder", "?encoder=flat&activation=relu")),
-        ({"activation": "relu"}, ("encoder", "?encoder=")),
-        ({"encoder": "flat", "activation": "tanh"}, ("body.0.weight", "part=value+body", "policy")),
-        ({"encoder": "flat", "part": "body+policy"}, ("activation", "relu, tanh", "&activation=")),
-        ({"encoder": "flat", "part": "body+policy", "activation": "elu"}, ("activation", "'elu'")),
-        ({"encoder": "flat", "part": "polcy"}, ("part", "did you mean 'policy'?")),
-        ({"encoder": "flat", "part": "policy"}, ("encoder", "12-28", INPUTS)),
-        ({"encoder": "flt", "part": "policy"}, ("observation", "flat")),
-        (
-            {"encoder": "flat", "part": "body+policy", "activation": "tanh", "rules": "mini"},
-            ("encoder", "flat of mini", "12-12-28"),
-        ),
-    ],
-)
-def test_what_weights_alone_lack_is_named(tmp_path, options, words):
-    torch.save(policy_and_value().state_dict(), tmp_path / "net.pth")
-    with refused(HeartsError, *words):
-        make_agent(tmp_path / "net.pth", **options)
-
-
-def test_files_that_are_no_linear_layers_are_refused(tmp_path):
-    path, stated = tmp_path / "net.pth", {"encoder": "flat", "activation": "relu"}
-    with refused(CheckpointError, "agent", "no file"):
-        make_agent(path, **stated)
-    for held in ({"model": {}, "step": 3}, [1], {}, {"step": 1.0}):
-        torch.save(held, path)
-        with refused(CheckpointError, "agent", "net.pth"):
-            make_agent(path, **stated)
-    torch.save({0: torch.zeros(2, 2)}, path)
-    with refused(CheckpointError, "0", "not of a linear layer"):
-        make_agent(path, **stated)
-    path.write_bytes(b"cut short")
-    with refused(CheckpointError, "agent", "state_dict()"):
-        make_agent(path, **stated)
-    for module in (torch.nn.LayerNorm(4), torch.nn.Conv1d(2, 3, 1), torch.nn.BatchNorm1d(3)):
-        torch.save(torch.nn.Sequential(module).state_dict(), path)
-        with refused(CheckpointError, "0.weight", "hearts agents --new"):
-            make_agent(path, **stated)
-    torch.save({"weight": torch.full((28, INPUTS), torch.inf)}, path)
-    with refused(CheckpointError, "weight", "not finite"):
-        make_agent(path, encoder="flat")
-
-
-def test_a_player_of_ours_is_not_taken_for_weights_alone(path):
-    with refused(CheckpointError, "encoder", "omit"):
-        make_agent(path, encoder="flat")
-
-
-def test_a_file_of_code_is_not_run_when_it_is_taken_for_weights(tmp_path):
-    class Runs:
-        def __reduce__(self):
-            return (pytest.fail, ("ran",))
-
-    torch.save({"weight": Runs()}, tmp_path / "net.pth")
-    with refused(CheckpointError, "agent", "state_dict()"):
-        make_agent(tmp_path / "net.pth", encoder="flat")

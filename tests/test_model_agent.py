@@ -15,6 +15,7 @@ import pytest
 import torch
 import typer
 from gymnasium import spaces
+from safetensors.numpy import save_file
 from sb3_contrib import QRDQN, TRPO, MaskablePPO, RecurrentPPO
 from stable_baselines3 import A2C, DQN, PPO
 from typer.testing import CliRunner
@@ -423,9 +424,9 @@ def test_torchscript_that_does_not_fit_is_named(linear, tmp_path):
     }.items():
         with refused(HeartsError, *message.split()):
             make_agent(file + end, allow_code=True)
-    torch.save(torch.nn.Linear(2, 2).state_dict(), tmp_path / "weights.pt")
+    (tmp_path / "other.pt").write_bytes(b"hello")
     with refused(CheckpointError, "agent", "TorchScript"):
-        make_agent(tmp_path / "weights.pt", encoder="flat", allow_code=True)
+        make_agent(tmp_path / "other.pt", encoder="flat", allow_code=True)
     script(Net(), torch.zeros(2, SIZE)).save(tmp_path / "net.pt")
     with refused(HeartsError, "agent", "(1, 2)", 1):
         make_agent(tmp_path / "net.pt", encoder="flat", rules="micro", allow_code=True)
@@ -437,12 +438,97 @@ def test_a_model_without_its_library_says_what_to_install(linear, monkeypatch):
         make_agent(linear[".onnx"] + "?encoder=flat")
 
 
-@pytest.mark.parametrize("name", ["model.ckpt", "DQN.PTH", "dqn.bin?encoder=flat"])
-def test_a_file_of_weights_alone_names_the_ways_out(tmp_path, monkeypatch, name):
+# ---- weights alone -------------------------------------------------------------------------------
+class Runs:
+    """Fails the test when it is unpickled."""
+
+    def __reduce__(self):
+        return pytest.fail, ("unpickled",)
+
+
+def written(kind, path):
+    """Write the weights of a small network as one of its users would, and return their file."""
+    module = torch.nn.Linear(2, 2)
+    weights = module.state_dict()
+    match kind:
+        case "safetensors":
+            save_file({name: array.numpy() for name, array in weights.items()}, path)
+        case "pickle":
+            path.write_bytes(pickle.dumps({"weights": Runs()}))
+        case "keras":
+            path.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(500))
+        case _:
+            held = {
+                "state dict": weights,
+                "checkpoint": {"model_state_dict": weights, "optimizer_state_dict": {}},
+                "module": module,
+                "older": {**weights, "own": Runs()},
+            }
+            torch.save(held[kind], path, _use_new_zipfile_serialization=kind != "older")
+    return path
+
+
+@pytest.mark.parametrize("options", ["", "?encoder=flat&activation=relu"])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("state dict", "sd.pt"),
+        ("state dict", "DQN.PTH"),
+        ("checkpoint", "ckpt.pt"),
+        ("checkpoint", "ckpt.tar"),
+        ("checkpoint", "last.ckpt"),
+        ("module", "pytorch_model.bin"),
+        ("older", "old.pt"),
+        ("pickle", "net.pkl"),
+        ("pickle", "net"),
+        ("keras", "net.h5"),
+    ],
+)
+def test_weights_alone_are_refused_unread_with_the_way_out(
+    kind, name, options, tmp_path, monkeypatch
+):
+    written(kind, tmp_path / name)
     monkeypatch.chdir(tmp_path)
-    torch.save(torch.nn.Linear(2, 2).state_dict(), name.partition("?")[0])
-    with pytest.raises(CheckpointError, match=r"\.pth\?encoder=flat&.*my_agent\.py:CLASS"):
-        make_agent(name)
+    with refused(CheckpointError, "agent", name, "weights alone", hint="hearts agents --new"):
+        make_agent(name + options, allow_code=True)
+
+
+def test_safetensors_of_another_library_are_refused_with_the_way_out(tmp_path):
+    path = written("safetensors", tmp_path / "net.safetensors")
+    with refused(CheckpointError, "format", "weights alone", hint="hearts agents --new"):
+        make_agent(path)
+
+
+LOADS_WEIGHTS = """
+from pathlib import Path
+
+import torch
+
+from hearts_agents import make_agent
+
+files = ("ckpt.pt",)
+
+def my_agent(seed=None):
+    net = torch.nn.Sequential(torch.nn.Linear(90, 4), torch.nn.Tanh(), torch.nn.Linear(4, 8))
+    saved = torch.load(Path(__file__).with_name(files[0]), weights_only=True)
+    net.load_state_dict(saved["model_state_dict"])
+    return make_agent(net, seed, encoder="flat")
+"""
+
+
+def test_agent_file_that_loads_a_training_checkpoint_plays_its_network(views, tmp_path):
+    """The way out of the messages, as docs/agents.md shows it."""
+    parts = torch.nn.Linear(SIZE, 4), torch.nn.Tanh(), torch.nn.Linear(4, ACTIONS)
+    net = torch.nn.Sequential(*parts)
+    saved = {"model_state_dict": net.state_dict(), "optimizer_state_dict": {}}
+    torch.save(saved, tmp_path / "ckpt.pt")
+    (tmp_path / "my_agent.py").write_text(LOADS_WEIGHTS)
+    agent = make_agent(f"{tmp_path / 'my_agent.py'}:my_agent")
+    with torch.no_grad():
+        weights = net(torch.as_tensor(seen(views), dtype=torch.float32)).numpy()
+    assert agent.act_batch(views).tolist() == best_of(weights, views)
+    spec = AgentSpec.parse(f"{tmp_path / 'my_agent.py'}:my_agent")
+    assert list(spec.declared_files(agent)) == ["ckpt.pt"]
 
 
 def test_an_action_of_minus_infinity_is_still_above_those_that_are_not_legal(tmp_path):

@@ -30,7 +30,6 @@ GROUP = "hearts_agents"
 CHECKPOINT_SUFFIX = ".safetensors"
 FILES = {
     CHECKPOINT_SUFFIX: "hearts_agents.models.network:load_agent",
-    ".pth": "hearts_agents.models.network:load_agent",
     ".zip": "hearts_agents.models.libraries:load_model",
     ".pt": "hearts_agents.models.libraries:load_model",
     ".onnx": "hearts_agents.models.libraries:load_model",
@@ -40,13 +39,6 @@ FORMATS = {"hearts-env equilibrium": "hearts_agents.models.solved:load_solved"}
 """The same of safetensors files whose header says one of these formats."""
 MODELS = "hearts_agents.models.libraries:agent_of_model"
 """The same of models of other libraries, as they are in memory."""
-WEIGHTS_ALONE = (
-    "weights alone do not say how to play: give linear layers as model.pth?encoder=flat&"
-    "activation=relu, the whole model as TorchScript (model.pt?encoder=flat), or code that loads "
-    "them (my_agent.py:CLASS)"
-)
-"""The end of a message about a file like a state dict: the ways in which it can become an agent."""
-
 OWN = {
     "easy": "hearts_agents.baselines:Easy",
     "standard": "hearts_agents.baselines:Standard",

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from hearts_agents.base import Agent, AgentAdapter, as_agent
+from hearts_agents.models.checkpoint import refuse_weights
 from hearts_agents.programs.program_agent import EXEC, ExternalAgent, program_files
 from hearts_agents.registry import (
     CHECKPOINT_SUFFIX,
@@ -28,7 +29,6 @@ from hearts_agents.registry import (
     MODELS,
     OWN,
     VERSIONS,
-    WEIGHTS_ALONE,
     Factory,
     agent_names,
     check_options,
@@ -43,7 +43,7 @@ from hearts_agents.registry import (
     versioned,
 )
 from hearts_agents.user_code import blamed, code_file, declared_files, find_code, is_code_allowed
-from hearts_env import CheckpointError, HeartsError, Rules
+from hearts_env import HeartsError, Rules
 from hearts_env.support.errors import did_you_mean, quoted
 from hearts_env.support.files import kind_of
 from hearts_env.support.tensors import format_of
@@ -54,8 +54,6 @@ _TRUSTED = (".zip", ".pt")
 """Files that can run code when they are loaded."""
 _MODEL = (".zip", ".pt", ".onnx")
 """Files whose networks other libraries made."""
-_OF_WEIGHTS = (".pth", ".ckpt", ".bin", ".pkl", ".h5")
-"""What other libraries write weights to, which nobody here can play with."""
 _QUOTED_OR_NOT = re.compile(r"""(?:[^?'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")*""", re.DOTALL)
 _MOST_COMMAND = 10_000
 
@@ -228,11 +226,8 @@ class AgentSpec:
         if self.kind is Kind.CODE:
             return find_code(self.name)
         if self.kind is Kind.FILE:
+            refuse_weights(self.name)
             suffix = next((one for one in FILES if self.name.endswith(one)), None)
-            if suffix is None and self.name.lower().endswith(_OF_WEIGHTS):
-                raise CheckpointError(
-                    f"agent: {quoted(self.name)} is not a player's file; {WEIGHTS_ALONE}"
-                )
             place = FILES[suffix or CHECKPOINT_SUFFIX]
             if suffix in (None, CHECKPOINT_SUFFIX):
                 place = FORMATS.get(format_of(self.name) or "", place)

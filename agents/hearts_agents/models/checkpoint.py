@@ -23,19 +23,18 @@ import hashlib
 import json
 import math
 import os
-import re
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from hearts_env.encoders import ENCODERS, Encoder, make_encoder
 from hearts_env.rules.rules import Rules
-from hearts_env.support.arguments import check_choice
 from hearts_env.support.arrays import Array
-from hearts_env.support.errors import CheckpointError, HeartsError, did_you_mean, library, quoted
+from hearts_env.support.errors import CheckpointError, HeartsError, did_you_mean, quoted
 from hearts_env.support.files import kind_of
 from hearts_env.support.tensors import DIGEST, digest_of, read_tensors, write_tensors
 
@@ -45,6 +44,11 @@ CHECKPOINT_NAME = "checkpoint.safetensors"
 """The player's file in a run folder."""
 
 ACTIVATIONS = ("relu", "tanh")
+
+_LOAD_THEM = (
+    "run `hearts agents --new NAME`, and in the agent's file build the network and load the weights"
+)
+"""How a state dict, a training checkpoint or a pickled network becomes an agent."""
 
 
 @dataclass(frozen=True)
@@ -160,116 +164,36 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, Array], Checkpoint]:
     return {name: tensor.astype(np.float32) for name, tensor in tensors.items()}, meta
 
 
-def read_weights(
-    path: str | Path,
-    encoder: str,
-    rules: Rules | str | None = None,
-    activation: str | None = None,
-    part: str | None = None,
-) -> tuple[dict[str, Array], Checkpoint]:
-    """The same of a file of weights alone: a state dict of linear layers. Never runs code from it.
-
-    Args:
-        path: of torch.save (``.pth``), or of safetensors.
-        encoder: what the network sees.
-        rules: those that it plays; None: ``two_player``.
-        activation: between its layers; one layer has none.
-        part: the parts of the file that are the policy, in their order, as ``body+policy``; None:
-            the whole file.
+def refuse_weights(path: str | Path) -> None:
+    """Refuse a file that torch.save, pickle or Keras wrote. It is recognised without loading it.
 
     Raises:
-        CheckpointError: if there is no such file, or it is not of linear layers, one after another.
-        HeartsError: if what is stated is unknown, or does not fit it.
+        CheckpointError: if it is such a file; the message says how its weights become an agent.
     """
-    where, rules = str(path), Rules.make("two_player" if rules is None else rules)
-    tensors = _state_dict(where)
-    tops = list(dict.fromkeys(name.partition(".")[0] for name in tensors))
-    names: list[str] = []
-    for wanted in [""] if part is None else part.split("+"):
-        inside = [name for name in tensors if not wanted or name.startswith(f"{wanted}.")]
-        if not inside:
-            raise CheckpointError(
-                f"part: {where!r} has no {wanted!r}; {did_you_mean(wanted, tops)}"
-            )
-        names += inside
-    sizes: list[int] = []
-    renamed: dict[str, Array] = {}
-    for name in names:
-        array, (layer, dot, kind) = tensors[name], name.rpartition(".")
-        if kind == "bias" and layer + dot + "weight" in names:  # which takes it
-            continue
-        is_linear = kind == "weight" and array.ndim == 2
-        bias = tensors.get(layer + dot + "bias", np.zeros(len(array) if is_linear else 0))
-        if not is_linear or bias.shape != array.shape[:1]:
-            raise CheckpointError(
-                f"{name}: of shape {array.shape} in {where!r} is not of a linear layer; play such "
-                "a network by code of yours (hearts agents --new), or as TorchScript or ONNX"
-            )
-        outputs, inputs = array.shape
-        if sizes and sizes[-1] != inputs:
-            raise CheckpointError(
-                f"{name}: takes {inputs} numbers in {where!r} where the layer before gives "
-                f"{sizes[-1]}; state the parts of the policy in their order, as in "
-                f"part={'+'.join(tops[:2])}; there are: {', '.join(tops)}"
-            )
-        place, sizes = len(sizes[1:]), [*(sizes or [inputs]), outputs]
-        renamed |= {f"policy.{place}.weight": array, f"policy.{place}.bias": bias}
-    if len(sizes) > 2 and activation is None:
+    if kind_of(path) != "file":
+        return
+    try:
+        with open(path, "rb") as file:
+            start, names = file.read(4), names_in_zip(file)
+    except OSError:  # its reader says why
+        return
+    is_torch = any(name.endswith("data.pkl") for name in names)  # which TorchScript has too
+    is_program = any("/code/" in name for name in names)
+    if (is_torch and not is_program) or start.startswith((b"\x80", b"\x89HDF")):
         raise CheckpointError(
-            f"activation: not stated, and {where!r} has {len(sizes) - 1} layers; state what is "
-            f"between them ({', '.join(ACTIVATIONS)}), as in ?encoder={encoder}&activation=relu"
+            f"agent: {quoted(os.fspath(path))} holds weights alone, which do not say how to play; "
+            f"{_LOAD_THEM}",
+            value=path,
         )
-    if activation is not None:
-        check_choice("activation", activation, ACTIVATIONS)
-    seen = math.prod(make_encoder(encoder).space(rules).shape)
-    if sizes[:1] != [seen] or sizes[-1] != rules.num_actions:
-        raise CheckpointError(
-            f"encoder: {encoder} of {rules.name} has {seen} numbers and {rules.num_actions} "
-            f"actions, the layers of {where!r} have {'-'.join(map(str, sizes))}; state the "
-            "encoder and the rules that it was trained with"
-        )
-    facts = {"name": Path(path).stem}
-    return renamed, Checkpoint(rules, encoder, tuple(sizes), activation or ACTIVATIONS[0], facts)
 
 
-def _state_dict(where: str) -> dict[str, Array]:
-    """The tensors of a file in the order of the network, float32."""
-    if kind_of(where) != "file":
-        raise CheckpointError(f"agent: there is no file {where!r}; check the path")
-    if where.endswith(".safetensors"):
-        try:
-            tensors, header = read_tensors(Path(where))
-        except CheckpointError as error:
-            raise CheckpointError(
-                f"agent: {where!r} is not a whole safetensors file ({error}); give another copy"
-            ) from None
-        if header.get("format") == FORMAT:
-            raise CheckpointError(f"encoder: {where!r} itself says what it plays; omit all options")
-        # The format sorts the names: 10 before 2.
-        order = sorted(tensors, key=lambda name: [*map(_number, re.split(r"(\d+)", name))])
-        found: dict[str, Any] = {name: tensors[name] for name in order}
-    else:
-        torch = library("torch", f"agent: {where!r}", "train")
-        try:
-            loaded = torch.load(where, map_location="cpu", weights_only=True)
-            found = {str(name): tensor.float().numpy() for name, tensor in loaded.items()}
-        except Exception:  # the type differs by what is in it
-            raise CheckpointError(
-                f"agent: {where!r} is not a state dict; write it with "
-                "torch.save(model.state_dict(), path)"
-            ) from None
-    if not found:
-        raise CheckpointError(f"agent: {where!r} has no weights; give another file")
-    for name, array in found.items():
-        if not np.isfinite(array).all():
-            raise CheckpointError(
-                f"{name}: has values that are not finite in {where!r}; the training diverged"
-            )
-    return {name: np.asarray(array, np.float32) for name, array in found.items()}
-
-
-def _number(text: str) -> int | str:
-    return int(text) if text.isdigit() else text
+def names_in_zip(file: IO[bytes]) -> set[str]:
+    """Return the names of the files in a zip archive; none if `file` is no such archive."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return set(archive.namelist())
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError):
+        return set()
 
 
 def _parse_header(
@@ -278,10 +202,14 @@ def _parse_header(
     """The header's content, checked against this version's encoders and rules."""
     stated = header.get("format")
     if stated != FORMAT:
+        if str(stated).startswith("hearts-env "):
+            raise CheckpointError(
+                f"format: {where!r} says {stated!r} and not {FORMAT!r}; give a player that "
+                "`hearts train` wrote"
+            )
         raise CheckpointError(
-            f"format: {where!r} says {stated!r} and not {FORMAT!r}; it is a safetensors file of "
-            "something else: give a player that `hearts train` wrote, or, of weights alone, state "
-            "?encoder=flat&activation=relu"
+            f"format: {where!r} says {stated!r} and not {FORMAT!r}: it holds weights alone, which "
+            f"do not say how to play; {_LOAD_THEM}"
         )
     if header.get("version") != str(VERSION):
         raise CheckpointError(

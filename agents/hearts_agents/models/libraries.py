@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from hearts_agents.models.checkpoint import names_in_zip
 from hearts_agents.models.network import EncoderAgent, trained_for_others
-from hearts_agents.registry import WEIGHTS_ALONE
 from hearts_agents.user_code import blamed, is_code_allowed
 from hearts_env import HeartsError, Rules
 from hearts_env.encoders import ENCODERS
@@ -270,10 +270,10 @@ class ModuleAgent(ModelAgent):
     def check_file(path: str, names: set[str]) -> None:
         """Refuse what is not TorchScript; see ``ModelAgent``."""
         if not any("/code/" in name for name in names):
-            fix = "write it with torch.jit.trace(model, observations).save(path)"
-            if any("data.pkl" in name for name in names):  # of torch.save
-                fix = WEIGHTS_ALONE
-            raise CheckpointError(f"agent: {quoted(path)} is not TorchScript; {fix}")
+            raise CheckpointError(
+                f"agent: {quoted(path)} is not TorchScript; write it with "
+                "torch.jit.trace(model, observations).save(path)"
+            )
 
     def _load(self) -> None:
         if not self._data:
@@ -441,12 +441,7 @@ def load_model(
         raise CheckpointError(
             f"agent: {quoted(name)} cannot be read ({error.strerror}); check the path", value=path
         ) from None
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            names = set(archive.namelist())
-    except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError):
-        names = set()
-    form.check_file(name, names)
+    form.check_file(name, names_in_zip(io.BytesIO(data)))
     if form.risk and not (allow_code or is_code_allowed()):
         raise HeartsError(
             f"allow_code: loading {quoted(name)} can run any code that is in it ({form.risk}); if "

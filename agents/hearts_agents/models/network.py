@@ -16,9 +16,9 @@ import numpy as np
 from gymnasium import spaces
 
 from hearts_agents.base import Actions, Probs, StochasticAgent, check_turn, check_views
-from hearts_agents.models.checkpoint import Checkpoint, read_checkpoint, read_weights
+from hearts_agents.models.checkpoint import Checkpoint, read_checkpoint
 from hearts_env.batch.views import BatchView
-from hearts_env.encoders import ENCODERS, Encoder, make_encoder, write_many
+from hearts_env.encoders import Encoder, make_encoder, write_many
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import check_flag
 from hearts_env.support.arrays import Array, Floats32, Ints
@@ -294,40 +294,18 @@ class NetworkAgent(EncoderAgent):
         return f"<NetworkAgent {self.rules.name}: {sizes}>"
 
 
-def load_agent(
-    path: str | Path,
-    seed: int | None = None,
-    *,
-    greedy: bool = True,
-    encoder: str | None = None,
-    rules: str | None = None,
-    activation: str | None = None,
-    part: str | None = None,
-) -> NetworkAgent:
-    """The player of a checkpoint, or of weights alone.
+def load_agent(path: str | Path, seed: int | None = None, *, greedy: bool = True) -> NetworkAgent:
+    """Return the player of a checkpoint.
 
     Args:
         path: the file, or a run folder.
         seed: of its draws, where it is not greedy.
         greedy: take the preferred action; False: draw from the policy's probabilities.
-        encoder: what the network of weights alone sees; only of these, as all that follows.
-        rules: those that it plays.
-        activation: between its layers.
-        part: the parts of the file that are the policy, as ``body+policy``.
 
     Raises:
-        CheckpointError: see ``read_checkpoint`` and ``read_weights``.
-        HeartsError: if `encoder` is missing.
+        CheckpointError: see ``read_checkpoint``.
     """
-    if encoder is not None:
-        tensors, meta = read_weights(path, encoder, rules, activation, part)
-    elif str(path).endswith(".pth") or any((rules, activation, part)):
-        raise HeartsError(
-            f"encoder: {str(path)!r} does not say what its network sees; state it, as in "
-            f"model.pth?encoder=flat&activation=relu; known: {', '.join(ENCODERS)}"
-        )
-    else:
-        tensors, meta = read_checkpoint(path)
+    tensors, meta = read_checkpoint(path)
     network = Network(tensors, meta.activation)
     return NetworkAgent(
         network, meta.rules, meta.encoder, greedy=greedy, seed=seed, checkpoint=meta

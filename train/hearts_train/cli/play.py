@@ -338,8 +338,7 @@ def agents(
         print(wrap(plays + (f"; options: {options}" if options else "")))
     print(
         "\nAlso players: the path of a checkpoint, of a training run's folder or of a\n"
-        "solved file (.safetensors); model.onnx?encoder=flat; a state dict as\n"
-        "model.pth?encoder=flat&activation=relu; with --allow-code,\n"
+        "solved file (.safetensors); model.onnx?encoder=flat; with --allow-code,\n"
         "model.pt?encoder=flat of TorchScript and model.zip of stable-baselines3;\n"
         "my_agent.py:MyAgent and package.module:MyAgent; 'exec:./bot --flag', a program.\n"
         "Options follow a ?, as in pro?worlds=50."
