@@ -21,11 +21,11 @@ from hearts_agents import make_agent
 from hearts_agents.models.checkpoint import CHECKPOINT_NAME
 from hearts_agents.programs.process import python_environment
 from hearts_agents.spec import AgentSpec
-from hearts_env import BatchGame, Game, Rules, __version__, hearts_v0
+from hearts_env import BatchGame, Game, HeartsError, Rules, __version__, hearts_v0
 from hearts_env.rules.explain import explain, option_rows, queen_sentences
 from hearts_env.rules.presets import PRESETS
 from hearts_env.rules.rules import FIELDS
-from hearts_env.support import errors
+from hearts_env.support import errors, jit
 from hearts_env.support.interrupts import held_interrupt
 from hearts_train import console
 from hearts_train.cli.app import app
@@ -328,6 +328,30 @@ def test_a_command_stopped_before_its_first_result_says_how_to_continue(
     done = run(*words, "--save", saved)
     assert done.exit_code == console.INTERRUPTED
     assert done.stderr.splitlines()[-1] == "stopped"
+
+
+def test_end_of_file_error_in_a_command_is_no_interruption(monkeypatch):
+    def fails(*_arguments, **_settings):
+        raise EOFError("Ran out of input")
+
+    monkeypatch.setattr(Contest, "__init__", fails)
+    done = run("evaluate", "easy", "--opponents", "easy")
+    assert isinstance(done.exception, EOFError)
+    assert done.exit_code == 1
+    assert "stopped" not in done.stderr
+
+
+def test_warning_in_a_command_is_one_note(monkeypatch):
+    def warns(*_arguments, **_settings):
+        jit._note_unsaved("there is no room")
+        raise HeartsError("deals: none are played")
+
+    monkeypatch.setattr(jit, "unsaved", [])
+    monkeypatch.setattr(Contest, "__init__", warns)
+    done = run("evaluate", "easy", "--opponents", "easy")
+    note, error = done.stderr.splitlines()
+    assert note.startswith("warning: compiled code: there is no room")
+    assert error.startswith("error: deals: ")
 
 
 # ---- mistakes ------------------------------------------------------------------------------------

@@ -1,16 +1,20 @@
-"""Compiled code where nothing can be written, and what a person sees who waits for it."""
+"""Compiled code: a cache that is damaged or cannot be written, and what is shown meanwhile."""
 
 from __future__ import annotations
 
 import ast
 import importlib
 import inspect
+import multiprocessing
 import os
 import re
 import shutil
 import subprocess
 import sys
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +23,7 @@ import hearts_env
 import hearts_train
 from hearts_env.solve import solve_double_dummy
 from hearts_env.solve.dd.position import drop
+from hearts_env.support import jit as jit_module
 from hearts_env.support.jit import _digest, compiles
 
 PLAY = """
@@ -63,10 +68,135 @@ def test_a_read_only_install_without_a_home_plays_and_says_what_it_waits_for(
     lines = os.read(controller, 10_000).decode()
     os.close(controller)
     assert shown.stdout.startswith("None [")
-    assert lines.count("compiling, once") == lines.count("hearts warmup") == 1
+    assert lines.count("hearts_env: compiling\r\n") == lines.count("NUMBA_CACHE_DIR") == 1
+    assert "once for this installation" not in lines
     named = re.findall(r"^  (\S+) \.\.\. \d+\.\d s\r?$", lines, re.MULTILINE)
     assert named.count("kernel.deal") == named.count("kernel.step") == 1
-    assert len(lines.splitlines()) == 1 + len(named)
+    warned = [line for line in lines.splitlines() if "arn" in line]  # and the line of its source
+    assert len(lines.splitlines()) == 1 + len(named) + len(warned)
+
+
+MODULE = """
+from hearts_env.support.jit import jit
+
+@jit
+def twice(number):
+    return number + number
+
+@jit
+def thrice(number):
+    return 3 * number
+"""
+
+
+class CachedModule:
+    """A module of two compiled functions that has a cache of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.cache = folder / "cache"
+        (folder / "cached_module.py").write_text(MODULE)
+
+    def start(self) -> Any:
+        """Import it as a new process does."""
+        sys.modules.pop("cached_module", None)
+        return importlib.import_module("cached_module")
+
+    def files(self, ending: str) -> list[Path]:
+        """Return the cache files of ``twice``."""
+        return sorted(self.cache.rglob(f"*twice*.{ending}"))
+
+
+@pytest.fixture
+def cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CachedModule]:
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        pytest.skip("compiling is switched off")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(jit_module, "unsaved", [], raising=False)
+    yield CachedModule(tmp_path)
+    sys.modules.pop("cached_module", None)
+
+
+def empty(data: bytes) -> bytes:
+    return b""
+
+
+def half(data: bytes) -> bytes:
+    return data[: len(data) // 2]
+
+
+def zeros_at_the_end(data: bytes) -> bytes:
+    return data[:-64] + bytes(64)
+
+
+def one_bit(data: bytes) -> bytes:
+    """Change the machine code only: most such files load, and then compute anything."""
+    place = len(data) * 2 // 3
+    return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+
+
+@pytest.mark.parametrize("damaged", [empty, half, zeros_at_the_end, one_bit])
+@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+def test_damaged_cache_file_is_compiled_and_written_again(
+    cached: CachedModule, ending: str, damaged: Callable[[bytes], bytes]
+) -> None:
+    module = cached.start()
+    assert module.twice(4) == 8
+    (path,) = cached.files(ending)
+    whole = path.read_bytes()
+    path.write_bytes(damaged(whole))
+    module = cached.start()
+    assert module.twice(4) == 8
+    assert sum(module.twice.stats.cache_misses.values()) == 1
+    module = cached.start()
+    assert module.twice(4) == 8
+    assert sum(module.twice.stats.cache_hits.values()) == 1
+
+
+def test_cache_file_of_other_types_is_compiled_again(cached: CachedModule) -> None:
+    module = cached.start()
+    assert (module.twice(4), module.twice(0.25)) == (8, 0.5)
+    one, other = cached.files("nbc")
+    saved = one.read_bytes()
+    one.write_bytes(other.read_bytes())
+    other.write_bytes(saved)
+    module = cached.start()
+    assert repr((module.twice(4), module.twice(0.25))) == "(8, 0.5)"
+
+
+def test_cache_that_cannot_be_written_warns_once(cached: CachedModule) -> None:
+    module = cached.start()
+    (folder,) = cached.cache.iterdir()
+    folder.rmdir()
+    folder.write_text("a file, where the folder was")
+    with pytest.warns(UserWarning, match="NUMBA_CACHE_DIR") as warned:
+        results = module.twice(4), module.thrice(4)
+    assert results == (8, 12)
+    assert len(warned) == 1
+    assert str(folder) in str(warned[0].message)
+
+
+def test_missing_cache_folder_warns_once(
+    cached: CachedModule, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jit_module, "cache_folder", lambda package: None)
+    module = cached.start()
+    with pytest.warns(UserWarning, match="NUMBA_CACHE_DIR") as warned:
+        results = module.twice(4), module.thrice(4)
+    assert results == (8, 12)
+    assert len(warned) == 1
+
+
+def test_worker_does_not_repeat_the_cache_warning(
+    cached: CachedModule, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jit_module, "cache_folder", lambda package: None)
+    monkeypatch.setattr(multiprocessing, "parent_process", multiprocessing.current_process)
+    module = cached.start()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert module.twice(4) == 8
+    assert jit_module.unsaved
 
 
 SOURCES = sorted(

@@ -93,6 +93,11 @@ def test_nothing_is_compiled_that_cannot_be_kept(monkeypatch):
         patch.setattr(warmup, "cache_folder", lambda package: None)
         with refused(HeartsError, "NUMBA_CACHE_DIR"):
             warm_up()
+    with monkeypatch.context() as patch:
+        patch.setattr(warmup, "unsaved", ["it cannot be saved in /there (full)"])
+        patch.setattr(warmup, "PARTS", {"games": lambda: None})
+        with refused(HeartsError, "compiled code", "/there", hint="NUMBA_CACHE_DIR"):
+            warmup._compile("games")
     monkeypatch.setitem(os.environ, "NUMBA_DISABLE_JIT", "1")
     with refused(HeartsError, "NUMBA_DISABLE_JIT"):
         warm_up()

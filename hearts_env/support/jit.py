@@ -5,8 +5,11 @@ that it calls in another file does. So the cache lies in a folder named by a dig
 of this package and of the package of the function that compile anything: edited code is never run
 stale, other edits throw nothing away, and nothing of a user's own numba cache is touched. A
 constant that compiled code reads must therefore be assigned in a file that compiles; a test holds
-to it. Where no folder can be written (a read-only
-install without a home), functions are compiled again at each start.
+to it.
+
+The cache never stops a program. A file that is damaged or that another user owns is a miss: the
+function is compiled again and the file is written again. If nothing can be written (a full disk, a
+read-only install without a home), one warning says so and functions are compiled at each start.
 """
 
 from __future__ import annotations
@@ -14,22 +17,31 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import multiprocessing
 import os
+import pickle
 import shutil
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
 from numba.core import event
+from numba.core.caching import (
+    CompileResultCacheImpl,
+    FunctionCache,
+    IndexDataCacheFile,
+    InTreeCacheLocator,
+    NullCache,
+)
 from numba.core.registry import CPUDispatcher
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_config: Any = numba.config  # its fields are made at run time
 _HERE = Path(__file__).resolve().parents[1]
 _TAKE_PART = ("support/bits.py", "support/jit.py", "cards.py")
 """Files that compile nothing themselves, but give compiled functions parts or constants."""
@@ -81,6 +93,106 @@ def cache_folder(package: Path) -> Path | None:
     return None
 
 
+def _folder_of(function: Callable[..., Any]) -> Path | None:
+    """The folder of a function's compiled code."""
+    top, in_package, _ = function.__module__.partition(".")
+    source = Path(sys.modules[top].__file__ or __file__).resolve()
+    return cache_folder(source.parent if in_package else source)
+
+
+class _CacheFile(IndexDataCacheFile):
+    """Save each function's code with its digest and its key, and load nothing else.
+
+    A few damaged bytes of machine code would otherwise load, and then crash or compute something
+    else. An index that was lost and begun again may name a file that holds the code for other
+    types.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        code = self._dump((key, data))
+        super().save(key, (hashlib.sha256(code).digest(), code))
+
+    def load(self, key: Any) -> Any:
+        found = super().load(key)
+        if found is None:
+            return None
+        digest, code = found
+        if hashlib.sha256(code).digest() != digest:
+            return None
+        saved_key, data = pickle.loads(code)
+        return data if saved_key == key else None
+
+    def _load_index(self) -> Any:
+        try:
+            return super()._load_index()
+        except Exception:  # damaged; the next save writes it again
+            return {}
+
+
+class _Locator(InTreeCacheLocator):
+    """Place a function's cache in its package's folder, even if that is full at the moment."""
+
+    @classmethod
+    def from_function(cls, py_func: Any, py_file: str) -> _Locator:
+        locator = cls(py_func, py_file)
+        folder = _folder_of(py_func) or Path()
+        locator._cache_path = str(folder / cls.get_suitable_cache_subpath(py_file))
+        return locator
+
+
+class _CacheImpl(CompileResultCacheImpl):
+    _locator_classes = [_Locator]  # noqa: RUF012 as in numba
+
+
+class _Cache(FunctionCache):
+    """Numba's cache of a function, from which no error of a file escapes.
+
+    Numba has no option for this: a damaged file raises at every start, a full disk at every save.
+    """
+
+    _impl_class = _CacheImpl
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file = _CacheFile(self._cache_path, self._impl.filename_base, stamp)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # depends on where the file is damaged
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            _note_unsaved(f"it cannot be saved in {self._cache_path} ({error.strerror or error})")
+
+
+class _NoCache(NullCache):
+    """Keep nothing, because no folder can be written."""
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        _note_unsaved("no folder for it can be written")
+
+
+unsaved: list[str] = []
+"""Why compiled code could not be saved in this process; empty if all of it was saved."""
+
+
+def _note_unsaved(reason: str) -> None:
+    """Note that compiled code could not be saved; warn the first time."""
+    unsaved.append(reason)
+    # The process that started a worker compiles the same functions and warns itself.
+    if len(unsaved) == 1 and multiprocessing.parent_process() is None:
+        warnings.warn(
+            f"compiled code: {reason}, so each start compiles it again; make room, or set "
+            "NUMBA_CACHE_DIR to a folder that can be written",
+            stacklevel=2,
+        )
+
+
 class _Announcer(event.Listener):
     """Says, where somebody looks on, what a first start waits for, and how long each part took."""
 
@@ -88,17 +200,17 @@ class _Announcer(event.Listener):
         self._started: list[float] = []  # of ours: a function, one that it calls, and so on
 
     def on_start(self, event: event.Event) -> None:
-        package, _, place = event.data["dispatcher"].py_func.__module__.partition(".")
+        dispatcher = event.data["dispatcher"]
+        package, _, place = dispatcher.py_func.__module__.partition(".")
         if package not in _packages:
             return
         if not self._started:
             if not _packages[package]:
                 _packages[package] = True
-                _show(
-                    f"{package}: compiling, once for this installation "
-                    "(`hearts warmup` does all of it)\n"
-                )
-            name = f"{place}.{event.data['dispatcher'].py_func.__name__}".lstrip(".")
+                is_kept = isinstance(dispatcher._cache, _Cache)
+                once = ", once for this installation (`hearts warmup` does all of it)"
+                _show(f"{package}: compiling{once if is_kept else ''}\n")
+            name = f"{place}.{dispatcher.py_func.__name__}".lstrip(".")
             _show(f"  {name} ...")
         self._started.append(time.perf_counter())
 
@@ -204,21 +316,11 @@ def address_of(function: Any) -> int:
 def _compiled(function: F, **more: Any) -> F:
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         return function
-    top, in_package, _ = function.__module__.partition(".")
-    _packages.setdefault(top, False)
-    source = Path(sys.modules[top].__file__ or __file__).resolve()
-    folder = cache_folder(source.parent if in_package else source)
-    before = _config.CACHE_DIR
-    if folder is not None:
-        # Read once, where the cache of the function is made; put back for everybody else's.
-        _config.CACHE_DIR = str(folder)
-    try:
-        # Without numba's runtime nothing can allocate, and arrays are not reference-counted: at
-        # every call that cost more than most of the functions do (observing took 4 times as long).
-        options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
-        options["no_cfunc_wrapper"] = True  # few are called as C is, and compiling it takes time
-        options |= more
-        compiled: F = numba.njit(cache=folder is not None, **options)(function)
-    finally:
-        _config.CACHE_DIR = before
-    return compiled
+    _packages.setdefault(function.__module__.partition(".")[0], False)
+    # Without numba's runtime nothing can allocate, and arrays are not reference-counted: at
+    # every call that cost more than most of the functions do (observing took 4 times as long).
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+    options["no_cfunc_wrapper"] = True  # few are called as C is, and compiling it takes time
+    compiled = numba.njit(**(options | more))(function)
+    compiled._cache = _NoCache() if _folder_of(function) is None else _Cache(function)
+    return cast(F, compiled)

@@ -158,6 +158,8 @@ class Commands(typer.core.TyperGroup):
             )
             sys.stdout.flush()
         except (_Stopped, KeyboardInterrupt, typer.Abort) as error:
+            if isinstance(error.__cause__, EOFError):  # typer takes it for Ctrl-D at a prompt
+                raise error.__cause__ from None  # a bug: show its traceback
             note("stopped")
             sys.exit(128 + getattr(error.__cause__, "number", INTERRUPTED - 128))
         except BrokenPipeError:  # the reader is gone, as in `hearts rules | head`

@@ -35,7 +35,7 @@ from hearts_env.solve.endgame import Endgame, solve_safely
 from hearts_env.solve.equilibrium import solve
 from hearts_env.solve.regret import ALGORITHMS
 from hearts_env.solve.response import whole_game
-from hearts_env.support.jit import cache_folder
+from hearts_env.support.jit import cache_folder, unsaved
 from hearts_env.support.progress import Progress, no_progress
 from hearts_train.executor import check_executor, spread
 
@@ -62,7 +62,7 @@ def warm_up(
         that it needs was compiled before, by an earlier start or by a part named before it.
 
     Raises:
-        HeartsError: compiled code cannot be saved or compiling is switched off, `workers` or
+        HeartsError: compiled code cannot be saved, compiling is switched off, `workers` or
             `parts` are no such thing, or a part ended three processes.
     """
     names = list(PARTS) if parts is None else list(parts)
@@ -105,6 +105,8 @@ def _compile(name: str) -> int:
     quiet = contextlib.redirect_stderr(io.StringIO())
     with quiet, event.install_recorder("numba:compile") as recorder:
         PARTS[name]()
+    if unsaved:
+        raise HeartsError(f"compiled code: {unsaved[0]}; make room, or set NUMBA_CACHE_DIR")
     return sum(
         e.is_start and e.data["dispatcher"].py_func.__module__.startswith("hearts_")
         for _, e in recorder.buffer
