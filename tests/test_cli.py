@@ -30,6 +30,7 @@ from hearts_env.support.interrupts import held_interrupt
 from hearts_train import console
 from hearts_train.cli.app import app
 from hearts_train.learn.config_files import shipped_configs
+from hearts_train.measure import contest
 from hearts_train.measure.contest import Contest
 from hearts_train.measure.duel import Duel
 from hearts_train.measure.participants import Participant
@@ -328,6 +329,17 @@ def test_a_command_stopped_before_its_first_result_says_how_to_continue(
     done = run(*words, "--save", saved)
     assert done.exit_code == console.INTERRUPTED
     assert done.stderr.splitlines()[-1] == "stopped"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of a shell")
+def test_sigterm_while_compiling_is_the_exit_status(monkeypatch):
+    def compiles(*_arguments, **_settings):
+        with held_interrupt():
+            signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(contest, "compile_players", compiles)
+    done = run("evaluate", "easy", "--opponents", "easy", "--rules", "micro")
+    assert done.exit_code == 128 + signal.SIGTERM
 
 
 def test_end_of_file_error_in_a_command_is_no_interruption(monkeypatch):

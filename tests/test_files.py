@@ -25,7 +25,14 @@ from hearts_env.support.files import (
     write_whole,
     writing_whole,
 )
-from hearts_env.support.interrupts import SIGNALS, Interrupted, interruptible, noted_interrupt
+from hearts_env.support.interrupts import (
+    SIGNALS,
+    Interrupted,
+    exit_status,
+    held_interrupt,
+    interruptible,
+    noted_interrupt,
+)
 from tests.refusals import refused
 
 if sys.platform != "win32":
@@ -220,6 +227,17 @@ def test_every_signal_interrupts_but_one_that_was_ignored() -> None:
         assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+@posix
+@pytest.mark.parametrize("number", SIGNALS)
+def test_held_signal_sets_the_exit_status(number: int) -> None:
+    with pytest.raises(Interrupted), interruptible(), held_interrupt():
+        signal.raise_signal(number)
+    assert exit_status() == 128 + number
+    with interruptible(), noted_interrupt():
+        signal.raise_signal(number)
+    assert exit_status() == 128 + number
 
 
 @posix

@@ -92,7 +92,6 @@ class Equilibrium:
         seconds: How long, the tree and the figures not counted.
         curve: Exploitability as it went down.
         interrupted: Whether it was stopped by a signal before it was done.
-        signal: The number of that signal; 0 for none.
     """
 
     tree: Tree
@@ -104,7 +103,6 @@ class Equilibrium:
     seconds: float = 0.0
     curve: tuple[Checkpoint, ...] = ()
     interrupted: bool = False
-    signal: int = 0
 
     @property
     def rules(self) -> Rules:
@@ -482,8 +480,8 @@ def solve(
                 file.save_when_due()
         if file is not None:
             file.save()
-        number = 0 if is_over(found) else interrupted()
-        return replace(solver.result(), interrupted=bool(number), signal=number)
+        stopped = bool(interrupted()) and not is_over(found)
+        return replace(solver.result(), interrupted=stopped)
 
 
 class _StateFile:

@@ -120,7 +120,9 @@ def noted_interrupt(
     pressed = 0
 
     def note(number: int, frame: Any) -> None:
+        global _last
         nonlocal pressed
+        _last = number
         if pressed and twice:
             raise Interrupted(number)
         is_first, pressed = not pressed, number

@@ -103,7 +103,7 @@ def solve_deck(
         console.note(f"drawn: {plot}")
     _print(map(solving.solve_json, results), as_json)
     if results[-1].interrupted:
-        raise typer.Exit(128 + results[-1].signal)
+        raise console.stopped()
 
 
 @app.command(epilog="Example: hearts endgame deal.txt --tricks 4")
