@@ -185,9 +185,9 @@ def dataset_result(folder: Path, _output: str) -> Any:
 
 
 def check_dataset(folder: Path) -> None:
-    for path in folder.glob(f"{UNFINISHED}/blocks/[0-9]*.safetensors"):
+    for path in folder.glob(f"{UNFINISHED}/part-*.safetensors"):
         read_tensors(path)
-    check_lines(folder / UNFINISHED / "blocks.jsonl")
+    check_lines(folder / UNFINISHED / "settings.jsonl")
 
 
 COMMANDS = {

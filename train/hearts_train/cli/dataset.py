@@ -96,15 +96,11 @@ def dataset(
             words = ["hearts", "dataset", str(folder), "--resume"]
             words += ["--allow-code"] * any(AgentSpec.parse(a).runs_code for a in options.agents)
             console.note(f"saved; continue with: {shlex.join(words)}")
-            if as_json:
-                unfinished = datasets.unfinished_facts(folder)
-                record = {"folder": str(folder), **unfinished, "interrupted": True}
-                console.print_json(record, as_json)
         raise
     _show(folder, facts)
     console.note(f"what is in it, and how to load it: {folder / datasets.SHEET}")
     if as_json:
-        console.print_json({"folder": str(folder), **facts, "interrupted": False}, as_json)
+        console.print_json({"folder": str(folder), **facts}, as_json)
 
 
 def _show(folder: Path, facts: dict[str, Any]) -> None:

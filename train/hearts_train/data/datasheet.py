@@ -1,7 +1,7 @@
-"""What is said of a dataset: for people what it contains, how it was made, and its limits.
+"""The datasheet of a dataset: its content, how it was made, and its limits.
 
-The YAML head of the datasheet makes the folder a dataset for the Hugging Face Hub and ``datasets``;
-the Croissant metadata (mlcommons.org/croissant/1.0) are what programs read of it.
+The YAML head makes the folder a dataset for ``datasets`` and the Hugging Face Hub, which makes
+Croissant metadata of it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from hearts_env import __version__
 from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_train.data import tables
 from hearts_train.data.options import DatasetOptions
@@ -113,7 +112,6 @@ def _episodes(facts: dict[str, Any], options: DatasetOptions) -> list[str]:
 
 def _making(facts: dict[str, Any], options: DatasetOptions) -> list[str]:
     rows = [
-        ("command", f"`{facts['command']} FOLDER`"),
         ("seed", f"{options.seed}"),
         ("rules, SHA-256 of their fields", f"`{facts['rules_digest']}`"),
         *((f"version of {name}", version) for name, version in facts["versions"].items()),
@@ -127,8 +125,8 @@ def _making(facts: dict[str, Any], options: DatasetOptions) -> list[str]:
     return [
         "## How it was made\n",
         *_markdown(("what", "value"), rows),
-        "The same command and versions give the same content, whatever the number of workers.",
-        "`dataset.json` has all settings, and the size and SHA-256 of every file. Deals are",
+        "The same options and versions give the same content, whatever the number of workers.",
+        "`dataset.json` has all options, and the size and SHA-256 of every file. Deals are",
         "drawn apart from those of `hearts evaluate` and HeartsBench, whatever the seeds.\n",
     ]
 
@@ -175,84 +173,3 @@ def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
         *("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in lines),
         "",
     ]
-
-
-# ---- for programs --------------------------------------------------------------------------------
-_WORDS = (
-    "citeAs column equivalentProperty extract field fileObject fileProperty fileSet format "
-    "includes isLiveDataset jsonPath key md5 parentField path recordSet references regex repeated "
-    "replace samplingRate separator source subField transform"
-)
-CONTEXT = {
-    "@language": "en",
-    "@vocab": "https://schema.org/",
-    "cr": "http://mlcommons.org/croissant/",
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "dct": "http://purl.org/dc/terms/",
-    "sc": "https://schema.org/",
-    "conformsTo": "dct:conformsTo",
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-    **{word: f"cr:{word}" for word in _WORDS.split()},
-}
-"""What the words of the format stand for, as its specification gives it."""
-_PARQUET = "application/x-parquet"
-_KINDS = {"string": "sc:Text", "bool": "sc:Boolean", "float": "sc:Float", "double": "sc:Float"}
-
-
-def croissant(facts: dict[str, Any], options: DatasetOptions) -> dict[str, Any]:
-    """The metadata, as JSON-LD: every file with its SHA-256, every column with its meaning."""
-    schemas = {"games": tables.games_schema(), "decisions": tables.decisions_schema(options)}
-    files = {name: about for name, about in facts["files"].items() if name.endswith(".parquet")}
-    distribution: list[dict[str, Any]] = [
-        {
-            "@type": "cr:FileObject",
-            "@id": name,
-            "name": name,
-            "contentUrl": name,
-            "contentSize": f"{about['bytes']} B",
-            "encodingFormat": _PARQUET,
-            "sha256": about["sha256"],
-        }
-        for name, about in files.items()
-    ]
-    distribution += [
-        {
-            "@type": "cr:FileSet",
-            "@id": table,
-            "name": table,
-            "encodingFormat": _PARQUET,
-            "includes": f"{table}/*.parquet",
-        }
-        for table in schemas
-    ]
-    return {
-        "@context": CONTEXT,
-        "@type": "sc:Dataset",
-        "conformsTo": "http://mlcommons.org/croissant/1.0",
-        "name": f"hearts-{options.rules.name}".replace(" ", "-"),
-        "description": f"{facts['games']:,} games of Hearts ({options.rules.name}) as players of "
-        f"hearts-env played them: {', '.join(map(str, options.agents))}.",
-        "license": "https://spdx.org/licenses/MIT.html",
-        "creator": {"@type": "sc:Organization", "name": "hearts-env contributors"},
-        "version": __version__,
-        "citeAs": f"hearts-env {__version__}, {facts['command']}",
-        "distribution": distribution if files else [],
-        "recordSet": [_records(name, schema) for name, schema in schemas.items() if files],
-    }
-
-
-def _records(table: str, schema: Any) -> dict[str, Any]:
-    """The columns of a table."""
-    fields = []
-    for column in schema:
-        item = getattr(column.type, "value_type", None)
-        kind = str(column.type if item is None else item)
-        about = (column.metadata or {}).get(b"description", b"").decode()
-        field = {"@type": "cr:Field", "@id": f"{table}/{column.name}", "name": column.name}
-        field |= {"description": about, "dataType": _KINDS.get(kind, "sc:Integer")}
-        field |= {"repeated": True} if item is not None else {}
-        source = {"fileSet": {"@id": table}, "extract": {"column": column.name}}
-        fields.append(field | {"source": source})
-    return {"@type": "cr:RecordSet", "@id": f"{table}-rows", "name": table, "field": fields}

@@ -1,16 +1,12 @@
-"""Episodes: what one seat saw, did and earned in each game, as arrays and as a dataset of Minari.
-
-The layout is the one that Minari documents and its ``HDF5Storage`` reads. Minari's own writer takes
-three times as long and four times the space, since it lays out every array to be extended later:
-https://minari.farama.org/content/dataset_standards/
-"""
+"""Episodes: the observations, actions and rewards of one seat in each game, for Minari."""
 
 from __future__ import annotations
 
 import contextlib
 import copy
-import json
-from collections.abc import Iterator, Sequence
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -26,11 +22,10 @@ from hearts_env import kernel as k
 from hearts_env.encoders import write_many
 from hearts_env.support.arrays import Array, Floats, Ints
 from hearts_train.data.options import DatasetOptions, library
-from hearts_train.data.playing import BLOCK, Played
+from hearts_train.data.playing import Played
 
-MAIN_FILE = "main_data.hdf5"
-_READABLE_FROM = ("v108", "v114")
-"""HDF5's versions: old enough for every reader, new enough for many groups."""
+MINARI_FOLDER = "MINARI_DATASETS_PATH"
+"""The environment variable in which Minari looks for the folder of all datasets."""
 
 
 @dataclass(frozen=True)
@@ -103,13 +98,19 @@ class Episodes:
             margins=played.margins[games, seats],
         )
 
+    @classmethod
+    def joined(cls, blocks: Sequence[Episodes]) -> Episodes:
+        """Join the episodes of several blocks, in order."""
+        names = [field.name for field in fields(cls)]
+        return cls(*(np.concatenate([getattr(b, name) for b in blocks]) for name in names))
+
     def arrays(self) -> dict[str, Array]:
-        """All arrays by name."""
+        """Return all arrays by name."""
         return dict(vars(self))
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Array]) -> Episodes:
-        """The episodes that ``arrays`` returned; other entries are ignored."""
+        """Return the episodes with the arrays of ``arrays``; other entries are ignored."""
         return cls(**{field.name: arrays[field.name] for field in fields(cls)})
 
 
@@ -122,124 +123,93 @@ def _encoded(options: DatasetOptions, states: k.Vector, games: Ints, players: In
 
 
 # ---- Minari --------------------------------------------------------------------------------------
-class EpisodeWriter:
-    """Appends episodes to a new dataset of Minari."""
+def write_minari(
+    folder: Path, options: DatasetOptions, parts: Iterable[tuple[Episodes, Mapping[int, str]]]
+) -> None:
+    """Write a dataset of Minari into a new folder, as ``MINARI_DATASETS_PATH`` names it.
 
-    def __init__(self, h5py: Any, file: Any, options: DatasetOptions) -> None:
-        self._h5 = h5py
-        self._file = file.id
-        self._options = options
-        self._kinds: dict[Any, Any] = {}
-        self._compact = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
-        self._compact.set_layout(h5py.h5d.COMPACT)  # fixed size: nothing is appended later
-        self._group = h5py.h5p.create(h5py.h5p.GROUP_CREATE)
-        for made in (self._compact, self._group):  # the same bytes at any time
-            made.set_obj_track_times(False)
-        self._scalar = h5py.h5s.create(h5py.h5s.SCALAR)
-        self.episodes = self.steps = 0
-
-    def add(self, episodes: Episodes, texts: Sequence[str]) -> None:
-        """Append a block's episodes; `texts` are the hand histories of all its games."""
-        ends = np.cumsum(episodes.lengths)
-        for i, (end, length) in enumerate(
-            zip(ends.tolist(), episodes.lengths.tolist(), strict=True)
-        ):
-            places = slice(end - length + i, end + i + 1)
-            moves = slice(end - length, end)
-            self._add_one(episodes, i, places, moves, texts[int(episodes.games[i]) % BLOCK])
-
-    def _add_one(self, episodes: Episodes, i: int, places: slice, moves: slice, text: str) -> None:
-        length = moves.stop - moves.start
-        group = self._new(self._file, f"episode_{self.episodes}")
-        observations, masks = episodes.observations[places], episodes.masks[places]
-        infos = {"trick": episodes.tricks[places], "is_random": episodes.is_random[places]}
-        if self._options.form.mask_in_observation:
-            both = self._new(group, "observations")
-            self._put(both, "observation", observations)
-            self._put(both, "action_mask", masks)
-        else:
-            self._put(group, "observations", observations)
-        if self._options.form.mask_in_info:
-            infos["action_mask"] = masks
-        terminations = np.zeros(length, np.bool_)
-        terminations[-1] = True
-        self._put(group, "actions", episodes.actions[moves])
-        self._put(group, "rewards", episodes.rewards[moves])
-        self._put(group, "terminations", terminations)
-        self._put(group, "truncations", np.zeros(length, np.bool_))
-        shown = self._new(group, "infos")
-        for name, values in infos.items():
-            self._put(shown, name, values)
-        seat = int(episodes.seats[i])
-        about = {
-            "id": self.episodes,
-            "total_steps": length,
-            "seed": int(episodes.seeds[i]),
-            "game": int(episodes.games[i]),
-            "seat": seat,
-            "player": self._options.agents[seat],
-            "margin": float(episodes.margins[i]),
-            "deal": text,
-        }
-        for name, value in about.items():
-            self._describe(group, name, value)
-        self.episodes += 1
-        self.steps += length
-
-    # By h5py's low-level API: the usual one takes 1.5 times as long for many small things.
-    def _new(self, group: Any, name: str) -> Any:
-        """A new group in another."""
-        return self._h5.h5g.create(group, name.encode(), None, self._group)
-
-    def _put(self, group: Any, name: str, values: Array) -> None:
-        """Write an array under its name."""
-        values = np.ascontiguousarray(values)
-        made = self._h5.h5d.create(group, name.encode(), *self._kind(values), self._compact)
-        made.write(self._h5.h5s.ALL, self._h5.h5s.ALL, values)
-
-    def _describe(self, group: Any, name: str, value: str | float) -> None:
-        """Write what Minari calls metadata of an episode."""
-        dtype = self._h5.string_dtype() if isinstance(value, str) else None
-        values = np.array(value, dtype=dtype)
-        self._h5.h5a.create(group, name.encode(), *self._kind(values)).write(values)
-
-    def _kind(self, values: Array) -> tuple[Any, Any]:
-        """The type and the shape of an array, as HDF5 has them."""
-        key = values.shape, values.dtype
-        if key not in self._kinds:
-            kind = self._h5.h5t.py_create(values.dtype, logical=True)
-            space = self._h5.h5s.create_simple(values.shape) if values.shape else self._scalar
-            self._kinds[key] = kind, space
-        return self._kinds[key]
+    Args:
+        folder: the folder, which holds this dataset alone.
+        options: of the dataset.
+        parts: the episodes of each part, and the hand history of each of its games. They are taken
+            one at a time.
+    """
+    minari = library("minari")
+    folder.mkdir(parents=True)
+    with warnings.catch_warnings(), _datasets_in(folder):
+        warnings.simplefilter("ignore", UserWarning)  # it recommends an e-mail address and a link
+        storage = minari.create_dataset_from_buffers(
+            options.dataset_id,
+            [],
+            env=_environment(options),
+            observation_space=options.form.space(),
+            action_space=spaces.Discrete(options.rules.num_actions),
+            algorithm_name=" against ".join(dict.fromkeys(options.agents)),
+            author="hearts-env contributors",
+            description=f"Hearts, {options.rules.name}: an episode for each deal and seat",
+            requirements=[f"hearts-env=={__version__}"],
+            jpeg_encoding=False,
+        ).storage
+    written = 0
+    for episodes, texts in parts:
+        storage.update_episodes(_buffers(episodes, options))
+        numbers = range(written, written + len(episodes.lengths))
+        storage.update_episode_metadata(_metadata(episodes, options, texts), numbers)
+        written = numbers.stop
 
 
 @contextlib.contextmanager
-def minari_writer(data: Path, options: DatasetOptions) -> Iterator[EpisodeWriter]:
-    """A new dataset of Minari in a folder, whose metadata is written when this block ends."""
-    h5py, minari = library("h5py"), library("minari")
-    storages = library("minari.dataset.minari_storage")
-    data.mkdir(parents=True)
-    with h5py.File(data / MAIN_FILE, "w", libver=_READABLE_FROM) as file:
-        writer = EpisodeWriter(h5py, file, options)
-        yield writer
-    metadata = {
-        "total_episodes": writer.episodes,
-        "total_steps": writer.steps,
-        "data_format": "hdf5",
-        "jpeg_encoding": False,
-        "observation_space": storages.serialize_space(options.form.space()),
-        "action_space": storages.serialize_space(spaces.Discrete(options.rules.num_actions)),
-        "env_spec": _environment(options).to_json(),
-        "dataset_id": options.dataset_id,
-        "algorithm_name": " against ".join(dict.fromkeys(options.agents)),
-        "author": ["hearts-env contributors"],
-        "description": f"Hearts, {options.rules.name}: an episode for each deal and seat",
-        "requirements": [f"hearts-env=={__version__}"],
-        "minari_version": minari.__version__,
-        "dataset_size": round((data / MAIN_FILE).stat().st_size / 1e6, 1),
-    }
-    text = json.dumps(metadata, indent=1)
-    (data / storages.METADATA_FILE_NAME).write_text(text + "\n", encoding="utf-8")
+def _datasets_in(folder: Path) -> Iterator[None]:
+    """Let Minari make its datasets in a folder; it knows no argument for that."""
+    before = os.environ.get(MINARI_FOLDER)
+    os.environ[MINARI_FOLDER] = str(folder)
+    try:
+        yield
+    finally:
+        del os.environ[MINARI_FOLDER]
+        if before is not None:
+            os.environ[MINARI_FOLDER] = before
+
+
+def _buffers(episodes: Episodes, options: DatasetOptions) -> Iterator[Any]:
+    """Yield each episode in the form that Minari stores."""
+    buffer = library("minari.data_collector").EpisodeBuffer
+    end = 0
+    for i, length in enumerate(episodes.lengths.tolist()):
+        begin, end = end, end + length
+        places = slice(begin + i, end + i + 1)
+        observations: Any = episodes.observations[places]
+        masks = episodes.masks[places]
+        infos = {"trick": episodes.tricks[places], "is_random": episodes.is_random[places]}
+        if options.form.mask_in_observation:
+            observations = {"observation": observations, "action_mask": masks}
+        if options.form.mask_in_info:
+            infos["action_mask"] = masks
+        yield buffer(
+            seed=int(episodes.seeds[i]),
+            observations=observations,
+            actions=episodes.actions[begin:end],
+            rewards=episodes.rewards[begin:end],
+            terminations=np.arange(length) == length - 1,
+            truncations=np.zeros(length, np.bool_),
+            infos=infos,
+        )
+
+
+def _metadata(
+    episodes: Episodes, options: DatasetOptions, texts: Mapping[int, str]
+) -> Iterator[dict[str, Any]]:
+    """Yield the metadata of each episode; `texts` has the hand history of each game."""
+    for game, seat, margin in zip(
+        episodes.games.tolist(), episodes.seats.tolist(), episodes.margins.tolist(), strict=True
+    ):
+        yield {
+            "game": game,
+            "seat": seat,
+            "player": options.agents[seat],
+            "margin": margin,
+            "deal": texts[game],
+        }
 
 
 def _environment(options: DatasetOptions) -> Any:

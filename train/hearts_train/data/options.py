@@ -119,28 +119,6 @@ class DatasetOptions:
         except (KeyError, TypeError, AttributeError):
             raise HeartsError("dataset: its settings are damaged; start another one") from None
 
-    def command(self) -> list[str]:
-        """The words of the command that makes this dataset, without its folder."""
-        same = len(set(self.agents)) == 1
-        words = ["hearts", "dataset"]
-        for agent in self.agents[:1] if same else self.agents:
-            words += ["--agent", agent]
-        words += ["--rules", self.rules.name, "--deals", str(self.games)]
-        words += ["--seed", str(self.seed)]
-        settings = {"format": ",".join(self.formats), "reward": self.reward}
-        if "minari" in self.formats:
-            settings |= {"observation": self.observation, "action_mask": self.action_mask}
-            settings |= {"id": self.dataset_id, **({"dtype": self.dtype} if self.dtype else {})}
-        if "parquet" in self.formats:
-            settings |= {"view": ",".join(self.views), "exact": str(self.exact).lower()}
-        if self.random:
-            settings["random"] = f"{self.random:g}"
-        if len(self.seats) < self.rules.players:
-            settings["seat"] = ",".join(map(str, self.seats))
-        for name, value in settings.items():
-            words += ["--set", f"{name}={value}"]
-        return words
-
 
 def library(name: str) -> Any:
     """A library of the extra ``dataset``; HeartsError, with the command, if it is not installed."""

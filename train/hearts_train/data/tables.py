@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hearts_agents.programs.view_lines import ViewLines
 from hearts_env import Game
 from hearts_env import kernel as k
-from hearts_env.support.arrays import Array, Ints
+from hearts_env.support.arrays import Ints
 from hearts_env.views.position import PHASES
 from hearts_train.data.options import DatasetOptions, library
 from hearts_train.data.playing import Played, Values
@@ -180,24 +180,9 @@ def _table(schema: Any, columns: dict[str, Any]) -> Arrow:
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-# ---- bytes ---------------------------------------------------------------------------------------
-def to_array(table: Arrow) -> Array:
-    """A table as the bytes of a compressed Arrow stream."""
-    sink = io.BytesIO()
-    options = pa.ipc.IpcWriteOptions(compression="zstd")
-    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
-        writer.write_table(table)
-    return np.frombuffer(sink.getvalue(), np.uint8)
-
-
-def from_array(data: Array) -> Arrow:
-    """The table from ``to_array``."""
-    return pa.ipc.open_stream(data.tobytes()).read_all()
-
-
-def parquet_bytes(parts: list[Arrow]) -> bytes:
-    """A Parquet file of these tables, one row group, compressed by zstd."""
-    table = pa.concat_tables(parts).combine_chunks()
+def parquet_bytes(blocks: list[Arrow]) -> bytes:
+    """Return a Parquet file of these tables, one row group, compressed by zstd."""
+    table = pa.concat_tables(blocks).combine_chunks()
     sink = io.BytesIO()
     pq.write_table(
         table,
@@ -208,3 +193,9 @@ def parquet_bytes(parts: list[Arrow]) -> bytes:
         write_page_checksum=True,
     )
     return sink.getvalue()
+
+
+def hand_histories(games: bytes) -> dict[int, str]:
+    """Return the hand history of each game, by its number, of a Parquet file of games."""
+    found = pq.read_table(io.BytesIO(games), columns=["game", "text"])
+    return dict(zip(found["game"].to_pylist(), found["text"].to_pylist(), strict=True))
