@@ -9,6 +9,8 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
+import shlex
+import sys
 from typing import ClassVar
 
 import numpy as np
@@ -19,6 +21,7 @@ from hearts_agents import Agent, HeartsEnv, HeartsVectorEnv, make_agent, registe
 from hearts_agents.baselines import Pro
 from hearts_agents.guard import NO_ACTION, ask
 from hearts_agents.programs.isolation import Isolated
+from hearts_agents.programs.process import ProgramError
 from hearts_agents.programs.served import to_text
 from hearts_agents.spec import AgentSpec
 from hearts_env import BatchGame, Game, HeartsError, Rules
@@ -268,6 +271,7 @@ def test_a_signal_to_all_leaves_an_isolated_player_to_whoever_asks_it():
 def test_what_a_process_of_an_isolated_player_says_is_checked(actions, faults, kind, monkeypatch):
     given = to_text(np.array(actions), "<i8") if isinstance(actions, list) else actions
     monkeypatch.setattr(Isolated, "_renew", lambda _: None)
+    monkeypatch.setattr(Isolated, "ready", lambda _: None)
     monkeypatch.setattr(Isolated, "_reply_about", lambda *_: {"actions": given, "faults": faults})
     kind, _, rows = kind.partition(" ")
     views = BatchGame("two_player", int(rows or 1), seed=1, autodeal=False).views()
@@ -276,6 +280,67 @@ def test_what_a_process_of_an_isolated_player_says_is_checked(actions, faults, k
     assert [(fault.row, fault.kind) for fault in found] == [
         (row, kind) for row in range(len(views))
     ]
+
+
+def timed_player(monkeypatch, limit, late=(), start=None):
+    """An isolated player whose process plays action 0, but is late in some of its answers.
+
+    Returns it, and how many views it was asked about in each message.
+    """
+    asked: list[int] = []
+
+    def reply(player, views, *_):
+        asked.append(len(views))
+        if len(asked) in late:
+            raise ProgramError("gave no answer within 1 s", "late")
+        return {"actions": to_text(np.array(views.legal_table.argmax(1)), "<i8"), "faults": []}
+
+    monkeypatch.setattr(Isolated, "_renew", lambda _: None)
+    monkeypatch.setattr(Isolated, "ready", lambda _: start() if start and asked else None)
+    monkeypatch.setattr(Isolated, "_reply_about", reply)
+    return Isolated("x", AgentSpec.parse("easy"), Rules.make("two_player"), 0, limit), asked
+
+
+@pytest.mark.parametrize("limit", [None, 1.0])
+def test_late_answer_under_a_time_limit_costs_32_games(limit, monkeypatch):
+    player, asked = timed_player(monkeypatch, limit, late=[1] if limit is None else [2])
+    views = BatchGame("two_player", 70, seed=1, autodeal=False).views()
+    actions, faults = ask(player, views)
+    assert asked == ([70] if limit is None else [32, 32, 6])
+    late = range(70) if limit is None else range(32, 64)
+    assert [(fault.row, fault.kind) for fault in faults] == [(row, "late") for row in late]
+    expected = views.legal_table.argmax(1)
+    expected[late] = NO_ACTION
+    assert actions.tolist() == expected.tolist()
+
+
+def test_late_process_that_cannot_be_started_again_is_asked_nothing_more(monkeypatch):
+    def fails():
+        raise HeartsError("agent: 'x' was not ready; see what it printed")
+
+    player, asked = timed_player(monkeypatch, 1.0, late=[1], start=fails)
+    actions, faults = ask(player, BatchGame("two_player", 70, seed=1, autodeal=False).views())
+    assert asked == [32]
+    assert (actions == NO_ACTION).all()
+    assert [fault.kind for fault in faults] == ["late"] * 32 + ["crashed"] * 38
+
+
+def test_program_under_a_time_limit_gets_32_views_in_a_message():
+    participant = Participant(f"exec:{shlex.quote(sys.executable)} -V?batch=100", 0)
+    rules = Rules.make("micro")
+    assert participant.seat(rules, 0)._player.batch == 100
+    timed = participant.seat(rules, 0, time_limit=2.0)._player
+    assert (timed.batch, timed.seconds) == (32, 2.0)
+
+
+@pytest.mark.slow
+def test_time_limit_changes_no_result_of_an_agent_in_time():
+    def result(**settings):
+        found = evaluate("easy", "standard", "micro", deals=100, seed=3, **settings)
+        timed = ("ms_per_decision", "opponent_ms_per_decision")
+        return {**found.to_json(), **dict.fromkeys(("isolated", *timed))}
+
+    assert result(isolate=True, time_limit=600) == result()  # blocks of 16, 32 and 52 deals
 
 
 def test_a_new_seed_after_a_crash_starts_the_process_and_waits_for_nothing(monkeypatch):

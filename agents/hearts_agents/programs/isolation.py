@@ -52,6 +52,8 @@ from hearts_env.support.files import kind_of
 _START_SECONDS = 300.0  # a first start may compile
 _MOST_BYTES = 100_000  # of an answer, beside its numbers
 MOST_WORDS, _MOST_NAME = 10_000, 100
+MOST_TIMED = 32
+"""The most views of one message under a time limit: a late answer costs so many games at most."""
 
 _PROGRAM = """
 import signal
@@ -100,7 +102,8 @@ class Isolated(Agent):
                 that can be imported there.
             rules: what it will play; None: it is asked what it is, and does not play.
             seed: of its random numbers, if it plays.
-            time_limit: seconds that one answer may take; then the process is ended.
+            time_limit: seconds that one answer may take; then the process is ended. None: no
+                limit.
 
         Raises:
             HeartsError: if the agent cannot be sent.
@@ -162,28 +165,44 @@ class Isolated(Agent):
 
     def answers(
         self, views: BatchView, games: Sequence[int] | None = None
-    ) -> tuple[Ints | None, list[Fault]]:
-        """What the agent answers, and its faults; a process that ends or is late fails in all rows.
+    ) -> tuple[Ints, list[Fault]]:
+        """Return the agent's answers and its faults. The process is not told the `games`.
 
-        The numbers of the `games` are not sent; programs get them.
+        A process that ends or is late fails in all views of the message: all of them, or under a
+        time limit ``MOST_TIMED``.
         """
         size = len(views)
-        given: Ints | None = None
+        most = max(1, size) if self._seconds == math.inf else MOST_TIMED
+        given, faults = np.zeros(size, np.int64), list[Fault]()
+        for first in range(0, size, most):
+            rows = np.arange(first, min(first + most, size))
+            try:
+                self.ready()
+            except HeartsError as error:  # it ended and cannot be started again
+                faults += [Fault(row, CRASHED, str(error)) for row in range(first, size)]
+                break
+            part = views if most >= size else views.subset(rows)
+            given[rows], found = self._answer_once(part)
+            faults += [fault._replace(row=first + fault.row) for fault in found]
+        return given, faults
+
+    def _answer_once(self, views: BatchView) -> tuple[Ints, list[Fault]]:
+        """Ask in one message."""
+        size = len(views)
         try:
             reply = self._reply_about(views, "act", "actions", 25 * size)
-            given = _numbers(reply["actions"], "<i8")
-            if len(given) != size:
-                raise ValueError(f"{len(given)} actions for {size} views")
+            actions: Ints = _numbers(reply["actions"], "<i8")
+            if len(actions) != size:
+                raise ValueError(f"{len(actions)} actions for {size} views")
             by_row = {fault.row: fault for fault in map(_fault, reply["faults"])}
-            faults = [by_row[row] for row in by_row if 0 <= row < size]
+            return actions, [by_row[row] for row in by_row if 0 <= row < size]
         except ProgramError as error:
-            self.close()
-            faults = [Fault(row, error.kind, str(error)) for row in range(size)]
+            kind, text = error.kind, str(error)
         except (HeartsError, KeyError, TypeError, ValueError, OverflowError) as error:
-            self.close()
+            kind = CRASHED
             text = f"its process gave something that is not an answer ({describe(error)})"
-            faults = [Fault(row, CRASHED, text) for row in range(size)]
-        return given, faults
+        self.close()
+        return np.zeros(size, np.int64), [Fault(row, kind, text) for row in range(size)]
 
     def action_probs(self, views: BatchView) -> Floats:
         """The agent's probabilities of all actions, ``(len(views), num_actions) float64``."""

@@ -97,7 +97,10 @@ Isolate = Annotated[bool, typer.Option("--isolate", help="Run each agent in its 
 TimeLimit = Annotated[
     float | None,
     typer.Option(
-        "--time-limit", metavar="SECONDS", help="Seconds per batch of decisions; needs --isolate."
+        "--time-limit",
+        metavar="SECONDS",
+        help="Seconds for an answer, of 32 decisions at most; needs --isolate, which alone sets no "
+        "limit.",
     ),
 ]
 Workers = Annotated[

@@ -99,7 +99,8 @@ class Contest:
             unit: ``deal`` or ``match``.
             totals: of matches, those of seats 0 and 1 at the start; None: of a new match.
             isolate: every player in a process of its own.
-            time_limit: with `isolate`, seconds that a process may take for one answer.
+            time_limit: with `isolate`, seconds that a process may take for one answer. It is then
+                asked for at most 32 decisions at a time. None: no limit.
             workers: processes that play.
             backend: where they run (``executor.spread``).
             command: the command line, for the results.

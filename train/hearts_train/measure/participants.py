@@ -20,7 +20,7 @@ from hearts_agents import Agent, Player
 from hearts_agents.base import AgentAdapter, check_rules
 from hearts_agents.guard import Answer, ask, is_ours
 from hearts_agents.models.checkpoint import Checkpoint
-from hearts_agents.programs.isolation import Isolated
+from hearts_agents.programs.isolation import MOST_TIMED, Isolated
 from hearts_agents.programs.program_agent import ExternalAgent
 from hearts_agents.spec import AgentSpec, Kind
 from hearts_agents.user_code import blamed
@@ -219,6 +219,7 @@ class Seat:
         player = self._participant.fresh(seed)
         if isinstance(player, ExternalAgent) and self._time_limit is not None:
             player.seconds = min(player.seconds, self._time_limit)
+            player.batch = min(player.batch, MOST_TIMED)
         return player
 
     def ready(self) -> None:
