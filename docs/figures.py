@@ -153,10 +153,6 @@ COMMANDS = {
     "calibrate": ["bench calibrate pro --model pro,standard --deals 200"],
     "speed": ["bench speed"],
     "complexity": ["bench complexity"],
-    "matches": [
-        "evaluate match --unit match --opponents pimc --deals 1500 --totals 80,60",
-        "evaluate match --unit match --opponents pimc --deals 1200",
-    ],
     "endgame": ["endgame pro-pro.txt --model pro --agent standard,pro,pimc"],
     "attack-awake": [
         f"exploit {agents} --attackers best_response --awake {awake} --deals {deals}"
@@ -330,7 +326,7 @@ def built_in(game: str) -> Iterator[str]:
     for name in OWN:
         with contextlib.suppress(HeartsError):
             check_rules(make_agent(name), Rules.from_text(game))
-            if name not in ("random", "match"):  # which plays for a match, not for the deal
+            if name != "random":
                 yield name
 
 

@@ -37,7 +37,6 @@ from hearts_env.rules.explain import match_sentences, meaning_of, queen_sentence
 from hearts_env.rules.presets import PRESETS
 from hearts_env.rules.rules import CHOICES, FIELDS, RANGES
 from hearts_env.rules.values import MAX_POINTS
-from hearts_env.solve.deal_results import shipped_results
 from hearts_train.cli.benchmark import declared
 from hearts_train.cli.reports import format_tricks
 from hearts_train.console import Mistake
@@ -54,7 +53,6 @@ from hearts_train.measure.display import (
     format_margin,
     format_ms,
 )
-from hearts_train.measure.equity import MatchEquity
 from hearts_train.measure.exploit import BEST, TRAINED
 
 DOCS = Path(__file__).resolve().parent
@@ -665,16 +663,3 @@ def trained_class(decisions: int | None) -> str:
     """The smallest class that an agent's decisions seen in training fit."""
     powers = [power for power in (6, 7, 8) if decisions is not None and decisions <= 10**power]
     return f"10^{powers[0]}" if powers else "free"
-
-
-@part
-def match_chances(preset: str, step: str) -> str:
-    """The chance to win a match between two ``pimc``, own total down, the other's across."""
-    rules = Rules.preset(preset)
-    totals = np.arange(0, rules.end_score, int(step))
-    chances = MatchEquity(rules, shipped_results(rules)).grid(totals)
-    rows = [
-        [f"**{own}**", *(f"{chance:.3f}" for chance in row)]
-        for own, row in zip(totals, chances, strict=True)
-    ]
-    return table(["own total", *map(str, totals)], rows)

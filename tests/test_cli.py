@@ -530,7 +530,6 @@ LONG = "a" * 250
         ),
         ("benchmark easy --save z --json z", "--json z --save"),
         ("analyse deal.html --html deal.html", "--html deal.html FILE"),
-        ("analyse --unit match --save p --json p", "--json p --save"),
         ("evaluate easy --json kept", "--json kept"),
         ("evaluate easy --json x --save x", "--json x --save"),
         ("train smoke --run .", "run '.'"),

@@ -530,7 +530,7 @@ def test_an_answer_that_never_ends_is_a_fault():
 @pytest.mark.parametrize(
     "name",
     [
-        *("easy", "standard", "pro", "pimc", "match", "champion"),
+        *("easy", "standard", "pro", "pimc", "champion"),
         *("champion?search=4", "champion?endgame_tricks=2"),
     ],
 )

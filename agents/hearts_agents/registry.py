@@ -47,7 +47,6 @@ OWN = {
     "pro_trump": "hearts_agents.baselines:ProTrump",
     "pimc": "hearts_agents.search:Pimc",
     "pimc_belief": "hearts_agents.search:PimcBelief",
-    "match": "hearts_agents.match_player:MatchPlayer",
     "random": "hearts_agents.baselines:Easy",
     "equilibrium": "hearts_agents.models.solved:EquilibriumAgent",
     "champion": "hearts_agents.champion:Champion",

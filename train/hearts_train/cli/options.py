@@ -191,13 +191,6 @@ Plot = Annotated[
         "--plot", metavar="FILE", callback=_plot_target, help="Draw a picture: .png, .svg or .pdf."
     ),
 ]
-Unit = Annotated[
-    str, typer.Option("--unit", metavar="deal|match", help="Play single deals, or whole matches.")
-]
-Totals = Annotated[
-    str | None,
-    typer.Option("--totals", metavar="N,N", help="Of matches: totals before the first deal."),
-]
 
 
 def rules_of(name: str | None, players: int | None = None) -> Rules | None:

@@ -14,16 +14,12 @@ import typer
 from hearts_train import console
 from hearts_train.cli.options import (
     AllowCode,
-    Backend,
     GameNumber,
     Html,
     Json,
     RulesName,
     Save,
     Seed,
-    Totals,
-    Unit,
-    Workers,
     app,
     check_apart,
     check_new,
@@ -37,7 +33,6 @@ if TYPE_CHECKING:
     from hearts_env import Rules
 
 _OF_CHECKS = ("rules", "deals", "seed")
-_OF_MATCHES = ("agent", "rules", "deals", "totals", "seed", "workers", "backend", "save")
 
 
 @app.command(epilog="Example: hearts play --rules 'party players=5' --opponent standard --match")
@@ -147,78 +142,25 @@ def replay(
             print(cards.wrap(text))
 
 
-@app.command(
-    epilog="Example: hearts analyse deal.txt --html deal.html; "
-    "hearts analyse --unit match --agent pimc --totals 80,60"
-)
+@app.command(epilog="Example: hearts analyse deal.txt --html deal.html")
 def analyse(
-    context: typer.Context,
     file: Annotated[
-        Path | None,
-        typer.Argument(metavar="[FILE]", help="Hand histories; with --unit match, a --save file."),
-    ] = None,
+        Path, typer.Argument(metavar="FILE", help="Hand histories, or a result of benchmark.")
+    ],
     number: GameNumber = None,
     page: Html = None,
-    unit: Unit = "deal",
-    agent: Annotated[
-        str | None,
-        typer.Option(
-            "--agent",
-            metavar="AGENT[,AGENT]",
-            help="With --unit match: player and opponent. Default: pro against itself.",
-        ),
-    ] = None,
-    rules: RulesName = None,
-    deals: Annotated[int, typer.Option("--deals", help="Duplicate deals to play.")] = 2000,
-    totals: Totals = None,
-    seed: Seed = 0,
-    allow_code: AllowCode = False,
-    workers: Workers = None,
-    backend: Backend = "local",
-    save: Save = None,
     as_json: Json = None,
 ) -> None:
     """Show what each card of a deal was worth, and where points were lost.
 
-    Values are exact for two players without an exchange, and estimates otherwise. With --unit
-    match: the chance to win a match from any score, from the results of deals of two agents.
+    Values are exact for two players without an exchange, and estimates otherwise.
     """
-    from hearts_env.support.arguments import check_choice
-    from hearts_train.cli.matches import analyse_match
-    from hearts_train.measure.contest import UNITS
-
-    if check_choice("--unit", unit, UNITS) == "match":
-        refuse_other(context, ("number", "page"), "is for deals; omit it")
-        check_new(save, "--save")
-        check_apart(file=file, save=save, json=as_json)
-        analyse_match(
-            agent,
-            rules_of(rules),
-            results=file,
-            deals=deals,
-            totals=totals,
-            seed=seed,
-            executor=(workers, backend),
-            out=save,
-            as_json=as_json,
-        )
-        return
-    refuse_other(context, _OF_MATCHES, "is for matches; add --unit match, or omit it")
-    if file is None:
-        raise Mistake("FILE: none given; name hand histories; see 'hearts analyse --help'")
-    check_apart(file=file, html=page, json=as_json)
-    _analyse_deals(file, number, page, as_json=as_json)
-
-
-def _analyse_deals(
-    file: Path, number: int | None, page: Path | None, *, as_json: str | None
-) -> None:
-    """Show and write what the cards of recorded deals were worth."""
     from hearts_train.cli.replay import read_records
     from hearts_train.measure.analysis import analyse, card_table, summary
     from hearts_train.web.assets import write_board
     from hearts_train.web.review import review
 
+    check_apart(file=file, html=page, json=as_json)
     records = read_records(file, number)
     found = []
     for place, record in enumerate(records, 1):
