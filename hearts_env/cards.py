@@ -30,7 +30,11 @@ DIRECTIONS = ("left", "right", "across", "hold")
 MAX_ROTATION = 16
 """Directions of the exchange, at most."""
 
+BYTE_ORDER_MARK = "\ufeff"
+"""What some editors put at the start of a text."""
+
 _ORDER = {card: place for place, card in enumerate(ALL_CARDS)}
+_LETTERS = str.maketrans("♣♦♠♥", SUITS, "\ufe0e\ufe0f" + BYTE_ORDER_MARK)
 
 
 def suit_of(card: str) -> int:
@@ -43,15 +47,22 @@ def rank_of(card: str) -> int:
     return RANKS.index(card[0])
 
 
+def card_letters(text: str) -> str:
+    """Return the rank and suit letters in `text`: upper case, T for 10, a letter per suit sign.
+
+    Marks that phones and editors add are dropped: U+FE0E and U+FE0F, which select how a suit sign
+    is drawn, and byte order marks.
+    """
+    return text.translate(_LETTERS).strip().upper().replace("10", "T")
+
+
 def parse_card(text: object) -> str:
-    """The card's name in its one spelling; also from lower case, ``10h`` and ``Q♠``.
+    """Return the card's name in its one spelling; reads lower case, ``10h`` and ``Q♠`` too.
 
     Raises:
         NotationError: if `text` is not a card.
     """
-    name = text.strip().upper().replace("10", "T") if isinstance(text, str) else ""
-    for symbol, letter in zip("♣♦♠♥", SUITS, strict=True):
-        name = name.replace(symbol, letter)
+    name = card_letters(text) if isinstance(text, str) else ""
     if name not in _ORDER:
         raise NotationError(
             f"card: {quoted(text)} is not a card; write rank (2..9 T J Q K A) then suit (C D S H), "

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import strategies as st
 
-from hearts_env import Game, HeartsError, NotationError, Rules
+from hearts_agents.envs.gym_env import HeartsEnv
+from hearts_env import Game, HeartsError, Match, NotationError, Rules, hearts_v0
 from hearts_env.cards import ALL_CARDS, mask_of, parse_card, sort_cards
 from hearts_env.game.notation import Record, parse_games, parse_records
+from hearts_train.web.review import read_deal
 from tests.deals import play
 from tests.refusals import refused
 from tests.slow import drawn
@@ -54,7 +58,100 @@ def test_every_card_is_read_in_every_spelling(card: str) -> None:
         assert parse_card(spelling) == card
 
 
-@pytest.mark.parametrize("text", ["", "Q", "QQ", "SQ", "1C", "11C", "QSS", "Q S", "0", 7, None, []])
+MARKS = {"U+FE0E": "\ufe0e", "U+FE0F": "\ufe0f", "none": ""}
+"""What a phone writes after a suit sign, to have it drawn as text or as a picture."""
+SIGNED = {"AC": "a\u2663", "AD": "A\u2666", "AH": "A\u2665", "QC": "Q\u2663", "QS": "q\u2660"}
+
+
+def signed(text: str, mark: str) -> str:
+    """`text` with suit signs, each followed by `mark`, instead of the letters of some cards."""
+    for card, sign in SIGNED.items():
+        text = text.replace(card, sign + mark)
+    return text
+
+
+def deal_in_env(deal: object) -> Game:
+    env = hearts_v0.raw_env(rules="micro")
+    env.reset(seed=1, options={"deal": deal})
+    return env.game
+
+
+def deal_in_gym(deal: object) -> Game:
+    env = HeartsEnv("micro", seat=0)
+    env.reset(seed=1, options={"deal": deal})
+    return env.game.start()
+
+
+def world_of(hands: list[str], kitty: str) -> Game:
+    return Game.from_view(Game("micro", ["QC QS QH", "AC AD AH"]).view(0), [*hands, kitty])
+
+
+FROM_HANDS: dict[str, Callable[[list[str], str], Game]] = {
+    "Game, text": lambda hands, kitty: Game("micro", hands, kitty),
+    "Game, lists": lambda hands, kitty: Game("micro", [h.split() for h in hands], kitty.split()),
+    "environment": lambda hands, kitty: deal_in_env({"hands": hands, "kitty": kitty}),
+    "Gymnasium": lambda hands, kitty: deal_in_gym({"hands": hands, "kitty": kitty}),
+    "world": world_of,
+}
+"""Everything that reads hands of cards."""
+
+FROM_TEXT: dict[str, Callable[[str], Game]] = {
+    "from_text": Game.from_text,
+    "parse_games": lambda text: parse_games(text)[0],
+    "parse_records": lambda text: parse_records(text)[0].game,
+    "upload": lambda text: read_deal(text).game,
+    "environment": deal_in_env,
+    "Gymnasium": deal_in_gym,
+}
+"""Everything that reads a hand history; files and terminals are tested in a process."""
+
+
+@pytest.mark.parametrize("mark", MARKS.values(), ids=MARKS)
+@pytest.mark.parametrize("reader", FROM_HANDS.values(), ids=FROM_HANDS)
+def test_hands_with_marks_are_read(reader: Callable[[list[str], str], Game], mark: str) -> None:
+    hands = [signed(hand, mark) for hand in ("QC QS QH", "AC AD AH")]
+    game = reader(["\ufeff" + hands[0], hands[1]], signed("QD AS", mark))
+    assert [game.hand(0), game.hand(1)] == [("QC", "QS", "QH"), ("AC", "AD", "AH")]
+    assert game.kitty == ("QD", "AS")
+
+
+@pytest.mark.parametrize("mark", MARKS.values(), ids=MARKS)
+@pytest.mark.parametrize("reader", FROM_TEXT.values(), ids=FROM_TEXT)
+def test_history_with_marks_is_read(reader: Callable[[str], Game], mark: str) -> None:
+    game = reader("\ufeff" + signed(MICRO, mark))
+    assert game.start() == Game.from_text(MICRO).start()
+    assert game.actions in ([], Game.from_text(MICRO).actions)
+
+
+def test_joined_histories_with_byte_order_marks_are_read() -> None:
+    # Two files of an editor one after another: a mark stands in the middle.
+    first, second = ["\ufeff" + signed(MICRO, "\ufe0f"), "\ufeff# second\n" + EXCHANGE]
+    assert parse_games(first + second) == parse_games(MICRO + EXCHANGE)
+    text = Game.from_text(MICRO).to_text({"Player 0": "\u2660\ufe0f"})
+    (record,) = parse_records("\ufeff" + text)
+    assert record.tags == {"Player 0": "\u2660\ufe0f"}  # names are kept as they are
+
+
+@pytest.mark.parametrize("mark", MARKS.values(), ids=MARKS)
+def test_cards_with_marks_are_played_and_name_rules(mark: str) -> None:
+    game, match = Game.deal("micro", 1), Match("micro", 1)
+    for one in (game, match):
+        card = one.rules.action_name(one.legal_actions()[0])
+        sign = card[0] + dict(zip("CDSH", "\u2663\u2666\u2660\u2665", strict=True))[card[1]]
+        one.play("\ufeff" + sign + mark)
+        assert (one if one is game else match.game).history[0][1] == card
+    rules = Rules.preset("classic").replace(
+        removed=["2\u2663" + mark], card_points={"Q\u2660" + mark: 13}, hand_size=12
+    )
+    assert rules.removed == ("2C",)
+    assert dict(rules.card_points) == {"QS": 13}
+    text = f'classic hand_size=12 removed=["2\u2663{mark}"]'
+    assert Rules.from_text(text).removed == ("2C",)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "Q", "QQ", "SQ", "1C", "11C", "QSS", "Q S", "0", "\ufe0f", "QS\u200b", 7, None, []]
+)
 def test_what_is_no_card_is_refused(text: object) -> None:
     with refused(NotationError, "card"):
         parse_card(text)

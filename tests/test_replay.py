@@ -114,6 +114,17 @@ def test_replay_refuses_impossible_histories(change, words, tmp_path):
     mistake(run("replay", path), str(path), *words)
 
 
+def test_replay_reads_text_of_phones_and_editors(history, tmp_path):
+    """Each file of two begins with a byte order mark, and suits are signs with a mark."""
+    signs = {"QH": "Q\u2665\ufe0f", "QS": "q\u2660\ufe0e", "TC": "10\u2663"}
+    first, second = history.read_text().split("\n\n[Rules")
+    text = f"\ufeff{first}\n\n\ufeff[Rules{second}"
+    for card, sign in signs.items():
+        text = text.replace(card, sign)
+    (tmp_path / "typed.txt").write_text(text, encoding="utf-8")
+    assert run("replay", tmp_path / "typed.txt").stdout == run("replay", history).stdout
+
+
 def test_replay_of_what_is_not_text(tmp_path):
     (tmp_path / "bytes").write_bytes(b"\xff\xfe\x00")
     mistake(run("replay", tmp_path / "bytes"), str(tmp_path / "bytes"))

@@ -484,9 +484,15 @@ def test_play_commands(tmp_path):
     assert Game.from_text(saved.read_text()) == Game.deal("two_player", 3)
 
 
-@pytest.mark.parametrize("word", ["2c", "2C", "2♣", "2", "c"])
+@pytest.mark.parametrize(
+    "word", ["2c", "2C", "2♣", "2", "c", "2♣\ufe0f", "♣\ufe0e", "\ufeff2c", "\ufeff2\ufe0f"]
+)
 def test_play_knows_a_card_by_many_names(word):
     assert "You play 2♣." in run("play", "--seed", 3, input=f"{word}\n").stdout
+
+
+def test_play_knows_a_command_after_a_byte_order_mark():
+    assert "highest trump" in run("play", "--seed", 3, input="\ufeffrules\nq\n").stdout
 
 
 @pytest.mark.parametrize("word", ["q", "Q"])

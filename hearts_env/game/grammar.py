@@ -34,7 +34,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from hearts_env.cards import parse_card
+from hearts_env.cards import BYTE_ORDER_MARK, parse_card
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import check_is
 from hearts_env.support.errors import HeartsError, NotationError, quoted
@@ -167,7 +167,7 @@ def _entry_line(entry: Entry) -> str:
 
 # ---- reading ------------------------------------------------------------------------------------
 def parse(text: str) -> list[Transcript]:
-    """All deals of a text, in order."""
+    """Return all deals of a text, in order; byte order marks are ignored."""
     if not isinstance(text, str):
         raise NotationError(f"history: {type(text).__name__} is not text; give a hand history")
     transcripts: list[Transcript] = []
@@ -182,7 +182,7 @@ def parse(text: str) -> list[Transcript]:
         header, entries, deal = {}, [], None
 
     number = 0
-    for number, raw in enumerate(text.splitlines(), 1):
+    for number, raw in enumerate(text.replace(BYTE_ORDER_MARK, "").splitlines(), 1):
         line = raw.strip()
         if not line.startswith("["):  # a field's value may hold the sign of a comment
             line = line.partition("#")[0].strip()

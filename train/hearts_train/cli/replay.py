@@ -36,7 +36,7 @@ def read_records(path: Path, number: int | None = None) -> list[Record]:
 
             records = worst_deals(read_benchmark(path))
         else:
-            records = parse_records(data.decode("utf-8-sig"))
+            records = parse_records(data.decode())
     except UnicodeDecodeError:
         raise NotationError(f"{path}: it is not text; give a file of hand histories") from None
     except NotationError as error:

@@ -23,7 +23,7 @@ from hearts_agents.guard import ask_one
 from hearts_agents.programs.process import LAST_WORDS
 from hearts_agents.user_code import CRASHED, ILLEGAL, LATE, Fault
 from hearts_env import Game, HeartsError, Match, NotationError, Rules
-from hearts_env.cards import SUITS, parse_card
+from hearts_env.cards import BYTE_ORDER_MARK, card_letters, parse_card
 from hearts_env.game.notation import Record
 from hearts_env.render.scene import count_text
 from hearts_env.rules.explain import explain
@@ -66,15 +66,16 @@ class Quit(Exception):
 
 
 def ask_at_terminal(prompt: str) -> str | None:
-    """The next line of standard input, without the spaces around it."""
+    """Return the next line of standard input, without spaces around it or a byte order mark."""
     print(prompt, end="", flush=True)
     line = sys.stdin.readline()
     if not line:
         print()
         return None
+    line = line.replace(BYTE_ORDER_MARK, "").strip()  # which a pipe of PowerShell begins with
     if not sys.stdin.isatty():  # else the output would lack what was entered
-        print(line.strip())
-    return line.strip()
+        print(line)
+    return line
 
 
 @dataclass
@@ -258,9 +259,7 @@ class Terminal:
             return parse_card(word)
         except NotationError:
             pass
-        letter = word.upper().replace("10", "T")
-        for symbol, suit in zip("♣♦♠♥", SUITS, strict=True):
-            letter = letter.replace(symbol, suit)
+        letter = card_letters(word)
         if letter == "Q":
             raise NotationError("q alone leaves the table; name a queen with its suit, like qs")
         matches = [card for card in legal if len(letter) == 1 and letter in card]
