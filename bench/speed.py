@@ -193,12 +193,9 @@ def _ours() -> Iterator[tuple[str, str, str, Callable[[], Measure]]]:
     for preset in ("two_player", "classic"):
         rules = Rules.preset(preset)
         yield "game", f"Game, {preset}", "actions/s", part(_game, rules)
-        yield (
-            "observed",
-            f"Game.observe, flat, {preset}",
-            "actions/s",
-            part(_game, rules, observed=True),
-        )
+        for name, into in (("Game.observe", "array"), ("Game.observe, new array", "new array")):
+            measure = part(_game, rules, into=into)
+            yield "observed", f"{name}, flat, {preset}", "actions/s", measure
         yield "kernel", f"kernel, {preset}", "actions/s", part(_playouts, rules)
         for way in _BATCHES:
             yield "batch", f"{way}, {preset}", "decisions/s", part(_batch, rules, way)
@@ -216,16 +213,17 @@ def _ours() -> Iterator[tuple[str, str, str, Callable[[], Measure]]]:
         yield "start", when, "ms", part(_first_game, is_compiled=is_compiled)
 
 
-def _game(rules: Rules, *, observed: bool = False) -> Measure:
+def _game(rules: Rules, *, into: str = "") -> Measure:
+    """Random play; each decision is observed `into` one array, into a new one, or not at all."""
     rng, seed = random.Random(1), 0
-    out = Game.deal(rules, 0).observe()
+    out = Game.deal(rules, 0).observe() if into == "array" else None
 
     def play() -> int:
         nonlocal seed
         seed += 1
         game, actions = Game.deal(rules, seed), 0
         while legal := game.legal_actions():
-            if observed:
+            if into:
                 game.observe(out)
             game.play(legal[int(rng.random() * len(legal))])
             actions += 1

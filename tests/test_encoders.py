@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gymnasium import spaces
 
 from hearts_env import BatchGame, Game, HeartsError, PlayerView, Rules, register_encoder
 from hearts_env import kernel as k
 from hearts_env.cards import SUITS, mask_of
 from hearts_env.encoders import (
     ENCODERS,
+    BatchEncoder,
     BeliefEncoder,
     BitsEncoder,
     Encoder,
@@ -168,6 +170,44 @@ def test_a_game_is_observed_as_its_views_are(name: str | Encoder, preset: str) -
         if game.player is None:
             break
         game.play(game.legal_actions()[-1])
+
+
+def test_observing_without_an_array_makes_no_space_each_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    games = [Game.deal("two_player trump=null", 1), Game.deal("party players=3", 1)]
+    made: list[Rules] = []
+    space = FlatEncoder.space
+
+    def counted(encoder: FlatEncoder, rules: Rules) -> spaces.Box:
+        made.append(rules)
+        return space(encoder, rules)
+
+    monkeypatch.setattr(FlatEncoder, "space", counted)
+    for game in games * 5:
+        for observation in ("flat", FlatEncoder()):
+            seen = game.observe(observation=observation)
+            assert np.array_equal(seen, encode(FlatEncoder(), game.view(game.player or 0)))
+    # `encode` makes one each time; `observe` at most one for each of the games' rules and ways.
+    assert len(made) - 20 <= 4
+
+
+def test_observing_sees_an_encoder_registered_anew() -> None:
+    game = Game.deal("two_player", 1)
+    for size in (3, 5):
+
+        class Ones(BatchEncoder):
+            def space(self, rules: Rules, size: int = size) -> spaces.Box:
+                return spaces.Box(0, 1, (size,), np.int8)
+
+            def write(self, view: PlayerView, out: Any) -> None:
+                out[:] = 1
+
+        register_encoder("anew", Ones())
+        try:
+            assert game.observe(observation="anew").tolist() == [1] * size
+        finally:
+            del ENCODERS["anew"]
 
 
 def test_what_cannot_be_observed_is_refused() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from hearts_env import kernel as k
 from hearts_env.cards import list_of
-from hearts_env.encoders import OWN_WRITERS, Encoder, make_encoder, writer_of
+from hearts_env.encoders import OWN_WRITERS, Encoder, kind_of, writer_of
 from hearts_env.game.chips import chips_of, points_settled
 from hearts_env.game.grammar import Entry, Transcript, format_transcript, parse
 from hearts_env.rules.rules import Rules
@@ -412,17 +412,16 @@ class Game(Position):
             HeartsError: if `out` cannot hold the observation, there is no such encoder, or `player`
                 is not a seat.
         """
+        rules = self.rules
         write = OWN_WRITERS.get(observation) if observation.__class__ is str else None
         if write is None:
             write = writer_of(observation)
-        rules = self.rules
         if player is None:
             player = (self._status >> 54 & 15 or 1) - 1
         elif player.__class__ is not int or not 0 <= player < rules.players:
             player = check_player(player, rules.players)
         if out is None:
-            space = make_encoder(observation).space(rules)
-            out = np.zeros(space.shape, space.dtype)
+            out = np.zeros(*kind_of(observation, rules))
         write(rules, self.vector, player, out)
         return out
 
