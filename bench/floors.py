@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from hearts_env.encoders import ENCODERS, make_encoder, write_many
+from hearts_env.encoders import ENCODERS
 from hearts_env.solve.best_response import Profile, exploitability
 from hearts_env.solve.regret import DEFAULT_ALGORITHM, update_of
 from hearts_env.solve.side import backward_mean
@@ -126,15 +126,10 @@ def rows_of(tree: Tree, encoder: str) -> Ints:
 
     The legal actions count as part of a row: the mask comes beside every observation.
     """
-    writer = make_encoder(encoder)
-    space = writer.space(tree.rules)
     digests = bytearray()
     for player in range(2):
         for _, views in tree.blocks(player):
-            seen = np.zeros((len(views), *space.shape), space.dtype)
-            games = np.arange(len(views))
-            write_many(writer, tree.rules, views.vectors, games, views.players, seen)
-            for one, legal in zip(seen, views.legal_masks, strict=True):
+            for one, legal in zip(views.observe(encoder), views.legal_masks, strict=True):
                 row = one.tobytes() + legal.tobytes()
                 digests += hashlib.blake2b(row, digest_size=_DIGEST).digest()
     return distinct(np.frombuffer(digests, np.uint8).reshape(-1, _DIGEST))[1]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gymnasium import spaces
 
 from hearts_agents.envs.arena import Arena
 from hearts_agents.envs.options import LearnerOptions
@@ -21,11 +22,12 @@ from hearts_env import (
     HeartsError,
     IllegalActionError,
     Match,
+    PlayerView,
     Rules,
 )
 from hearts_env import kernel as k
 from hearts_env.batch import kernel as loops
-from hearts_env.encoders import ENCODERS, encode
+from hearts_env.encoders import ENCODERS, Encoder, FlatEncoder, encode, make_encoder
 from hearts_env.game.match import next_deal
 from hearts_env.rules.presets import PRESETS
 from tests.refusals import refused
@@ -43,6 +45,7 @@ def check_against_single_games(batch: BatchGame, steps: int, seed: int) -> None:
     games = [Game.deal(batch.rules, int(s)) for s in batch.seeds]
     for _ in range(steps):
         observations, masks, views = batch.observe(), batch.masks(), batch.views()
+        assert np.array_equal(views.observe(batch.encoder), observations)
         actions = np.zeros(batch.num_games, np.int64)
         for i, game in enumerate(games):
             view = game.view(batch.player[i])
@@ -78,6 +81,57 @@ def test_views_are_of_one_rule_set() -> None:
     for wrong in ([], views):
         with refused(HeartsError, "views"):
             BatchView.of(wrong)
+
+
+class Mine(FlatEncoder):
+    """Inherits a compiled ``write_many`` and writes something else."""
+
+    def write(self, view: PlayerView, out: Any) -> None:
+        super().write(view, out)
+        out[-1] = len(view.hand)
+
+
+class Plain:
+    """An encoder with nothing but the two methods of the protocol, which cannot be hashed."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def space(self, rules: Rules) -> spaces.Box:
+        return spaces.Box(0, 99, (2, 2), np.float32)
+
+    def write(self, view: PlayerView, out: Any) -> None:
+        out[:] = [[view.player, len(view.hand)], [len(view.history), view.player or 0]]
+
+
+@pytest.mark.parametrize("observation", ["flat", "ranked", "text", FlatEncoder(), Mine(), Plain()])
+def test_views_of_a_list_are_encoded_one_by_one(observation: str | Encoder) -> None:
+    game, listed = Game.deal("classic", 3), []
+    while not game.is_over:
+        listed += [game.view(seat) for seat in range(4)]  # of those who wait, too
+        game.play(game.legal_actions()[-1])
+    listed.append(game.view(2))
+    encoder = make_encoder(observation)
+    seen = BatchView.of(listed).observe(observation)
+    assert (seen.shape[1:], seen.dtype) == (
+        encoder.space(game.rules).shape,
+        encoder.space(game.rules).dtype,
+    )
+    for row, view in zip(seen, listed, strict=True):
+        assert np.array_equal(row, encode(encoder, view))
+
+
+def test_views_encode_as_flat_unless_another_is_named() -> None:
+    views = BatchGame("two_player", 3, seed=1).views()
+    assert np.array_equal(views.observe(), views.observe("flat"))
+    assert views.subset(np.array([], np.int64)).observe("history").shape == (0, 29, 57)
+    for wrong in ("flatt", FlatEncoder, 3, None):
+        with refused(HeartsError, "observation"):
+            views.observe(wrong)  # type: ignore[arg-type]
+
+
+def test_a_batch_asks_a_subclass_that_writes_otherwise() -> None:
+    batch = BatchGame("two_player", 2, seed=1, observation=Mine())
+    assert batch.observe()[:, -1].tolist() == [13, 13]
 
 
 @few("threads", [1, 2, 3], [2])

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from hearts_env import kernel as k
 from hearts_env.batch.kernel import write_legal, write_masks
+from hearts_env.encoders import Encoder, kind_of, make_encoder, write_many
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import check_is
 from hearts_env.support.arrays import Array
@@ -70,6 +71,24 @@ class BatchView:
         table = np.empty((len(self), self.rules.num_actions), np.int8)
         write_masks(self.legal_masks, np.arange(len(self)), table.reshape(-1))
         return table.view(np.bool_)
+
+    def observe(self, observation: str | Encoder = "flat") -> Array:
+        """Return what each player may know, encoded, ``(len, *space.shape)`` of the space's dtype.
+
+        The package's encoders write all views in one compiled call.
+
+        Args:
+            observation: an encoder or its name.
+
+        Raises:
+            HeartsError: if there is no such encoder.
+        """
+        encoder = make_encoder(observation)
+        shape, dtype = kind_of(encoder, self.rules)
+        out = np.zeros((len(self), *shape), dtype)
+        rows = np.arange(len(self))
+        write_many(encoder, self.rules, self.vectors, rows, self.players, out)
+        return out
 
     def subset(self, rows: Array) -> BatchView:
         """The views of some rows."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, cast
 
 import numpy as np
 
@@ -103,10 +103,11 @@ def kind_of(observation: str | Encoder, rules: Rules) -> tuple[tuple[int, ...], 
     Raises:
         HeartsError: as ``make_encoder``.
     """
-    if observation.__class__ is str and observation in OWN_WRITERS:
-        return _own_kind(observation, rules)
-    if type(observation) in _OWN_TYPES:
-        return _own_kind(observation, rules)
+    if isinstance(observation, str):
+        if observation in OWN_WRITERS:
+            return _own_kind(observation, rules)
+    elif type(observation) in _OWN_TYPES:
+        return _own_kind(cast(Hashable, observation), rules)
     space = make_encoder(observation).space(rules)
     return space.shape, space.dtype
 
@@ -136,10 +137,20 @@ def write_many(
     out: Array,
 ) -> None:
     """``BatchEncoder.write_many`` for any encoder, view by view where it knows no better."""
-    if isinstance(encoder, BatchEncoder):
+    if isinstance(encoder, BatchEncoder) and _writes_many(cast(Hashable, type(encoder))):
         encoder.write_many(rules, states, games, players, out)
     else:
         BatchEncoder.write_many(encoder, rules, states, games, players, out)  # type: ignore[arg-type]
+
+
+@functools.lru_cache(maxsize=256)
+def _writes_many(kind: Any) -> bool:
+    """Return whether ``write_many`` is no older than ``write``, so that both write the same.
+
+    A class that inherits a compiled ``write_many`` and has a ``write`` of its own means that one.
+    """
+    ways = {"write", "write_state", "write_many"}
+    return "write_many" in next(own for c in kind.__mro__ if (own := ways & vars(c).keys()))
 
 
 def step_of(encoder: Encoder) -> Callable[[Array, Array, int, Array, Array], int] | None:

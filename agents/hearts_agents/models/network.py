@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Self
 
 import numpy as np
-from gymnasium import spaces
 
 from hearts_agents.base import Actions, Probs, StochasticAgent, check_turn, check_views
 from hearts_agents.models.checkpoint import Checkpoint, read_checkpoint
 from hearts_env.batch.views import BatchView
-from hearts_env.encoders import Encoder, make_encoder, write_many
+from hearts_env.encoders import Encoder, kind_of, make_encoder
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import check_flag
 from hearts_env.support.arrays import Array, Floats32, Ints
@@ -47,7 +46,6 @@ class EncoderAgent(StochasticAgent):
         self.encoder = make_encoder(encoder)
         self.greedy = check_flag("greedy", greedy)
         super().__init__(seed)
-        self._seen: tuple[Rules, spaces.Box, Array] | None = None
 
     def weigh(self, observations: Array, legal: Array) -> Array:
         """Return the weights of all actions, ``(n, num_actions) float32``.
@@ -68,8 +66,8 @@ class EncoderAgent(StochasticAgent):
         """The action in one position."""
         self.check_rules(view.rules)
         check_turn(view)
-        space, _ = self._sight(view.rules)
-        observation = np.zeros((1, *space.shape), space.dtype)
+        shape, dtype = kind_of(self.encoder, view.rules)
+        observation = np.zeros((1, *shape), dtype)
         self.encoder.write(view, observation[0])
         legal = self._is_legal(view.rules, np.array([view.legal_mask]))
         return int(self._choose(self.weigh(observation, legal), legal)[0])
@@ -92,25 +90,17 @@ class EncoderAgent(StochasticAgent):
         """Return the weights and the legal actions. Equal rows are weighed once."""
         check_views(views)
         self.check_rules(views.rules)
-        n, (space, _) = len(views), self._sight(views.rules)
-        observations = np.zeros((n, *space.shape), space.dtype)
-        rows = np.arange(n)
-        write_many(self.encoder, views.rules, views.vectors, rows, views.players, observations)
+        n, observations = len(views), views.observe(self.encoder)
         legal = self._is_legal(views.rules, views.legal_masks)
-        seen = observations.view(np.uint8).reshape(n, math.prod(space.shape) * space.dtype.itemsize)
+        size = math.prod(observations.shape[1:]) * observations.itemsize
+        seen = observations.view(np.uint8).reshape(n, size)
         firsts, of = distinct(np.concatenate([seen, legal.view(np.uint8)], axis=1))
         if len(firsts) == n:
             return self.weigh(observations, legal), legal
         return self.weigh(observations[firsts], legal[firsts])[of], legal
 
-    def _sight(self, rules: Rules) -> tuple[spaces.Box, Array]:
-        """What an observation is under some rules, and the numbers of the actions."""
-        if self._seen is None or self._seen[0] is not rules:
-            self._seen = rules, self.encoder.space(rules), np.arange(rules.num_actions)
-        return self._seen[1:]
-
     def _is_legal(self, rules: Rules, masks: Array) -> Array:
-        return (masks[:, np.newaxis] >> self._sight(rules)[1]) & 1 == 1
+        return masks[:, np.newaxis] >> np.arange(rules.num_actions) & 1 == 1
 
     def _choose(self, weights: Array, legal: Array) -> Actions:
         if not self.greedy:  # the largest of logits + Gumbel noise is a draw from their softmax

@@ -31,7 +31,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from hearts_env.encoders import write_many
 from hearts_env.seeds import derived_seed
 from hearts_env.solve.best_response import best_response
 from hearts_env.solve.side import Side, backward_mean
@@ -101,8 +100,7 @@ class ExactLearner(NetworkLearner):
         legal = np.zeros((side.num_infosets, self.rules.num_actions), np.bool_)
         for begin, views in self.tree.blocks(player):
             rows = slice(begin, begin + len(views))
-            games = np.arange(len(views))
-            write_many(self.encoder, self.rules, views.vectors, games, views.players, seen[rows])
+            seen[rows] = views.observe(self.encoder)
             legal[rows] = views.legal_table
         return Position(torch.from_numpy(seen), torch.from_numpy(legal))
 
