@@ -21,7 +21,7 @@ PYTEST = PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $
 	--dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help install leagues demo test test-slow test-all lint format types verify mutants matrix bench \
+.PHONY: help install demo test test-slow test-all lint format types verify mutants matrix bench \
 	examples docs docs-tables figures clean distclean
 
 help: ## list the targets
@@ -117,10 +117,6 @@ docs-tables: install ## regenerate the tables in docs/ from the code
 
 figures: install ## measure the playing strengths that docs/ still lacks (hours)
 	$(BIN)/python docs/figures.py
-	$(BIN)/python docs/tables.py
-
-leagues: install ## play the docs' league of the package's players further (days; stop it at any time)
-	nice $(BIN)/python docs/figures.py league
 	$(BIN)/python docs/tables.py
 
 clean: ## remove caches and builds; runs/ and .venv stay

@@ -9,7 +9,6 @@ one or more commands, of ``hearts`` or of ``python -m bench``, and its file is w
     python docs/figures.py NAME ...        some of them, like standard-easy or exploit
     python docs/figures.py demo            five trainings of `hearts train demo`, seeds 0 to 4
     python docs/figures.py demo --seeds 2  one of them; likewise classic, mini_vrpo
-    python docs/figures.py league          the league of the package's own players (weeks)
     python docs/figures.py ladder speed    pictures, from their files
     python docs/figures.py --list          what there is
 """
@@ -17,7 +16,6 @@ one or more commands, of ``hearts`` or of ``python -m bench``, and its file is w
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import re
 import shlex
@@ -31,10 +29,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hearts_agents import make_agent
-from hearts_agents.base import check_rules
-from hearts_agents.registry import OWN
-from hearts_env import Game, HeartsError, Rules, __version__
-from hearts_env.rules.presets import GAMES
+from hearts_env import Game, Rules, __version__
 from hearts_env.solve.tree import estimate
 from hearts_env.support.files import write_json, write_whole
 from hearts_env.support.interrupts import interruptible
@@ -200,34 +195,6 @@ COMMANDS = {
 HISTORIES = 100
 """Deals of ``pro`` against itself, ``pro-pro.txt``, of which the last tricks are solved."""
 
-_QUICK = "easy,standard,standard_trump"
-_PLAYOUT = f"{_QUICK},pro,pro_trump"
-_SOLVING = f"{_PLAYOUT},pimc,champion"
-
-LEAGUE = [
-    "built-in --rules micro --until 0.03",
-    "built-in --rules mini --until 0.1",
-    f"{_SOLVING.replace(',', ' ')} --rules two_player --only {_SOLVING} --until 0.3",
-    "pimc_belief --rules two_player --deals 48",
-    f"{_QUICK.replace(',', ' ')} --rules every --only {_QUICK} --until 0.1",
-    "pro --rules 'party players=5' --deals 16",
-    "pro --rules 'hoyle players=2' --deals 16",
-    f"--only {_QUICK} --until 0.03",
-    "pro --rules classic --deals 16",
-    f"--rules two_player --only {_SOLVING} --until 0.1",
-    "--rules mini --until 0.03",
-    f"--rules two_player --only {_PLAYOUT} --until 0.03",
-    f"--rules two_player --only {_SOLVING} --until 0.03",
-    "--rules two_player --deals 1000",
-    "built-in --rules every --deals 16",
-    *(f"--deals {deals}" for deals in (100, 1000)),
-    "--until 0.03",
-]
-"""Steps of ``hearts tournament --folder docs/results/league``, in the order of what they tell for
-their time: all games among quick players, then those that search, then narrower intervals. `every`
-stands for all games, `built-in` for the package's players of a game."""
-
-
 IMAGES = ROOT / "docs" / "images"
 LADDER = (
     *("exploit", "exploit-mini_6", "exploit-midi"),
@@ -305,29 +272,6 @@ def pro_against_itself() -> Iterator[str]:
         while game.player is not None:
             game.play(pro.act(game.view(game.player)))
         yield game.to_text()
-
-
-def play_league() -> None:
-    """Take the steps of the league, one after another; each continues where it stood."""
-    for step in LEAGUE:
-        words = shlex.split(step)
-        named = words[words.index("--rules") + 1] if "--rules" in words else ""
-        every = [Rules.preset(*game).name for game in GAMES]
-        for game in every if named == "every" else [named]:
-            said = [game if word == named else word for word in words]
-            if "built-in" in said:
-                said = [*built_in(game), *said[1:]]
-            said += ["--folder", str(RESULTS / "league")]
-            call(f"hearts tournament {shlex.join(said)}", ROOT)
-
-
-def built_in(game: str) -> Iterator[str]:
-    """The package's players of a game, each strategy once: `random` is `easy`."""
-    for name in OWN:
-        with contextlib.suppress(HeartsError):
-            check_rules(make_agent(name), Rules.from_text(game))
-            if name != "random":
-                yield name
 
 
 # ---- pictures ------------------------------------------------------------------------------------
@@ -564,11 +508,11 @@ def train(figure: str, seed: int) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure what is asked for; returns the exit status."""
     parser = argparse.ArgumentParser(description="Measure the figures of the docs.")
-    parser.add_argument("names", nargs="*", help="figures; none: all but trainings and the league")
+    parser.add_argument("names", nargs="*", help="figures; none: all but trainings")
     parser.add_argument("--seeds", default="0,1,2,3,4", help="of trainings")
     parser.add_argument("--list", action="store_true", help="say what there is")
     given = parser.parse_args(arguments)
-    names = [*COMMANDS, *EVALUATIONS, *TRAININGS, "league", "ladder"]
+    names = [*COMMANDS, *EVALUATIONS, *TRAININGS, "ladder"]
     if given.list:
         for name in names:
             seeds = [path.stem.rpartition("-")[2] for path in RESULTS.glob(f"{name}-[0-9].json")]
@@ -586,9 +530,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with interruptible():
             for name in given.names or [*COMMANDS, *EVALUATIONS]:
-                if name == "league":
-                    play_league()
-                elif name in TRAININGS:
+                if name in TRAININGS:
                     for seed in map(int, given.seeds.split(",")):
                         if not path_of(f"{name}-{seed}").exists():
                             train(name, seed)

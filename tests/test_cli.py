@@ -408,7 +408,6 @@ def test_a_mistake_is_one_line_with_the_mend(args, words, tmp_path, monkeypatch)
     ("args", "file"),
     [
         (("evaluate", "easy", "--deals", 2, "--save", "results"), "results"),
-        (("tournament", "easy", "--folder", "new", "--rules", "micro"), "micro.jsonl"),
         (("train", "smoke", "--run", "run"), "config.yaml"),
         (("solve", "micro", "--iterations", 2, "--save", "state.safetensors"), "state.safetensors"),
     ],
@@ -584,7 +583,7 @@ def test_a_file_without_a_seed_is_refused_and_not_repeated(tmp_path, content):
     file.write_text(content)
     for words in (
         ["evaluate", "easy"],
-        ["tournament", "easy", "--folder", str(tmp_path / "league")],
+        ["tournament", "easy", "standard"],
     ):
         done = CliRunner().invoke(app, [*words, "--seed", f"@{file}"])
         assert done.exit_code == 2

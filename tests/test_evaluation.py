@@ -1,4 +1,4 @@
-"""Duplicate evaluation and tournaments."""
+"""Duplicate evaluation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from hearts_env import Game, HeartsError, Rules, __version__, settle
 from hearts_env.seeds import derived_seed
 from hearts_train.measure import contest
 from hearts_train.measure.evaluation import Evaluation, evaluate, string_matches
-from hearts_train.measure.tournament import tournament
 from tests.players import CODE, Highest, Lowest
 from tests.refusals import refused
 from tests.waiting import timeless
@@ -242,13 +241,6 @@ def test_progress_grows_to_the_end(unit):
     assert len(shares) > 6
     assert shares == sorted(shares)
     assert (shares[-1], {total for _, total in told}) == (50, {50})
-
-
-# ---- tournaments ---------------------------------------------------------------------------------
-def test_tournament_stopped_early_keeps_whole_rounds():
-    result = tournament(["easy", "standard", "pro"], "micro", 100, show=show_until(3 * 16 + 1))
-    assert (result.interrupted, result.deals) == (True, 16)
-    assert {e.deals for e in result.evaluations.values()} == {16}
 
 
 def test_each_of_several_opponents_is_played_as_alone():

@@ -26,13 +26,10 @@ import pytest
 
 from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_agents.programs.process import python_environment
-from hearts_env import Rules
 from hearts_env.solve.equilibrium import Solver
 from hearts_env.support.tensors import read_tensors
 from hearts_train.data.folder import FACTS, UNFINISHED, is_unfinished
 from hearts_train.learn import runs
-from hearts_train.measure.folder import enter, read_folder
-from hearts_train.measure.standings import tables
 from hearts_train.store import unsealed
 from tests.slow import TIMES
 from tests.training_runs import history, recipe
@@ -142,9 +139,6 @@ def check_solved(file: Path) -> None:
         Solver.load(file)
 
 
-PLAYERS = ("easy", "standard", "pro")
-
-
 def saving(words: str) -> Command:
     """A command with ``--save`` and ``--resume``, whose result is what it prints as JSON."""
     name, *rest = words.split()
@@ -155,20 +149,6 @@ def saving(words: str) -> Command:
         return name, *given, "--json"
 
     return Command(words_at, lambda _, output: timeless(json.loads(output)), check_lines)
-
-
-def league_words(folder: Path) -> Sequence[str]:
-    if not folder.exists():
-        enter(folder, PLAYERS, [Rules.make("mini")], seed=5)
-    return "tournament", "--folder", str(folder), "--until", "0.1"
-
-
-def league_result(folder: Path, _output: str) -> Any:
-    """The table; its blocks are there once each."""
-    league = read_folder(folder)
-    (game,) = league.games.values()
-    assert game.store.path.read_bytes().count(b'"line":"block"') == len(game.blocks)
-    return [record["result"] for record in tables(league)]
 
 
 def dataset_words(folder: Path) -> Sequence[str]:
@@ -197,7 +177,6 @@ COMMANDS = {
     "evaluate --unit match": saving("evaluate pro --opponents easy --unit match --deals 150"),
     "compare": saving("compare easy standard --rules mini --margins -0.02,0.02"),
     "tournament": saving("tournament easy standard pro --rules mini --deals 5000 --seed 5"),
-    "tournament --folder": Command(league_words, league_result, read_folder),
     "dataset": Command(
         dataset_words,
         dataset_result,

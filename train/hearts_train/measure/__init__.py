@@ -2,6 +2,5 @@
 
 - ``participants`` (who plays), ``statistics``, ``duel`` (blocks of deals and matches)
 - ``display`` (tables, pictures), ``contest`` (plays, saves and resumes everything)
-- ``folder`` (of a tournament that grows), ``standings`` (its figures), ``analysis``
-- what users call: ``evaluation``; ``comparison, tournament, benchmark, exploit``
+- ``analysis``; what users call: ``evaluation``; ``comparison, tournament, benchmark, exploit``
 """

@@ -12,7 +12,7 @@ import importlib.util
 import io
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -207,33 +207,6 @@ class ResultTable(NamedTuple):
                 "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
             )
         return "\n".join([*parts, "</tbody></table>", ""])
-
-
-Margins = Mapping[tuple[str, str], tuple[float, Interval]]
-"""The margin of one agent over another, by their names, and its interval."""
-
-
-def both_ways(margins: Margins) -> dict[tuple[str, str], tuple[float, Interval]]:
-    """Margins with those of the other over the one."""
-    back = {
-        (other, one): (0.0 - margin, (-high, -low))
-        for (one, other), (margin, (low, high)) in margins.items()
-    }
-    return back | dict(margins)
-
-
-def cross_table(names: Sequence[str], margins: Margins) -> ResultTable:
-    """The margin of each row's agent over each column's; a dash where they have not played."""
-    short = short_names(names)
-    rows = [
-        [short[one]]
-        + [
-            "" if one == other else format_margin(*margins.get((one, other), (None, None)))
-            for other in names
-        ]
-        for one in names
-    ]
-    return ResultTable("", ["margin of", *(f"over {short[name]}" for name in names)], rows)
 
 
 def format_margin(margin: float | None, ci95: Interval | None) -> str:

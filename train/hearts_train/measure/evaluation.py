@@ -166,6 +166,7 @@ class Evaluation(Result):
         chips: Chips that the agent won a deal; None where the rules settle in points.
         chips_ci95: Its 95 % interval.
         margins: Mean margin of each duplicate deal.
+        shares: Share of each duplicate deal that the agent won.
         worst: The deals that went worst for the agent, card by card, the worst first.
     """
 
@@ -193,6 +194,7 @@ class Evaluation(Result):
     chips: float | None = None
     chips_ci95: tuple[float, float] | None = None
     margins: NDArray[np.float64] = field(default_factory=lambda: np.empty(0), repr=False)
+    shares: NDArray[np.float64] = field(default_factory=lambda: np.empty(0), repr=False)
     worst: tuple[WorstDeal, ...] = field(default=(), repr=False)
 
     def _repr_html_(self) -> str:
@@ -200,7 +202,7 @@ class Evaluation(Result):
         return evaluations_table([self]).to_html()
 
     def _of_deals(self) -> tuple[str, ...]:
-        return "margins", "worst"
+        return "margins", "shares", "worst"
 
 
 def evaluations_table(results: Sequence[Evaluation]) -> ResultTable:
@@ -255,7 +257,8 @@ def summarize(
     first = np.where(lower == 0, 1 / level, 0.0)
     margins = np.concatenate([block.margins for block in played])[:deals]
     margin, ci95 = mean_and_interval(margins)
-    won, won_ci95 = mean_and_interval(first.reshape(deals, n).mean(1))
+    shares = first.reshape(deals, n).mean(1)
+    won, won_ci95 = mean_and_interval(shares)
     ranks = 1 + lower + (level - 1) / 2
     rank, rank_ci95 = mean_and_interval(ranks.reshape(deals, n).mean(1))
     matches, matches_won = 0, 0.0
@@ -296,6 +299,7 @@ def summarize(
         chips=chips,
         chips_ci95=chips_ci95,
         margins=margins,
+        shares=shares,
         worst=tuple(sorted(worst, key=lambda deal: (-deal.lost, deal.number))[:WORST]),
         **how,
     )

@@ -1,13 +1,11 @@
 """A round robin: every agent against every other on the same duplicate deals, and a ranking.
 
-Agents are ranked by their mean margin over the others (``hearts_train.measure.standings``). With
-more than two players "i against j" is one i among copies of j, and the reverse is played too; the
-margin between them is then half the difference of the two.
+Agents are ranked by their mean margin over the others. With more than two players "i against j" is
+one i among copies of j, and the reverse is played too. The margin of a deal between them is then
+half the difference of the two.
 
-The results may live in a folder that grows (``hearts_train.measure.folder``), block by block. A
-block follows from the folder's seed, the rules, the pairing and its first deal alone: it is the
-same whenever, wherever and beside whatever else it is played, so that a tournament that was killed
-continues where it was, and every line can be played again.
+All pairings play the same deals. An agent's mean margin over the others is therefore one series,
+with a value for each duplicate deal, and its interval is that of the mean of a series.
 """
 
 from __future__ import annotations
@@ -15,36 +13,68 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-import math
 import os
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from hearts_agents.spec import AgentSpec
 from hearts_env import HeartsError, Rules, __version__
-from hearts_env.seeds import secret_seed
-from hearts_env.solve.beliefs import has_exact_worlds
-from hearts_env.solve.tree import Tree
-from hearts_env.support.arguments import check_number, check_positive, check_seed
-from hearts_env.support.progress import Progress, Show, silent
-from hearts_train.executor import check_executor
-from hearts_train.measure import folder
+from hearts_env.support.arrays import Floats
+from hearts_env.support.progress import Show, silent
 from hearts_train.measure.contest import MIN_DEALS, Contest, Pairing, Task, check_deals, num_deals
-from hearts_train.measure.duel import Block, deals_digest
+from hearts_train.measure.display import (
+    ResultTable,
+    format_interval,
+    format_margin,
+    format_ms,
+    short_names,
+)
+from hearts_train.measure.duel import Block
 from hearts_train.measure.evaluation import Evaluation, platform_versions, summary
-from hearts_train.measure.folder import Folder, GameFile, Sums, block_at, boundary, starts
-from hearts_train.measure.participants import AgentLike, exploited, names_once
-from hearts_train.measure.standings import Ranking, Standing, half_width
-from hearts_train.measure.statistics import Interval
+from hearts_train.measure.participants import AgentLike, names_once
+from hearts_train.measure.statistics import Z95, Interval, mean_and_interval
+from hearts_train.store import rounded
 
+ELO = 400 / np.log(10)
+"""Elo points in one natural unit of strength: 400 points are odds of ten to one."""
 _MOST_OPEN = 4
 """With more pairings than this the players' processes are ended after each block."""
-PlayedBlock = tuple[folder.Pairing, int, int]
-"""A pairing, by name, the number of the first deal, and how many deals."""
+_MOST_STEPS = 200
+_PRIOR = 1e-4
+"""Share of each pairing's deals that count as won by either player alike, so that a player who won
+them all has a rating too."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One line of a ranking.
+
+    Attributes:
+        place: From 1; equal margins share it.
+        agent: Its name.
+        margin: The mean of its margins over all others, points per deal.
+        ci95: Its 95 % interval, over duplicate deals.
+        rating: Its strength on Elo's scale, from deals won; the mean of all is 0.
+        rating_ci95: Its 95 % interval.
+        won: Share of the deals that it won, with more than two players those among copies of
+            another.
+        moons: Moons that it shot per 100 deals and seat.
+        ms_per_decision: Milliseconds per decision, many games at once: the mean over its pairings.
+        faults: Deals charged to it for misbehaving.
+    """
+
+    place: int
+    agent: str
+    margin: float
+    ci95: Interval
+    rating: float
+    rating_ci95: Interval
+    won: float
+    moons: float
+    ms_per_decision: float
+    faults: int
 
 
 @dataclass(frozen=True)
@@ -58,7 +88,7 @@ class Tournament:
         seed: Seed of deals and agents.
         evaluations: Every pairing that was played, by the places of its agents; with more than two
             players both ways.
-        ranking: Who is how strong.
+        standings: The ranking, best first; of equal ones those who entered first.
         interrupted: Whether it was stopped before all deals were played.
         command: The command line, if there was one.
     """
@@ -68,29 +98,64 @@ class Tournament:
     deals: int
     seed: int
     evaluations: dict[Pairing, Evaluation]
-    ranking: Ranking
+    standings: tuple[Standing, ...]
     interrupted: bool = False
     command: str | None = None
 
-    @property
-    def standings(self) -> tuple[Standing, ...]:
-        """The lines of the ranking, best first."""
-        return self.ranking.standings
-
     def margin(self, row: int, column: int) -> tuple[float, Interval]:
-        """By how many points a deal `row` is better than `column`, and the 95 % interval."""
-        return self.ranking.margins[self.agents[row], self.agents[column]]
+        """Return by how many points per deal `row` is better than `column`, and the 95 % interval.
+
+        Agents are given by their places in `agents`.
+        """
+        return mean_and_interval(_margins(self.evaluations, row, column))
+
+    def tables(self) -> list[ResultTable]:
+        """Return the standings, and the margin of each agent over each other."""
+        has_faults = any(standing.faults for standing in self.standings)
+        short = short_names(self.agents)
+        ranked = [short[standing.agent] for standing in self.standings]
+        places = [self.agents.index(standing.agent) for standing in self.standings]
+        columns = ["agent", "margin", "rating", "deals won", "moons", "ms"]
+        rows = [
+            [
+                f"{one.place}. {name}",
+                format_margin(one.margin, one.ci95),
+                format_interval(one.rating, one.rating_ci95, "+.1f"),
+                f"{one.won:.1%}",
+                f"{one.moons:.1f}",
+                format_ms(one.ms_per_decision),
+                *([f"{one.faults:,}"] if has_faults else []),
+            ]
+            for name, one in zip(ranked, self.standings, strict=True)
+        ]
+        title = (
+            f"{self.rules}{' (stopped early)' * self.interrupted}: mean margin over all others in "
+            f"points per deal, 95 % interval over {self.deals:,} duplicate deals of each pairing"
+        )
+        standings = ResultTable(title, columns + ["faults"] * has_faults, rows)
+        crossed = [
+            [name, *("" if i == j else format_margin(*self.margin(i, j)) for j in places)]
+            for name, i in zip(ranked, places, strict=True)
+        ]
+        return [
+            standings,
+            ResultTable("", ["margin of", *(f"over {name}" for name in ranked)], crossed),
+        ]
 
     def _repr_html_(self) -> str:
         """Two tables, for notebooks."""
-        return "".join(table.to_html() for table in self.ranking.tables(self.rules))
+        return "".join(table.to_html() for table in self.tables())
 
     def to_json(self) -> dict[str, Any]:
-        """All figures, of types that JSON knows."""
-        found = self.ranking.to_json()
+        """Return all figures, of types that JSON knows."""
+        pairings = []
+        for i, j in itertools.combinations(range(len(self.agents)), 2):
+            margin, ci95 = self.margin(i, j)
+            agents = [self.agents[i], self.agents[j]]
+            pairings.append({"agents": agents, "margin": margin, "ci95": list(ci95)})
         ranking = [
-            {**row, "ms_per_decision": self.ranking.ms_per_card[row["agent"]]}
-            for row in found.pop("standings")
+            {name: list(v) if isinstance(v, tuple) else v for name, v in asdict(one).items()}
+            for one in self.standings
         ]
         return {
             "agents": list(self.agents),
@@ -103,7 +168,7 @@ class Tournament:
             "command": self.command,
             "rules_in_full": Rules.make(self.rules).to_dict(),
             "ranking": ranking,
-            **found,
+            "pairings": pairings,
             "evaluations": [e.to_json() for e in self.evaluations.values()],
         }
 
@@ -142,48 +207,31 @@ def tournament(
     names = names_once("agents", agents)
     if len(names) < 2:
         raise HeartsError(f"agents: {len(names)} entered; a tournament needs 2 or more")
-    contest = Contest(
-        agents, rules, seed, pairings=functools.partial(all_pairings, len(names)), **settings
-    )
+    pairings = functools.partial(_all_pairings, len(names))
+    contest = Contest(agents, rules, seed, pairings=pairings, **settings)
     if len(contest.pairings) <= _MOST_OPEN:
         contest.most_open = _MOST_OPEN
-    with contest.saved(save, resume, "tournament", deals=deals), show("tournament") as progress:
-        return _play_once(contest, names, deals, progress)
-
-
-def all_pairings(agents: int, rules: Rules) -> list[Pairing]:
-    """Everybody against everybody; with more than two players both ways."""
-    pairings = list(itertools.combinations(range(agents), 2))
-    return pairings + [(j, i) for i, j in pairings] * (rules.players > 2)
-
-
-def _play_once(
-    contest: Contest, names: tuple[str, ...], deals: int, progress: Progress
-) -> Tournament:
-    pairs = list(itertools.combinations(names, 2))
-    blocks = [(pair, first, size) for first, size in contest.blocks(deals) for pair in pairs]
+    tasks = [
+        Task(pairing, *block) for block in contest.blocks(deals) for pairing in contest.pairings
+    ]
     found: dict[Pairing, list[Block]] = {pairing: [] for pairing in contest.pairings}
-    game = folder.Played(contest.rules, {name: {} for name in names})
-    interrupted, done = False, 0
+    finished, interrupted = 0, False
+    with contest.saved(save, resume, "tournament", deals=deals), show("tournament") as progress:
 
-    def report(more: float = 0.0) -> None:
-        progress(done + more, deals * len(pairs))
+        def report(_task: Task | None = None, done: float = 0.0) -> None:
+            progress(finished + done, deals * len(found))
 
-    try:
-        with contextlib.closing(_play(contest, names, blocks, report)) as playing:
-            for sums, played in playing:
-                game.blocks[*sums.pairing, sums.first] = sums
-                for way, block in played.items():
-                    found[way].append(block)
-                done += sums.deals
-                report()
-    except KeyboardInterrupt:
-        interrupted = True
-        if min(map(num_deals, found.values())) < MIN_DEALS:
-            raise
-    done = min(map(num_deals, found.values()))  # all have reached this deal
-    for key in [key for key in game.blocks if key[2] >= done]:
-        del game.blocks[key]
+        try:
+            with contextlib.closing(contest.run(tasks, report)) as blocks:
+                for task, block in zip(tasks, blocks, strict=True):
+                    found[task.pairing].append(block)
+                    finished += task.deals
+                    report()
+        except KeyboardInterrupt:
+            interrupted = True
+            if min(map(num_deals, found.values())) < MIN_DEALS:
+                raise
+    done = min(map(num_deals, found.values()))  # all pairings have played these
     evaluations: dict[Pairing, Evaluation] = {
         pairing: summary(contest, pairing, of_one, done, interrupted=interrupted)
         for pairing, of_one in found.items()
@@ -194,290 +242,106 @@ def _play_once(
         deals=done,
         seed=contest.seed,
         evaluations=evaluations,
-        ranking=Ranking.of(game),
+        standings=_standings(names, evaluations, contest.rules.players),
         interrupted=interrupted,
         command=contest.command,
     )
 
 
-def _play(
-    contest: Contest,
-    names: Sequence[str],
-    blocks: Sequence[PlayedBlock],
-    report: Callable[[float], None] | None = None,
-) -> Generator[tuple[Sums, dict[Pairing, Block]]]:
-    """Play blocks of pairings: the sums of each in turn, and what they are of, by places.
-
-    `report` is called with the deals done of the block that plays here.
-    """
-    rules = contest.rules
-    ways: list[list[Pairing]] = []
-    for pairing, _, _ in blocks:
-        i, j = map(names.index, pairing)  # one among copies of the other, and the reverse
-        ways.append([(i, j)] if rules.players == 2 else [(i, j), (j, i)])
-    tasks = [
-        Task(way, first, deals)
-        for (_, first, deals), both in zip(blocks, ways, strict=True)
-        for way in both
-    ]
-
-    def advance(task: Task, done: float) -> None:
-        i, j = task.pairing
-        if report is not None:
-            report((task.deals * (i > j) + done) / (1 if rules.players == 2 else 2))
-
-    with contextlib.closing(contest.run(tasks, advance)) as stream:
-        for (pairing, _, _), both in zip(blocks, ways, strict=True):
-            played = {way: next(stream) for way in both}
-            yield Sums.over(pairing, rules, list(played.values())), played
+def _all_pairings(agents: int, rules: Rules) -> list[Pairing]:
+    """Everyone against everyone; with more than two players both ways."""
+    pairings = list(itertools.combinations(range(agents), 2))
+    return pairings + [(j, i) for i, j in pairings] * (rules.players > 2)
 
 
-# ---- in a folder ---------------------------------------------------------------------------------
-ENOUGH = 1000
-"""An interval is believed from this many deals on, where it decides whether to continue."""
-MOST_DEALS = 1_000_000
-"""With a goal for the intervals, this many deals at most, if nothing else is said."""
-_SURE = 0.8
-"""Of the deals that an interval seems to need this share is asked for at once: the rest is decided
-block by block, so that no block is played in vain."""
-_MOST_EXACT = 12
-"""With at most this many cards the exploitability is computed."""
-FolderBlock = tuple[folder.Pairing, int]
-"""A pairing, by name, and the number of the first deal."""
+# ---- the ranking ---------------------------------------------------------------------------------
+def _margins(evaluations: Mapping[Pairing, Evaluation], row: int, column: int) -> Floats:
+    """The margin of one agent over another in each deal, ``(deals,)``."""
+    ways = (((row, column), 1.0), ((column, row), -1.0))
+    found = [sign * evaluations[way].margins for way, sign in ways if way in evaluations]
+    margins: Floats = np.mean(found, axis=0)
+    return margins
 
 
-@dataclass(frozen=True)
-class Goal:
-    """Until when the games of a folder play.
-
-    Attributes:
-        deals: Duplicate deals of each pairing, to the end of the block; with `until` at most. None:
-            1,000, or with `until` a million.
-        until: Half the width that each pairing's interval may have; None: it does not matter.
-        agents: Only pairings among these play; None: all.
-    """
-
-    deals: int | None = None
-    until: float | None = None
-    agents: Sequence[str] | None = None
-
-    def __post_init__(self) -> None:
-        if self.until is not None:
-            check_positive("until", self.until)
-        if self.deals is not None:
-            check_deals(self.deals)
-
-    def wanted(self, game: GameFile, pairing: folder.Pairing) -> tuple[int, int]:
-        """The deals that a pairing is to have played for now, and those it seems to need in all.
-
-        Nothing but the deals it has played decides this, so that a tournament that was stopped
-        continues as if it had not been.
-        """
-        played = num_deals(game.blocks_of(pairing))
-        most = boundary(self.deals or (ENOUGH if self.until is None else MOST_DEALS))
-        if self.until is None:
-            return most, most
-        if played < ENOUGH:
-            return (first := min(boundary(ENOUGH), most)), first
-        half = half_width(game, pairing)
-        if half <= self.until:
-            return played, played
-        needed = min(most, math.ceil(played * (half / self.until) ** 2))
-        return min(most, boundary(max(played + 1, int(_SURE * needed)))), max(needed, played + 1)
-
-
-class FolderGame:
-    """A game of a folder with its agents made again, who play it block by block."""
-
-    def __init__(
-        self, there: Folder, game: GameFile, goal: Goal | None = None, **settings: Any
-    ) -> None:
-        """Make the agents; nothing is played yet.
-
-        Args:
-            there: the folder.
-            game: its game.
-            goal: until when it plays; None: 1,000 deals of each pairing.
-            **settings: `isolate`, `workers` and `backend`, as for ``Contest``.
-
-        Raises:
-            HeartsError: if an agent is missing or has changed, the goal names one that has not
-                entered, or this package deals other cards.
-        """
-        check_executor(settings.get("workers"), settings.get("backend", "local"))
-        if deals_digest(game.rules, there.seed, folder.DIGESTED) != game.deals:
-            raise HeartsError(
-                f"league: this version deals different cards in {game.name} than the league in "
-                f"{str(there.path)!r} has played; use the version that began it"
+def _standings(
+    names: Sequence[str], evaluations: Mapping[Pairing, Evaluation], players: int
+) -> tuple[Standing, ...]:
+    shares = np.stack([evaluation.shares for evaluation in evaluations.values()])
+    covariance = np.atleast_2d(np.cov(shares)) / shares.shape[1]
+    rating, error = bradley_terry(
+        shares.mean(axis=1), covariance, list(evaluations), players - 1, len(names)
+    )
+    rows = []
+    for i, name in enumerate(names):
+        over = [_margins(evaluations, i, j) for j in range(len(names)) if j != i]
+        margin, ci95 = mean_and_interval(np.mean(over, axis=0))
+        ends = [rounded(round(rating[i] + sign * Z95 * error[i], 2)) for sign in (-1, 1)]
+        rows.append(
+            Standing(
+                place=0,
+                agent=name,
+                margin=rounded(margin),  # equal ones are equal to the last digit
+                ci95=(rounded(ci95[0]), rounded(ci95[1])),
+                rating=rounded(round(rating[i], 2)),
+                rating_ci95=(ends[0], ends[1]),
+                **_counts(evaluations, i, players),
             )
-        self.game = game
-        self.goal = goal or Goal()
-        self.names = list(game.agents)
-        for name in self.goal.agents or ():
-            if name not in self.names:
-                raise HeartsError(
-                    f"agents: {name!r} has not entered {game.name}; its agents are "
-                    f"{', '.join(self.names)}",
-                    value=name,
-                )
-        chosen = [n for n in self.names if self.goal.agents is None or n in self.goal.agents]
-        self.pairings = list(itertools.combinations(chosen, 2))
-        specs = []
-        for name, agent in game.agents.items():
-            if agent["spec"] is None:
-                raise HeartsError(
-                    f"agent: {name!r} was made by a program; the league needs names", value=name
-                )
-            specs.append(AgentSpec.from_json(agent["spec"]))
-            specs[-1].check_allowed(f"league: {str(there.path)!r}")
-        try:
-            self.contest = Contest(specs, game.rules, there.seed, **settings)
-        except HeartsError as error:
-            raise HeartsError(
-                f"{error} (an agent of {game.name} in {str(there.path)!r}: run the league in the "
-                "folder in which it was added)"
-            ) from None
-        for participant, agent in zip(self.contest.participants, game.agents.values(), strict=True):
-            folder.check_unchanged(agent, participant)
-
-    def play(
-        self, blocks: Sequence[FolderBlock], report: Callable[[float], None] | None = None
-    ) -> Generator[Sums]:
-        """Play blocks, and give the sums of each in turn; `report` as for ``_play``."""
-        whole = [(pairing, first, block_at(first)) for pairing, first in blocks]
-        with contextlib.closing(_play(self.contest, self.names, whole, report)) as stream:
-            for sums, _ in stream:
-                yield sums
-
-    def run(self, report: Progress) -> None:
-        """Play until the goal is reached.
-
-        Raises:
-            OSError: if a block cannot be written; the earlier ones are there.
-        """
-        while blocks := self.next_blocks():
-            playing = self.play(blocks, lambda deals: report(*self.progress(deals)))
-            with contextlib.closing(playing) as stream:
-                for sums in stream:
-                    self.game.append(sums.to_json())
-                    report(*self.progress())
-
-    def next_blocks(self) -> list[FolderBlock]:
-        """What is played next: the blocks that pairings lack for now, in the order of the deals."""
-        missing = [
-            (pairing, first)
-            for pairing in self.pairings
-            for first in starts(self.goal.wanted(self.game, pairing)[0])
-            if (*pairing, first) not in self.game.blocks
-        ]
-        return sorted(missing, key=lambda block: block[1])
-
-    def progress(self, deals: float = 0.0) -> tuple[float, float]:
-        """Deals that are done, `deals` of the block being played too, and those needed in all."""
-        played = [num_deals(self.game.blocks_of(pairing)) for pairing in self.pairings]
-        wanted = [self.goal.wanted(self.game, pairing)[1] for pairing in self.pairings]
-        return sum(played) + deals, sum(map(max, played, wanted))
-
-    def find_exact(self, show: Show) -> None:
-        """Compute the exploitability of each agent of a small game, where it is not known yet."""
-        game, rules = self.game, self.game.rules
-        missing = [one for one in self.contest.participants if one.name not in game.exact]
-        is_small = has_exact_worlds(rules) and len(rules.deck) <= _MOST_EXACT
-        if not is_small or not missing:
-            return
-        tree = Tree(rules)
-        for participant in missing:
-            with show(f"{game.name}: exploitability of {participant.name}") as report:
-                seed = secret_seed(self.contest.seed, "exploitability", participant.name)
-                found = exploited(participant, participant.name, tree, seed, report)
-            game.append({"line": "exact", "agent": participant.name, "found": found})
+        )
+    rows.sort(key=lambda row: -row.margin)
+    margins = [row.margin for row in rows]
+    return tuple([replace(row, place=margins.index(row.margin) + 1) for row in rows])
 
 
-def play_folder(
-    path: Path,
-    goal: Goal | None = None,
-    rules: Rules | None = None,
-    *,
-    show: Show = silent,
-    **settings: Any,
-) -> None:
-    """Play what the games of a folder lack until a goal is reached.
+def _counts(evaluations: Mapping[Pairing, Evaluation], place: int, players: int) -> dict[str, Any]:
+    """What an agent won, shot and was charged in all its pairings, and its time."""
+    alone = [e for (one, _), e in evaluations.items() if one == place]
+    copies = [e for (_, other), e in evaluations.items() if other == place]
+    won = [e.won for e in alone]
+    if players == 2:  # else the copies share the deals that the other has not won
+        won += [1 - e.won for e in copies]
+    seats = sum(e.plays for e in alone) + sum(e.plays for e in copies) * (players - 1)
+    moons = sum(e.moons for e in alone) + sum(e.opponent_moons for e in copies)
+    ms = [e.ms_per_decision for e in alone] + [e.opponent_ms_per_decision for e in copies]
+    return {
+        "won": rounded(float(np.mean(won))),
+        "moons": rounded(100 * moons / seats),
+        "ms_per_decision": round(float(np.mean(ms)), 6),
+        "faults": sum(e.faults for e in alone) + sum(e.opponent_faults for e in copies),
+    }
+
+
+def bradley_terry(
+    won: Floats, covariance: Floats, pairings: Sequence[Pairing], copies: int, players: int
+) -> tuple[Floats, Floats]:
+    """Return strengths on Elo's scale, mean 0, from shares of deals won, and standard errors.
+
+    A player of strength a, alone against c copies of one of strength b, wins with the chance
+    exp(a) / (exp(a) + c exp(b)): for c = 1 the model of Bradley and Terry (1952), else that of
+    Plackett and Luce for the first place. The strengths are those of the greatest likelihood. The
+    errors are those of the sandwich formula, from the measured covariance: deals are no tosses of
+    a coin.
 
     Args:
-        path: the folder.
-        goal: until when each game plays; None: 1,000 deals of each pairing.
-        rules: those of the game; None: all games.
-        show: shows the progress of each game.
-        **settings: `isolate`, `workers` and `backend`, as for ``evaluate``.
-
-    Raises:
-        HeartsError: if it is not such a folder, another process plays in it, or an agent is missing
-            or has changed.
-        OSError: if a file cannot be read or written; what was played is there.
+        won: ``(pairings,)``: the share of the deals that the first of a pairing won, 0 to 1.
+        covariance: ``(pairings, pairings)``: of those shares.
+        pairings: the player alone, and the one of which there are copies. They connect all players.
+        copies: how many copies.
+        players: how many players are rated.
     """
-    folder.read_folder(path)  # before a lock is made in what may be another's
-    with folder.locked(path):
-        there = folder.read_folder(path, exact_version=True)
-        games = there.chosen(rules)
-        for place, game in enumerate(games, 1):
-            playing = FolderGame(there, game, goal, **settings)
-            if playing.next_blocks():
-                of_all = "" if len(games) == 1 else f" ({place} of {len(games)})"
-                with show(game.name + of_all) as report:
-                    playing.run(report)
-            playing.find_exact(show)
-
-
-def verify_folder(
-    path: Path,
-    rules: Rules | None = None,
-    deals: int | None = None,
-    seed: int = 0,
-    *,
-    show: Show = silent,
-    **settings: Any,
-) -> tuple[list[Sums], list[dict[str, Any]]]:
-    """Play blocks of a folder again, and compare them with its lines.
-
-    Args:
-        path: the folder.
-        rules: those of the game; None: all games.
-        deals: so many at least, in blocks drawn at random; None: all.
-        seed: of this draw.
-        show: shows the progress.
-        **settings: as for ``play_folder``.
-
-    Returns:
-        The blocks played again; and for each that differs its `file` and `line`, the `agents`, the
-        `first` deal, and the `fields` that differ.
-
-    Raises:
-        HeartsError: as ``play_folder``.
-    """
-    there = folder.read_folder(path, exact_version=True)
-    games = there.chosen(rules)
-    blocks = [(game, block) for game in games for block in game.blocks.values()]
-    if deals is not None:
-        least = check_number("deals", deals, 1, None)
-        order = np.random.default_rng(check_seed(seed)).permutation(len(blocks)).tolist()
-        sums = itertools.accumulate(blocks[place][1].deals for place in order)
-        count = 1 + sum(1 for total in sums if total < least)
-        blocks = [blocks[place] for place in sorted(order[:count])]
-    total, done, wrong = num_deals([block for _, block in blocks]), 0, []
-    with show("verify") as report:
-        for game in games:
-            known = [block for own, block in blocks if own is game]
-            if not known:
-                continue
-            wanted = [(block.pairing, block.first) for block in known]
-            again = FolderGame(there, game, **settings).play(wanted)
-            with contextlib.closing(again):
-                for block, found in zip(known, again, strict=True):
-                    if fields := block.differing(found):
-                        line = game.lines[*block.pairing, block.first]
-                        about = {"agents": list(block.pairing), "first": block.first}
-                        where = {"file": game.store.path.name, "line": line}
-                        wrong.append(where | about | {"fields": fields})
-                    done += block.deals
-                    report(done, total)
-    return [block for _, block in blocks], wrong
+    design = np.zeros((len(pairings), players))
+    for row, (one, other) in enumerate(pairings):
+        design[row, one], design[row, other] = 1.0, -1.0
+    share = (1 - _PRIOR) * won + _PRIOR / (1 + copies)
+    centre = np.full((players, players), 1 / players)  # holds the mean at 0
+    strength = np.zeros(players)
+    for _ in range(_MOST_STEPS):
+        chance = 1 / (1 + copies * np.exp(-design @ strength))
+        information = design.T @ ((chance * (1 - chance))[:, None] * design)
+        step = np.linalg.solve(information + centre, design.T @ (share - chance))
+        step *= min(1.0, 2.0 / max(np.abs(step).max(), 1e-300))
+        strength += step
+        if np.abs(step).max() < 1e-12:
+            break
+    inverse = np.linalg.inv(information + centre) - centre
+    spread = inverse @ design.T @ covariance @ design @ inverse
+    return ELO * (strength - strength.mean()), ELO * np.sqrt(np.maximum(np.diag(spread), 0.0))
