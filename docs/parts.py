@@ -54,6 +54,7 @@ from hearts_train.measure.display import (
     format_ms,
 )
 from hearts_train.measure.exploit import BEST, TRAINED
+from hearts_train.measure.statistics import mean_and_interval
 
 DOCS = Path(__file__).resolve().parent
 
@@ -589,18 +590,38 @@ def benchmark_deals() -> str:
 def leaderboard(track: str) -> str:
     """The entries of a track: the best first, with what attackers take from them."""
     entries = [record for record in entered() if record["result"]["track"] == track]
+    entries.sort(key=lambda record: -record["result"]["margin"])
     rows = []
-    for record in sorted(entries, key=lambda record: -record["result"]["margin"]):
+    for record, place in zip(entries, places(entries), strict=True):
         result, entry = record["result"], record["entry"]
         by = f"[{entry['authors']}]({entry['code']})" if "code" in entry else entry["authors"]
         times = [ms for ms, _ in record["run"]["ms_per_card"].values()]
         repeats = "repeats" not in entry
         margin, taken = "≈ " * (not repeats) + interval(result), taken_from(result)
-        cells = [f"`{result['agent']['name']}`", margin, taken if repeats else ""]
+        cells = [place, f"`{result['agent']['name']}`", margin, taken if repeats else ""]
         cells += [format_ms(statistics.fmean(times)), trained_class(result["decisions"]), by]
         rows.append([*cells, entry.get("compute", "")])
-    head = ["agent", "margin over the field", "the best attacker takes", "ms a card", "decisions"]
-    return table([*head, "by", "compute"], rows)
+    head = ["place", "agent", "margin over the field", "the best attacker takes", "ms a card"]
+    return table([*head, "decisions", "by", "compute"], rows)
+
+
+def places(entries: Sequence[dict[str, Any]]) -> list[str]:
+    """The place of each entry of a track, or the range of its places.
+
+    An entry is above another if the 95 % interval of their difference on the same deals is clear of
+    zero.
+    """
+    means = [
+        np.mean([one["margins"] for one in record["result"]["opponents"]], axis=0)
+        for record in entries
+    ]
+    found = []
+    for own in means:
+        others = [mean_and_interval(other - own)[1] for other in means if other is not own]
+        best = 1 + sum(low > 0 for low, _ in others)
+        worst = len(means) - sum(high < 0 for _, high in others)
+        found.append(f"{best}" if best == worst else f"{best} to {worst}")
+    return found
 
 
 def entered() -> list[dict[str, Any]]:
@@ -660,6 +681,7 @@ def taken_from(result: dict[str, Any]) -> str:
 
 
 def trained_class(decisions: int | None) -> str:
-    """The smallest class that an agent's decisions seen in training fit."""
-    powers = [power for power in (6, 7, 8) if decisions is not None and decisions <= 10**power]
-    return f"10^{powers[0]}" if powers else "free"
+    """An agent's training decisions, rounded up to a power of ten from 10^6 on."""
+    if not decisions:
+        return "none" if decisions == 0 else "not declared"
+    return f"10^{max(6, len(str(decisions - 1)))}"

@@ -39,6 +39,11 @@ def test_weights_come_with_their_card_and_are_small(game, kind):
     assert card.startswith(made[: made.index("## Evaluation")])
     assert str(meta.training["seed"]) in card
     assert "hearts train" in card
+    row = {"margin": 1.0, "ci95": (0.5, 1.5), "deals": 100, "seed": 1}
+    table = format_card(meta, [row | {"opponent": name} for name in ("pimc", "pro")])
+    is_pretrained = game == "two_player" and kind != "small"
+    assert ("| no, but pretrained on its play |" in table) == is_pretrained
+    assert table.count("| no |") == 2 - is_pretrained
     for text in (path.read_bytes()[:20_000], card.encode()):
         assert not re.search(rb"/(work|home|tmp|root|Users)/", text)
     if kind == "taught":

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -231,12 +232,18 @@ def test_the_leaderboard_has_margin_attackers_and_class_of_each_entry(entry, res
     results("leaderboard/standard", entry)
     results("leaderboard/weights", [1, 2])  # an agent's own file
     row = parts.leaderboard("micro").splitlines()[-1]
-    for told in ("`standard-v1`", "2.230, exact", "free", parts.interval(entry["result"])):
+    for told in (
+        "1",
+        "`standard-v1`",
+        "2.230, exact",
+        "not declared",
+        parts.interval(entry["result"]),
+    ):
         assert f"| {told} |" in row
     assert "standard-v1" not in parts.leaderboard("mini")
     results("leaderboard/standard", entry | {"entry": {"authors": "A", "repeats": "no"}})
     row = parts.leaderboard("micro").splitlines()[-1]
-    assert row.startswith(f"| `standard-v1` | ≈ {parts.interval(entry['result'])} |  |")
+    assert row.startswith(f"| 1 | `standard-v1` | ≈ {parts.interval(entry['result'])} |  |")
 
 
 def test_what_attackers_take_is_that_of_the_same_agent_and_game(entry, results):
@@ -276,11 +283,28 @@ def test_an_entry_that_is_not_whole_is_refused(entry, results, change, word):
 
 @pytest.mark.parametrize(
     ("decisions", "told"),
-    [(0, "10^6"), (10**6, "10^6"), (10**6 + 1, "10^7"), (10**8, "10^8"), (10**9, "free")],
+    [
+        (None, "not declared"),
+        (0, "none"),
+        (1, "10^6"),
+        (10**6, "10^6"),
+        (10**6 + 1, "10^7"),
+        (10**8, "10^8"),
+        (10**8 + 1, "10^9"),
+        (10**9, "10^9"),
+    ],
 )
-def test_the_class_of_an_entry_is_the_smallest_that_fits(decisions, told):
+def test_training_decisions_are_rounded_up_to_a_power_of_ten(decisions, told):
     assert parts.trained_class(decisions) == told
-    assert parts.trained_class(None) == "free"
+
+
+def test_place_is_a_range_where_the_interval_of_a_difference_includes_zero():
+    # The second is behind the first by exactly 1 in each deal, though margins vary by 6.
+    # The third is behind the first by 1 ± 1.13. The last is behind all by 20.
+    deals, noise = np.array([-9.0, -3.0, 3.0, 9.0]), np.array([1.0, -1.0, -1.0, 1.0])
+    played = [deals + 1, deals, deals + noise, deals - 20]
+    entries = [{"result": {"opponents": [{"margins": m + 2}, {"margins": m - 2}]}} for m in played]
+    assert parts.places(entries) == ["1 to 2", "2 to 3", "1 to 3", "4"]
 
 
 # ---- figures -------------------------------------------------------------------------------------

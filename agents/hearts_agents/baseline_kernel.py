@@ -1,6 +1,6 @@
 """The baselines, compiled: what easy, standard, standard_trump, pro and pro_trump play.
 
-The rule book's section "The computer players of the table" is their definition. The functions
+docs/agents.md, "The baselines", defines them. The functions
 read views (states in which everything hidden is empty) or states; of a state they use nothing
 that the player to act may not know. They own no memory: the caller passes a ``Memory``. Legality,
 play and scoring are the kernel's.

@@ -394,11 +394,11 @@ def _teachers(config: Mapping[str, Any]) -> dict[str, str]:
     pretraining = config.get("pretraining", {})
     if number := pretraining.get("positions"):
         what = (
-            "which card `pimc` takes"
+            "which card it takes"
             if pretraining["target"] == "action"
             else "what every card is worth double dummy"
         )
-        found["Pretraining"] = f"{number:,} positions, {what}"
+        found["Pretraining"] = f"{number:,} positions that `pimc` plays: {what}"
     ppo = config.get("ppo", {})
     magnet = ppo.get("magnet", AVERAGE)  # older runs have none
     if ppo.get("magnet_coef") and magnet != AVERAGE:
@@ -409,6 +409,7 @@ def _teachers(config: Mapping[str, Any]) -> dict[str, str]:
 def format_card(meta: Checkpoint, evaluations: Sequence[Mapping[str, Any]]) -> str:
     """The model card, Markdown, of a player's header and its evaluations."""
     training, layers = meta.training, meta.layers
+    config = with_present_names(training.get("config", {}))
     lines = [f"# {training.get('name', 'player')}: a player of {meta.rules.name}", ""]
     sizes = " - ".join(str(size) for size in layers)
     facts = {
@@ -416,7 +417,7 @@ def format_card(meta: Checkpoint, evaluations: Sequence[Mapping[str, Any]]) -> s
         "Observation": f"`{meta.encoder}`, {layers[0]} numbers",
         "Network": f"{sizes}, {meta.activation}; {meta.num_weights:,} weights",
         "Algorithm": training.get("algorithm", "unknown"),
-        **_teachers(with_present_names(training.get("config", {}))),
+        **_teachers(config),
         "Trained for": f"{training.get('decisions', 0):,} decisions in "
         f"{training.get('minutes', 0):.1f} minutes ({training.get('updates', 0):,} updates)",
         "Seed": training.get("seed", "unknown"),
@@ -431,7 +432,7 @@ def format_card(meta: Checkpoint, evaluations: Sequence[Mapping[str, Any]]) -> s
     lines.append("")
     if any("self" in phase["opponents"] for phase in training.get("schedule", [])):
         lines.append("`self` stands for this player, as it is and as it was during the training.")
-    lines += ["It met no other opponents in training.", "", "## Evaluation", ""]
+    lines += ["It played no other opponents in training.", "", "## Evaluation", ""]
     exploited = training.get("exploitability")
     if exploited:
         lines += [
@@ -454,11 +455,13 @@ def format_card(meta: Checkpoint, evaluations: Sequence[Mapping[str, Any]]) -> s
         "| opponent | margin | 95 % interval | deals | seed | trained against |",
         "|---|---|---|---|---|---|",
     ]
-    met = {name for phase in training.get("schedule", []) for name in phase["opponents"]}
+    met = {name: "yes" for phase in training.get("schedule", []) for name in phase["opponents"]}
+    if config.get("pretraining", {}).get("positions"):
+        met.setdefault("pimc", "no, but pretrained on its play")
     for row in evaluations:
         low, high = row["ci95"]
         lines.append(
             f"| {row['opponent']} | {row['margin']:+.2f} | {low:+.2f} to {high:+.2f} "
-            f"| {row['deals']:,} | {row['seed']} | {'yes' if row['opponent'] in met else 'no'} |"
+            f"| {row['deals']:,} | {row['seed']} | {met.get(row['opponent'], 'no')} |"
         )
     return "\n".join([*lines, ""])
