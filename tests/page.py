@@ -197,6 +197,13 @@ class Person:
         self.press(name)
         self.played(count, then_wait=then_wait)
 
+    def play_once(self) -> None:
+        """Play the first card that can be played by Enter, where one tap plays a card."""
+        name, count = self.legal[0], len(self.hand)
+        self.card(name).focus()
+        self.page.keyboard.press("Enter")
+        self.played(count)
+
     def hand_over(self, names: list[str]) -> None:
         """Pass these cards in the exchange, and wait until the play has begun."""
         for name in names:

@@ -1,5 +1,7 @@
 // Elements of the page, made without a framework.
 
+import {changes, isSecond} from "hearts/clicks.js";
+
 /**
  * An element with attributes, listeners and children.
  * `text`, `on` (listeners by event) and `data` are special; null, undefined and false leave an
@@ -92,7 +94,7 @@ export function ask({title, body = [], buttons, wide = false, must = false}) {
   const dialog = el("dialog", {"aria-labelledby": "asked", class: wide ? "wide" : ""}, heading,
     el("div", {class: "asked"}, ...body),
     el("div", {class: "buttons"}, ...buttons.map(([value, label], index) =>
-      button(label, () => dialog.close(value),
+      button(label, () => isSecond() || dialog.close(value),
         {class: index === 0 ? "main" : "", autofocus: index === 0}))));
   document.body.append(dialog);
   return new Promise((resolve) => {
@@ -104,6 +106,7 @@ export function ask({title, body = [], buttons, wide = false, must = false}) {
       if (opener && opener.isConnected) opener.focus({preventScroll: true});
       resolve(dialog.returnValue);
     });
+    changes(); // the second click of a double-click presses none of the buttons
     dialog.showModal();
   });
 }

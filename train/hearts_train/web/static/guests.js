@@ -1,5 +1,6 @@
 // Free seats and onlookers: the link for friends, and taking a seat.
 
+import {begins} from "hearts/clicks.js";
 import {ask, button, copy, el} from "hearts/dom.js";
 import {choose, setting} from "hearts/settings.js";
 
@@ -32,6 +33,7 @@ export function invitation(room) {
  * @param {number} seat
  */
 export async function seated(room, seat) {
+  if (!begins()) return;
   try {
     await room.connection.request({type: "sit", table: room.id, seat, name: await nameOf()});
   } catch (error) {

@@ -1,6 +1,7 @@
 // The lobby: one press to play; below it every game, agents and friends.
 
 import {card} from "hearts/cards.js";
+import {begins} from "hearts/clicks.js";
 import {button, choices, el, notice, picker} from "hearts/dom.js";
 import {capital} from "hearts/figures.js";
 import {choose, setting} from "hearts/settings.js";
@@ -58,6 +59,7 @@ function tables(context, welcome) {
         describe(table)), button("✕", close, {"aria-label": `Close: ${describe(table)}`,
         title: "Close this table"}));
       async function close() {
+        if (!begins()) return;
         try {
           await context.connection.request({type: "leave", table: table.table, close: true});
           welcome.tables = welcome.tables.filter((one) => one !== table);

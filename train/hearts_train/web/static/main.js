@@ -1,6 +1,7 @@
 // The page: what is at the top of it, and which part is shown at which address.
 
 import {loadCards} from "hearts/cards.js";
+import {changes} from "hearts/clicks.js";
 import {ask, choices, el, lost, say} from "hearts/dom.js";
 import {apply, choose, setting} from "hearts/settings.js";
 import {Connection} from "hearts/socket.js";
@@ -31,6 +32,7 @@ let visits = 0;
 const context = {
   connection,
   go(path) {
+    changes();
     history.pushState(null, "", path);
     route();
   },

@@ -2,6 +2,7 @@
 
 import {cardText} from "hearts/cards.js";
 import {showExchange, showMoon} from "hearts/choices.js";
+import {begins, isHeld, isSecond} from "hearts/clicks.js";
 import {button, el, lost, notice, say} from "hearts/dom.js";
 import {Drawer} from "hearts/helpdrawer.js";
 import {Felt} from "hearts/felt.js";
@@ -309,7 +310,7 @@ class Room {
 
   /** @param {string} card */
   async play(card) {
-    if (this.isAsking) return;
+    if (this.isAsking || isSecond()) return;
     this.isAsking = true; // whether that is wise; meanwhile nothing else is played
     const goesOn = await this.drawer.confirms(card);
     this.isAsking = false;
@@ -319,7 +320,7 @@ class Room {
   /** Does something on one's turn. @param {Record<string, any>} what */
   async act(what) {
     const table = this.table;
-    if (this.isSent || !table.isMyTurn) return;
+    if (this.isSent || !table.isMyTurn || !begins()) return;
     this.isSent = true;
     this.hand.update(this.held());
     try {
@@ -333,6 +334,7 @@ class Room {
 
   /** @param {string} card */
   refuse(card) {
+    if (isSecond()) return;
     const why = whyNot(this.table, card);
     this.line.textContent = why;
     this.line.classList.add("refused");
@@ -340,6 +342,7 @@ class Room {
   }
 
   async next() {
+    if (!begins()) return;
     try {
       await this.connection.request({type: "next", table: this.id});
       if (this.table?.over) this.say("Waiting for the others.");
@@ -350,6 +353,7 @@ class Room {
 
   async undo() {
     const table = this.table;
+    if (!begins()) return;
     this.skip?.();
     try {
       await this.connection.request({type: "undo", table: this.id, seq: table.seq});
@@ -383,11 +387,15 @@ class Room {
 
   /** @param {KeyboardEvent} event */
   key(event) {
+    const target = event.target;
+    if (target.matches("input:not([type=radio], [type=checkbox]), select, textarea")) return;
+    if (isHeld(event)) {
+      event.preventDefault(); // it would press the button or the card that has come to the focus
+      return;
+    }
     if (event.ctrlKey || event.altKey || event.metaKey || document.querySelector("dialog[open]")) {
       return;
     }
-    const target = event.target;
-    if (target.matches("input:not([type=radio], [type=checkbox]), select, textarea")) return;
     const isChoice = target.matches("input"); // which has its own arrow keys
     document.documentElement.classList.add("keys");
     this.skip?.();
