@@ -131,10 +131,12 @@ def test_many_addresses_are_asked_to_come_back():
 
 
 # ---- requests ------------------------------------------------------------------------------------
-async def post(app: Any, body: bytes, accept: str, leaves: threading.Event) -> list[Any]:
+async def post(
+    app: Any, body: bytes, accept: str, leaves: threading.Event, *, is_whole: bool = True
+) -> list[Any]:
     """What a sender is sent until it has all, or until it leaves."""
     sent: list[Any] = []
-    parts = [{"type": "http.request", "body": body, "more_body": False}]
+    parts = [{"type": "http.request", "body": body, "more_body": not is_whole}]
 
     async def receive() -> Any:
         if parts:
@@ -165,6 +167,16 @@ def test_nothing_is_done_for_a_sender_that_has_left(accept, client, monkeypatch)
     body = json.dumps({"deal": text_of("micro")}).encode()
     run(post(client.app, body, accept, heavy.begun))
     assert heavy.over.wait(LIMIT)
+    assert client.app.state.reviews.num_waiting == 0
+
+
+@pytest.mark.parametrize("body", [b"", b"{", json.dumps({"deal": TEXT}).encode()])
+@pytest.mark.parametrize("accept", ["*/*", LINES])
+def test_sender_that_leaves_during_an_upload_is_no_fault(accept, body, client):
+    """An exception that leaves the application is a traceback in the log of the server."""
+    leaves = threading.Event()
+    leaves.set()
+    run(post(client.app, body, accept, leaves, is_whole=False))
     assert client.app.state.reviews.num_waiting == 0
 
 
@@ -248,6 +260,10 @@ def test_reviews_and_positions_are_those_of_the_library(client):
         ("costliest", {}, 422, "deal: "),
         ("costliest", {"deal": TEXT, "seat": 2}, 422, "seat: "),
         ("costliest", {"deal": TEXT, "seat": True}, 422, "seat: "),
+        ("costliest", {"deal": TEXT, "seat": 10**4_000}, 422, "seat: "),
+        ("costliest", b'{"seat": %s}' % (b"9" * 5_000), 400, "JSON"),
+        ("review", {"deal": f'{TEXT}\n[Deal "{"9" * 5_000}"]'}, 422, "[Deal]"),
+        ("review", {"deal": TEXT.replace("mini", f"party players={'9' * 5_000}")}, 422, "players"),
         ("costliest", {"deal": TEXT, "seat": "0"}, 422, "seat: "),
     ],
 )

@@ -239,6 +239,30 @@ def test_the_rules_of_a_game_are_told_in_words(client):
     assert client.get("/api/rules", params={"name": "bridge"}).status_code == 404
 
 
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        (f"/api/rules?name={'9' * 5_000}", 400),
+        (f"/api/rules?name=party%20players={'9' * 5_000}", 400),
+        (f"/api/rules?name=party%20players={'9' * 280}", 404),
+        (f"/api/rules?name=two_player&more={'9' * 5_000}", 200),
+        (f"/t/{'9' * 5_000}", 200),
+        (f"/healthz?{'9' * 5_000}", 200),
+    ],
+)
+def test_long_number_in_an_address_is_refused_in_one_sentence(path, status, client):
+    answer = client.get(path)
+    assert answer.status_code == status
+    if status == 400:
+        assert answer.json()["code"] == "bad_message"
+        assert answer.json()["text"].startswith("name: ")
+
+
+def test_long_number_of_bytes_is_too_large(client):
+    headers = {"content-length": "9" * 5_000}
+    assert client.post("/api/review", content=b"{}", headers=headers).status_code == 413
+
+
 def test_what_comes_with_a_request_is_limited(client):
     assert client.post("/api/rules", content=b"x" * 600_000).status_code == 413
     assert client.post("/api/rules", content=iter([b"x"])).status_code == 413

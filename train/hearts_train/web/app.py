@@ -154,8 +154,12 @@ class Lobby:
 
     async def rules(self, request: HttpRequest) -> Response:
         """The rules of a game in words."""
+        name = request.query_params.get("name", "")
+        if len(name) > messages.MOST_TEXT:
+            text = f"name: {len(name):,} characters given; give at most {messages.MOST_TEXT}"
+            return review_routes.refused(400, "bad_message", text)
         try:
-            rules = Rules.from_text(request.query_params.get("name", "")[: messages.MOST_TEXT])
+            rules = Rules.from_text(name)
         except HeartsError as error:
             return review_routes.refused(404, "unknown_rules", str(error))
         return JSONResponse({**messages.rules_json(rules), "text": list(explain(rules))})

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
@@ -168,7 +168,10 @@ class ReviewQueue:
 
 async def _answer(request: Request, work: Work) -> Response:
     """The result of `work` on the request, or one sentence that says why not."""
-    given = json_object(await request.body())
+    try:
+        given = json_object(await request.body())
+    except ClientDisconnect:  # in the middle of what it sent; nobody reads the answer
+        return refused(400, "bad_message", "body: it ended too early; send all of it")
     if given is None:
         return refused(400, "bad_message", "body: it is not a JSON object; send one")
     reviews: ReviewQueue = request.app.state.reviews
