@@ -448,17 +448,7 @@ def test_a_picture_is_refused_before_anything_is_played_where_nothing_draws(monk
     assert done.stdout == ""
 
 
-# ---- names of before -----------------------------------------------------------------------------
-@pytest.mark.parametrize("old", sorted(console.MOVED))
-def test_an_old_name_is_refused_with_the_new_one(old):
-    *command, name = old.split()
-    words = [*(command or ["evaluate"]), name] if name.startswith("-") else [name, "pro"]
-    mistake(run(*words), name, console.MOVED[old].strip("`"), "--help")
-    for word in console.MOVED[old].split()[1:2] if console.MOVED[old].startswith("`") else ():
-        word = word.strip("`")  # a command, which is there
-        assert word in ("bench", "-m") or run(word, "--help").exit_code == 0
-
-
+# ---- the file of --json --------------------------------------------------------------------------
 def test_json_goes_to_a_file_or_to_standard_output(tmp_path):
     file = tmp_path / "rules.json"
     assert run().exit_code == 0  # no words at all

@@ -14,11 +14,9 @@ import yaml
 from hearts_env import HeartsError
 from hearts_train.learn.config import ALGORITHMS, OF_VALUES, ConfigError, Name, TrainConfig
 from hearts_train.learn.config_files import (
-    RENAMED,
     load_config,
     make_config,
     shipped_configs,
-    with_present_names,
 )
 from hearts_train.learn.learner import Learner
 from hearts_train.learn.ppo import PPOLearner
@@ -169,34 +167,6 @@ def test_the_table_has_every_algorithm_with_its_learner_and_settings():
         assert issubclass(one.load(), Learner)
         for setting in one.memories:
             assert operator.attrgetter(setting)(TrainConfig()) is not None
-
-
-@pytest.mark.parametrize("old", RENAMED)
-def test_an_old_name_is_refused_with_the_new_one(old):
-    with refused(ConfigError, "defaults", hint=RENAMED[old]):
-        load_config(None, [f"{old}=1"])
-    operator.attrgetter(RENAMED[old])(TrainConfig())
-
-
-def test_settings_that_a_finished_run_recorded_are_read_under_the_new_names():
-    old = {
-        "average": 0.5,
-        "lessons": {"positions": 3, "imitate": True, "sharpness": 2.0},
-        "dqn": {"memory": 5000},
-        "nfsp": {"least_chance": 0.25},
-        "exact": {"sharpness": 3.0, "descent_average": 0.5},
-        "self_play": {"latest": 0.5},
-    }
-    new = with_present_names(old)
-    assert new["pretraining"] == {"positions": 3, "target": "action", "inverse_temperature": 2.0}
-    assert (new["ema_decay"], new["dqn"], new["nfsp"]) == (
-        0.5,
-        {"buffer_size": 5000},
-        {"min_reservoir_prob": 0.25},
-    )
-    assert new["exact"] == {"inverse_temperature": 3.0, "descent_ema_decay": 0.5}
-    assert new["self_play"] == {"latest_share": 0.5}
-    assert with_present_names(new) == new
 
 
 POSITIONS = {"pretraining": {"positions": 100}}

@@ -42,70 +42,6 @@ GROUPS = {
 """The groups of commands, all in the order of help and reference."""
 
 
-MOVED = {
-    "attack": "`hearts exploit`",
-    "bench": "`make bench`",
-    "calibrate": "`python -m bench calibrate`",
-    "complexity": "`python -m bench complexity`",
-    "engine-check": "`hearts agents --check`",
-    "league": "`hearts tournament --folder DIR`",
-    "matches": "`hearts evaluate --unit match`",
-    "plot": "`hearts runs --plot FILE`",
-    "--against": "--opponents",
-    "exploit --against": "--attackers",
-    "--deck": "--rules",
-    "--out": "--save",
-    "--pairs": "--deals",
-    "--trust": "--allow-code",
-    "train --out": "--run",
-    "play --against": "--opponent",
-    "play --record": "--save",
-    "endgame --noise": "--epsilon",
-    "replay --all": "`hearts replay FILE | cat`",
-    "replay --svg": "--plot DIR",
-    "replay --gif": "--plot FILE.gif",
-    "replay --mp4": "--plot FILE.gif",
-    "analyse --no-worlds": "analyse(worlds=False) in hearts_train.measure.analysis",
-    "benchmark --budget": "--declare budget=",
-    "benchmark --html": "--html of `hearts analyse RESULT`, a file of --json",
-    "benchmark --protocol": "gone, for there is one version",
-    "benchmark --decisions": "--declare decisions=",
-    "compare --low": "--margins LOW,HIGH",
-    "compare --high": "--margins LOW,HIGH",
-    "compare --alpha": "--errors ALPHA,BETA",
-    "compare --beta": "--errors ALPHA,BETA",
-    "compare --max-deals": "--deals",
-    "compare --verbose": "shown always",
-    "tournament --built-in": "the agents by name",
-    "tournament --html": "--json FILE",
-    "tournament --minutes": "timeout 10m hearts tournament ..., which can be continued",
-    **{f"{command} --plot": "--json FILE" for command in ("endgame", "exploit", "tournament")},
-    "analyse --plot": "--html FILE",
-    "tournament --table": "--deals 0",
-    "tournament --sample": "--deals",
-    "agents --games": "--deals",
-    "dataset --games": "--deals",
-    "dataset --format": "--set format=",
-    "dataset --observation": "--set observation=",
-    "dataset --dtype": "--set dtype=",
-    "dataset --action-mask": "--set action_mask=",
-    "dataset --reward": "--set reward=",
-    "dataset --random": "--set random=",
-    "dataset --view": "--set view=",
-    "dataset --id": "--set id=",
-    "dataset --seat": "--set seat=",
-    "dataset --exact": "--set exact=true",
-    "dataset --no-exact": "--set exact=false",
-    "serve --runs": "--agent RUN, and `hearts runs --plot FILE`",
-    **{
-        f"{command} --players": "--rules 'NAME players=N'"
-        for command in ("play", "analyse", "agents", "compare", "tournament", "dataset")
-    },
-    "rules --players": "`hearts rules 'NAME players=N'`",
-}
-"""Old names of commands and options, and the new ones; an option may belong to one command."""
-
-
 def group_of(command: str) -> str:
     """The group of a command."""
     return next((title for title, names in GROUPS.items() if command in names), "Commands")
@@ -179,14 +115,6 @@ class Commands(typer.core.TyperGroup):
             return code
         sys.exit(code if isinstance(code, int) else 0)
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find a command; an old name is refused with the new one."""
-        if args[0] in MOVED and self.get_command(ctx, args[0]) is None:
-            now = MOVED[args[0]]
-            command = " ".join(now.strip("`").split()[:2]) if "hearts" in now else ctx.command_path
-            raise Mistake(f"{args[0]}: is {now} now; see '{command} --help'")
-        return super().resolve_command(ctx, args)
-
     def list_commands(self, ctx: Any) -> list[str]:
         """All commands, in the order of their groups."""
         order = [name for names in GROUPS.values() for name in names]
@@ -245,14 +173,6 @@ def _explain(error: Exception) -> str | None:
     if isinstance(error, _UsageError):
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "hearts"
-        option = str(getattr(error, "option_name", ""))  # an unknown one
-        name = context.info_name if context is not None else ""
-        there = {word for each in (context.command.params if context else ()) for word in each.opts}
-        now, anywhere = MOVED.get(f"{name} {option}"), MOVED.get(option)
-        if now is None and anywhere in there:
-            now = anywhere
-        if now is not None:
-            return f"{option}: is {now} now; see '{command} --help'"
         message = error.format_message().rstrip(".")
         see = " See" if message.endswith("?") else "; see"
         return f"{message}{see} '{command} --help'"

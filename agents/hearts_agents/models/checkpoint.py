@@ -11,7 +11,7 @@ are for. Nothing in it can run code, and playing does not need torch.
 | `rules` | JSON: all fields of ``Rules`` |
 | `network` | JSON: `kind` (`mlp`), `layers` (sizes, input to output), `activation` |
 | `training` | JSON: opponents, decisions, seed, figures; for people |
-| `digest` | of everything else (``digest_of``); files of older versions lack it |
+| `digest` | of everything else (``digest_of``); optional |
 
 Tensors, float32 or float16: `policy.{i}.weight` (outputs, inputs) and `policy.{i}.bias` (outputs),
 i from 0.

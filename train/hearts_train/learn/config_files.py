@@ -27,19 +27,6 @@ _MAX_KEY = 200  # characters
 _MAX_MESSAGES = 10
 """The most faults of a config in one message."""
 
-RENAMED = {
-    "lessons": "pretraining",
-    "pretraining.imitate": "pretraining.target",
-    "pretraining.sharpness": "pretraining.inverse_temperature",
-    "average": "ema_decay",
-    "dqn.memory": "dqn.buffer_size",
-    "nfsp.least_chance": "nfsp.min_reservoir_prob",
-    "exact.sharpness": "exact.inverse_temperature",
-    "exact.descent_average": "exact.descent_ema_decay",
-    "self_play.latest": "self_play.latest_share",
-}
-"""Old names of settings: a config with one is refused, a finished run is read."""
-
 
 class _Loader(yaml.SafeLoader):
     """YAML in which 1e6 is a number (as in YAML 1.2) and no key is set twice."""
@@ -161,18 +148,6 @@ def make_config(tree: Mapping[str, Any], source: str = "config") -> TrainConfig:
         raise ConfigError(f"{source}: {problems}") from None
 
 
-def with_present_names(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """A complete config from a finished run or a player's file, with the current names."""
-    found = {key: dict(value) if isinstance(value, dict) else value for key, value in tree.items()}
-    for old, new in RENAMED.items():
-        (section, key), (_, new_key) = (name.rpartition(".")[::2] for name in (old, new))
-        place = found.get(section) if section else found
-        if isinstance(place, dict) and key in place:
-            value = place.pop(key)
-            place[new_key] = ("values", "action")[bool(value)] if key == "imitate" else value
-    return found
-
-
 def read_tree(name_or_path: str | Path) -> tuple[dict[str, Any], str]:
     """The nested settings of a config as they are written, and its name in messages.
 
@@ -271,9 +246,6 @@ def _explain(error: ValidationError) -> Iterator[str]:
         place = fault["loc"]
         key = _shortened(".".join(str(part) for part in place))
         if fault["type"] == "extra_forbidden":
-            if key in RENAMED:
-                yield f"unknown key {quoted(key)}; it is now {RENAMED[key]}"
-                continue
             known = _fields_at(place[:-1])
             yield f"unknown key {quoted(key)}; {did_you_mean(str(place[-1]), known)}"
             continue

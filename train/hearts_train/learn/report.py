@@ -13,7 +13,6 @@ from hearts_agents.models.checkpoint import Checkpoint, read_checkpoint
 from hearts_env import HeartsError
 from hearts_env.support.files import write_whole
 from hearts_train.learn.config import AVERAGE
-from hearts_train.learn.config_files import with_present_names
 from hearts_train.learn.log import History, exploitability_of
 from hearts_train.learn.runs import CARD_NAME, RunFolder
 from hearts_train.measure.display import (
@@ -400,16 +399,15 @@ def _teachers(config: Mapping[str, Any]) -> dict[str, str]:
         )
         found["Pretraining"] = f"{number:,} positions that `pimc` plays: {what}"
     ppo = config.get("ppo", {})
-    magnet = ppo.get("magnet", AVERAGE)  # older runs have none
-    if ppo.get("magnet_coef") and magnet != AVERAGE:
-        found["Teacher"] = f"`{magnet}`, towards whose policy it was pulled"
+    if ppo.get("magnet_coef") and ppo["magnet"] != AVERAGE:
+        found["Teacher"] = f"`{ppo['magnet']}`, towards whose policy it was pulled"
     return found
 
 
 def format_card(meta: Checkpoint, evaluations: Sequence[Mapping[str, Any]]) -> str:
     """The model card, Markdown, of a player's header and its evaluations."""
     training, layers = meta.training, meta.layers
-    config = with_present_names(training.get("config", {}))
+    config = training.get("config", {})
     lines = [f"# {training.get('name', 'player')}: a player of {meta.rules.name}", ""]
     sizes = " - ".join(str(size) for size in layers)
     facts = {

@@ -40,7 +40,7 @@ from hearts_env.support.errors import CheckpointError, HeartsError, quoted
 from hearts_env.support.files import held, is_held, json_object, remove_leftovers, write_whole
 from hearts_env.support.tensors import DIGEST, Tensors, digest_of, read_tensors, write_tensors
 from hearts_train.learn.config import BudgetConfig, ConfigError, TrainConfig
-from hearts_train.learn.config_files import load_config, read_tree, with_present_names
+from hearts_train.learn.config_files import load_config, read_tree
 from hearts_train.learn.log import METRICS_NAME, TENSORBOARD_NAME, Counters, History, read_metrics
 
 CONFIG_NAME = "config.yaml"
@@ -376,7 +376,7 @@ def read_run(folder: Path) -> RunFolder:
         raise CheckpointError(
             f"run: {str(folder)!r} {what}; give a folder that `hearts train` has written"
         )
-    settings = dict(_flat(with_present_names(read_tree(config)[0])))
+    settings = dict(_flat(read_tree(config)[0]))
     return RunFolder(read_metrics(folder), folder, settings, is_held(folder / LOCK_NAME))
 
 
