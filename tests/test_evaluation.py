@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import math
 import signal
@@ -16,7 +17,9 @@ from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules, __version__, settle
 from hearts_env.seeds import derived_seed
 from hearts_train.measure import contest
+from hearts_train.measure.duel import Duel
 from hearts_train.measure.evaluation import Evaluation, evaluate, string_matches
+from hearts_train.measure.participants import Participant
 from tests.players import CODE, Highest, Lowest
 from tests.refusals import refused
 from tests.waiting import timeless
@@ -89,6 +92,25 @@ def test_figures_are_those_of_plain_play(name):
     assert result.opponent_moons == shooters.count(False)
     assert result.rules == rules.name
     assert (result.agent, result.opponent) == ("Lowest", "Highest")
+
+
+@pytest.mark.parametrize("rules", ["micro", "party players=3", "classic", "omnibus players=5"])
+def test_block_has_the_others_in_order_of_play(rules):
+    agents, made = (Lowest(), Highest()), Rules.make(rules)
+    block = Duel(*(Participant(agent, 0) for agent in agents), made, seed=11).play(0, 6)
+    rows, points, shooters = [], [], []
+    for number, seat in itertools.product(range(6), range(made.players)):
+        game = Game.deal(made, derived_seed(11, number))
+        while (player := game.player) is not None:
+            game.play(agents[player != seat].act(game.view(player)))
+        # From the agent's seat on, the next to play at the next seat.
+        order = [(seat + step) % made.players for step in range(made.players)]
+        rows.append([game.scores()[other] for other in order])
+        points.append([game.points()[other] for other in order])
+        shooters.append(-1 if game.shooter is None else order.index(game.shooter))
+    assert block.scores.tolist() == rows
+    assert block.points.tolist() == points
+    assert block.shooters.tolist() == shooters
 
 
 def test_a_revoked_deal_is_settled_by_what_the_offender_pays():

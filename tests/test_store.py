@@ -54,6 +54,15 @@ def test_a_file_cut_anywhere_keeps_its_whole_lines_and_ends_as_if_never_cut(file
         assert file.read_bytes() == data
 
 
+def test_record_behind_a_longer_line_that_was_cut_ends_the_file(file):
+    whole = file.read_bytes()
+    file.write_bytes(whole + sealed({"long": "x" * 500})[:-1])  # all but the end of the line
+    store = Store.open(file, KIND)
+    store.append({"short": 1})
+    assert file.read_bytes() == whole + sealed({"short": 1})
+    assert entries(file) == [*ENTRIES, {"short": 1}]
+
+
 def test_a_damaged_line_is_left_out_and_listed(file):
     lines = file.read_bytes().splitlines(keepends=True)
     lines[2] = lines[2].replace(b"1.5", b"2.5")
