@@ -390,17 +390,23 @@ def write_card(
 def _teachers(config: Mapping[str, Any]) -> dict[str, str]:
     """What the player has learnt from besides play, from a complete config."""
     found = {}
-    pretraining = config.get("pretraining", {})
+    pretraining = _pretraining(config)
     if number := pretraining.get("positions"):
-        what = (
-            "which card it takes"
-            if pretraining["target"] == "action"
-            else "what every card is worth double dummy"
-        )
+        is_imitation = pretraining.get("target") == "action" or pretraining.get("imitate")
+        what = "which card it takes" if is_imitation else "what every card is worth double dummy"
         found["Pretraining"] = f"{number:,} positions that `pimc` plays: {what}"
     ppo = config.get("ppo", {})
     if ppo.get("magnet_coef") and ppo["magnet"] != AVERAGE:
         found["Teacher"] = f"`{ppo['magnet']}`, towards whose policy it was pulled"
+    return found
+
+
+def _pretraining(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the settings of the pretraining, which the shipped champions' headers call lessons.
+
+    A header is part of a player's digest, which published results state, so it stays as it is.
+    """
+    found: Mapping[str, Any] = config.get("pretraining") or config.get("lessons", {})
     return found
 
 
@@ -454,7 +460,7 @@ def format_card(meta: Checkpoint, evaluations: Sequence[Mapping[str, Any]]) -> s
         "|---|---|---|---|---|---|",
     ]
     met = {name: "yes" for phase in training.get("schedule", []) for name in phase["opponents"]}
-    if config.get("pretraining", {}).get("positions"):
+    if _pretraining(config).get("positions"):
         met.setdefault("pimc", "no, but pretrained on its play")
     for row in evaluations:
         low, high = row["ci95"]
