@@ -393,8 +393,7 @@ def test_warning_in_a_command_is_one_note(monkeypatch):
         (["train", "smoke", "--set", "env.rules=two_players"], ["", "two_player"]),
         (["train", "--resume", "nowhere"], ["resume", "nowhere"]),
         (["train", "--resume", "nowhere", "--run", "there"], ["--run"]),
-        (["agents", "--rules", "mini"], ["--rules", "--check"]),
-        (["agents", "--new", "mine", "--seed", "1"], ["--seed", "--new"]),
+        (["agents", "--new", "mine", "--json"], ["--json", "--new"]),
         (["rules", "--out", "x"], ["No such option", "--out", "--help"]),
     ],
 )

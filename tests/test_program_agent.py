@@ -33,14 +33,11 @@ from hearts_train.cli.app import app
 from hearts_train.cli.terminal import _fault_text
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.participants import Participant
-from hearts_train.measure.programs import check_program
-from tests.refusals import refused
+from tests.refusals import mistake, refused
 from tests.waiting import HANG, is_running, wait_until
 
 SCHEMA = json.loads((Path(program_agent.__file__).parent / "external_schema.json").read_text())
 VIEW = SCHEMA["$defs"]["view"]
-CHECKED = ["two_player", 'mini moon="choose"', "classic", "kitty"]
-DRAWS = '    return random.choice(view["legal"])'
 BOTS = Path(__file__).parents[1] / "examples" / "bots"
 PYTHON = f"{sys.executable} -IS"
 LOW = f"exec:{PYTHON} {BOTS / 'low_bot.py'}"
@@ -181,7 +178,14 @@ def test_every_message_is_as_the_schema_says(monkeypatch):
     monkeypatch.setattr(LineProcess, "send", send_and_note)
     monkeypatch.setattr(LineProcess, "answer", answer_and_note)
     monkeypatch.setattr(LineProcess, "close", close_and_note)
-    assert not any(verdict.is_fault for verdict in check_program(LOW, CHECKED, 3, seed=1))
+    for rules in ("two_player", "classic", "kitty"):
+        assert not evaluate(LOW, "easy", rules, 3, seed=1).faults
+    agent, batch = make_agent(LOW, seed=1), BatchGame('mini moon="choose"', 64, 2, autodeal=False)
+    while not batch.done.all():
+        games = np.flatnonzero(~batch.done)
+        batch.play(agent.act_batch(batch.views(games=games)), games=games)
+    agent.act(Game.deal("two_player", seed=3, dealer=1).view(0))
+    agent.close()
     messages = [json.loads(line) for line in said]
     for message in messages:
         schema.validate(message)
@@ -342,8 +346,9 @@ def twins(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(process, "_LAST_SECONDS", HANG)
         for agent in agents:
+            process_of = agent._process._process
             agent.close()
-            assert agent.left_by_itself
+            assert process_of.returncode == 0  # it left by itself, after bye
 
 
 @pytest.mark.slow
@@ -363,51 +368,6 @@ def test_the_examples_play_alike_deal_by_deal(twins, preset):
         own = (views.players == 0) | (rows[games] % 2 == 1)
         batch.play(np.where(own, given[0], easy.act_batch(views)), games=games)
     assert ("moon" in phases, "pass" in phases) == (rules.moon == "choose", rules.pass_count > 0)
-
-
-# ---- hearts agents --check -----------------------------------------------------------------------
-@pytest.mark.slow
-def test_engine_check_finds_a_bot_fit():
-    result = CliRunner().invoke(app, ["agents", "--check", LOW, "--rules", "mini", "--deals", "4"])
-    assert result.exit_code == 0
-    lines = [line.split()[:2] for line in result.output.splitlines()]
-    things = ["start", "mini", "alone", "again", "end", "verdict"]
-    assert lines == [[thing, "ok"] for thing in things]
-
-
-@pytest.mark.parametrize(
-    ("how", "status", "said"),
-    [
-        ("unheld", 1, r"mini +FAULT +2 of 8 plays of a deal forfeited; .* illegal: action 999"),
-        (
-            "exits",
-            1,
-            r"mini +FAULT +8 of 8 plays of a deal forfeited; .* status 3; its last words",
-        ),
-        ("gone", 1, r"start +FAULT +its process ended with status 7"),
-        (
-            "refuses",
-            1,
-            r"mini +note +refuses mini: only party\nrules +FAULT +it refuses every game",
-        ),
-        ("single", 0, r"start +ok +ready after .* takes one view at a time"),
-    ],
-)
-def test_engine_check_says_what_is_wrong(bad, how, status, said):
-    arguments = ["agents", "--check", bad(how), "--rules", "mini", "--deals", "4"]
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == status
-    assert re.search(said, result.output)
-
-
-def test_engine_check_notes_answers_that_cannot_be_repeated(tmp_path):
-    bot = tmp_path / "draws.py"
-    text = (BOTS / "low_bot.py").read_text().replace('    legal = view["legal"]', DRAWS)
-    bot.write_text(text.replace("import sys", "import random, sys"))
-    found = check_program(f"{PYTHON} {bot}", ["two_player"], 4)
-    words = {verdict.what: verdict.word for verdict in found}
-    assert words["again"] == words["alone"] == "note"
-    assert words["verdict"] == "ok"
 
 
 # ---- those that misbehave ------------------------------------------------------------------------
@@ -486,6 +446,31 @@ def test_an_evaluation_charges_the_program_and_goes_on(bad):
     assert (result.faults, result.opponent_faults) == (8, 0)
     assert {example.kind for example in result.examples} == {"late"}
     assert "bad.py hangs" in result.examples[0].agent
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("unheld", r": 2 deals forfeited .*\n  illegal, deal seed \d+, seat 0: action 999"),
+        (
+            "exits",
+            r": 8 deals forfeited .*\n  crashed, deal seed \d+, seat 0: .* status 3; its last",
+        ),
+    ],
+)
+def test_hearts_evaluate_shows_the_faults_of_a_program(bad, how, said):
+    words = ["evaluate", bad(how), "--opponents", "easy", "--rules", "mini", "--deals", "4"]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0
+    assert re.search(said, result.stderr), result.stderr
+
+
+@pytest.mark.parametrize(
+    ("how", "said"), [("refuses", "refuses mini: only party"), ("gone", "ended with status 7")]
+)
+def test_hearts_evaluate_ends_if_a_program_does_not_start(bad, how, said):
+    words = ["evaluate", bad(how), "--opponents", "easy", "--rules", "mini", "--deals", "4"]
+    mistake(CliRunner().invoke(app, words), "agent", said, "docs/external_agents.md")
 
 
 def test_a_program_is_never_put_into_another_process(bad):

@@ -31,8 +31,6 @@ from hearts_env.support.files import json_object
 if sys.platform != "win32":
     import fcntl
 
-REFUSED = "refused"
-"""A program may refuse the rules, which is no fault."""
 LAST_WORDS = "; its last words: "
 """What stands in a message before what the program wrote to its standard error."""
 
@@ -161,7 +159,7 @@ class ProgramError(HeartsError):
     """A program that crashed, was late or answered with nonsense.
 
     Attributes:
-        kind: `CRASHED`, `LATE`, `ILLEGAL` or `REFUSED`.
+        kind: `CRASHED`, `LATE` or `ILLEGAL`.
     """
 
     def __init__(self, message: str, kind: str = CRASHED) -> None:
@@ -230,8 +228,6 @@ class LineProcess:
         """Answers to lines that were sent, not yet taken."""
         self._read = bytearray()
         self._stderr = bytearray()
-        self.left_by_itself = False
-        """Whether it ended after its last lines, so that it had not to be killed."""
         self._end = weakref.finalize(self, _kill, process, os.getpid())
 
     # -- asking -----------------------------------------------------------------------------------
@@ -381,7 +377,6 @@ class LineProcess:
             self._process.stdin.close()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_LAST_SECONDS)
-                self.left_by_itself = True
         finally:
             self.kill()
 

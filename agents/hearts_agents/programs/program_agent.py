@@ -19,13 +19,7 @@ from typing import Any
 import numpy as np
 
 from hearts_agents.base import Actions, Agent
-from hearts_agents.programs.process import (
-    REFUSED,
-    LineProcess,
-    ProgramError,
-    dump,
-    line,
-)
+from hearts_agents.programs.process import LineProcess, ProgramError, dump, line
 from hearts_agents.programs.view_lines import ViewLines
 from hearts_agents.user_code import ILLEGAL, Fault
 from hearts_env import HeartsError, PlayerView, Rules, __version__
@@ -85,8 +79,6 @@ class ExternalAgent(Agent):
         self._lines: ViewLines | None = None
         self.takes_many = False
         """Whether the program, once started, takes many views in one message."""
-        self.left_by_itself = False
-        """Whether the program, once closed, ended without being killed."""
         self._game_due, self._game_sent = True, False  # the message `game`
         self._failures = 0
         self._running: dict[int, int] | None = None
@@ -97,9 +89,9 @@ class ExternalAgent(Agent):
     def check_rules(self, rules: Rules) -> None:
         """Start the program and send it the rules, which it may refuse."""
         try:
-            self.start(rules)
+            self._started(rules)
         except ProgramError as error:
-            message = f"agent: {self.name!r}: {error}; see hearts agents --check"
+            message = f"agent: {self.name!r}: {error}; see docs/external_agents.md"
             raise ProgramError(message, error.kind) from None
 
     def act(self, view: PlayerView) -> Any:
@@ -182,8 +174,7 @@ class ExternalAgent(Agent):
                 size = self.batch if self.takes_many else 1
                 last = unanswered[0] if unanswered else min(first + size, len(views))
                 last = len(views) if self._is_given_up else last
-                kind = ILLEGAL if error.kind == REFUSED else error.kind
-                faults += [Fault(row, kind, str(error)) for row in range(first, last)]
+                faults += [Fault(row, error.kind, str(error)) for row in range(first, last)]
                 given += [None] * (last - first)
                 unanswered.clear()
                 sent = last
@@ -192,10 +183,6 @@ class ExternalAgent(Agent):
                 raise
         return given, faults
 
-    def start(self, rules: Rules) -> None:
-        """Start the program, unless it runs and knows these rules."""
-        self._started(rules)
-
     def close(self) -> None:
         """End the program; it starts again when it is asked again."""
         process, self._process, self._running = self._process, None, None
@@ -203,7 +190,6 @@ class ExternalAgent(Agent):
         if process is not None:
             last = line("over") if self._game_sent else b""
             process.close(self._unsent + last + line("bye"))
-            self.left_by_itself = process.left_by_itself
 
     def __reduce__(self) -> tuple[Any, ...]:
         limits = {"seconds": self.seconds, "start_seconds": self.start_seconds}
@@ -242,7 +228,7 @@ class ExternalAgent(Agent):
             process.close(line("bye"))
             reason = " ".join(str(ready.get("reason", "it gave no reason")).split())
             shown = "".join(c if c.isprintable() else "?" for c in reason)[:300]
-            raise ProgramError(f"refuses {rules.name}: {shown}", REFUSED)
+            raise ProgramError(f"refuses {rules.name}: {shown}", ILLEGAL)
         if ready.get("type") != "ready":
             raise process.failed(f"answered hello with {_kind(ready)}; expected ready or refuse")
         if ready.get("protocol") != PROTOCOL:

@@ -19,7 +19,6 @@ from hearts_train.cli.options import (
     Json,
     RulesName,
     Save,
-    Seed,
     app,
     check_apart,
     check_new,
@@ -30,9 +29,7 @@ from hearts_train.cli.options import (
 from hearts_train.console import Mistake
 
 if TYPE_CHECKING:
-    from hearts_env import Rules
-
-_OF_CHECKS = ("rules", "deals", "seed")
+    pass
 
 
 @app.command(epilog="Example: hearts play --rules 'party players=5' --opponent standard --match")
@@ -224,10 +221,7 @@ def show_rules(
             print(f"  {value}")
 
 
-@app.command(
-    epilog="Example: hearts agents --new my_agent; "
-    "hearts agents --check 'exec:python3 my_bot.py --fast'"
-)
+@app.command(epilog="Example: hearts agents --new my_agent")
 def agents(
     context: typer.Context,
     new: Annotated[
@@ -236,32 +230,15 @@ def agents(
             "--new", metavar="NAME", help="Write NAME.py and NAME.json: an agent to change."
         ),
     ] = None,
-    check: Annotated[
-        str | None,
-        typer.Option(
-            "--check", metavar="exec:COMMAND", help="Try a program and report what is wrong."
-        ),
-    ] = None,
-    rules: RulesName = None,
-    deals: Annotated[
-        int, typer.Option("--deals", help="With --check: duplicate deals of each game.")
-    ] = 10,
-    seed: Seed = 0,
     as_json: Json = None,
 ) -> None:
     """List the built-in and registered agents: what they do, what they can play, their options.
 
-    With --new, write the code of an agent of your own, which plays at once. With --check, test a
-    program as an agent; exit status 1 if it is not fit to play.
+    With --new, write the code of an agent of your own, which plays at once.
     """
     if new is not None:
-        refuse_other(context, ("check", *_OF_CHECKS, "as_json"), "is not for --new; omit it")
+        refuse_other(context, ("as_json",), "is not for --new; omit it")
         _write_agent(new)
-        return
-    if check is None:
-        refuse_other(context, _OF_CHECKS, "is for --check; add it, or omit this")
-    if check is not None:
-        _check_program(check, rules_of(rules), deals, seed, as_json=as_json)
         return
     from hearts_agents import agent_names
     from hearts_agents.registry import describe_agent
@@ -313,22 +290,6 @@ def _write_agent(path: Path) -> None:
     print(f"written: {files['.py']} and {files['.json']}; measure it, now and when it is better:")
     print(f"  hearts evaluate {agent} --opponents easy,standard,pro")
     print(f"  hearts benchmark {agent}")
-
-
-def _check_program(
-    command: str, rules: Rules | None, deals: int, seed: int, *, as_json: str | None
-) -> None:
-    from hearts_train.measure.programs import PRESETS, check_program
-
-    found = []
-    for verdict in check_program(command, PRESETS if rules is None else [rules], deals, seed):
-        line = f"{verdict.what:18} {verdict.word:5} {verdict.text}"
-        console.say(line)
-        found.append(verdict)
-    if as_json:
-        console.print_json([verdict.to_json() for verdict in found], as_json)
-    if any(verdict.is_fault for verdict in found):
-        raise typer.Exit(1)
 
 
 # ---- the server ----------------------------------------------------------------------------------
