@@ -102,6 +102,47 @@ def test_a_comparison_that_a_page_shows_is_asserted(page):
                 assert not any(isinstance(given, ast.Compare) for given in node.args), code
 
 
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/training.md", "docs/tutorials/maskable_ppo.md"]
+)
+def test_maskable_ppo_of_a_page_has_the_settings_of_its_config(page):
+    config = load_config("maskable")
+    ppo = config.ppo
+    wanted = {
+        "n_steps": ppo.num_steps,
+        "batch_size": ppo.batch_size,
+        "n_epochs": ppo.num_epochs,
+        "learning_rate": ppo.learning_rate,
+        "gamma": ppo.gamma,
+        "gae_lambda": ppo.gae_lambda,
+        "ent_coef": ppo.ent_coef,
+        "policy_kwargs": {"net_arch": [*config.network.trunk, *config.network.policy]},
+    }
+    text = (DOCS.parent / page).read_text(encoding="utf-8")
+    (call,) = re.findall(r"^MaskablePPO\(.*?^\)", text.replace("model = ", ""), re.S | re.M)
+    given = {word.arg: word.value for word in ast.parse(call).body[0].value.keywords}
+    assert {name: ast.literal_eval(given[name]) for name in wanted} == wanted
+    games = f"HeartsSB3VecEnv({config.env.num_envs}, "
+    assert games in text
+    assert f'reward="{config.env.reward}", skip_forced={config.env.skip_forced}' in text
+
+
+@pytest.mark.parametrize("page", [*PAGES, pytest.param(README, id="README.md")])
+def test_page_writes_my_agent_before_commands_use_it(page):
+    code = re.findall(r"^```.*?^```", page.read_text(encoding="utf-8"), re.S | re.M)
+    before, used, _ = "".join(code).partition("my_agent.py:MyAgent")
+    assert not used or '"--new", "my_agent"' in before or "agents --new my_agent" in before
+
+
+def test_time_of_the_demo_is_the_same_everywhere():
+    files = ["README.md", "Makefile", "docs/start.md", "docs/training.md", "configs/demo.yaml"]
+    files += ["docs/games/two_player.md", "train/hearts_train/cli/runs.py"]
+    for name in files:
+        text = (DOCS.parent / name).read_text(encoding="utf-8")
+        assert "3.5 minutes" in text, name
+        assert not re.search(r"(for|about|in|half|;) three minutes|three and a half", text), name
+
+
 def anchors(page: Path) -> set[str]:
     """The anchors of a page's headings, as GitHub makes them."""
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.S | re.M)

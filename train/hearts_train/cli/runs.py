@@ -27,7 +27,7 @@ def train(
     config: Annotated[
         str | None,
         typer.Argument(
-            help="A config: its path, or a shipped one: demo (where none is named; three minutes), "
+            help="A config: its path, or a shipped one: demo (where none is named; 3.5 minutes), "
             "smoke (seconds), mini, mini_selfplay, classic, maskable, champion, champion_small, "
             "champion_taught, champion_mini, champion_classic."
         ),
