@@ -38,6 +38,7 @@ from hearts_train.measure.display import BLUE, GREY, new_figure, save_figure
 
 GROUPS = {
     "aec": "PettingZoo's AEC interface: last() and step()",
+    "parallel": "PettingZoo's parallel interface: step() for all agents",
     "game": "one game from Python: legal actions and play",
     "observed": "one game from Python, observed at every decision",
     "kernel": "compiled random playouts",
@@ -190,6 +191,9 @@ def _ours() -> Iterator[tuple[str, str, str, Callable[[], Measure]]]:
     for kind, preset in (("raw_env", "two_player"), ("env", "two_player"), ("env", "classic")):
         env = getattr(hearts_v0, kind)(rules=preset)
         yield "aec", f"hearts_v0.{kind}, {preset}", "steps/s", part(aec, env)
+    for noop in (False, True):
+        name = "hearts_v0.parallel_env" + ", noop" * noop
+        yield "parallel", f"{name}, two_player", "steps/s", part(_parallel, noop=noop)
     for preset in ("two_player", "classic"):
         rules = Rules.preset(preset)
         yield "game", f"Game, {preset}", "actions/s", part(_game, rules)
@@ -211,6 +215,26 @@ def _ours() -> Iterator[tuple[str, str, str, Callable[[], Measure]]]:
         yield "players", f"{name}, act_batch", "ms", part(_act, two, spec, many=True)
     for when, is_compiled in (("nothing compiled", False), ("all compiled", True)):
         yield "start", when, "ms", part(_first_game, is_compiled=is_compiled)
+
+
+def _parallel(*, noop: bool) -> Measure:
+    env, rng, seed = hearts_v0.parallel_env(noop=noop), random.Random(1), 0
+
+    def play() -> int:
+        nonlocal seed
+        seed += 1
+        steps = 0
+        observations, _ = env.reset(seed=seed)
+        while env.agents:
+            masks = [seen["action_mask"].nonzero()[0] for seen in observations.values()]
+            actions = [
+                legal[int(rng.random() * len(legal))] if len(legal) else 0 for legal in masks
+            ]
+            observations, *_ = env.step(dict(zip(observations, actions, strict=True)))
+            steps += 1
+        return steps
+
+    return lambda seconds: rate(seconds, play)
 
 
 def _game(rules: Rules, *, into: str = "") -> Measure:

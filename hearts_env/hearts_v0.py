@@ -289,15 +289,24 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
 
     @property
     def infos(self) -> dict[str, dict[str, Any]]:
-        """By agent, current after every ``reset`` and ``step``; new dictionaries each time.
+        """By agent, current after every ``reset`` and ``step``.
 
-        Their arrays are read-only, but for the mask of whoever is to act: an array that all who
-        ask share until the next step, as PettingZoo's ``api_test`` wants it. No rule reads it.
+        An entry that you add to an agent's info stays, and ``last`` has it too, until the agent's
+        next action or the end of the deal. All arrays are read-only except the acting agent's
+        mask, which every caller shares until the next step, as PettingZoo's ``api_test`` wants it.
+        No rule reads it.
         """
-        infos = {agent: self._infos[agent].copy() for agent in self.agents}
-        if self._mask_in_info and infos and not self._is_stopped:
-            infos[self.agent_selection]["action_mask"] = self._mask
-        return infos
+        self._news.update(self.agents)  # they may be written to: the next action makes a new one
+        if self._mask_in_info and self.agents and not self._is_stopped:
+            self._infos[self.agent_selection]["action_mask"] = self._mask
+        return self._infos
+
+    def info_of(self, agent: str) -> dict[str, Any]:
+        """Return the info of an agent in the episode, a dictionary of the caller's own."""
+        info = self._infos[agent].copy()
+        if self._mask_in_info and agent == self.agent_selection and not self._is_stopped:
+            info["action_mask"] = self._mask
+        return info
 
     def agent_iter(self, max_iter: int = 2**63) -> Iterator[str]:
         """Whose turn it is, for a loop with a ``step`` each time, until nobody is left."""
@@ -323,7 +332,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             observation, self._ready = self._ready, None
             if observation is None:
                 observation = self.observe(agent)
-        info = self._infos[agent].copy()
+        info = self._infos[agent].copy()  # as `info_of`, which would cost a call
         if self._mask_in_info and not self._is_stopped:
             info["action_mask"] = self._mask
         terminated, truncated = self.terminations[agent], self.truncations[agent]
@@ -548,14 +557,14 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        self._make_scratch()
         for info in self.__dict__.get("_infos", {}).values():
             for key, value in [*dict.items(info)]:  # which writes no deal
-                if isinstance(value, np.ndarray):
+                if key in self._no_result and isinstance(value, np.ndarray):
                     info[key] = read_only(value)
         match = self.match
         if match is not None:  # whose deal it is; where it was cut off, the next is dealt already
             self._game = match.game if self._game == match.game else match.last_game
-        self._make_scratch()
 
     __copy__ = copy.deepcopy
 

@@ -264,8 +264,7 @@ def test_arrays_in_infos_belong_to_whoever_gets_them_or_cannot_be_written_to() -
                 with pytest.raises(ValueError, match="WRITEABLE"):
                     info[key].setflags(write=True)
         whole, legal = plain(table.infos), table.game.legal_actions()
-        for info in (table.last()[-1], *table.infos.values()):
-            info["mine"] = 1
+        table.last()[-1]["mine"] = 1
         assert plain(table.infos) == whole
         table.infos[table.agent_selection]["action_mask"][:] = 0  # which no rule reads
         assert np.flatnonzero(table.observe(table.agent_selection)["action_mask"]).tolist() == legal
@@ -280,6 +279,49 @@ def test_arrays_in_infos_belong_to_whoever_gets_them_or_cannot_be_written_to() -
     both[1]["action_mask"][:] = 0
     assert both[0]["action_mask"].any()
     assert not single.step(int(info["action_mask"].argmax()))[4]["scores"].any()
+
+
+@pytest.mark.parametrize("make", [hearts_v0.raw_env, hearts_v0.env])
+def test_an_entry_added_to_an_info_stays_until_the_agents_next_action(make: Any) -> None:
+    """As with the plain dictionaries of PettingZoo's environments; a reward wrapper needs it."""
+    env = make(rules="classic")
+    env.reset(seed=3)
+    added: dict[str, int] = {}
+    for number in range(40):
+        agent = env.agent_selection
+        for name in env.agents:  # what was added since its last action, and nothing older
+            assert env.infos[name].get("mine") == added.get(name)
+        assert env.last()[-1].get("mine") == added.get(agent)
+        waiting = env.agents[number % 4]
+        env.infos[agent]["mine"] = env.infos[waiting]["mine"] = number
+        assert env.infos[agent]["mine"] == env.last()[-1]["mine"] == number
+        assert env.infos[agent].keys() - {"mine"} == env.infos[env.agents[0]].keys() - {"mine"}
+        added[waiting] = number
+        twin = copy.deepcopy(env) if number % 10 == 0 else pickle.loads(pickle.dumps(env))
+        assert twin.infos[waiting]["mine"] == number
+        added.pop(agent, None)
+        env.step(env.unwrapped.game.legal_actions()[0])
+    env.reset(seed=4)
+    assert not any("mine" in info for info in env.infos.values())
+
+
+def test_an_entry_added_at_the_end_stays_and_spoils_no_result() -> None:
+    env: Any = hearts_v0.raw_env("micro")
+    env.reset(seed=3)
+    env.infos["player_0"]["array"] = array = np.zeros(2)
+    twin = copy.deepcopy(env)
+    twin.infos["player_0"]["array"][:] = 1  # what a user has added is not made read-only
+    assert not array.any()
+    while not env.terminations["player_0"]:
+        env.step(env.game.legal_actions()[0])
+    env.infos["player_0"]["deal"] = "mine"
+    env.infos["player_0"]["more"] = 1
+    assert env.last()[-1] == env.infos["player_0"] | env.last()[-1]
+    assert (env.last()[-1]["deal"], env.last()[-1]["more"]) == ("mine", 1)
+    assert env.infos["player_1"]["deal"] == env.game.to_text()
+    env.step(None)
+    assert [*env.infos] == ["player_1"]
+    assert "more" not in env.last()[-1]
 
 
 # ---- nothing hidden ------------------------------------------------------------------------------
