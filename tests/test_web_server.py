@@ -11,7 +11,7 @@ import pytest
 from hearts_env import Game, HeartsError
 from hearts_env.game.notation import parse_games
 from hearts_train.web import assets, players, table_help
-from tests.web_browser import browsing
+from tests.web_browser import browsing, take_turns
 from tests.web_browser import client as client
 
 
@@ -104,6 +104,72 @@ def test_a_card_sent_again_after_something_was_taken_back_gets_the_whole_table(c
         answer = browser.ask(**first)
         assert (answer["type"], answer["seq"]) == ("done", undone)
         assert browser.state["seq"] == undone
+
+
+@pytest.mark.parametrize("match", [False, True])
+def test_undo_never_reaches_a_deal_already_shown(match, client):
+    """All cards of the deal before were shown when it was over."""
+    with browsing(client) as browser:
+        table = browser.create("mini", "easy", match=match)["table"]
+        browser.play_on()
+        assert browser.ask(type="next", table=table)["type"] == "done"
+        while browser.state["turn"] != 0:
+            browser.read()
+        started = browser.ask(type="watch", table=table)
+        assert started["number"] == 1
+        assert not started["undo"]
+        refused = browser.ask(type="undo", table=table, seq=started["seq"])
+        assert refused["code"] == "not_allowed"
+        assert browser.ask(type="watch", table=table) == started
+        browser.act()
+        while browser.events[-1]["kind"] != "over" and browser.state["turn"] != 0:
+            browser.read()
+        assert browser.ask(type="undo", table=table, seq=browser.state["seq"])["type"] == "done"
+        back = browser.ask(type="watch", table=table)
+        assert (back["number"], back["undo"]) == (1, False)
+        assert back["view"]["hand"] == started["view"]["hand"]
+
+
+def test_every_next_deal_needs_the_word_of_all_people(client):
+    """What one said after the deal before does not count for this one."""
+    with browsing(client) as anna, browsing(client) as ben:
+        seats = [{"me": True}, {"open": True}]
+        table = anna.ask(type="create", rules="micro", seats=seats)["table"]
+        ben.ask(type="sit", table=table, seat=1)
+        anna.until("seat")
+        for number in (1, 2, 3):
+            while anna.state["turn"] is not None:
+                take_turns(anna, ben)
+            for person in (anna, ben):
+                assert person.ask(type="watch", table=table)["over"]
+            assert anna.ask(type="next", table=table)["type"] == "done"
+            waiting = anna.ask(type="watch", table=table)
+            assert waiting["over"]
+            assert [seat["ready"] for seat in waiting["seats"]] == [True, False]
+            assert ben.ask(type="next", table=table)["type"] == "done"
+            for person in (anna, ben):
+                person.state = person.ask(type="watch", table=table)
+                assert person.state["number"] == number
+                assert not person.state["over"]
+                assert not any(seat["ready"] for seat in person.state["seats"])
+
+
+def test_every_tab_of_the_person_who_sits_down_has_the_seat(client):
+    with browsing(client) as anna, browsing(client) as ben, browsing(client) as onlooker:
+        seats = [{"me": True}, {"open": True}]
+        table = anna.ask(type="create", rules="mini", seats=seats)["table"]
+        with browsing(client, ben.token) as tab:
+            for browser in (tab, onlooker):
+                assert browser.ask(type="watch", table=table)["you"] is None
+            assert ben.ask(type="sit", table=table, seat=1)["you"] == 1
+            shown = tab.until("table")
+            assert shown["you"] == 1
+            assert shown["view"]["hand"] == ben.state["view"]["hand"]
+            anna.until("seat")
+            (anna if anna.state["turn"] == 0 else ben).act()
+            hand = ben.ask(type="watch", table=table)["view"]["hand"]
+            assert tab.until("play")["view"]["hand"] == hand
+            assert onlooker.until("play")["view"] is None
 
 
 # ---- help ----------------------------------------------------------------------------------------

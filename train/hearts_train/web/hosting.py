@@ -196,7 +196,9 @@ class LiveTable:
             table.sit(request["seat"], browser.owner, request["name"])
         self.manager.folder.add_table(browser.owner, table.id)
         for other in self.browsers:  # further windows of the same person
-            self.browsers[other] = table.seat_of(other.owner)
+            if other.owner == browser.owner and other is not browser:
+                self.browsers[other] = table.seat_of(other.owner)
+                self._show(other)
         self._attach(browser)
         self._show(browser, request.id)
         self._send_seats(but=browser)
