@@ -19,7 +19,6 @@ from typing import Any
 import figures
 import numpy as np
 
-from bench import algorithms as compared
 from bench.complexity import COLUMNS as SIZE_COLUMNS
 from bench.complexity import Complexity
 from bench.complexity import rows as size_rows
@@ -390,30 +389,6 @@ def self_play(*figures: str) -> str:
         )
     head = ["", "decisions", "seeds", "sampled", "preferred", "over `pimc`", "minutes"]
     return table(head, rows)
-
-
-@part
-def algorithms(rules: str = compared.DECK) -> str:
-    """What ways of learning come to on a deck, rung by rung."""
-    published = compared.published(DOCS / "results" / "algorithms.json")
-    *chosen, last = compared.rungs_on(rules)
-    rows = []
-    for name, one in compared.ALGORITHMS.items():
-        cells = []
-        for number in chosen:
-            runs = compared.ends(published, name, number, rules)
-            means = list(compared.over_seeds(runs).values())
-            cells += [compared.middle(means), f"{means[0]:.3f}" if means else ""]
-        runs = compared.ends(published, name, last, rules)
-        sampled = [point.sampled for point in runs if point.sampled is not None]
-        shown = [compared.middle(found) for found in (sampled, [end.preferred for end in runs])]
-        rows.append([one.meaning, *cells, str(len(runs) or ""), *shown])
-    head = [""]
-    for rung in map(compared.RUNGS.__getitem__, chosen):
-        head += [f"{rung.draws} draws, {rung.decisions / 1e6:g} M decisions", "the best"]
-    head += [f"{compared.RUNGS[last].decisions / 1e6:g} M: fresh seeds", "sampled", "preferred"]
-    kept = [place for place, column in enumerate(zip(*rows, strict=True)) if any(column)]
-    return table([head[n] for n in kept], [[row[n] for n in kept] for row in rows if any(row[1:])])
 
 
 @part

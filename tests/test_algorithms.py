@@ -1,21 +1,23 @@
-"""NeuRD, R-NaD, VRPO and ESCHER: their updates in closed form, and a game of known value."""
+"""What all algorithms promise; the returns of VRPO in closed form; a game of known value."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from hearts_env import CheckpointError
 from hearts_env.solve.tree import Tree
 from hearts_train.learn import games as sp
 from hearts_train.learn.config_files import make_config
-from hearts_train.learn.escher import ESCHERLearner, draw_explorers, matched
-from hearts_train.learn.neurd import replicate
-from hearts_train.learn.ppo_kernel import FIGURES, Clip
+from hearts_train.learn.ppo_kernel import FIGURES
 from hearts_train.learn.training import distances, make_learner
+from tests.refusals import refused
+from tests.slow import few
 
 RECIPE: dict[str, Any] = {
     "threads": 1,
@@ -27,166 +29,71 @@ RECIPE: dict[str, Any] = {
 }
 
 
+SMALL: dict[str, Any] = {
+    "env": RECIPE["env"] | {"num_envs": 12},
+    "ppo": {"num_steps": 4, "batch_size": 16},
+    "budget": {"decisions": 10 * 12 * 4},
+}
+
+
 def learner(algorithm: str, state: Any = None, **changes: Any) -> Any:
     tree = RECIPE | {"algorithm": algorithm} | changes
     return make_learner(make_config(tree), state)
 
 
-# ---- NeuRD: one decision -------------------------------------------------------------------------
-LOGITS = np.array([0.3, -0.2, 9.0, 1.1], np.float32)
-LEGAL = np.array([1, 1, 0, 1], np.int8)
-WORTH = np.array([0.5, -1.0, 9.0, 0.25], np.float32)
-MAGNET = np.array([1.0, 0.0, -9.0, 0.5], np.float32)
+# ---- what all of them promise --------------------------------------------------------------------
+def assert_same(made: Any, other: Any) -> None:
+    """Compare all tensors of two learners, bit by bit."""
+    ours, theirs = made.state().tensors, other.state().tensors
+    assert ours.keys() == theirs.keys()
+    for name, array in ours.items():
+        np.testing.assert_array_equal(array, theirs[name], err_msg=name)
 
 
-def softmax(logits: Any) -> Any:
-    chances = np.where(LEGAL, np.exp(logits), 0.0)
-    return chances / chances.sum()
+@pytest.mark.parametrize("algorithm", ["ppo", "vrpo"])
+def test_warming_up_leaves_no_trace(algorithm):
+    settings = SMALL | {"schedule": [{"opponents": {"self": 1, "easy": 1, "random": 1}}]}
+    made, cold = learner(algorithm, **settings), learner(algorithm, **settings)
+    made.warm_up()
+    assert_same(made, cold)
+    for one in (made, cold):
+        one.update()
+    assert_same(made, cold)
 
 
-def centred(steps: Any) -> Any:
-    """Steps of the legal logits, less their mean."""
-    return np.where(LEGAL, steps - steps[LEGAL == 1].mean(), 0.0)
+def test_an_update_logs_rates_and_figures():
+    made = learner("ppo", **SMALL)
+    for _ in range(4):
+        row = made.update()
+    logged = {*FIGURES, "learning_rate", "ent_coef"}
+    assert logged <= row.keys()
+    assert all(row[name] != 0.0 for name in logged - {"clip_fraction", "magnet_kl"})
 
 
-def step(clip: Clip, *, has_magnet: bool, moved: float = 0.0) -> Any:
-    """What `replicate` adds to the logits on average, each action drawn as often as it is likely.
-
-    The value of the decision is its own, so that an action's advantage is its worth less that. The
-    logarithm of its chance has `moved` since it was drawn.
-    """
-    policy = softmax(LOGITS)
-    value = float(policy @ WORTH)
-    total = np.zeros(4)
-    for action in np.flatnonzero(LEGAL):
-        rows = sp.Rows(
-            masks=LEGAL[None],
-            seats=np.zeros(1, np.int64),
-            actions=np.array([action]),
-            log_probs=(np.log(policy[[action]]) - moved).astype(np.float32),
-            values=np.array([value], np.float32),
-            rewards=np.zeros(1, np.float32),
-            nexts=np.array([sp.END]),
-            advantages=np.array([WORTH[action] - value], np.float32),
-            returns=WORTH[[action]],
-        )
-        gradients = np.empty((1, 4), np.float32), np.empty(1, np.float32)
-        values, magnet = np.array([value], np.float32), MAGNET[None][: int(has_magnet)]
-        given = (LOGITS[None], values, magnet, gradients, np.zeros(len(FIGURES)))
-        replicate(rows, np.zeros(1, np.int64), 1, clip, *given)
-        assert gradients[1][0] == pytest.approx(2 * 0.7 * (value - WORTH[action]), abs=1e-6)
-        total -= policy[action] * gradients[0][0]
-    return total
+def test_past_snapshots_play_the_policy_of_their_time():
+    settings = {"self_play": {"latest_share": 0.5, "keep": 1, "keep_every": 1}}
+    made = learner("ppo", **SMALL | settings)
+    made.update()
+    past = made.opponents[0].snapshots[1]
+    views = made.games[0].batch.views(np.arange(12))
+    chances = past.action_probs(views)
+    assert ((chances > 0.0) == (views.legal_table != 0)).all()
+    expected = made.agent()
+    expected.greedy = False
+    np.testing.assert_array_equal(chances, expected.action_probs(views))
 
 
-@pytest.mark.parametrize("has_magnet", [False, True])
-def test_logits_move_by_their_advantages_and_by_what_regularises(has_magnet):
-    policy = softmax(LOGITS)
-    logs = np.log(np.where(LEGAL, policy, 1.0))
-    entropy = -(policy * logs).sum()
-    expected = WORTH - policy @ WORTH - 0.03 * (logs + entropy)
-    if has_magnet:
-        away = logs - np.log(np.where(LEGAL, softmax(MAGNET), 1.0))
-        expected = expected - 0.05 * (away - policy @ away)
-    found = step(Clip(0.2, 0.2, 0.7, 0.0, 0.03, 0.05, math.inf, 0.0), has_magnet=has_magnet)
-    np.testing.assert_allclose(found, centred(expected), atol=1e-5)
-
-
-def test_a_logit_is_not_pushed_further_than_its_limit_but_back():
-    """Of the legal logits 0.3, -0.2 and 1.1, whose mean is 0.4, the last two are beyond 0.5."""
-    free = step(Clip(0.2, 0.2, 0.7, 0.0, 0.0, 0.0, math.inf, 0.0), has_magnet=False)
-    held = step(Clip(0.2, 0.2, 0.7, 0.0, 0.0, 0.0, 0.5, 0.0), has_magnet=False)
-    policy = softmax(LOGITS)
-    gains = WORTH - policy @ WORTH
-    expected = free.copy()
-    # What pushes action j: its own draw by (1 - pi_j) / mu_j, others' by -pi(a) / mu(a) = -1.
-    for j, sign in ((1, -1), (3, 1)):
-        forces = {a: gains[a] * ((a == j) / policy[a] - 1.0) for a in (0, 1, 3)}
-        expected[j] -= sum(policy[a] * force for a, force in forces.items() if sign * force > 0)
-    assert np.abs(expected - free).max() > 0.1
-    np.testing.assert_allclose(held, centred(expected), atol=1e-5)
-
-
-def test_logits_do_not_drift_together():
-    """Logits beyond their limits would, with one that is pushed back."""
-    clip = Clip(0.2, 0.2, 0.7, 0.0, 0.5, 0.5, 0.5, 0.1)
-    assert step(clip, has_magnet=True).sum() == pytest.approx(0.0, abs=1e-5)
-
-
-@pytest.mark.parametrize("moved", [0.3, -0.3])
-def test_what_has_moved_far_enough_is_not_pushed_on(moved):
-    """Of the three actions the second is worth less than the mean, the others more."""
-    clip = Clip(0.2, 0.2, 0.7, 0.0, 0.0, 0.0, math.inf, 0.0)
-    policy = softmax(LOGITS)
-    gains = WORTH - policy @ WORTH
-    expected = np.zeros(4)
-    for action in np.flatnonzero(LEGAL):
-        if gains[action] * moved < 0:
-            push = gains[action] / (policy[action] * math.exp(-moved))
-            expected += policy[action] * push * ((np.arange(4) == action) - policy[action])
-    found = step(clip, has_magnet=False, moved=moved)
-    np.testing.assert_allclose(found, centred(expected), atol=1e-5)
-
-
-def test_the_least_chance_bounds_the_step():
-    found = step(Clip(0.2, 0.2, 0.7, 0.0, 0.0, 0.0, math.inf, 1.0), has_magnet=False)
-    policy = softmax(LOGITS)
-    gains = WORTH - policy @ WORTH
-    # Divided by 1 in place of mu(a): an action's own draw counts as often as it is drawn.
-    expected = policy * gains - (policy**2 * gains).sum()
-    np.testing.assert_allclose(found, centred(expected), atol=1e-5)
-
-
-# ---- R-NaD ---------------------------------------------------------------------------------------
-@pytest.mark.parametrize(("rules", "players"), [("mini", 2), ("party players=4 hand_size=3", 4)])
-def test_a_tax_is_taken_from_who_decides_and_shared_by_the_others(rules, players):
-    made = learner("ppo", env=RECIPE["env"] | {"rules": rules})
-    games = made.games[0]
-    made._collect(0, players + 1)
-    before, n = games.rows.rewards.copy(), games.num_games
-    last, taxes = games.table.last, np.linspace(0.5, 1.5, n).astype(np.float32)
-    first = games.size - n
-    decided = last == first + np.arange(n)[:, None]  # of deals that have not ended
-    games.table.states[:, sp.k.PLAYER] = decided.argmax(1)
-    sp.levy(players, games.table, games.rows, first, taxes)
-    paid, found = games.rows.rewards - before, 0
-    for g in np.flatnonzero(decided.any(1)):
-        assert paid[first + g] == pytest.approx(-taxes[g], abs=1e-6)
-        for row in last[g][~decided[g] & (last[g] >= 0)]:
-            assert paid[row] == pytest.approx(taxes[g] / (players - 1), abs=1e-6)
-            found += 1
-    assert found > n / 4
-
-
-def test_nothing_is_to_pay_for_play_by_the_reference_and_then_the_log_ratio():
-    made = learner("r_nad", r_nad={"eta": 0.5, "reference_every": 3}, precision="float32")
-    plain = learner("neurd", precision="float32")
-    for one in (made, plain):
-        one._collect(0, 8)
-    rewards = [one.games[0].rows.rewards for one in (made, plain)]
-    np.testing.assert_allclose(*rewards, atol=1e-6)
-    with torch.no_grad():
-        made.reference.networks[0].policy[-1].bias[:] += torch.arange(made.rules.num_actions)
-    rows, own = made.games[0].rows, slice(0, 100)
-    observations = torch.from_numpy(made.games[0].observations[own])
-    logits, _ = made._forward(made.reference.networks[0], observations)
-    is_legal = torch.from_numpy(rows.masks[own]) != 0
-    logs = torch.log_softmax(logits.masked_fill(~is_legal, -torch.inf), 1).detach().numpy()
-    expected = 0.5 * (rows.log_probs[own] - logs[np.arange(100), rows.actions[own]])
-    with torch.no_grad():
-        found = made._tax(0, own)
-    np.testing.assert_allclose(found, expected, atol=1e-5)
-    assert np.abs(expected).max() > 0.1
-
-
-def test_every_few_updates_the_policy_becomes_the_reference():
-    made = learner("r_nad", r_nad={"reference_every": 3})
-    start = made.reference.weights.clone()
-    for update in range(1, 8):
-        made.update()
-        is_same = torch.equal(made.reference.weights, made.replicas.weights)
-        assert is_same == (update in (3, 6))
-        assert torch.equal(made.reference.weights, start) == (update < 3)
+@few("algorithm", ["ppo", "vrpo", "exact", "maskable_ppo"], ["ppo"])
+def test_a_state_that_lacks_an_array_is_refused(algorithm):
+    settings = SMALL | {"exact": {"minibatches": 1}}
+    made = learner(algorithm, **settings)
+    made.update()
+    state = made.state()
+    for name in state.tensors:
+        lacking = {n: array for n, array in state.tensors.items() if n != name}
+        with refused(CheckpointError, "resume"):
+            learner(algorithm, replace(state, tensors=lacking), **settings)
+            pytest.fail(name)
 
 
 # ---- VRPO ----------------------------------------------------------------------------------------
@@ -294,85 +201,18 @@ def test_one_chain_of_decisions_where_one_wins_what_the_other_loses(rules, rewar
     assert is_same.all() == (chains > 1)
 
 
-# ---- ESCHER --------------------------------------------------------------------------------------
-def test_play_is_in_proportion_to_positive_regrets():
-    regrets = torch.tensor([[3.0, 1.0, -2.0, 9.0], [-3.0, -1.0, -2.0, 9.0], [0.0, 2.0, 2.0, -1.0]])
-    is_legal = torch.tensor([[True, True, True, False]] * 2 + [[True, True, True, True]])
-    expected = [[0.75, 0.25, 0, 0], [0, 1, 0, 0], [0, 0.5, 0.5, 0]]
-    torch.testing.assert_close(matched(regrets, is_legal), torch.tensor(expected))
-
-
-@pytest.mark.parametrize("players", [2, 3])
-def test_one_seat_of_each_deal_explores_and_each_as_often(players):
-    deals = np.random.default_rng(0).integers(2**62, size=6000)
-    table = np.empty((players, 6000), np.float32)
-    for player in range(players):
-        draw_explorers(deals, np.full(6000, player), players, table[player])
-    assert (table.sum(0) == 1).all()
-    assert np.abs(table.mean(1) - 1 / players).max() < 0.03
-
-
-def test_values_and_regrets_are_learnt_by_who_explores_and_the_average_by_the_others():
-    made: ESCHERLearner = learner("escher", nfsp={"reservoir": 5000})
-    games, n = made.games[0], 128
-    made._collect(0, 8)
-    explores = games.rows.values[: 8 * n] != 0
-    assert 0.4 < explores.mean() < 0.6
-    chances, gains = made._chances[0][: 8 * n], made._gains[0][: 8 * n]
-    np.testing.assert_allclose(chances.sum(1), 1.0, atol=1e-5)
-    np.testing.assert_allclose((chances * gains).sum(1), 0.0, atol=1e-5)
-    drawn = np.log(chances[np.arange(8 * n), games.rows.actions[: 8 * n]].clip(1e-12))
-    random = -np.log(games.rows.masks[: 8 * n].sum(1))
-    expected = np.where(explores, random, drawn)
-    np.testing.assert_allclose(games.rows.log_probs[: 8 * n], expected, atol=1e-5)
-    ready = [made._estimate(games)]
-    made._take_in(ready)
-    assert len(made.memory) == explores[ready[0]].sum()
-    for memory, name, table, some in (
-        (made.regret_memory, "regrets", gains, explores),
-        (made.reservoir, "chances", chances, ~explores),
-    ):
-        assert len(memory) == some.sum()
-        read = memory.read(np.arange(len(memory)))
-        np.testing.assert_array_equal(read[name], table[some])
-        np.testing.assert_array_equal(read["seen"], games.observations[: 8 * n][some])
-
-
-def test_the_next_decision_is_worth_its_mean_under_the_policy():
-    made: ESCHERLearner = learner("escher", precision="float32", ppo=RECIPE["ppo"] | {"gamma": 0.5})
-    for _ in range(3):
-        made.update()
-    rows = made.memory.read(np.arange(200))
-    after = torch.from_numpy(rows["seen_next"])
-    with torch.no_grad():
-        regrets, _ = made._forward(made.regrets.networks[0], after)
-        worth, _ = made._forward(made.target.networks[0], after)
-    policy = matched(regrets, torch.from_numpy(rows["legal_next"]) != 0)
-    mean = (policy * worth).sum(1).numpy()
-    assert 0 < rows["goes_on"].sum() < 200
-    expected = rows["rewards"] + 0.5 * np.where(rows["goes_on"], mean, 0.0)
-    np.testing.assert_allclose(made._targets(0, rows).numpy(), expected, atol=1e-5)
-
-
 # ---- a game of known value -----------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("algorithm", "changes", "bound"),
     [
         ("ppo", {"clip_range": None, "kl_coef": 0.3, "ent_coef": 0.1, "ent_coef_end": 0.01}, 0.3),
         ("vrpo", {"ent_coef": 0.1, "ent_coef_end": 0.01}, 0.3),
-        ("neurd", {"ent_coef": 0.05, "ent_coef_end": 0.005, "num_epochs": 1}, 0.3),
-        ("r_nad", {"ent_coef": 0.0, "ent_coef_end": None, "num_epochs": 1}, 0.3),
-        ("escher", {"learning_rate": 0.005, "num_epochs": 4}, 0.6),
     ],
 )
 def test_play_of_three_cards_approaches_equilibrium_and_resumes_to_the_bit(
     algorithm, changes, bound
 ):
-    settings = {
-        "ppo": RECIPE["ppo"] | changes,
-        "dqn": {"buffer_size": 5000, "target_every": 25},
-        "nfsp": {"reservoir": 20_000, "learning_rate": 0.005, "min_reservoir_prob": 0.25},
-    }
+    settings = {"ppo": RECIPE["ppo"] | changes}
     made, tree = learner(algorithm, **settings), Tree("micro")
     before = distances(made, tree)["drawn"]
     assert before > 1.0
@@ -382,8 +222,5 @@ def test_play_of_three_cards_approaches_equilibrium_and_resumes_to_the_bit(
     for _ in range(30):
         made.update()
         resumed.update()
-    ours, theirs = made.state().tensors, resumed.state().tensors
-    assert ours.keys() == theirs.keys()
-    for name, array in ours.items():
-        np.testing.assert_array_equal(array, theirs[name], err_msg=name)
+    assert_same(made, resumed)
     assert distances(made, tree)["drawn"] < bound

@@ -1,10 +1,7 @@
-"""``python -m bench``: speed beside the peers, the size of games, how well models predict hands,
-ways of learning compared.
-"""
+"""``python -m bench``: speed beside the peers, the size of games, how well models predict hands."""
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import json
 import math
@@ -17,7 +14,6 @@ import pytest
 from gymnasium import spaces
 from typer.testing import CliRunner
 
-from bench import algorithms
 from bench.__main__ import app
 from bench.calibration import calibrate
 from bench.complexity import Complexity, Measurement, complexities, estimated
@@ -29,7 +25,6 @@ from hearts_env.encoders import ENCODERS
 from hearts_env.seeds import derived_seed
 from hearts_env.solve.best_response import Profile, exploitability
 from hearts_env.solve.tree import Tree
-from hearts_train.learn.config_files import load_config
 from tests.refusals import mistake, refused
 
 
@@ -184,174 +179,6 @@ def test_calibration_is_shown_and_drawn(tmp_path: Path) -> None:
         result = CliRunner().invoke(app, [*arguments, wrong])
         assert result.exit_code == 2
         assert words in result.stderr
-
-
-# ---- algorithms ----------------------------------------------------------------------------------
-def compared(folder, *args):
-    """The command ``bench/algorithms.py`` with two algorithms, in this process.
-
-    What it publishes is in the folder above that of its runs.
-    """
-    files = ["--results", folder.parent / "all.json", "--picture", folder.parent / "all.png"]
-    words = [folder, "--rules", "micro", "--only", "ppo,dqn", *files, *args]
-    return algorithms.main([*map(str, words)])
-
-
-def finished(folder):
-    """The points of what that command has finished, but for the time that they took."""
-    points = algorithms.finished(folder, folder.parent / "all.json")
-    return [point._replace(seconds=None) for point in points]
-
-
-def rungs(*numbers):
-    """Rungs of so many draws and so many tiny trainings of each; of the last with fresh seeds."""
-    last = len(numbers) - 1
-    return tuple(
-        algorithms.Rung(draws, range(9 * (at == last), 9 * (at == last) + seeds), 4096 * (at + 1))
-        for at, (draws, seeds) in enumerate(numbers)
-    )
-
-
-@pytest.fixture
-def runs(tmp_path, monkeypatch):
-    monkeypatch.setattr(algorithms, "DECK", "micro")
-    monkeypatch.setattr(algorithms, "POINTS", 2)
-    monkeypatch.setattr(algorithms, "RUNGS", rungs((2, 1), (1, 2)))
-    return tmp_path / "runs"
-
-
-def test_runs_are_kept_published_and_only_what_is_missing_is_trained(runs, monkeypatch, capsys):
-    def killed(run, folder, *, train=algorithms.train):
-        if list(folder.iterdir()):
-            raise KeyboardInterrupt
-        return train(run, folder)
-
-    # A kill loses no finished run, and the same command continues.
-    with monkeypatch.context() as patched:
-        patched.setattr(algorithms, "train", killed)
-        assert compared(runs) == 130
-    (first,) = runs.iterdir()
-    before = first.stat().st_mtime_ns
-    assert compared(runs) == 0
-    assert first.stat().st_mtime_ns == before
-    for file in runs.iterdir():
-        record = json.loads(file.read_text())
-        name = record["algorithm"]
-        drawn = algorithms.ALGORITHMS[name].draw(name, record["draw"])
-        assert record["settings"] == algorithms.COMMON | drawn
-    # The best draw is trained again with other seeds.
-    points = finished(runs)
-    assert all((point.sampled is None) == (point.algorithm == "dqn") for point in points)
-    for name in ("ppo", "dqn"):
-        own = [point for point in points if point.algorithm == name and point.is_last]
-        drawn = {point.draw: point.distance for point in own if point.seed == 0}
-        assert sorted(drawn) == [0, 1]
-        best = min(drawn, key=drawn.__getitem__)
-        again = [(point.draw, point.seed, point.budget) for point in own if point.seed]
-        assert again == [(best, 9, 8192), (best, 10, 8192)]
-    first.unlink()
-    assert compared(runs) == 0
-    assert finished(runs) == points
-    # What is published is not trained again, and grows.
-    published = publish(runs)
-    assert (runs.parent / "all.png").exists()
-    assert compared(runs) == 0
-    assert not list(runs.iterdir())
-    monkeypatch.setattr(algorithms, "RUNGS", rungs((3, 1), (1, 0)))
-    assert compared(runs) == 0
-    assert {json.loads(file.read_text())["draw"] for file in runs.iterdir()} == {2}
-    more = publish(runs)
-    assert set(published) < set(more)
-    about = json.loads((runs.parent / "all.json").read_text())
-    assert set(about["algorithms"]["ppo"]["draws"]) == {"0", "1", "2"}
-    # Runs whose settings are no longer drawn do not count, published or in the folder.
-    changed = dataclasses.replace(algorithms.ALGORITHMS["dqn"], fixed={"algorithm": "monte_carlo"})
-    with monkeypatch.context() as patched:
-        patched.setitem(algorithms.ALGORITHMS, "dqn", changed)
-        patched.setattr(algorithms, "RUNGS", rungs((1, 1)))
-        capsys.readouterr()
-        assert {point.algorithm for point in finished(runs)} == {"ppo"}
-        assert "dqn" in capsys.readouterr().err
-        assert compared(runs) == 0
-        assert {point.algorithm for point in finished(runs)} == {"ppo", "dqn"}
-    assert list(runs.iterdir())
-    assert set(more) <= set(finished(runs))
-
-
-def publish(runs):
-    """Publishes what is finished and removes its files; the points that are published."""
-    assert compared(runs, "--publish") == 0
-    for file in runs.iterdir():
-        file.unlink()
-    return finished(runs)
-
-
-def test_draws_lie_in_their_ranges_and_make_configs():
-    for name, one in algorithms.ALGORITHMS.items():
-        draws = [one.draw(name, number) for number in range(20)]
-        assert len({str(draw) for draw in draws}) > 10
-        for draw in draws:
-            words = [f"{k}={json.dumps(v)}" for k, v in (algorithms.COMMON | draw).items()]
-            load_config(None, words)
-            for key, each in one.ranges.items():
-                if isinstance(each, algorithms.Log):
-                    assert each.low * 0.99 <= draw[key] <= each.high * 1.01
-                else:
-                    assert draw[key] in each
-
-
-def ended(name, distances, budget, rules="mini", seed=0):
-    """The ends of an algorithm's runs: the distance of each draw."""
-    return [
-        algorithms.Point(rules, budget, name, draw, seed, budget, 1.0, distance, distance)
-        for draw, distance in distances.items()
-    ]
-
-
-def test_the_best_draws_of_a_finished_rung_go_on(monkeypatch):
-    monkeypatch.setattr(algorithms, "RUNGS", rungs((3, 1), (2, 1), (1, 2)))
-    names = ["ppo", "dqn"]
-
-    def ready(points, rules="mini"):
-        return [
-            (run.algorithm, run.budget, run.draw, run.seed)
-            for run in algorithms.ready(points, names, rules)
-        ]
-
-    points = ended("ppo", {0: 0.5, 1: 0.1, 2: 0.3}, 4096) + ended("dqn", {0: 0.5, 2: 0.1}, 4096)
-    later = [("ppo", 8192, 1, 0), ("ppo", 8192, 2, 0)]
-    assert ready(points) == [("dqn", 4096, 1, 0), *later]
-    points += ended("dqn", {1: 0.2}, 4096)
-    assert ready(points) == [later[0], ("dqn", 8192, 2, 0), later[1], ("dqn", 8192, 1, 0)]
-    points += ended("ppo", {1: 0.2, 2: 0.1}, 8192)
-    last = [("ppo", 12288, 2, 9), ("ppo", 12288, 2, 10)]
-    assert ready(points) == [("dqn", 8192, 2, 0), ("dqn", 8192, 1, 0), *last]
-    assert ready(points, "mini_6") == last
-    points += ended("ppo", {2: 0.1, 1: 0.1}, 12288, seed=9)
-    assert [p.draw for p in algorithms.ends(points, "ppo", 2, "mini")] == [2]
-    assert ready(points, "mini_6") == last
-    assert ready(points)[-1] == last[1]
-
-
-def test_a_draw_is_as_good_as_its_seeds_on_average():
-    points = ended("ppo", {0: 0.5, 1: 0.3}, 1) + ended("ppo", {1: 0.9}, 1, seed=1)
-    assert list(algorithms.over_seeds(points).items()) == [(0, 0.5), (1, pytest.approx(0.6))]
-
-
-@pytest.mark.parametrize(
-    ("args", "words"),
-    [
-        (["--only", "ppo,sarsa"], "--only sarsa"),
-        (["--rules", "minni"], "minni"),
-        (["--workers", "0"], "workers"),
-        (["--rules", "midi", "--results", "nowhere.json"], "--rules mini come first"),
-        (["--publish", "--results", "nowhere.json"], "--publish no finished run"),
-    ],
-)
-def test_commands_that_cannot_be_run_are_refused(args, words, tmp_path, capsys):
-    assert algorithms.main([str(tmp_path / "runs"), *args]) == 2
-    message = capsys.readouterr().err
-    assert all(word in message for word in words.split()), message
 
 
 # ---- floors --------------------------------------------------------------------------------------

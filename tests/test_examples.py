@@ -22,6 +22,7 @@ HERE = {
     "text_agent": "gymnasium",
     "sb3_selfplay": "sb3_contrib",
     "cleanrl_ppo": "torch",
+    "openspiel_nfsp": "pyspiel",
 }
 """Examples whose libraries this project's own tests have; the others are run by `make examples`."""
 

@@ -71,7 +71,7 @@ SHORT = "budget.decisions=288"
         ((), (2, 3, 7)),
         ((), ALL),
         (("threads=2", SHORT), (1, 3)),
-        (("algorithm=nfsp", SHORT), (1, 3)),
+        (("algorithm=vrpo", SHORT), (1, 3)),
         (IN_AN_EXCHANGE, ALL[:7]),
     ],
     [((), (2, 3, 7))],

@@ -148,13 +148,14 @@ def test_runs_of_one_recipe_and_seed_are_reported_as_one_sample(four, tmp_path):
 
 
 def test_exploitability_of_before_the_margins_shown_is_not_shown(tmp_path):
-    exact = {"kind": "exploitability", "preferred": 4.33, "seconds": 1.0, "updates": 0, "round": 0}
+    exact = {"kind": "exploitability", "drawn": 4.33, "preferred": 4.33}
+    exact |= {"seconds": 1.0, "updates": 0, "round": 0}
     rows = (evaluation(0, -4.0), exact | {"decisions": 0}, evaluation(10**6, 1.0))
     broken_off = make(tmp_path / "killed", *rows)
-    whole = make(tmp_path / "whole", *rows, exact | {"decisions": 10**6, "preferred": 1.5})
+    whole = make(tmp_path / "whole", *rows, exact | {"decisions": 10**6, "drawn": 1.5})
     reported = [json.loads(hearts("runs", run, "--json").stdout)[0] for run in (broken_off, whole)]
     assert reported[0]["exploitability"] == []
-    assert reported[1]["exploitability"][0]["preferred"] == 1.5
+    assert reported[1]["exploitability"][0]["drawn"] == 1.5
     assert "4.330" not in hearts("runs", tmp_path).output
 
 

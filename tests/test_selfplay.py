@@ -112,7 +112,7 @@ def test_gradients_are_those_of_the_objective_written_out_in_torch(
     some = rng.permutation(n)[:150]
     logits = rng.normal(size=(150, actions)).astype(np.float32)
     values = (rows.values[some] + 0.2 * draws[5][some]).astype(np.float32)
-    clip = Clip(by_ratio, by_value, 0.7, kl_coef, 0.03, 0.05, math.nan, math.nan)
+    clip = Clip(by_ratio, by_value, 0.7, kl_coef, 0.03, 0.05)
     magnet = rng.normal(size=(150 if has_magnet else 0, actions)).astype(np.float32)
     found, sums = (np.empty_like(logits), np.empty_like(values)), np.zeros(len(FIGURES))
     objective(rows, some, 300, clip, logits, values, magnet, found, sums)
@@ -344,7 +344,6 @@ def test_every_setting_of_the_update_arrives():
         "ppo.clip_range_vf=0.23",
         "ppo.vf_coef=0.77",
         "ppo.kl_coef=0.6",
-        "neurd={logit_limit: 3, min_prob: 0.3}",
         "ppo.learning_rate=0.011",
         "ppo.learning_rate_end=0.007",
         "ppo.ent_coef=0.041",
@@ -361,7 +360,7 @@ def test_every_setting_of_the_update_arrives():
     assert (before - made.replicas.weights).max().item() == pytest.approx(0.009, rel=0.02)
     made.update()
     assert made.learning_rate == pytest.approx(0.009)
-    assert made._clip() == pytest.approx((0.17, 0.23, 0.77, 0.6, 0.03, 0.2, 3, 0.3))
+    assert made._clip() == pytest.approx((0.17, 0.23, 0.77, 0.6, 0.03, 0.2))
     assert learner("ppo.clip_range_vf=null")._clip().value == math.inf
 
 

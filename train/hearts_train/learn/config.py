@@ -37,7 +37,6 @@ Rate = Annotated[float, Field(gt=0, le=1e6)]
 RateEnd = Annotated[float, Field(ge=0, le=1e6)]
 Count = Annotated[int, Field(ge=1)]
 Pairs = Annotated[int, Field(ge=MIN_DEALS, le=MAX_DEALS)]
-Remembered = Annotated[int, Field(ge=1, le=10_000_000)]
 Sizes = Annotated[list[Annotated[int, Field(ge=1, le=8192)]], Field(max_length=8)]
 
 
@@ -210,67 +209,6 @@ class ExactConfig(_Section):
     )
 
 
-class MonteCarloConfig(_Section):
-    """Deep Monte Carlo (``monte_carlo.py``); sizes and rates of updates are those of ``ppo``."""
-
-    epsilon: Share = Field(default=0.1, description="share of cards played at random")
-    epsilon_end: Share | None = 0.01
-
-
-class DQNConfig(_Section):
-    """Deep Q-learning (``dqn.py``); sizes and rates of updates are those of ``ppo``."""
-
-    epsilon: Share = Field(default=0.1, description="share of cards played at random")
-    epsilon_end: Share | None = 0.01
-    buffer_size: Remembered = Field(
-        default=200_000, description="the latest decisions, from which minibatches are drawn"
-    )
-    target_every: Count = Field(
-        default=200, description="minibatches between copies of the network to the target network"
-    )
-
-
-class NeuRDConfig(_Section):
-    """Neural replicator dynamics (``neurd.py``); all else is as in ``ppo``."""
-
-    logit_limit: Positive = Field(
-        default=4.0, description="how far from their mean the returns push logits"
-    )
-    min_prob: Share = Field(
-        default=0.1, description="the least by which what an action earned is divided"
-    )
-
-
-class RNaDConfig(_Section):
-    """Regularised Nash dynamics (``r_nad.py``); its step is that of ``neurd``."""
-
-    eta: NotNegative = Field(
-        default=0.02,
-        description="what a unit of divergence from the reference costs, as a share of the "
-        "largest margin",
-    )
-    reference_every: Count = Field(
-        default=50, description="updates until the policy becomes the reference"
-    )
-
-
-class NFSPConfig(_Section):
-    """Neural fictitious self-play (``nfsp.py``); its best response learns by ``dqn``."""
-
-    eta: Annotated[float, Field(gt=0, le=1)] = Field(
-        default=0.1, description="share of seats that play the best response, not the average"
-    )
-    reservoir: Remembered = Field(
-        default=500_000, description="decisions of the best response, of which the average learns"
-    )
-    min_reservoir_prob: Share = Field(
-        default=0.0,
-        description="of a decision to get into the reservoir; above 0 those of long ago fade away",
-    )
-    learning_rate: Rate = Field(default=1e-3, description="of the average policy")
-    learning_rate_end: RateEnd | None = None
-
-
 class Phase(_Section):
     """The opponents until a share of the budget is spent."""
 
@@ -355,11 +293,6 @@ class Algorithm(NamedTuple):
     """Its documentation in the setting ``algorithm``."""
     without: tuple[str, ...] = ()
     """Settings that it cannot have, also as ``name=value``."""
-    is_mixed: bool = True
-    """Whether a player draws its actions from a policy; else the network outputs action values in
-    place of logits, and the player takes the best action."""
-    memories: tuple[str, ...] = ()
-    """The settings of its buffer sizes, which a resumed run must keep."""
     shares_games: bool = True
     """Whether its threads have the games of ``env.num_envs`` among them."""
 
@@ -369,9 +302,7 @@ class Algorithm(NamedTuple):
         return getattr(importlib.import_module(f"hearts_train.learn.{module}"), name)
 
 
-Name = Literal[
-    "ppo", "vrpo", "maskable_ppo", "monte_carlo", "dqn", "nfsp", "escher", "neurd", "r_nad", "exact"
-]
+Name = Literal["ppo", "vrpo", "maskable_ppo", "exact"]
 
 _OF_PPO = ("pretraining.positions", "ppo.magnet_coef", "ppo.kl_coef", "network.start")
 
@@ -386,36 +317,6 @@ ALGORITHMS: dict[Name, Algorithm] = {
         (*_OF_PPO, "ema_decay", "device=cuda", "precision=bfloat16"),
         shares_games=False,
     ),
-    "monte_carlo": Algorithm(
-        "monte_carlo:MonteCarloLearner", "what cards earn in the end", _OF_PPO, is_mixed=False
-    ),
-    "dqn": Algorithm(
-        "dqn:DQNLearner",
-        "what they earn if the best follow",
-        _OF_PPO,
-        is_mixed=False,
-        memories=("dqn.buffer_size",),
-    ),
-    "nfsp": Algorithm(
-        "nfsp:NFSPLearner",
-        "the average of best responses",
-        (*_OF_PPO, "ema_decay"),
-        memories=("dqn.buffer_size", "nfsp.reservoir"),
-    ),
-    "escher": Algorithm(
-        "escher:ESCHERLearner",
-        "the average of play that matches regrets",
-        (*_OF_PPO, "ema_decay"),
-        memories=("dqn.buffer_size", "nfsp.reservoir"),
-    ),
-    "neurd": Algorithm(
-        "neurd:NeuRDLearner", "logits that add up advantages", without=("ppo.kl_coef",)
-    ),
-    "r_nad": Algorithm(
-        "r_nad:RNaDLearner",
-        "the same, in a game that a reference policy changes",
-        without=("ppo.kl_coef",),
-    ),
     "exact": Algorithm(
         "exact:ExactLearner",
         "small decks, from exact values",
@@ -424,9 +325,6 @@ ALGORITHMS: dict[Name, Algorithm] = {
     ),
 }
 """The first is the default."""
-
-OF_VALUES = tuple(name for name, one in ALGORITHMS.items() if not one.is_mixed)
-"""Algorithms that learn action values."""
 
 
 class TrainConfig(_Section):
@@ -459,11 +357,6 @@ class TrainConfig(_Section):
     )
     pretraining: PretrainingConfig = PretrainingConfig()
     ppo: PPOConfig = PPOConfig()
-    monte_carlo: MonteCarloConfig = MonteCarloConfig()
-    dqn: DQNConfig = DQNConfig()
-    nfsp: NFSPConfig = NFSPConfig()
-    neurd: NeuRDConfig = NeuRDConfig()
-    r_nad: RNaDConfig = RNaDConfig()
     exact: ExactConfig = ExactConfig()
     schedule: Annotated[list[Phase], Field(min_length=1)] = [Phase()]
     self_play: SelfPlayConfig = SelfPlayConfig()
@@ -526,11 +419,6 @@ class TrainConfig(_Section):
             raise ValueError(
                 f"ppo.batch_size: {self.ppo.batch_size} leaves a last minibatch of one decision; "
                 f"give a divisor of {self.rollout}, the decisions of an update"
-            )
-        if "dqn.buffer_size" in one.memories and self.dqn.buffer_size < self.rollout:
-            raise ValueError(
-                f"dqn.buffer_size: {self.dqn.buffer_size} is less than the {self.rollout} "
-                "decisions of an update (env.num_envs * ppo.num_steps); make it larger"
             )
         if name == "exact" and any(set(phase.opponents) != {SELF} for phase in self.schedule):
             raise ValueError(

@@ -135,8 +135,6 @@ class SelfPlayGames:
         )
         self.size = 0
         """Rows of the list that are in use."""
-        self.tax: Callable[[slice], Floats32] | None = None
-        """What each decision of these rows costs its seat, in rewards; the other seats share it."""
         self.chains = rules.players
         """How many rows of each deal wait for what follows: one for each seat, or one."""
         self._all = np.arange(num_games)
@@ -171,8 +169,6 @@ class SelfPlayGames:
             logits, rows.values[own] = network(own)
             actions = rows.actions[own]
             choose(logits, self.batch.legal, self.random, actions, rows.log_probs[own])
-            if self.tax is not None:
-                levy(self.rules.players, self.table, rows, self.size, self.tax(own))
             self.size += self.num_games
             play(self.rules.vector, self.table, actions)
             self._advance(self._all)
@@ -343,20 +339,6 @@ def note(table: Table, rows: Rows, first: int) -> None:
         if table.last[g, chain] >= 0:
             rows.nexts[table.last[g, chain]] = row
         table.last[g, chain] = row
-
-
-@jit
-def levy(players: int, table: Table, rows: Rows, first: int, taxes: Floats32) -> None:
-    """Take from who decides row `first` + g in game g, and give to the others, in equal parts.
-
-    What others would get before their first decision of the deal is lost.
-    """
-    for g in range(len(taxes)):
-        payer = table.states[g, k.PLAYER]
-        rows.rewards[first + g] -= taxes[g]
-        for p in range(players):
-            if p != payer and table.last[g, p] >= 0:
-                rows.rewards[table.last[g, p]] += taxes[g] / (players - 1)
 
 
 @jit

@@ -40,7 +40,7 @@ from hearts_train.learn.actor_critic import (
     find_precision,
     policy_tensors,
 )
-from hearts_train.learn.config import ALGORITHMS, SELF, TrainConfig, between
+from hearts_train.learn.config import SELF, TrainConfig, between
 from hearts_train.learn.games import part_of
 from hearts_train.learn.log import Counters
 
@@ -97,8 +97,7 @@ class Learner:
 
     def _add_opponents(self) -> OpponentPool:
         """An opponent pool for a part of the games."""
-        greedy = not self.is_mixed
-        self.opponents.append(Opponents(self.config, self.rules, self.encoder, greedy=greedy))
+        self.opponents.append(Opponents(self.config, self.rules, self.encoder))
         return self.opponents[-1].pool
 
     def _start(self, state: runs.State | None) -> None:
@@ -117,14 +116,6 @@ class Learner:
         counters = self.counters
         seconds = counters.seconds - counters.pretraining_seconds
         return self.config.budget.share(counters.decisions, seconds)
-
-    @property
-    def is_mixed(self) -> bool:
-        """Whether the player draws its actions from the policy.
-
-        Else it takes its preferred actions, and sampling has no meaning.
-        """
-        return ALGORITHMS[self.config.algorithm].is_mixed
 
     @functools.cached_property
     def tree(self) -> Tree:
@@ -364,13 +355,8 @@ class Opponents:
     it started with, which does no harm.
     """
 
-    def __init__(
-        self, config: TrainConfig, rules: Rules, encoder: Encoder, *, greedy: bool = False
-    ) -> None:
-        """Start with any networks, until the first snapshot is taken.
-
-        If `greedy`, snapshots take their preferred actions, else they sample from the policy.
-        """
+    def __init__(self, config: TrainConfig, rules: Rules, encoder: Encoder) -> None:
+        """Start with any networks, until the first snapshot is taken."""
         self.config = config
         self.num_past = 0
         """How many earlier snapshots there are."""
@@ -381,7 +367,7 @@ class Opponents:
                 TorchNetwork(some, network.activation),
                 rules,
                 encoder,
-                greedy=greedy,
+                greedy=False,
                 seed=0,  # the environments seed their opponents themselves
             )
             for _ in range(1 + config.self_play.keep)

@@ -68,14 +68,6 @@ class History:
         return rows[-1] if rows else None
 
 
-def exploitability_of(row: Mapping[str, Any]) -> float:
-    """The exploitability of a player as it plays, from a line of a log.
-
-    That of the sampled policy, or of the greedy one if the player does not sample.
-    """
-    return float(row.get("drawn", row["preferred"]))
-
-
 class Metrics(History):
     """The log of a run, one JSON object a line; and for TensorBoard, where it is installed.
 
@@ -194,7 +186,7 @@ def read_metrics(run_dir: Path) -> list[dict[str, Any]]:
 _NUMBERS = {
     "update": ("decisions_per_second", "seconds"),
     "evaluation": ("margin", "won", "seconds"),
-    "exploitability": ("preferred", "seconds"),
+    "exploitability": ("drawn", "preferred", "seconds"),
 }
 _COUNTS = {
     "update": ("decisions", "updates"),
@@ -210,8 +202,6 @@ def _is_row(row: Mapping[str, Any]) -> bool:
         return False
     counts = [row.get(name) for name in _COUNTS[kind]]
     numbers = [row.get(name) for name in _NUMBERS[kind]]
-    if kind == "exploitability" and "drawn" in row:
-        numbers.append(row["drawn"])
     if kind == "evaluation":
         interval = row.get("ci95")
         if not (isinstance(row.get("opponent"), str) and isinstance(interval, list)):

@@ -67,12 +67,11 @@ from hearts_env.support.workers import Workers
 from hearts_train.learn import runs
 from hearts_train.learn.actor_critic import (
     ActorCritic,
-    Replicas,
     linear_layers,
     perceptron,
     set_threads,
 )
-from hearts_train.learn.config import AVERAGE, OF_VALUES, ConfigError, TrainConfig
+from hearts_train.learn.config import AVERAGE, ConfigError, TrainConfig
 from hearts_train.learn.games import END, SelfPlayGames
 from hearts_train.learn.learner import NetworkLearner, Saved
 from hearts_train.learn.ppo_kernel import FIGURES, Clip, objective
@@ -87,8 +86,6 @@ class PPOLearner(NetworkLearner):
     """PPO of one network that plays all seats but those of its opponents."""
 
     algorithm = "PPO of every seat"
-    figures: tuple[str, ...] = FIGURES
-    """What minibatches add up for the log: of the kernel's figures those that there are."""
     kind_of_games: type[SelfPlayGames] = SelfPlayGames
     games: Sequence[SelfPlayGames]
 
@@ -107,7 +104,6 @@ class PPOLearner(NetworkLearner):
         if self.magnet is not None:
             self.magnet.to(self.device)
         self.pretraining = Pretraining(config, self.rules, self.encoder)
-        self._make_parts()
         self._start(state)
 
     # -- making ------------------------------------------------------------------------------------
@@ -144,9 +140,6 @@ class PPOLearner(NetworkLearner):
         network = self.config.network
         return network.start is not None and self.counters.updates < network.start_updates
 
-    def _make_parts(self) -> None:
-        """Make what an algorithm has besides; by default nothing."""
-
     def _empty(self, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
         """An array that can be copied to the device quickly."""
         like = torch.from_numpy(np.empty(0, dtype))
@@ -174,15 +167,11 @@ class PPOLearner(NetworkLearner):
                 self._collect(thread, 1)
                 rows = games.estimate(1.0, 1.0)
                 has_ended = bool((games.rows.nexts[rows] == END).any())
-                self._try_gradient(thread, rows[:2])
+                self._gradient(thread, rows[:2], len(rows[:2]))
                 games.drop_learnt()
                 if has_ended:
                     break
             games.restore(before, "games")
-
-    def _try_gradient(self, thread: int, rows: Ints) -> None:
-        """Compute a thread's gradient of a few decisions that can be learnt from, for nothing."""
-        self._gradient(thread, rows, len(rows))
 
     # -- learning ----------------------------------------------------------------------------------
     def preparing(self) -> Generator[tuple[str, float]]:
@@ -206,7 +195,7 @@ class PPOLearner(NetworkLearner):
         ppo = self.config.ppo
         self.workers.each(lambda thread: self._collect(thread, ppo.num_steps))
         self.counters.decisions += self.config.env.num_envs * ppo.num_steps
-        ready = [self._estimate(games) for games in self.games]
+        ready = [games.estimate(ppo.gamma, ppo.gae_lambda) for games in self.games]
         figures = self._take_in(ready)
         sums, count = np.zeros(len(FIGURES)), 0
         for _ in range(ppo.num_epochs):
@@ -227,11 +216,7 @@ class PPOLearner(NetworkLearner):
         if not count:
             return figures
         means = zip(FIGURES, (sums / count).tolist(), strict=True)
-        return figures | {
-            name: mean if math.isfinite(mean) else None
-            for name, mean in means
-            if name in self.figures
-        }
+        return figures | {name: mean if math.isfinite(mean) else None for name, mean in means}
 
     def _step(self, learning_rate: float) -> None:
         if self._is_starting:
@@ -251,10 +236,6 @@ class PPOLearner(NetworkLearner):
         logits, values = self._forward(self.replicas.networks[thread], observations)
         return logits.cpu().numpy(), values.cpu().numpy()
 
-    def _estimate(self, games: SelfPlayGames) -> Ints:
-        """Write advantages and returns; returns the rows that can be learnt from."""
-        return games.estimate(self.config.ppo.gamma, self.config.ppo.gae_lambda)
-
     def _minibatches(self, ready: list[Ints]) -> Iterable[tuple[Ints, ...]]:
         """All rows once in a random order, in parts of about ``batch_size``, by thread."""
         number = max(1, round(sum(map(len, ready)) / self.config.ppo.batch_size))
@@ -266,23 +247,21 @@ class PPOLearner(NetworkLearner):
 
     def _minibatch(self, parts: tuple[Ints, ...], size: int) -> Floats:
         """The gradient of a minibatch into the first replica's; returns the sums of its figures."""
-        return self._share(
-            self.replicas, lambda thread: self._gradient(thread, parts[thread], size)
-        )
+        return self._share(lambda thread: self._gradient(thread, parts[thread], size))
 
-    def _share(self, replicas: Replicas, work: Callable[[int], Floats]) -> Floats:
+    def _share(self, work: Callable[[int], Floats]) -> Floats:
         """Have each thread add the gradient of its `work` to its replica's; all into the first's.
 
         Returns the sums of the figures.
         """
-        found: list[Floats] = [np.zeros(0)] * len(replicas.networks)
+        found: list[Floats] = [np.zeros(0)] * len(self.games)
 
         def whole(thread: int) -> None:
-            replicas.gradients[thread].zero_()
+            self.replicas.gradients[thread].zero_()
             found[thread] = work(thread)
 
         self.workers.each(whole)
-        replicas.add_gradients()
+        self.replicas.add_gradients()
         return np.sum(found, axis=0)
 
     def _gradient(self, thread: int, rows: Ints, size: int) -> Floats:
@@ -313,15 +292,11 @@ class PPOLearner(NetworkLearner):
         logits, values = (output.detach().cpu().numpy() for output in outputs)
         magnet = self._magnet(observations) if clip.magnet_coef else logits[:0]
         gradients = np.empty_like(logits), np.empty_like(values)
-        self._objective(games.rows, rows, size, clip, logits, values, magnet, gradients, sums)
+        objective(games.rows, rows, size, clip, logits, values, magnet, gradients, sums)
         torch.autograd.backward(
             outputs, [torch.from_numpy(gradient).to(self.device) for gradient in gradients]
         )
         return sums
-
-    def _objective(self, *given: Any) -> None:
-        """Write gradients by logits and values: ``ppo_kernel.objective``, or another with them."""
-        objective(*given)
 
     def _magnet(self, observations: torch.Tensor) -> Floats32:
         """The logits of the magnet's policy."""
@@ -334,9 +309,7 @@ class PPOLearner(NetworkLearner):
         ppo = self.config.ppo
         ranges = (ppo.clip_range, ppo.clip_range_vf)
         policy, value = (math.inf if limit is None else limit for limit in ranges)
-        coefficients = (ppo.vf_coef, ppo.kl_coef, self.ent_coef, self.magnet_coef)
-        neurd = self.config.neurd
-        return Clip(policy, value, *coefficients, neurd.logit_limit, neurd.min_prob)
+        return Clip(policy, value, ppo.vf_coef, ppo.kl_coef, self.ent_coef, self.magnet_coef)
 
     def _take_in(self, ready: list[Ints]) -> dict[str, Any]:
         """Look at an update's decisions as a whole, and normalise their advantages if wanted.
@@ -394,7 +367,7 @@ class PPOLearner(NetworkLearner):
             torch.autograd.backward([loss / len(rows) for loss in losses])
             return np.array([float(loss.detach()) for loss in losses])
 
-        return self._share(self.replicas, work)
+        return self._share(work)
 
     def _pretraining_losses(
         self, rows: Ints, logits: torch.Tensor, values: torch.Tensor
@@ -458,14 +431,6 @@ def _trained_player(setting: str, name: str, rules: Rules, encoder: Encoder) -> 
         raise ConfigError(
             f"{setting}: {name!r} is not a trained network; give champion, or a run's "
             "folder or checkpoint",
-            value=name,
-        )
-    config = agent.checkpoint.training.get("config") if agent.checkpoint else None
-    algorithm = config.get("algorithm") if isinstance(config, dict) else None
-    if algorithm in OF_VALUES:
-        raise ConfigError(
-            f"{setting}: {name!r} has learnt by {algorithm} what actions are worth, and no policy; "
-            "take a player of ppo or nfsp",
             value=name,
         )
     if agent.encoder != encoder:

@@ -26,9 +26,6 @@ class Clip(NamedTuple):
     kl_coef: float
     ent_coef: float
     magnet_coef: float
-    logit_limit: float
-    """This and the next are of ``neurd.py``."""
-    min_prob: float
 
 
 @inlined

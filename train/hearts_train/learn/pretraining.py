@@ -9,6 +9,7 @@ torch: worker processes need only this to make positions.
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Generator
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,18 +26,44 @@ from hearts_env.solve import TranspositionTable
 from hearts_env.support.arrays import Array, Floats
 from hearts_train.executor import spread
 from hearts_train.learn.config import TrainConfig, between
-from hearts_train.learn.replay import seen
 
 _AT_ONCE = 64
 """Minibatches in an update."""
+
+
+class Column(NamedTuple):
+    """How observations are kept: zeros and ones are packed, eight in a byte."""
+
+    shape: tuple[int, ...]
+    """The shape of an observation."""
+    dtype: np.dtype
+    is_packed: bool
+
+    @classmethod
+    def of(cls, encoder: Encoder, rules: Rules) -> Column:
+        """The column of an encoder's observations."""
+        space = encoder.space(rules)
+        is_bits = space.dtype == np.int8 and (space.low == 0).all() and (space.high == 1).all()
+        return cls(space.shape, space.dtype, bool(is_bits))
+
+    def pack(self, rows: Array) -> Array:
+        """Return observations ``(n, *shape)`` as they are kept."""
+        size = math.prod(self.shape)
+        return np.packbits(rows.reshape(len(rows), size), axis=1) if self.is_packed else rows
+
+    def unpack(self, kept: Array) -> Array:
+        """Return kept rows as observations ``(n, *shape)``."""
+        if not self.is_packed:
+            return kept
+        bits = np.unpackbits(kept, axis=1, count=math.prod(self.shape))
+        return bits.reshape(len(kept), *self.shape).astype(self.dtype, copy=False)
 
 
 class Positions(NamedTuple):
     """Positions and the teacher's values, a row each.
 
     Attributes:
-        observations: What the player to act sees, ``(n, *shape)`` of the encoder's dtype; or
-            ``(n, bytes) uint8``, eight places in a byte as ``np.packbits`` has them.
+        observations: What the player to act sees, packed as its ``Column`` has it.
         values: The mean double-dummy margin after each action, ``(n, num_actions) float32``; NaN
             where it is not legal.
     """
@@ -85,7 +112,7 @@ class Teacher:
         batch = BatchGame(
             self.rules, self.deals, seed, observation=self.encoder, autodeal=False, freeze=False
         )
-        column = seen(self.encoder, self.rules)
+        column = Column.of(self.encoder, self.rules)
         found = []
         while not batch.done.all():
             waiting = np.flatnonzero(~batch.done)
@@ -121,7 +148,7 @@ class Pretraining:
         """Gathers nothing yet; HeartsError if the teacher cannot play the rules."""
         self.config = config.pretraining
         self._workers = config.threads
-        self._seen = seen(encoder, rules)
+        self._column = Column.of(encoder, rules)
         self._per_pass = max(1, round(self.config.positions / self.config.batch_size))
         self.size = self.config.passes * self._per_pass if self.config.positions else 0
         """Minibatches in all."""
@@ -190,5 +217,4 @@ class Pretraining:
 
     def observations(self, rows: NDArray[np.int64]) -> Array:
         """What the network sees in these rows."""
-        found = self._seen.unpack(self.positions.observations[rows])
-        return np.ascontiguousarray(found)
+        return np.ascontiguousarray(self._column.unpack(self.positions.observations[rows]))

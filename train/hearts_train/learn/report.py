@@ -13,7 +13,7 @@ from hearts_agents.models.checkpoint import Checkpoint, read_checkpoint
 from hearts_env import HeartsError
 from hearts_env.support.files import write_whole
 from hearts_train.learn.config import AVERAGE
-from hearts_train.learn.log import History, exploitability_of
+from hearts_train.learn.log import History
 from hearts_train.learn.runs import CARD_NAME, RunFolder
 from hearts_train.measure.display import (
     Style,
@@ -152,7 +152,7 @@ def table(runs: Sequence[RunFolder], settings: Sequence[str]) -> tuple[list[str]
         row += [format_margin(one["margin"], one["ci95"]) if one else "" for one in shown]
         if is_exploited:
             last = run.latest_exploitability
-            row.append(f"{exploitability_of(last):.3f}" if last else "")
+            row.append(f"{last['drawn']:.3f}" if last else "")
         rows.append([*row, *(str(run.settings.get(name, "")) for name in settings)])
     return [*columns, *settings], rows
 
@@ -276,7 +276,7 @@ def _line(run: History, quantity: str, x: str) -> _Line:
         found = [(row["margin"], *row["ci95"]) for row in rows]
     elif quantity == EXPLOITABILITY:
         rows = run.of_kind(EXPLOITABILITY)
-        found = [(exploitability_of(row),) * 3 for row in rows]
+        found = [(row["drawn"],) * 3 for row in rows]
     else:
         kind = EXPLOITABILITY if quantity in EXPLOITED else "update"
         rows = [row for row in run.of_kind(kind) if isinstance(row.get(quantity), float)]

@@ -35,7 +35,7 @@ from hearts_train.learn import runs
 from hearts_train.learn.config import ALGORITHMS, ConfigError, TrainConfig
 from hearts_train.learn.config_files import load_config, make_config
 from hearts_train.learn.learner import Learner
-from hearts_train.learn.log import Metrics, exploitability_of
+from hearts_train.learn.log import Metrics
 from hearts_train.learn.report import EXPLOITED, draw_run, write_card
 from hearts_train.measure.evaluation import Evaluation, evaluate
 from hearts_train.screen import note, progress
@@ -120,8 +120,7 @@ def train(
 def _check_same(before: TrainConfig, config: TrainConfig, folder: Path) -> None:
     """Refuse to resume with settings that do not fit the weights."""
     fix = f"leave it as in {folder / runs.CONFIG_NAME}, or start a new run"
-    keys = ("env.rules", "env.players", "env.observation", "algorithm", "seed")
-    for key in (*keys, *ALGORITHMS[config.algorithm].memories):
+    for key in ("env.rules", "env.players", "env.observation", "algorithm", "seed"):
         old, new = (operator.attrgetter(key)(one) for one in (before, config))
         if old != new:
             raise ConfigError(
@@ -305,8 +304,7 @@ class Trainer:
     def _scores(self, metrics: Metrics) -> dict[int, float]:
         """The scores by decisions: minus exploitability, or the margin over the first opponent."""
         if self.config.evaluation.exploitability:
-            rows = metrics.of_kind("exploitability")
-            return {row["decisions"]: -exploitability_of(row) for row in rows}
+            return {row["decisions"]: -row["drawn"] for row in metrics.of_kind("exploitability")}
         return {
             row["decisions"]: row["margin"]
             for row in metrics.of_kind("evaluation")
@@ -388,7 +386,7 @@ def _num_passed(share: float, times: int) -> int:
 
 
 def distances(learner: Learner, tree: Tree) -> dict[str, float]:
-    """How exploitable the learner's preferred cards are, and those drawn, if it draws any.
+    """How exploitable the learner's preferred cards are, and those drawn from its policy.
 
     Its network is asked once for both.
     """
@@ -407,10 +405,10 @@ def distances(learner: Learner, tree: Tree) -> dict[str, float]:
         action_probs_in(tree, player, lambda _: (next(parts) == actions).astype(np.float64))
         for player in range(2)
     ]
-    found = {"preferred": exploitability(tree, (chosen[0], chosen[1]))}
-    if learner.is_mixed:
-        found["drawn"] = exploitability(tree, (drawn[0], drawn[1]))
-    return found
+    return {
+        "preferred": exploitability(tree, (chosen[0], chosen[1])),
+        "drawn": exploitability(tree, (drawn[0], drawn[1])),
+    }
 
 
 # ---- attackers -----------------------------------------------------------------------------------
@@ -501,7 +499,7 @@ class Display:
 
     def exploited(self, row: Mapping[str, Any]) -> None:
         """Show the learner's exploitability from a line of the log."""
-        found = [f"{row[name]:.3f} ({what})" for name, what in EXPLOITED.items() if name in row]
+        found = [f"{row[name]:.3f} ({what})" for name, what in EXPLOITED.items()]
         self._found(f"exploitability {', '.join(found)}")
 
     def _found(self, text: str) -> None:
