@@ -230,7 +230,7 @@ def test_a_result_with_better_figures_does_not_hold(kept, tmp_path):
     record["result"]["opponents"][0]["margin"] += 1
     forged = tmp_path / "forged.json"
     forged.write_bytes(encoded(record))
-    mistake(run("--verify", forged), "verify")
+    mistake(run("--verify", forged), "file")
     forged.write_bytes(encoded(sealed(record["result"], record["run"])))
     verdict = run("--verify", forged)
     assert verdict.exit_code == 1
@@ -316,7 +316,7 @@ def test_an_isolated_agent_has_the_same_exploitability(tmp_path):
 def test_a_damaged_file_is_refused(kept, tmp_path, change, words):
     path = tmp_path / "damaged.json"
     path.write_bytes(change(kept.read_bytes()))
-    mistake(run("--verify", path), "verify", words)
+    mistake(run("--verify", path), "file", words)
 
 
 def test_a_result_of_another_protocol_is_refused_and_of_another_package_is_not(kept, tmp_path):

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import errno
 import json
 import re
 import sys
@@ -254,6 +255,28 @@ def test_mistakes_are_reported_in_a_line(tmp_path, monkeypatch, words, reported)
     (tmp_path / "full" / "other").touch()
     mistake(run("dataset", *words), *reported.split())
     assert not (tmp_path / "d").exists()
+
+
+def test_dataset_that_stopped_before_its_first_file_is_begun_again(tmp_path):
+    (tmp_path / "d" / ".unfinished").mkdir(parents=True)  # the disk was full
+    done = run("dataset", tmp_path / "d", "--resume")
+    mistake(done, "resume", "without resume (--resume)")
+    assert "another folder" not in done.stderr
+    words = ("--agent", "easy", "--rules", "micro", "--deals", 2, "--set", "format=parquet")
+    assert run("dataset", tmp_path / "d", *words).exit_code == 0
+
+
+def test_dataset_on_a_full_disk_says_how_to_continue(tmp_path, monkeypatch):
+    def full(*_arguments):
+        raise OSError(errno.ENOSPC, "No space left on device", "part")
+
+    monkeypatch.setattr(making._Parts, "write", full)
+    words = ("--agent", "easy", "--rules", "micro", "--deals", 2, "--set", "format=parquet")
+    done = run("dataset", tmp_path / "d", *words)
+    how, why = done.stderr.splitlines()[-2:]
+    assert f"hearts dataset {tmp_path / 'd'} --resume" in how
+    assert why.startswith("error: part: No space left on device; make room")
+    assert done.exit_code == 2
 
 
 def test_a_missing_library_is_reported_in_a_line(tmp_path, monkeypatch):

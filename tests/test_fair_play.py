@@ -30,6 +30,7 @@ from hearts_env.seeds import derived_seed
 from hearts_env.support.interrupts import SIGNALS
 from hearts_env.support.progress import silent
 from hearts_train.cli.terminal import open_table
+from hearts_train.measure.comparison import compare
 from hearts_train.measure.contest import Contest
 from hearts_train.measure.evaluation import evaluate, evaluations
 from hearts_train.measure.participants import Participant
@@ -453,6 +454,13 @@ def test_what_is_not_answered_in_time_is_charged_and_the_rest_goes_on(tmp_path, 
     assert result.isolated
     assert 1 <= result.faults <= 2  # in the games that it was asked about at once
     assert result.opponent_faults == 0
+
+
+@pytest.mark.parametrize("value", ["no", "", 1, float("nan"), [], np.array([True, False])])
+def test_isolate_that_is_no_flag_is_refused(value):
+    for measure in (evaluate, compare):
+        with refused(HeartsError, "isolate", hint="True or False"):
+            measure("easy", "easy", "micro", isolate=value)
 
 
 def test_a_time_limit_needs_isolation():

@@ -194,3 +194,12 @@ def test_devices_and_pipes_are_no_hand_histories(command, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in ("/dev/zero", tmp_path / "pipe"):
         mistake(run(command, path), "file", str(path))
+
+
+@pytest.mark.parametrize("command", ["replay", "analyse"])
+def test_other_json_is_no_hand_history(command, tmp_path):
+    path = tmp_path / "ev.json"
+    path.write_text('{"format": "hearts-env evaluation"}')
+    done = run(command, path)
+    mistake(done, "file", repr(str(path)))
+    assert "verify" not in done.stderr

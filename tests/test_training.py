@@ -27,9 +27,12 @@ def rows(folder: Path, kind: str) -> list[dict[str, Any]]:
     return [row for row in runs.read_metrics(folder) if row["kind"] == kind]
 
 
-def test_run_folder(tmp_path):
+def test_run_folder(tmp_path, capsys):
     config = smoke()
-    run = train(config, tmp_path / "smoke", progress=False)
+    run = train(config, tmp_path / "smoke")
+    lines = [line for line in capsys.readouterr().err.splitlines() if "M decisions" in line]
+    first = [" 0.00 M decisions (untrained network): " in line for line in lines]
+    assert first == [True] * (len(lines) // 3) + [False] * (2 * len(lines) // 3)
     names = {path.name for path in run.run_dir.iterdir()}
     assert names == {
         runs.CONFIG_NAME,
@@ -50,6 +53,18 @@ def test_run_folder(tmp_path):
     assert run.learning_seconds <= run.seconds
     assert [row["round"] for row in rows(run.run_dir, "evaluation")] == [0, 1, 2]
     assert any("tfevents" in path.name for path in (run.run_dir / runs.TENSORBOARD_NAME).iterdir())
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ((), "untrained network"),
+        (("pretraining.positions=1000",), "pretrained network"),
+        (("network.start=champion",), "network of champion"),
+    ],
+)
+def test_first_network_is_named_by_its_origin(settings, words):
+    assert training._first_network(load_config(None, settings)) == words
 
 
 def test_a_first_evaluation_takes_nothing_from_a_budget_of_minutes(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_agents.user_code import blamed
-from hearts_env import HeartsError, PlayerView, Rules
+from hearts_env import HeartsError, IllegalActionError, PlayerView, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView
 from hearts_env.solve.beliefs import certain
@@ -58,7 +58,7 @@ class Agent:
         """The actions chosen in many games, (len(views),) int64; by default one by one."""
         check_views(views)
         rules, rows = views.rules, range(len(views))
-        actions = (rules.action_number(self.act(views[row])) for row in rows)
+        actions = (_action_number(self, rules, self.act(views[row])) for row in rows)
         return np.fromiter(actions, np.int64, len(views))
 
     def action_probs(self, views: BatchView) -> Probs:
@@ -100,6 +100,16 @@ class Agent:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
+
+
+def _action_number(agent: Agent, rules: Rules, given: object) -> int:
+    """Return the number of an agent's action; IllegalActionError, with its name, if it is none."""
+    try:
+        return rules.action_number(given)
+    except IllegalActionError as error:
+        reason = str(error).removeprefix("action: ")
+        name = agent.name or type(agent).__name__
+        raise IllegalActionError(f"agent: {name}: {reason}", value=given) from None
 
 
 def check_turn(view: PlayerView) -> None:
@@ -240,7 +250,7 @@ class AgentAdapter(Agent):
 
     def act(self, view: PlayerView) -> int:
         """The action that the player chooses, as its number."""
-        return view.rules.action_number(self.player.act(view))
+        return _action_number(self, view.rules, self.player.act(view))
 
     def _method(self, name: str) -> Any:
         """The player's own method, if it has one; else that of every ``Agent``."""

@@ -273,7 +273,8 @@ class Rules:
             try:
                 return self.index[parse_card(action)]
             except NotationError as error:
-                raise IllegalActionError(f"action: {error}") from None
+                reason = str(error).removeprefix("card: ")
+                raise IllegalActionError(f"action: {reason}", value=action) from None
             except KeyError:
                 raise IllegalActionError(
                     f"action: {quoted(action)} is not in the deck of these rules; "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import errno
 import io
 import json
 import os
@@ -192,7 +193,9 @@ def _explain(error: Exception) -> str | None:
     if isinstance(error, OSError):
         if error.filename is None:
             return f"the output cannot be written: {error.strerror or error}; write it elsewhere"
-        return f"{error.filename}: {error.strerror or error}; give a file that can be used"
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        fix = "make room there" if is_full else "give a file that can be used"
+        return f"{error.filename}: {error.strerror or error}; {fix}"
     return None
 
 

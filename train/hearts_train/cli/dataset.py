@@ -91,7 +91,7 @@ def dataset(
             show=lambda doing: console.progress(f"{doing} {options.games:,} games"),
             resume=resume,
         ).facts
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, OSError):
         if datasets.is_unfinished(folder):
             words = ["hearts", "dataset", str(folder), "--resume"]
             words += ["--allow-code"] * any(AgentSpec.parse(a).runs_code for a in options.agents)

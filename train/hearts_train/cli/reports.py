@@ -271,7 +271,10 @@ def _show_two(result: Comparison) -> None:
         ["margin, corrected for stopping early", shown_interval(result.margin, result.ci95)],
         ["log likelihood ratio", f"{result.llr:+.2f}, bounds {below:+.2f} and {above:+.2f}"],
         ["duplicate deals", f"{result.deals:,}"],
-        ["a test of fixed size would need", f"{result.fixed_deals:,}{more}"],
+        [
+            f"deals to tell {result.low:+g} from {result.high:+g} without stopping early",
+            f"{result.fixed_deals:,}{more}",
+        ],
     ]
     title = f"{agent} over {other}, {result.rules}: points a deal, 95 % interval"
     columns = ["sequential test", f"{result.low:+g} or less against {result.high:+g} or more"]

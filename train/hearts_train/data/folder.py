@@ -232,6 +232,11 @@ def is_unfinished(folder: str | os.PathLike[str]) -> bool:
 def unfinished_options(folder: str | os.PathLike[str]) -> DatasetOptions:
     """Return the options of the unfinished dataset in a folder; HeartsError if there is none."""
     if not is_unfinished(folder):
+        if kind_of(Path(folder) / UNFINISHED) == "folder":  # the first file could not be written
+            raise HeartsError(
+                f"resume: {str(folder)!r} holds nothing that was saved, for the dataset stopped "
+                "before its first file; begin it again without resume (--resume)"
+            )
         is_done = kind_of(Path(folder) / FACTS) == "file"
         held = "a finished dataset" if is_done else "no unfinished dataset"
         raise HeartsError(f"resume: {str(folder)!r} holds {held}; name another folder")

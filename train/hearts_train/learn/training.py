@@ -505,4 +505,13 @@ class Display:
     def _found(self, text: str) -> None:
         counters = self.learner.counters
         when = f"{counters.seconds / 60:5.2f} min, {counters.decisions / 1e6:5.2f} M decisions"
+        if not counters.decisions:
+            when += f" ({_first_network(self.learner.config)})"
         self.say(f"{when}: {text}")
+
+
+def _first_network(config: TrainConfig) -> str:
+    """Return the words for the network that is evaluated before the first decision."""
+    if config.pretraining.positions:
+        return "pretrained network"
+    return f"network of {config.network.start}" if config.network.start else "untrained network"

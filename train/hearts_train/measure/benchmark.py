@@ -494,7 +494,7 @@ def read_benchmark(path: str | os.PathLike[str]) -> dict[str, Any]:
     name = repr(os.fspath(path))
     data = read_limited(Path(path), _MOST_BYTES, "a result of hearts benchmark")
     no_result = HeartsError(
-        f"verify: {name} is not a result of hearts benchmark, or is damaged; give a file that its "
+        f"file: {name} is not a result of hearts benchmark, or is damaged; give a file that its "
         "--json has written"
     )
     record = json_object(data)
@@ -502,7 +502,7 @@ def read_benchmark(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise no_result
     if record.get("version") != VERSION:
         raise HeartsError(
-            f"verify: {name} has version {quoted(record.get('version'))} of the format, this "
+            f"file: {name} has version {quoted(record.get('version'))} of the format, this "
             f"package reads {VERSION}; use the version of hearts-env that wrote it"
         )
     result = record.get("result")
@@ -512,7 +512,7 @@ def read_benchmark(path: str | os.PathLike[str]) -> dict[str, Any]:
         is_whole = False
     if not is_whole:
         raise HeartsError(
-            f"verify: {name} was edited or damaged: its sha256 is not that of its result; "
+            f"file: {name} was edited or damaged: its sha256 is not that of its result; "
             "get it again, or play it again with hearts benchmark --json"
         )
     fields = result if isinstance(result, dict) else {}

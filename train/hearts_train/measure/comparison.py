@@ -67,7 +67,8 @@ class Comparison(Result):
         beta: How often ``low`` may be wrong where it is `high`.
         deals: Duplicate deals used, each played from every seat, against each of the field.
         max_deals: After this many it would have ended undecided.
-        fixed_deals: Duplicate deals that a test of fixed size needs, with the same error rates.
+        fixed_deals: Duplicate deals that a test of fixed size needs to tell `low` from `high` with
+            the same error rates.
         margin: Median-unbiased estimate of the agent's margin over the other, points a deal.
         ci95: Its 95 % interval; it takes into account that the test stops early.
         mean: The plain mean of the margins, which early stopping drives from the middle.

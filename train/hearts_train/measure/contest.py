@@ -21,7 +21,13 @@ from hearts_agents.spec import AgentSpec
 from hearts_env import HeartsError, Rules
 from hearts_env.game.match import Scoreboard
 from hearts_env.seeds import secret_seed
-from hearts_env.support.arguments import check_choice, check_number, check_positive, check_seed
+from hearts_env.support.arguments import (
+    check_choice,
+    check_flag,
+    check_number,
+    check_positive,
+    check_seed,
+)
 from hearts_train.executor import check_executor, spread
 from hearts_train.measure.duel import Block, Duel, MatchBlock, block_size, deals_digest
 from hearts_train.measure.participants import (
@@ -113,7 +119,7 @@ class Contest:
         self.unit = check_choice("unit", unit, UNITS)
         if totals is not None and unit != "match":
             raise HeartsError('totals: are those of matches; omit them, or give unit="match"')
-        self.isolate = bool(isolate)
+        self.isolate = check_flag("isolate", isolate)
         self.time_limit = _check_time_limit(time_limit, isolate=self.isolate)
         self.most_open = 1
         """So many pairings keep their players' processes while others play."""
