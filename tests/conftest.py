@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
 
-from hearts_agents import registry
 from hearts_agents.user_code import TRUST
 from hearts_env.support import clock as clock_module
 from hearts_train import screen
@@ -89,12 +88,6 @@ def data_folder(data_folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch):
     folder = next(data_folders)
     monkeypatch.setenv("HEARTS_DATA_DIR", str(folder))
     return folder
-
-
-@pytest.fixture(autouse=True)
-def registered_agents(monkeypatch: pytest.MonkeyPatch):
-    """Agents that a test or an example registers are forgotten after it."""
-    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
 
 
 @pytest.fixture(autouse=True)

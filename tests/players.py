@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 
 from hearts_agents.models.checkpoint import Checkpoint, save_checkpoint
 from hearts_agents.models.network import Network, NetworkAgent
@@ -14,6 +18,12 @@ from hearts_env.encoders import make_encoder
 
 CODE = "class Mine:\n    def act(self, view):\n        return view.legal_actions()[{}]\n"
 """A file of an agent's code: to be filled in which of its legal actions it plays."""
+
+
+def code_named(name: str, factory: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return a name, ``MODULE:NAME``, by which a factory makes agents until the test ends."""
+    monkeypatch.setattr(sys.modules[__name__], name, factory, raising=False)
+    return f"{__name__}:{name}"
 
 
 class Lowest:

@@ -6,7 +6,6 @@ import pickle
 import numpy as np
 import pytest
 
-from hearts_agents.registry import register_agent
 from hearts_agents.search import MAX_HANDS
 from hearts_env import Game, HeartsError, hearts_v0, kernel
 from hearts_env.solve import solve_double_dummy, solve_worlds
@@ -144,21 +143,21 @@ class Odd:
 
 
 def test_a_player_that_does_something_illegal_loses_the_game():
-    register_agent("odd", lambda seed=None: Odd())
-    found = played(["odd", "random"], "two_player", 30)
+    odd = f"{__name__}:Odd"
+    found = played([odd, "random"], "two_player", 30)
     revokers = found.states[:, kernel.REVOKER]
     lost = np.flatnonzero(revokers >= 0)
     assert 0 < len(lost) == len(found.faults)
     assert (revokers[lost] == 0).all()
     assert (found.margins[lost, 0] < 0).all()
-    assert found.faults[0].startswith("odd: illegal, deal seed ")
+    assert found.faults[0].startswith(f"{odd}: illegal, deal seed ")
     mine = found.views.players == 0
     earned = np.bincount(found.games[mine], found.rewards[mine], minlength=30)
     had_any = np.bincount(found.games[mine], minlength=30) > 0
     np.testing.assert_allclose(
         (earned * found.rules.max_margin)[had_any], found.margins[had_any, 0]
     )
-    episodes = Episodes.of(found, options(["odd", "random"], "two_player", 30))
+    episodes = Episodes.of(found, options([odd, "random"], "two_player", 30))
     assert (episodes.lengths > 0).all()
 
 

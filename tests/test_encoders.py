@@ -475,6 +475,9 @@ def test_unknown_names_and_wrong_objects_are_refused() -> None:
         make_encoder(3)  # type: ignore[arg-type]
     with refused(HeartsError, "observation"):
         register_encoder("mine", object())  # type: ignore[arg-type]
+    for name in ("", " ", " x", "two\nlines", b"x", None, 3, float("nan"), []):
+        with refused(HeartsError, "observation"):
+            register_encoder(name, make_encoder("flat"))  # type: ignore[arg-type]
 
 
 def test_a_users_encoder_can_be_registered() -> None:

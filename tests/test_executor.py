@@ -9,12 +9,11 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from hearts_agents import register_agent
 from hearts_agents.programs.process import python_environment
 from hearts_env import HeartsError
 from hearts_train.cli.app import app
 from hearts_train.executor import spread
-from hearts_train.measure.contest import Contest, Task
+from hearts_train.measure.contest import Contest
 from hearts_train.measure.evaluation import evaluate
 from tests.executor_work import Work, raise_unsendable
 from tests.refusals import mistake, refused
@@ -156,22 +155,6 @@ def test_workers_do_not_hear_ctrl_c_while_they_load(tmp_path):
 def sent(contest):
     """As it is in another process."""
     return pickle.loads(pickle.dumps(contest))
-
-
-class Remembered:
-    """An agent that only this process knows by name."""
-
-    def act(self, view):
-        return view.legal_actions()[-1]
-
-
-def test_an_agent_registered_here_is_sent_as_it_is():
-    register_agent("remembered by the test", lambda seed=None: Remembered())
-    contest = Contest(["remembered by the test", "easy"], "micro", 0)
-    task = Task((0, 1), 0, 10)
-    here, there = contest.play(task), sent(contest).play(task)
-    assert (here.scores == there.scores).all()
-    assert here.faults == there.faults == [0, 0]
 
 
 def test_an_agent_changed_meanwhile_is_refused(tmp_path):

@@ -17,12 +17,12 @@ import numpy as np
 import pytest
 
 from bench.calibration import calibrate
-from hearts_agents import Agent, HeartsEnv, HeartsVectorEnv, make_agent, register_agent
+from hearts_agents import Agent, HeartsEnv, HeartsVectorEnv, make_agent
 from hearts_agents.baselines import Pro
 from hearts_agents.guard import NO_ACTION, ask
-from hearts_agents.programs.isolation import Isolated
+from hearts_agents.isolation import Isolated
 from hearts_agents.programs.process import ProgramError
-from hearts_agents.programs.served import to_text
+from hearts_agents.served import to_text
 from hearts_agents.spec import AgentSpec
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env import kernel as k
@@ -36,6 +36,7 @@ from hearts_train.measure.evaluation import evaluate, evaluations
 from hearts_train.measure.participants import Participant
 from hearts_train.measure.tournament import tournament
 from tests.players import Lowest as Plain
+from tests.players import code_named
 from tests.refusals import refused
 
 MASK = 2**64 - 1
@@ -212,14 +213,8 @@ class Notes:
 def test_isolated_code_is_never_run_by_the_process_that_evaluates(tmp_path, monkeypatch):
     file = tmp_path / "notes_where_it_runs.py"
     file.write_text(WHERE_IT_RUNS)
-    folder = tmp_path / "noted-1.dist-info"  # what an installed package leaves
-    folder.mkdir()
-    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: noted\nVersion: 1\n")
-    (folder / "entry_points.txt").write_text(
-        "[hearts_agents]\nnoted by a package = notes_where_it_runs:Notes\n"
-    )
     monkeypatch.syspath_prepend(tmp_path)
-    specs = [f"{file}:Notes?last=true", "noted by a package", "notes_where_it_runs:Notes"]
+    specs = [f"{file}:Notes?last=true", "notes_where_it_runs:Notes"]
     contest = Contest(specs, None, SEED, isolate=True)
     agents = next(evaluations(contest, 2, silent)).agents
     ran = [line.split() for line in (tmp_path / "ran").read_text().splitlines()]
@@ -230,7 +225,7 @@ def test_isolated_code_is_never_run_by_the_process_that_evaluates(tmp_path, monk
         ("Notes", {}),
     ]
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
-    assert [one.to_json()["digest"] for one in contest.participants] == [digest, None, digest]
+    assert [one.to_json()["digest"] for one in contest.participants] == [digest, digest]
     with refused(HeartsError, "agent", "SystemExit", 4):
         Contest(specs[:1], "classic", SEED, isolate=True)
     with refused(HeartsError, "agent", "Note", hint="Notes"):
@@ -490,11 +485,11 @@ def at_the_table(agent, seed):
     ],
     ids=["evaluation", "calibration", "table", "environment", "vector environment"],
 )
-def test_an_agent_gets_no_number_that_leads_to_the_deals(play):
-    assert_no_number_leads_to_the_deals(play)
+def test_an_agent_gets_no_number_that_leads_to_the_deals(play, monkeypatch):
+    assert_no_number_leads_to_the_deals(play, monkeypatch)
 
 
-def assert_no_number_leads_to_the_deals(play):
+def assert_no_number_leads_to_the_deals(play, monkeypatch):
     """Refuse ``play(agent, seed)`` if the agent gets a number from which deals can be computed."""
     got = []
 
@@ -511,10 +506,10 @@ def assert_no_number_leads_to_the_deals(play):
         def reseed(self, seed):
             got.append(seed)
 
-    register_agent("keeps its seed", Keeps)
+    keeps = code_named("keeps", Keeps, monkeypatch)
     seed = 1_987_654_321
     assert seed in seed_behind(derived_seed(seed, 2**63 + 2), 2**63 + 2)
-    play("keeps its seed", seed)
+    play(keeps, seed)
     deals = {seed, *(derived_seed(seed, number) for number in range(4))}
     assert [number for number in got if number]
     for number in filter(None, got):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 
-from hearts_agents import make_agent, register_agent
+from hearts_agents import make_agent
 from hearts_env import HeartsError, Match, Rules
 from hearts_env.game.match import Scoreboard
 from hearts_env.seeds import derived_seed
@@ -56,8 +56,7 @@ class Faulty:
 
 
 def test_players_know_the_totals_and_matches_begin_with_those_given() -> None:
-    register_agent("spy", Spy)
-    result = evaluate("spy", "easy", "micro", deals=2, unit="match", totals=(70, 40))
+    result = evaluate(f"{__name__}:Spy", "easy", "micro", deals=2, unit="match", totals=(70, 40))
     assert set(Spy.seen[:1]) == {(70, 40)}
     assert all(max(totals) >= 70 for totals in Spy.seen)
     assert len(set(Spy.seen)) > 3
@@ -80,8 +79,7 @@ def test_matches_are_the_same_with_workers_isolated_and_resumed(tmp_path) -> Non
 
 
 def test_a_faulty_player_loses_and_the_matches_go_on() -> None:
-    register_agent("faulty", Faulty)
-    result = evaluate("easy", "faulty", "micro", deals=3, unit="match")
+    result = evaluate("easy", f"{__name__}:Faulty", "micro", deals=3, unit="match")
     assert (result.won, result.swept, result.faults) == (1, 1, 0)
     assert result.opponent_faults > 6
     assert result.ahead > 90

@@ -527,8 +527,11 @@ def test_agent_file_that_loads_a_training_checkpoint_plays_its_network(views, tm
     with torch.no_grad():
         weights = net(torch.as_tensor(seen(views), dtype=torch.float32)).numpy()
     assert agent.act_batch(views).tolist() == best_of(weights, views)
-    spec = AgentSpec.parse(f"{tmp_path / 'my_agent.py'}:my_agent")
-    assert list(spec.declared_files(agent)) == ["ckpt.pt"]
+    participant = Participant(f"{tmp_path / 'my_agent.py'}:my_agent", 0)
+    assert list(participant.files) == ["ckpt.pt"]
+    before = participant.digest
+    (tmp_path / "my_agent.py").write_text(LOADS_WEIGHTS.replace("Tanh", "ReLU"))
+    assert Participant(f"{tmp_path / 'my_agent.py'}:my_agent", 0).digest != before
 
 
 def test_an_action_of_minus_infinity_is_still_above_those_that_are_not_legal(tmp_path):

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from hearts_agents import make_agent, register_agent
+from hearts_agents import make_agent
 from hearts_agents.guard import ask
 from hearts_agents.programs import process, program_agent
 from hearts_agents.programs.process import LineProcess, ProgramError
@@ -287,8 +287,6 @@ def test_a_command_is_split_as_a_shell_does_and_options_follow():
     assert (agent.seconds, agent.batch) == (2.0, 8)
     with refused(HeartsError, "second"):
         make_agent(LOW + "?second=2")
-    with refused(HeartsError, "agent", value="exec:bot"):
-        register_agent("exec:bot", lambda: None)
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,13 @@
-"""Players by name, by path and by entry point."""
+"""Players by name, by path and by code."""
 
 from __future__ import annotations
 
-import importlib.metadata
 import sys
 from typing import Any
 
 import pytest
 
-from hearts_agents import Agent, agent_names, make_agent, register_agent, registry
+from hearts_agents import Agent, agent_names, make_agent, registry
 from hearts_agents.baselines import Standard
 from hearts_agents.envs.gym_env import HeartsEnv
 from hearts_agents.envs.options import OpponentPool
@@ -16,11 +15,11 @@ from hearts_agents.envs.vector import HeartsVectorEnv
 from hearts_agents.models.solved import SolvedAgent
 from hearts_agents.spec import AgentSpec
 from hearts_env import BatchGame, Game, HeartsError, Rules
-from hearts_env.encoders import make_encoder, register_encoder
 from hearts_env.solve.equilibrium import load
 from hearts_train.cli.terminal import open_table
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.tournament import tournament
+from tests.players import code_named
 from tests.refusals import refused
 from tests.slow import few
 
@@ -37,11 +36,6 @@ class First:
         return view.legal_actions()[0]
 
 
-@pytest.fixture(autouse=True)
-def _own_registry(monkeypatch):
-    monkeypatch.setattr(registry, "_registered", {})
-
-
 def test_the_players_of_the_table():
     assert agent_names()[:5] == TABLE
     for name in TABLE:
@@ -52,11 +46,9 @@ def test_the_players_of_the_table():
     assert pro.worlds == 7
 
 
-def test_a_registered_player_acts_singly_and_in_batches():
-    register_agent("mine", First)
-    assert "mine" in agent_names()
-    agent: Any = make_agent("mine", seed=5, step=3)
-    assert (agent.seed, agent.step, agent.name) == (5, 3, "mine")
+def test_players_of_one_s_own_act_singly_and_in_batches():
+    agent: Any = make_agent(f"{__name__}:First", seed=5, step=3)
+    assert (agent.seed, agent.step, agent.name) == (5, 3, f"{__name__}:First")
     game = Game.deal("two_player", 1)
     assert game.player is not None
     view = game.view(game.player)
@@ -64,8 +56,11 @@ def test_a_registered_player_acts_singly_and_in_batches():
     batch = BatchGame("two_player", 6)
     views = batch.views()
     assert agent.act_batch(views).tolist() == [view.legal_actions()[0] for view in views]
-    register_agent("mine", lambda seed=None, **options: Standard(seed))  # again: the last counts
-    assert isinstance(make_agent("mine", anything=1), Standard)
+
+
+def test_factory_that_takes_all_options_gets_them(monkeypatch):
+    name = code_named("made", lambda seed=None, **options: Standard(seed), monkeypatch)
+    assert isinstance(make_agent(name, anything=1), Standard)
 
 
 def test_an_agent_is_returned_as_it_is():
@@ -83,35 +78,16 @@ def test_an_agent_is_returned_as_it_is():
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        *("", " ", " x", "-x", "vs", "two\nlines", "pro", "pro-v2", "exec:bot", "a/b"),
-        *("x.safetensors", "a?b", "a:b", "a,b", None, 3, float("nan"), b"x", []),
-    ],
-)
-def test_what_could_not_be_named_on_a_command_line_is_no_name(name):
-    with refused(HeartsError, "agent"):
-        register_agent(name, First)
-    if not isinstance(name, str) or name.strip() != name or not name.isprintable():
-        with refused(HeartsError, "observation"):
-            register_encoder(name, make_encoder("flat"))
-    factory: Any = First()
-    with refused(HeartsError, "agent"):
-        register_agent("mine", factory)
-
-
-@pytest.mark.parametrize(
     ("name", "options", "words"),
     [
         ("standard_trmp", {}, "agent standard_trmp standard_trump"),
         ("pro", {"world": 3}, "world pro worlds"),
         ("easy", {"worlds": 3}, "worlds"),
-        ("mine", {"stepp": 3}, "stepp step"),
+        (f"{__name__}:First", {"stepp": 3}, "stepp step"),
         ("no/such", {"greedi": True}, "greedi greedy"),
     ],
 )
 def test_unknown_names_and_options_are_refused_with_the_nearest(name, options, words):
-    register_agent("mine", First)
     with refused(HeartsError, *words.split()):
         make_agent(name, **options)
 
@@ -121,14 +97,9 @@ def test_a_factory_that_raises_is_named(error, monkeypatch):
     def fails(seed=None):
         raise error
 
-    register_agent("mine", fails)
-    with refused(HeartsError, "agent", "mine", "factory(seed"):
-        make_agent("mine")
-    point = importlib.metadata.EntryPoint("theirs", "no_such_module:Agent", "hearts_agents")
-    monkeypatch.setattr(registry, "entry_points", lambda group: (point,))
-    with refused(HeartsError, "agent", "theirs"):
-        make_agent("theirs")
-    assert "cannot be loaded" in registry.describe_agent("theirs")["about"]
+    name = code_named("fails", fails, monkeypatch)
+    with refused(HeartsError, "agent", name, "factory(seed"):
+        make_agent(name)
 
 
 def test_a_name_with_its_version_is_that_player_and_another_version_is_refused():
@@ -155,24 +126,6 @@ def test_seeds_that_cannot_be(name, seed):
         make_agent(name).reseed(seed)
 
 
-def test_a_package_that_is_installed_adds_its_player(tmp_path, monkeypatch):
-    (tmp_path / "lowest_card.py").write_text(
-        "class Lowest:\n"
-        "    def __init__(self, seed=None, step: int = 0):\n        self.step = step\n"
-        "    def act(self, view):\n        return view.legal_actions()[0]\n"
-    )
-    home = tmp_path / "lowest_card-1.0.dist-info"
-    home.mkdir()
-    (home / "METADATA").write_text("Metadata-Version: 2.1\nName: lowest-card\nVersion: 1.0\n")
-    (home / "entry_points.txt").write_text("[hearts_agents]\nlowest = lowest_card:Lowest\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    agent: Any = make_agent("lowest?step=3")
-    assert (agent.name, agent.step) == ("lowest?step=3", 3)
-    assert "lowest" in agent_names()
-    assert AgentSpec.parse("lowest").is_outside
-    assert evaluate("lowest", "lowest", "micro", deals=2).margin == 0
-
-
 # ---- specs: options, code ------------------------------------------------------------------------
 def test_options_follow_a_question_mark():
     belief: Any = make_agent("pimc_belief?model=pimc&epsilon=0.25", worlds=9)
@@ -181,7 +134,7 @@ def test_options_follow_a_question_mark():
     assert (timed.milliseconds, timed.samples) == (2.5, None)
 
 
-def test_options_are_read_by_the_types_of_the_factory():
+def test_options_are_read_by_the_types_of_the_factory(monkeypatch):
     class Options(First):
         def __init__(
             self,
@@ -197,13 +150,13 @@ def test_options_are_read_by_the_types_of_the_factory():
             self.values = (whole, part, flag, word, guessed)
             self.listed = listed
 
-    register_agent("options", Options)
-    made: Any = make_agent("options?whole=2&part=3&flag=true&word=4&guessed=5")
+    name = code_named("options", Options, monkeypatch)
+    made: Any = make_agent(f"{name}?whole=2&part=3&flag=true&word=4&guessed=5")
     assert made.values == (2, 3.0, True, "4", 5)
     assert [type(value) for value in made.values] == [int, float, bool, str, int]
-    made = make_agent("options?listed=1,2.5")
+    made = make_agent(f"{name}?listed=1,2.5")
     assert made.listed == "1,2.5"
-    made = make_agent("options?flag=False&word=true&guessed=x")
+    made = make_agent(f"{name}?flag=False&word=true&guessed=x")
     assert made.values == (1, 0.5, False, "true", "x")
     for text, words in (
         ("whole=1.5", "whole 1.5"),
@@ -217,7 +170,7 @@ def test_options_are_read_by_the_types_of_the_factory():
         ("whole=1&whole=2", "whole"),
     ):
         with refused(HeartsError, *words.split()):
-            make_agent(f"options?{text}")
+            make_agent(f"{name}?{text}")
 
 
 CODE = """

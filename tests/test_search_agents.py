@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hearts_agents import agent_names, make_agent, register_agent
+from hearts_agents import agent_names, make_agent
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.solve import solve_double_dummy
 from hearts_env.solve.beliefs import belief
@@ -99,8 +99,6 @@ def test_a_choice_after_a_moon_is_made() -> None:
 
 def test_names_options_and_games_that_cannot_be() -> None:
     assert {"pimc", "pimc_belief"} <= set(agent_names())
-    with refused(HeartsError, "agent", value="pimc"):
-        register_agent("pimc", lambda seed=None: None)
     for name, options in [
         ("pimc", {"worlds": 0}),
         ("pimc", {"worlds": 1.5}),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import pickle
 from pathlib import Path
 
 import pytest
 
-from hearts_agents import make_agent, register_agent, registry
-from hearts_agents.baselines import Easy, Pro
+from hearts_agents import make_agent
+from hearts_agents.baselines import Pro
 from hearts_agents.spec import AgentSpec, Kind
 from hearts_env import HeartsError
 from tests.refusals import refused
@@ -19,10 +18,8 @@ KINDS = {
     "pro-v1?worlds=3": (Kind.OWN, "pro", False, False),
     "pimc_belief?model=mine.py:Mine": (Kind.OWN, "pimc_belief", True, True),
     "pimc_belief?model=exec:./bot": (Kind.OWN, "pimc_belief", True, False),
-    "registered?model=mine.py:Mine": (Kind.REGISTERED, "registered", True, False),
     "pimc_belief?model=pimc_belief?model=mine.py:Mine": (Kind.OWN, "pimc_belief", True, True),
-    "pimc_belief?model=installed": (Kind.OWN, "pimc_belief", True, True),
-    "installed": (Kind.ENTRY_POINT, "installed", True, True),
+    "pimc_belief?model=model.pt?encoder=flat": (Kind.OWN, "pimc_belief", True, True),
     "mine.py:Mine?step=1": (Kind.CODE, "mine.py:Mine", True, True),
     "folder/mine.py:Mine": (Kind.CODE, "folder/mine.py:Mine", True, True),
     "package.module:Mine": (Kind.CODE, "package.module:Mine", True, True),
@@ -38,11 +35,7 @@ UNKNOWN = ("nobody", "pro-v2", "mine.py", "pro?worlds", "pro?worlds=1&worlds=2",
 
 
 @pytest.fixture(autouse=True)
-def _known(tmp_path, monkeypatch):
-    point = importlib.metadata.EntryPoint("installed", "no_such_module:Agent", "hearts_agents")
-    monkeypatch.setattr(registry, "_registered", {})
-    monkeypatch.setattr(registry, "entry_points", lambda group: (point,))
-    register_agent("registered", Easy)
+def _folders(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for folder in ("here", "what?/run", "pro"):
         Path(folder).mkdir(parents=True)
@@ -64,12 +57,6 @@ def test_a_record_may_name_who_is_unknown_here_but_nobody_makes_it(text):
     for make in (lambda: AgentSpec.parse(text), lambda: make_agent(text), spec.make):
         with pytest.raises(HeartsError):
             make()
-
-
-def test_what_is_registered_stands_before_an_entry_point():
-    register_agent("installed", Easy)
-    spec = AgentSpec.parse("installed")
-    assert (spec.kind, spec.factory, spec.is_outside) == (Kind.REGISTERED, Easy, False)
 
 
 def test_a_path_is_a_path_whatever_it_looks_like():

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import pytest
 
-from hearts_agents import make_agent, register_agent, registry
+from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.game.notation import parse_records
 from hearts_train.cli import terminal as at_terminal
@@ -21,6 +21,7 @@ from hearts_train.measure.analysis import best_hinter, hint
 from hearts_train.session.folders import SessionFiles, data_folder, latest_table
 from hearts_train.session.table import Seat, Table
 from tests.deals import make_game
+from tests.players import code_named
 from tests.refusals import mistake, refused
 from tests.slow import few, few_of
 from tests.test_cli import command, run
@@ -335,10 +336,8 @@ class Remembering:
 
 
 def test_every_seat_has_a_player_of_its_own(monkeypatch):
-    monkeypatch.setattr(registry, "_registered", {})
     monkeypatch.setattr(Remembering, "made", [])
-    register_agent("remembering", Remembering)
-    play_on(sit(Person(), "classic hand_size=5", ["remembering"]))
+    play_on(sit(Person(), "classic hand_size=5", [f"{__name__}:Remembering"]))
     assert sorted(agent.seats for agent in Remembering.made if agent.seats) == [{1}, {2}, {3}]
 
 
@@ -380,15 +379,14 @@ def goes_wrong(what: str):
 @pytest.mark.parametrize(
     ("what", "words"),
     [
-        ("raises", "wrong raised BaseException: oh, line"),
-        ("interrupts", "wrong raised KeyboardInterrupt:"),
-        ("is wrong", "wrong chose an illegal action;"),
-        ("hangs", "wrong was interrupted;"),
+        ("raises", ":wrong raised BaseException: oh, line"),
+        ("interrupts", ":wrong raised KeyboardInterrupt:"),
+        ("is wrong", ":wrong chose an illegal action;"),
+        ("hangs", ":wrong was interrupted;"),
     ],
 )
 def test_a_deal_goes_on_with_an_agent_that_misbehaves(what, words, monkeypatch, capsys):
-    monkeypatch.setattr(registry, "_registered", {})
-    register_agent("wrong", lambda: goes_wrong(what)())
+    wrong = code_named("wrong", lambda: goes_wrong(what)(), monkeypatch)
     say = Announcer.say
 
     def press(announcer, text=""):
@@ -398,7 +396,7 @@ def test_a_deal_goes_on_with_an_agent_that_misbehaves(what, words, monkeypatch, 
 
     monkeypatch.setattr(Announcer, "say", press)
     monkeypatch.setattr(threading, "Timer", Patience)
-    table = sit(Person("q"), "two_player hand_size=4", ["wrong"], seed=3)
+    table = sit(Person("q"), "two_player hand_size=4", [wrong], seed=3)
     play_on(table)
     out = capsys.readouterr().out
     assert out.count(words) >= 2
@@ -411,16 +409,15 @@ def test_a_deal_goes_on_with_an_agent_that_misbehaves(what, words, monkeypatch, 
     ("what", "words"), [("raises", "BaseException: oh"), ("is wrong", "is not legal")]
 )
 def test_a_player_that_misbehaves_gives_no_hint_and_ends_no_deal(what, words, monkeypatch, capsys):
-    monkeypatch.setattr(registry, "_registered", {})
-    register_agent("wrong", lambda: goes_wrong(what)())
-    lines = iter(["", "", "", "hint wrong", "hint standard", "quit", "y"])
+    wrong = code_named("wrong", lambda: goes_wrong(what)(), monkeypatch)
+    lines = iter(["", "", "", f"hint {wrong}", "hint standard", "quit", "y"])
     table = sit(Person(), seed=3)
     table.ask = lambda prompt: next(lines)
     for _ in range(2):
         table._do(table.game.legal_actions()[0])
     play_on(table)
     out = capsys.readouterr().out
-    assert re.search(rf"hint: wrong .*{words}.*standard would", " ".join(out.split()))
+    assert re.search(rf"hint: {wrong} .*{words}.*standard would", " ".join(out.split()))
 
 
 # ---- words typed ---------------------------------------------------------------------------------

@@ -11,12 +11,13 @@ from typing import Any, ClassVar
 import pytest
 from starlette.testclient import TestClient
 
-from hearts_agents import Agent, make_agent, register_agent
+from hearts_agents import Agent, make_agent
 from hearts_env import Game, HeartsError
 from hearts_train.session.folders import ServerFolder
 from hearts_train.web import players, table_help
 from hearts_train.web.app import create_app
 from hearts_train.web.players import Players, Workers
+from tests.players import code_named
 from tests.waiting import wait_until
 from tests.web import LIMIT
 from tests.web_browser import browsing, serving
@@ -51,16 +52,18 @@ class Bad:
         ("slow", "took too long"),
     ],
 )
-def test_for_an_agent_that_misbehaves_a_card_is_played_and_all_are_told(kind, words, tmp_path):
-    register_agent("bad", lambda seed=None: Bad(kind))
+def test_for_an_agent_that_misbehaves_a_card_is_played_and_all_are_told(
+    kind, words, tmp_path, monkeypatch
+):
+    bad = code_named("bad", lambda seed=None: Bad(kind), monkeypatch)
     Bad.go.clear()
     patience = 0.05 if kind == "slow" else LIMIT
-    with serving(tmp_path, "bad", patience=patience) as client, browsing(client) as browser:
-        table = browser.create("micro", "bad")
-        assert table["seats"][1]["name"] == "bad"
+    with serving(tmp_path, bad, patience=patience) as client, browsing(client) as browser:
+        table = browser.create("micro", bad)
+        assert table["seats"][1]["name"] == bad
         browser.act() if browser.state["turn"] == 0 else None
         fault = browser.until("fault")
-        assert fault["text"] == f"bad {words}; its first legal card is played"
+        assert fault["text"] == f"{bad} {words}; its first legal card is played"
         assert browser.play_on()["scores"]
         Bad.go.set()
 
@@ -88,11 +91,14 @@ class Copied(Agent):
         self.closed.set()
 
 
+MINE = "tests.players:mine"
+
+
 @pytest.fixture
 def copies(monkeypatch) -> list[Copied]:
-    """The copies of the agent ``mine``, which is known in the test."""
+    """The copies of the agent MINE, which is known in the test."""
     monkeypatch.setattr(Copied, "made", [])
-    register_agent("mine", lambda seed=None: Copied())
+    code_named("mine", lambda seed=None: Copied(), monkeypatch)
     return Copied.made
 
 
@@ -148,7 +154,7 @@ def test_an_agent_whose_threads_are_all_stuck_takes_too_long_and_recovers():
     asyncio.run(play())
 
 
-def test_a_slow_agent_stalls_no_other_table(tmp_path, caplog):
+def test_a_slow_agent_stalls_no_other_table(tmp_path, caplog, monkeypatch):
     begun, go = threading.Event(), threading.Event()
 
     class Slow:
@@ -157,14 +163,14 @@ def test_a_slow_agent_stalls_no_other_table(tmp_path, caplog):
             go.wait(LIMIT)
             return view.legal_actions()[0]
 
-    register_agent("slow", lambda seed=None: Slow())
-    listed = Players(["slow"], patience=LIMIT)
+    slow_agent = code_named("slow", lambda seed=None: Slow(), monkeypatch)
+    listed = Players([slow_agent], patience=LIMIT)
     app = create_app(ServerFolder(tmp_path), listed)
     with contextlib.ExitStack() as stack:
         client = stack.enter_context(TestClient(app, base_url="http://localhost"))
         first, second = (stack.enter_context(browsing(client)) for _ in range(2))
         seed = next(s for s in range(99) if Game.deal("two_player", s).player == 0)
-        slow = first.create("two_player", "slow", seed=seed)["table"]
+        slow = first.create("two_player", slow_agent, seed=seed)["table"]
         first.act()
         assert begun.wait(LIMIT)
         second.create("two_player", "easy")
@@ -182,14 +188,14 @@ def test_a_slow_agent_stalls_no_other_table(tmp_path, caplog):
 
 
 def test_each_seat_of_an_outside_agent_has_a_player_of_its_own(copies, tmp_path):
-    with serving(tmp_path, "mine") as client, browsing(client) as browser:
+    with serving(tmp_path, MINE) as client, browsing(client) as browser:
         copies.clear()
-        browser.create("party players=3", "mine", "mine")
+        browser.create("party players=3", MINE, MINE)
         browser.play_on()
         assert [len(set(one.seats)) for one in copies] == [1, 1]
 
 
-def test_no_player_is_asked_by_two_threads_when_a_card_is_taken_back(copies, tmp_path):
+def test_no_player_is_asked_by_two_threads_when_a_card_is_taken_back(copies, tmp_path, monkeypatch):
     begun, go = threading.Semaphore(0), threading.Event()
 
     class Slow(Copied):
@@ -199,12 +205,12 @@ def test_no_player_is_asked_by_two_threads_when_a_card_is_taken_back(copies, tmp
             go.wait(LIMIT)
             return action
 
-    register_agent("slow", lambda seed=None: Slow())
-    app = create_app(ServerFolder(tmp_path), Players(["slow"], patience=LIMIT))
+    slow = code_named("slow", lambda seed=None: Slow(), monkeypatch)
+    app = create_app(ServerFolder(tmp_path), Players([slow], patience=LIMIT))
     with TestClient(app, base_url="http://localhost") as client, browsing(client) as browser:
         copies.clear()
         seed = next(s for s in range(99) if Game.deal("two_player", s).player == 0)
-        table = browser.create("two_player", "slow", seed=seed)["table"]
+        table = browser.create("two_player", slow, seed=seed)["table"]
         for _ in range(2):
             browser.act()
             assert begun.acquire(timeout=LIMIT)
@@ -217,7 +223,7 @@ def test_no_player_is_asked_by_two_threads_when_a_card_is_taken_back(copies, tmp
 
 
 def test_a_hint_comes_from_an_outside_agent_that_has_seen_no_other_seat(copies):
-    agent = Players(["mine"]).listed["mine"]
+    agent = Players([MINE]).listed[MINE]
     copies.clear()
     for seed in range(4):
         game = Game.deal("two_player", seed)
@@ -230,8 +236,8 @@ def test_a_hint_comes_from_an_outside_agent_that_has_seen_no_other_seat(copies):
 
 
 def test_players_that_were_only_warmed_up_are_closed(copies):
-    listed = Players(["mine"])
-    listed.listed = {"mine": listed.listed["mine"]}
+    listed = Players([MINE])
+    listed.listed = {MINE: listed.listed[MINE]}
     copies.clear()
     listed.warm_up()
     assert copies
@@ -250,10 +256,10 @@ def test_a_further_agent_is_listed_by_its_last_name_and_its_path_is_not_told(tmp
     assert str(tmp_path) not in json.dumps(listed.to_json())
 
 
-def test_a_table_whose_agent_is_gone_says_so(tmp_path):
-    register_agent("mine", lambda seed=None: make_agent("easy", seed=0))
-    with serving(tmp_path, "mine") as client, browsing(client) as browser:
-        token, table = browser.token, browser.create("micro", "mine")["table"]
+def test_a_table_whose_agent_is_gone_says_so(tmp_path, monkeypatch):
+    code_named("mine", lambda seed=None: make_agent("easy", seed=0), monkeypatch)
+    with serving(tmp_path, MINE) as client, browsing(client) as browser:
+        token, table = browser.token, browser.create("micro", MINE)["table"]
     with serving(tmp_path) as client, browsing(client, token) as browser:
         assert browser.welcome["tables"] == []
         answer = browser.ask(type="watch", table=table)

@@ -1,7 +1,7 @@
 """Players of Hearts, and environments with players inside.
 
-``make_agent`` knows the baselines, players that search, players that users and other packages
-register, and trained networks. ``gym_env`` and ``vector`` are Gymnasium environments in which they
+``make_agent`` makes the baselines, players that search, trained networks, and agents from users'
+code and programs. ``gym_env`` and ``vector`` are Gymnasium environments in which they
 are the opponents, ``sb3`` is the same for stable-baselines3.
 """
 
@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from hearts_agents.base import Agent, Player, as_agent
-from hearts_agents.registry import agent_names, register_agent
+from hearts_agents.registry import agent_names
 from hearts_agents.spec import make_agent
 from hearts_agents.user_code import allow_code
 
@@ -49,5 +49,4 @@ __all__ = [
     "allow_code",
     "as_agent",
     "make_agent",
-    "register_agent",
 ]

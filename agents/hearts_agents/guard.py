@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_agents.base import Agent, AgentAdapter
+from hearts_agents.isolation import Isolated
 from hearts_agents.models.network import NetworkAgent
 from hearts_agents.models.solved import SolvedAgent
-from hearts_agents.programs.isolation import Isolated
 from hearts_agents.programs.program_agent import ExternalAgent
-from hearts_agents.registry import OWN, find_factory
+from hearts_agents.registry import OWN, loaded_from
 from hearts_agents.user_code import ILLEGAL, RAISED, Fault, describe
 from hearts_env import IllegalActionError, PlayerView
 from hearts_env.batch.views import BatchView
@@ -29,7 +29,7 @@ from hearts_env.support.interrupts import signals_apart
 
 NO_ACTION = -1
 _MOST_TEXT = 500
-_OURS = frozenset([*map(find_factory, OWN), NetworkAgent, SolvedAgent])
+_OURS = frozenset([*map(loaded_from, OWN.values()), NetworkAgent, SolvedAgent])
 
 Answer = tuple[NDArray[np.int64], list[Fault]]
 """One action a row, `NO_ACTION` where there is a fault; and the faults, one a row at most."""

@@ -1,6 +1,6 @@
-"""Players by name, ours, users' and installed packages', and the options that each takes.
+"""This package's players by name, the readers of players' files, and the options of each.
 
-``spec`` reads what names them.
+``spec`` reads the text that names an agent.
 """
 
 from __future__ import annotations
@@ -13,19 +13,14 @@ import re
 import types
 import typing
 from collections.abc import Callable, Mapping
-from importlib.metadata import EntryPoint, entry_points
+from pkgutil import resolve_name
 from typing import Any
 
-from hearts_agents.user_code import blamed
 from hearts_env import HeartsError
-from hearts_env.support.arguments import is_plain_name
-from hearts_env.support.errors import did_you_mean, quoted
+from hearts_env.support.errors import did_you_mean
 
 Factory = Callable[..., Any]
 """``factory(seed=None, **options)`` -> an object with ``act(view)``."""
-
-GROUP = "hearts_agents"
-"""The entry-point group in which installed packages add players."""
 
 CHECKPOINT_SUFFIX = ".safetensors"
 FILES = {
@@ -51,7 +46,7 @@ OWN = {
     "equilibrium": "hearts_agents.models.solved:EquilibriumAgent",
     "champion": "hearts_agents.champion:Champion",
 }
-"""The players of this package, imported when they are asked for, as those of entry points are.
+"""The players of this package, imported when they are asked for.
 
 ``random`` is another name of ``easy``.
 """
@@ -62,45 +57,6 @@ VERSIONS = dict.fromkeys((name for name in OWN if name != "random"), 1)
 Results name the version. It is raised when a player comes to play otherwise.
 """
 _VERSIONED = re.compile(r"(?P<name>.+)-v(?P<version>[0-9]{1,9})")
-
-_registered: dict[str, Factory] = {}
-
-
-def register_agent(name: str, factory: Factory) -> None:
-    """Make a player known under `name`, everywhere that an agent or opponent can be named.
-
-    Args:
-        name: neither one of this package's players nor anything that looks like a path. Your own
-            names may be registered again: the last factory counts.
-        factory: ``factory(seed=None, **options)`` -> an object with ``act(view)``, and perhaps
-            ``act_batch(views)``.
-
-    Raises:
-        HeartsError: if the name cannot be used, or the factory is not callable.
-    """
-    if not is_plain_name(name) or name == "vs":  # which stands between groups in `hearts compare`
-        raise HeartsError(
-            f"agent: {quoted(name)} cannot be registered; give text that can be printed, without "
-            "space at its ends or a minus sign before it, other than 'vs'",
-            value=name,
-        )
-    if looks_like_path(name) or set(name) & set("?:,"):
-        raise HeartsError(
-            f"agent: {name!r} cannot be registered; take a name without path separators "
-            f"or any of '?:,' that does not end in {', '.join(FILES)}",
-            value=name,
-        )
-    if split_version(name)[0] in OWN:
-        raise HeartsError(
-            f"agent: {name!r} is one of the package's own; choose another name", value=name
-        )
-    if not callable(factory):
-        raise HeartsError(
-            f"agent: {factory!r} is not a factory; give a callable "
-            "factory(seed=None, **options) that returns an object with act(view)",
-            value=factory,
-        )
-    _registered[name] = factory
 
 
 def versioned(name: str) -> str:
@@ -117,9 +73,8 @@ def split_version(name: str) -> tuple[str, int | None]:
 
 
 def agent_names() -> list[str]:
-    """All names that ``make_agent`` knows: our own, then the others in alphabetical order."""
-    others = {*_registered, *(point.name for point in entry_points(group=GROUP))}
-    return [*OWN, *sorted(others - set(OWN))]
+    """Return the names of this package's players."""
+    return [*OWN]
 
 
 def looks_like_path(name: str) -> bool:
@@ -129,8 +84,8 @@ def looks_like_path(name: str) -> bool:
 
 
 def loaded_from(place: str) -> Factory:
-    """What ``module:name`` of this package stands for, imported now."""
-    factory: Factory = EntryPoint("", place, GROUP).load()
+    """Import and return the factory at ``module:name`` of this package."""
+    factory: Factory = resolve_name(place)
     return factory
 
 
@@ -147,48 +102,16 @@ def is_model(value: object) -> bool:
     return "torch.nn.modules.module" in homes
 
 
-def is_registered(name: str) -> bool:
-    """Whether `name` is one of ``register_agent``, which only this process knows."""
-    return name in _registered
-
-
-def find_entry_point(name: str) -> EntryPoint | None:
-    """The player of this name of an installed package, not loaded; None if there is none."""
-    return next((point for point in entry_points(group=GROUP) if point.name == name), None)
-
-
-def find_factory(name: str) -> Factory | None:
-    """The factory of `name`: ours, the user's or an installed package's; None if there is none."""
-    if name in OWN:
-        return loaded_from(OWN[name])
-    if name in _registered:
-        return _registered[name]
-    point = find_entry_point(name)
-    if point is None:
-        return None
-    package = point.dist.name if point.dist is not None else point.value
-    where = f"{name!r} of {package}"
-    with blamed(f"agent: the entry point {where} cannot be loaded", "correct that package"):
-        factory: Factory = point.load()
-    if not callable(factory):
-        raise HeartsError(f"agent: the entry point {where} is not callable; correct that package")
-    return factory
-
-
 def describe_agent(name: str) -> dict[str, Any]:
-    """What an agent does, which games it plays, and its options with their defaults."""
-    try:
-        factory = find_factory(name)
-    except HeartsError as error:  # a broken package must not hide the others
-        return {"about": f"Cannot be used: {error}", "plays": "nothing", "options": {}}
-    document = (getattr(factory, "__doc__", None) or "").strip()
+    """Return the text, the games and the options with defaults of a player of this package."""
+    factory = loaded_from(OWN[name])
+    document = (factory.__doc__ or "").strip()
     about = " ".join(document.partition("\n\n")[0].split()).replace("``", "")
     if name == "random":
         about = "Another name of easy: random legal cards."
-    parameters = _parameters(factory)[0] if factory is not None else {}
     options = {
-        option: None if parameter.default is parameter.empty else parameter.default
-        for option, parameter in parameters.items()
+        option: parameter.default
+        for option, parameter in _parameters(factory)[0].items()
         if option != "seed"
     }
     return {"about": about, "plays": getattr(factory, "plays", "every game"), "options": options}

@@ -1,8 +1,8 @@
-"""What an agent's name says. It is read here, once; whoever has an ``AgentSpec`` asks that.
+"""Read what names an agent, once. Code that has an ``AgentSpec`` asks it.
 
-A name stands wherever an agent can be given: one of ``agent_names()``, a path, code as
-``FILE.py:NAME`` or ``MODULE:NAME``, or a program as ``exec:COMMAND``; options may follow as
-``?worlds=50&epsilon=0.2``.
+An agent is named in five ways: one of ``agent_names()``, the path of a file or a run, code as
+``FILE.py:NAME`` or ``MODULE:NAME``, a program as ``exec:COMMAND``, or the object itself. Options
+may follow a name, as in ``pro?worlds=50&epsilon=0.2``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, Self
 
 from hearts_agents.base import Agent, AgentAdapter, as_agent
 from hearts_agents.models.checkpoint import refuse_weights
-from hearts_agents.programs.program_agent import EXEC, ExternalAgent, program_files
+from hearts_agents.programs.program_agent import EXEC, ExternalAgent
 from hearts_agents.registry import (
     CHECKPOINT_SUFFIX,
     FILES,
@@ -32,10 +32,7 @@ from hearts_agents.registry import (
     Factory,
     agent_names,
     check_options,
-    find_entry_point,
-    find_factory,
     is_model,
-    is_registered,
     loaded_from,
     looks_like_path,
     parse_options,
@@ -52,8 +49,6 @@ _CODE = re.compile(r"(.+\.py|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):[A-Za-z_]\w*")
 """Code: the file or module, and what in it makes the agent; no module is named ``exec``."""
 _TRUSTED = (".zip", ".pt")
 """Files that can run code when they are loaded."""
-_MODEL = (".zip", ".pt", ".onnx")
-"""Files whose networks other libraries made."""
 _QUOTED_OR_NOT = re.compile(r"""(?:[^?'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")*""", re.DOTALL)
 _MOST_COMMAND = 10_000
 
@@ -62,13 +57,11 @@ class Kind(StrEnum):
     """What a name stands for."""
 
     OWN = "own"  # one of this package's players
-    REGISTERED = "registered"  # of ``register_agent``: only this process knows it
-    ENTRY_POINT = "entry point"  # of an installed package
+    FILE = "file"  # or the folder of a training run
     CODE = "code"
     PROGRAM = "program"
-    FILE = "file"  # or the folder of a training run
     OBJECT = "object"  # no name: the agent itself, or a model of which one is made
-    UNKNOWN = "unknown"  # only in a record: nobody here knows it
+    UNKNOWN = "unknown"  # only in a record
 
 
 @dataclass(frozen=True)
@@ -128,10 +121,6 @@ class AgentSpec:
             return cls(Kind.UNKNOWN, name, text, options)
         if plain in OWN:
             kind = Kind.OWN
-        elif is_registered(plain):
-            kind = Kind.REGISTERED
-        elif find_entry_point(plain):
-            kind = Kind.ENTRY_POINT
         elif _CODE.fullmatch(plain):
             kind = Kind.CODE
         elif not plain.endswith(".py") and (looks_like_path(plain) or kind_of(plain)):
@@ -161,8 +150,8 @@ class AgentSpec:
             )
         raise HeartsError(
             f"agent: {quoted(name)} is unknown; {did_you_mean(name, agent_names())}; "
-            f"or the path of a checkpoint (*{CHECKPOINT_SUFFIX}), of a run's folder or of a model "
-            f"({', '.join(_MODEL)}), or FILE.py:CLASS, or exec:PROGRAM",
+            f"or the path of a run's folder or of a file ({', '.join(FILES)}), or FILE.py:CLASS, "
+            "or exec:PROGRAM",
             value=name,
         )
 
@@ -179,21 +168,26 @@ class AgentSpec:
     # -- what it may do ---------------------------------------------------------------------------
     @property
     def is_outside(self) -> bool:
-        """Whether making it imports code that is not this package's, here or in an option.
+        """Whether making it loads code from outside this package, here or in an option.
 
-        What was registered is imported already, and a program has a process of its own anyway.
+        A program runs in a process of its own.
         """
-        if self.kind in (Kind.REGISTERED, Kind.PROGRAM, Kind.OBJECT):
-            return False
-        if self.kind in (Kind.ENTRY_POINT, Kind.CODE) or self.name.endswith(_TRUSTED):
-            return True
-        return any(spec.is_outside for spec in self._within())
+        return any(spec.kind is Kind.CODE or spec._is_trusted for spec in self._all())
 
     @property
     def runs_code(self) -> bool:
         """Whether it, or an option, is a program, code, or a file that must be trusted."""
-        is_code = self.kind is Kind.PROGRAM or self.is_outside
-        return is_code or any(spec.runs_code for spec in self._within())
+        return self.is_outside or any(spec.kind is Kind.PROGRAM for spec in self._all())
+
+    @property
+    def _is_trusted(self) -> bool:
+        return self.kind is Kind.FILE and self.name.endswith(_TRUSTED)
+
+    def _all(self) -> Iterator[AgentSpec]:
+        """The spec, and those that its options are if they name agents."""
+        yield self
+        for text in self.options.values():
+            yield from AgentSpec.from_json(text)._all()
 
     def check_allowed(self, where: str) -> None:
         """Refuse an agent of a record that runs code, unless the user trusts such files.
@@ -208,10 +202,6 @@ class AgentSpec:
                 "hearts_agents.allow_code()"
             )
 
-    def _within(self) -> Iterator[AgentSpec]:
-        """What its options would be as names of agents."""
-        return map(AgentSpec.from_json, self.options.values())
-
     # -- making it --------------------------------------------------------------------------------
     @property
     def label(self) -> str:
@@ -220,21 +210,23 @@ class AgentSpec:
 
     @property
     def factory(self) -> Factory:
-        """What makes it; code is imported for that."""
-        if self.kind is Kind.PROGRAM:
-            return functools.partial(ExternalAgent, self.name.removeprefix(EXEC))
-        if self.kind is Kind.CODE:
-            return find_code(self.name)
+        """What makes it. Code is imported."""
+        if self.kind is Kind.OWN:
+            return loaded_from(OWN[self.name])
         if self.kind is Kind.FILE:
             refuse_weights(self.name)
-            suffix = next((one for one in FILES if self.name.endswith(one)), None)
-            place = FILES[suffix or CHECKPOINT_SUFFIX]
-            if suffix in (None, CHECKPOINT_SUFFIX):
+            suffix = next((one for one in FILES if self.name.endswith(one)), CHECKPOINT_SUFFIX)
+            place = FILES[suffix]
+            if suffix == CHECKPOINT_SUFFIX:
                 place = FORMATS.get(format_of(self.name) or "", place)
             return functools.partial(loaded_from(place), self.name)
+        if self.kind is Kind.CODE:
+            return find_code(self.name)
+        if self.kind is Kind.PROGRAM:
+            return functools.partial(ExternalAgent, self.name.removeprefix(EXEC))
         if is_model(self.agent):
             return functools.partial(loaded_from(MODELS), self.agent)
-        return find_factory(self.name) or self._refuse()
+        return self._refuse()
 
     def values(self) -> dict[str, Any]:
         """The options as the factory reads them."""
@@ -257,14 +249,14 @@ class AgentSpec:
                 "--allow-code, or in Python make_agent(path, allow_code=True)",
                 value=self.text,
             )
-        if self.kind is Kind.FILE and self.name.endswith(_TRUSTED):
+        if self._is_trusted:
             options["allow_code"] = allow_code
         takes_seed = check_options(self.name, factory, {**texts, **options})
         options = parse_options(self.name, factory, texts) | options
         if takes_seed:
             options["seed"] = seed
         name = self.text or ""
-        if self.kind not in (Kind.REGISTERED, Kind.ENTRY_POINT, Kind.CODE):
+        if self.kind is not Kind.CODE:
             return as_agent(factory(**options), name)
         with blamed(
             f"agent: {name!r} could not be made",
@@ -328,25 +320,24 @@ class AgentSpec:
         return digest.hexdigest() if digest.digest() != empty else None
 
     def parts(self, agent: Agent | None, rules: Rules | None) -> Iterator[bytes]:
-        """Weights, chances or source code, those of its model, and the files its options name."""
-        files: list[Any] = [*(self.options if agent is None else self.values()).values()]
-        if self.kind is Kind.FILE and self.name.endswith(_MODEL):
-            files = [self.name]
-        elif agent is not None and (own := agent.digest_parts(rules)) is not None:
-            yield from own
-            return
-        elif agent is None and self.kind is Kind.OWN:
-            for spec in self._within():
+        """The source code and the files that its options name, or its weights or probabilities.
+
+        Those of a player that was not made are those of the agents that its options name.
+        """
+        if self.kind is Kind.CODE:
+            options = self.options if agent is None else self.values()
+            for path in (code_file(self.name), *options.values()):
+                if isinstance(path, str | os.PathLike) and kind_of(path) == "file":
+                    yield Path(path).read_bytes()
+        elif agent is not None:
+            yield from agent.digest_parts(rules) or ()
+        elif self._is_trusted:
+            yield Path(self.name).read_bytes()
+        else:
+            for text in self.options.values():
+                spec = AgentSpec.from_json(text)
                 if spec.is_outside:
                     yield from spec.parts(None, None)
-            return
-        elif self.kind is Kind.PROGRAM:
-            files = [*program_files(self.name.removeprefix(EXEC)), *files]
-        elif self.kind is Kind.CODE:
-            files = [code_file(self.name), *files]
-        for path in files:
-            if isinstance(path, str | os.PathLike) and kind_of(path) == "file":
-                yield Path(path).read_bytes()
 
 
 def make_agent(

@@ -12,7 +12,7 @@ import os
 import shlex
 import shutil
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +105,10 @@ class ExternalAgent(Agent):
             raise ProgramError(f"agent: {self.name!r}: {faults[0].text}", faults[0].kind)
         plain = all(a.__class__ is int and -1 <= a < views.rules.num_actions for a in given)
         return np.array(given, np.int64) if plain else given  # type: ignore[return-value]
+
+    def digest_parts(self, rules: Rules | None = None) -> Iterator[bytes]:
+        """Return the content of the program's files."""
+        return (path.read_bytes() for path in program_files(self.command))
 
     def reseed(self, seed: int) -> None:
         """Send the program a new `seed` before it is next asked."""

@@ -19,10 +19,10 @@ import numpy as np
 from hearts_agents import Agent, Player
 from hearts_agents.base import AgentAdapter, check_rules
 from hearts_agents.guard import Answer, ask, is_ours
+from hearts_agents.isolation import MOST_TIMED, Isolated
 from hearts_agents.models.checkpoint import Checkpoint
-from hearts_agents.programs.isolation import MOST_TIMED, Isolated
 from hearts_agents.programs.program_agent import ExternalAgent
-from hearts_agents.spec import AgentSpec, Kind
+from hearts_agents.spec import AgentSpec
 from hearts_agents.user_code import blamed
 from hearts_env import BatchGame, HeartsError, Rules
 from hearts_env.batch.views import BatchView
@@ -163,8 +163,9 @@ class Participant:
 
     def to_send(self) -> AgentSpec | Agent:
         """What it is made of in another process: its name, or else the agent itself."""
-        is_sent = self.spec.kind in (Kind.REGISTERED, Kind.OBJECT)
-        return self._agent if is_sent and self._agent is not None else self.spec
+        if self.spec.is_named:
+            return self.spec
+        return self.agent
 
     def to_json(self) -> dict[str, Any]:
         """What distinguishes this agent from others."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from hearts_agents.base import Agent, AgentAdapter, check_rules
 from hearts_agents.guard import ask, is_ours
-from hearts_agents.programs.isolation import MOST_WORDS
+from hearts_agents.isolation import MOST_WORDS
 from hearts_agents.programs.process import line
 from hearts_agents.spec import AgentSpec
 from hearts_agents.user_code import blamed, describe

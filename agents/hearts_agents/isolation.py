@@ -60,7 +60,7 @@ import signal
 for name in ("SIGINT", "SIGTERM", "SIGHUP"):
     if hasattr(signal, name):
         signal.signal(getattr(signal, name), signal.SIG_IGN)
-from hearts_agents.programs.served import serve
+from hearts_agents.served import serve
 serve()
 """
 """The process ignores signals to its group: the asking process ends it when it is done."""
