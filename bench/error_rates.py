@@ -2,7 +2,6 @@
 
     python bench/error_rates.py --out docs/results/error_rates.json
     python bench/error_rates.py --part tests --out docs/results/sequential_tests.json
-    python bench/error_rates.py --part seeds --out docs/results/seed_intervals.json
     python bench/error_rates.py --part duplicates --out docs/results/duplicates.json
 
 Margins are those of real play. On `micro` the true margin is computed exactly, from the tree of the
@@ -25,24 +24,18 @@ from hearts_agents import make_agent
 from hearts_env import Rules
 from hearts_env.solve.best_response import policy_of
 from hearts_env.solve.tree import Tree
-from hearts_env.support.arguments import check_number
 from hearts_env.support.arrays import Floats
 from hearts_train.measure.contest import Contest
 from hearts_train.measure.duel import Duel
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.statistics import (
+    LEVEL,
     Z95,
     Interval,
     Question,
     SequentialTest,
-    aggregate,
-    difference,
-    finite_values,
-    interquartile_mean,
     looks,
-    mean,
     mean_and_interval,
-    percentiles,
 )
 
 CELLS = 10_000_000
@@ -79,8 +72,6 @@ def bootstrap_interval(values: Floats, *, resamples: int = 2000, seed: int = 0) 
     Equal values are drawn together, as one draw from a multinomial distribution, so that a million
     margins, of which there are few different ones, take no longer than a thousand.
     """
-    values = finite_values("values", values)
-    resamples = check_number("resamples", resamples, 100, 1_000_000)
     rng = np.random.default_rng(seed)
     levels, counts = np.unique(values, return_counts=True)
     means = np.empty(resamples)
@@ -88,7 +79,9 @@ def bootstrap_interval(values: Floats, *, resamples: int = 2000, seed: int = 0) 
     for begin in range(0, resamples, at_once):
         part = means[begin : begin + at_once]
         part[:] = rng.multinomial(len(values), counts / len(values), len(part)) @ levels
-    return percentiles(means / len(values))
+    tail = (1 - LEVEL) / 2
+    low, high = np.quantile(means / len(values), [tail, 1 - tail])
+    return float(low), float(high)
 
 
 def exact_margin(rules: str, agent: str, other: str) -> float:
@@ -171,51 +164,6 @@ def error_rates(
     return rows
 
 
-def seed_coverage(runs: int, strength: float, simulations: int) -> dict[str, Any]:
-    """How often the intervals over training runs contain the truth, of runs with normal scores.
-
-    `strength` is the standard deviation of what a run is better by against every opponent.
-    """
-    rng = np.random.default_rng(0)
-    level = np.array([9.5, 9.3, 8.8, 2.9])
-    spread = np.array([0.2] * 4) if strength else np.array([0.3, 0.4, 0.4, 0.5])
-
-    def drawn(groups: int) -> Floats:
-        alike = strength * rng.normal(size=(groups, runs, 1))
-        scores: Floats = level + alike + spread * rng.normal(size=(groups, runs, len(level)))
-        return scores
-
-    covered = dict.fromkeys(("iqm", "mean", "difference"), 0)
-    # The expectation of either statistic over groups of so many runs.
-    truths = {
-        "iqm": interquartile_mean(drawn(200_000)).mean(),
-        "mean": level.mean(),
-        "difference": 0.0,
-    }
-    for number in range(simulations):
-        scores, others = drawn(2)
-        found = {
-            "iqm": aggregate(scores, resamples=2000, seed=number),
-            "mean": aggregate(scores, mean, resamples=2000, seed=number),
-            "difference": difference(scores, others, resamples=2000, seed=number),
-        }
-        for name, (_, (low, high)) in found.items():
-            covered[name] += low <= truths[name] <= high
-    shares = {name: share(hits, simulations) for name, hits in covered.items()}
-    return {"runs": runs, "strength": strength, "spread": spread.tolist()} | shares
-
-
-def simulate_seeds(args: argparse.Namespace) -> dict[str, Any]:
-    """The intervals over several numbers of runs."""
-    return {
-        "seeds": [
-            seed_coverage(runs, strength, args.evaluations)
-            for strength in (1.0, 0.0)
-            for runs in (3, 5, 10, 20)
-        ]
-    }
-
-
 def played(rules: str, agent: str, other: str, deals: int) -> Floats:
     """The margins of a pairing; of `alike` those of another, all but one in twenty level."""
     if agent != "alike":
@@ -279,7 +227,6 @@ def compare_plays(args: argparse.Namespace) -> dict[str, Any]:
 PARTS = {
     "coverage": simulate_coverage,
     "tests": simulate_tests,
-    "seeds": simulate_seeds,
     "duplicates": compare_plays,
 }
 

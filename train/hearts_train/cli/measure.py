@@ -117,14 +117,14 @@ def compare(
     context: typer.Context,
     agents: Annotated[
         list[str] | None,
-        typer.Argument(help="Two agents: is A better than B? Or groups of runs: A A A vs B B B."),
+        typer.Argument(metavar="A B", help="Two agents: is A better than B?"),
     ] = None,
     margins: Annotated[
         str,
         typer.Option(
             "--margins",
             metavar="LOW,HIGH",
-            help="Test A's margin over B, in points a deal: at most LOW, or at least HIGH.",
+            help="Test A's margin over B, in points per deal: at most LOW, or at least HIGH.",
         ),
     ] = "0,0.1",
     errors: Annotated[
@@ -142,13 +142,8 @@ def compare(
         ),
     ] = None,
     deals: Annotated[
-        int | None,
-        typer.Option(
-            "--deals",
-            help="Stop after this many deals (default 1,000,000); with 'vs': deals of each run "
-            "against each opponent (1000).",
-        ),
-    ] = None,
+        int, typer.Option("--deals", help="Stop after this many duplicate deals.")
+    ] = 1_000_000,
     rules: RulesName = None,
     seed: Seed = 0,
     isolate: Isolate = False,
@@ -162,30 +157,34 @@ def compare(
 ) -> None:
     """Decide which of two agents is better, with as few deals as possible."""
     from hearts_train.cli import reports
+    from hearts_train.measure.comparison import compare as measure
     from hearts_train.measure.statistics import Question
 
-    arguments: dict[str, Any]
+    everybody: Any
+    settings: dict[str, Any]
     if resume is not None:
-        arguments = reports.arguments_of_comparison(reports.resumed(context, resume, "compare"))
+        everybody, settings = reports.resumed(context, resume, "compare")
+        settings |= {"question": Question(**settings["question"])}
+        del settings["test"]
     else:
-        groups = reports.groups_of(agents or [])
-        arguments = {"groups": groups, "rules": rules_of(rules), "seed": seed}
-        arguments |= {"isolate": isolate, "time_limit": time_limit}
-        if opponents is not None:
-            arguments["opponents"] = names_in(opponents, "--opponents")
-        if deals is not None:
-            arguments["deals"] = deals
-        if "vs" in (agents or []):
-            unfit = ("margins", "errors")
-            refuse_other(context, unfit, "groups of runs play --deals deals; omit it")
-        else:
-            low, high = reports.two_of(margins, "--margins", "0,0.1")
-            arguments["question"] = Question(
-                low, high, *reports.two_of(errors, "--errors", "0.05,0.05")
-            )
-    result = reports.play_comparison(
-        **arguments, save=save, resume=resume, workers=workers, backend=backend
-    )
+        everybody = [*reports.two_agents(agents or [])]
+        everybody += [] if opponents is None else names_in(opponents, "--opponents")
+        low, high = reports.two_of(margins, "--margins", "0,0.1")
+        alpha, beta = reports.two_of(errors, "--errors", "0.05,0.05")
+        settings = {"rules": rules_of(rules), "question": Question(low, high, alpha, beta)}
+        settings |= {"deals": deals, "seed": seed, "isolate": isolate, "time_limit": time_limit}
+    with reports.stoppable("compare", save or resume):
+        result = measure(
+            *everybody[:2],
+            **settings,
+            opponents=everybody[2:],
+            save=save,
+            resume=resume,
+            workers=workers,
+            backend=backend,
+            command=reports.command_line(),
+            show=console.progress,
+        )
     reports.show_comparison(result)
     if as_json:
         console.print_json(result.to_json(), as_json)

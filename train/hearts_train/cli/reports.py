@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import typer
 
 from hearts_agents.attackers import METHODS
@@ -22,7 +21,7 @@ from hearts_env.solve.tree import estimate, format_count, format_gigabytes
 from hearts_train import console
 from hearts_train.cli.options import names_in, refuse_said
 from hearts_train.console import Mistake
-from hearts_train.measure.comparison import Comparison, GroupComparison, compare, compare_runs
+from hearts_train.measure.comparison import Comparison
 from hearts_train.measure.contest import Saved, read_saved
 from hearts_train.measure.display import format_interval, format_margin, format_ms, short_names
 from hearts_train.measure.duel import Example
@@ -39,7 +38,7 @@ from hearts_train.measure.exploit import (
     default_attackers,
     listed_positions,
 )
-from hearts_train.measure.statistics import HIGH, LOW, MIN_RUNS, Question
+from hearts_train.measure.statistics import HIGH, LOW
 
 FREE = ("workers", "backend", "resume", "allow_code", "as_json", "plot", "declare")
 """The options allowed with ``--resume``: none that changes a result."""
@@ -178,81 +177,16 @@ def two_of(text: str, option: str, example: str) -> tuple[float, float]:
     return first, second
 
 
-def groups_of(agents: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The agents before and after ``vs``, or the two where there is no such word."""
-    if "vs" not in agents:
-        if len(agents) != 2:
-            count = "none given" if not agents else f"{len(agents)} given"
-            raise Mistake(
-                f"agents: {count}; give two, as in: hearts compare runs/new runs/old; or groups "
-                "of runs: hearts compare runs/a-* vs runs/b-*"
-            )
-        return [agents[0]], [agents[1]]
-    place = agents.index("vs")
-    left, right = list(agents[:place]), list(agents[place + 1 :])
-    if "vs" in right or min(len(left), len(right)) < MIN_RUNS:
-        raise Mistake(
-            f"agents: {len(left)} before 'vs' and {len(right)} after it; give two runs or more on "
-            "either side, or two agents without 'vs'"
-        )
-    return left, right
+def two_agents(agents: Sequence[str]) -> Sequence[str]:
+    """The two agents that are compared."""
+    if len(agents) != 2:
+        count = "none given" if not agents else f"{len(agents)} given"
+        raise Mistake(f"agents: {count}; give two, as in: hearts compare runs/new runs/old")
+    return agents
 
 
-def play_comparison(
-    groups: tuple[list[Any], list[Any]], **arguments: Any
-) -> Comparison | GroupComparison:
-    """Compare two agents, or two groups of runs; after a signal say how to continue."""
-    first, second = groups
-    arguments |= {"command": command_line(), "show": console.progress}
-    with stoppable("compare", arguments["save"] or arguments["resume"]):
-        if len(first) == 1:
-            return compare(first[0], second[0], **arguments)
-        return compare_runs(first, second, **arguments)
-
-
-def arguments_of_comparison(saved: Saved) -> dict[str, Any]:
-    """The arguments of the comparison in a file of results."""
-    agents, arguments = saved
-    first, second = arguments.get("groups", (1, 1))
-    groups = agents[:first], agents[first : first + second]
-    if "question" in arguments:
-        arguments |= {"question": Question(**arguments["question"])}
-    given = {name: value for name, value in arguments.items() if name != "test"}
-    return given | {"groups": groups, "opponents": agents[first + second :]}
-
-
-def show_comparison(result: Comparison | GroupComparison) -> None:
-    """Print the result: a sentence, then tables."""
-    if isinstance(result, GroupComparison):
-        _show_groups(result)
-    else:
-        _show_two(result)
-
-
-def _show_groups(result: GroupComparison) -> None:
-    console.say(result.conclusion)
-    names = [*result.runs, *result.others]
-    short = short_names([*names, *result.opponents])
-    scores = np.concatenate([result.scores, result.other_scores])
-    rows = [
-        [short[name], *(f"{score:+.2f}" for score in row)]
-        for name, row in zip(names, scores, strict=True)
-    ]
-    title = f"{result.rules}: margins in points a deal over {result.deals:,} duplicate deals each"
-    columns = ["run", *(short[name] for name in result.opponents)]
-    console.print_table(title, columns, rows)
-    chance, (low, high) = result.improvement
-    given = [
-        [f"{len(result.runs)} runs, interquartile mean", shown_interval(*result.iqm)],
-        [f"{len(result.others)} others, interquartile mean", shown_interval(*result.other_iqm)],
-        ["difference", shown_interval(*result.difference)],
-        ["a run scores more than another", f"{chance:.0%} ({low:.0%} to {high:.0%})"],
-    ]
-    columns = ["over all runs", "95 % interval over runs"]
-    console.print_table("", columns, given)
-
-
-def _show_two(result: Comparison) -> None:
+def show_comparison(result: Comparison) -> None:
+    """Print the result: a sentence, then a table."""
     names = [result.agent, result.other, *result.opponents]
     short = short_names(names)
     agent, other, *field = (short[name] for name in names)

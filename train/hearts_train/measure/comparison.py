@@ -21,7 +21,7 @@ import numpy as np
 
 from hearts_env import HeartsError, Rules
 from hearts_env.support.arrays import Floats
-from hearts_env.support.progress import Show, silent
+from hearts_env.support.progress import silent
 from hearts_train.measure.contest import Contest, Pairing, Task, check_deals
 from hearts_train.measure.display import short_names
 from hearts_train.measure.duel import Block, Example, few_of
@@ -31,15 +31,11 @@ from hearts_train.measure.statistics import (
     FIRST_LOOK,
     HIGH,
     LOW,
-    MIN_RUNS,
     OPEN,
     TEST_VERSION,
     Interval,
     Question,
     SequentialTest,
-    aggregate,
-    difference,
-    improvement,
     looks,
 )
 
@@ -202,9 +198,11 @@ def compare(
     # The largest possible margin of a deal, or difference of two of them.
     test = SequentialTest(question, float(contest.rules.max_margin) * (2 if names else 1))
     about = {"question": asdict(question), "deals": deals, "test": TEST_VERSION}
-    for first, second in same_players(contest.participants[:2]):
+    if is_same_player(*contest.participants[:2]):
         warnings.warn(
-            f"{first} and {second} are the same player: nothing can differ but luck", stacklevel=2
+            f"{contest.names[0]} and {contest.names[1]} are the same player: nothing can differ "
+            "but luck",
+            stacklevel=2,
         )
     short = short_names(contest.names)
     label = " {} ".format("or" if names else "against").join(short[n] for n in contest.names[:2])
@@ -270,18 +268,14 @@ def _pairings(opponents: Sequence[str]) -> Callable[[Rules], list[Pairing]]:
     return of
 
 
-def same_players(participants: Sequence[Participant]) -> Iterator[tuple[str, str]]:
-    """Those who are the same player as an earlier one, by name; the earlier one is first."""
-    known: dict[str, str] = {}
-    for participant in participants:
-        record = participant.to_json()
-        if record["spec"] is None and record["digest"] is None:  # an object of a program
-            continue
-        who = record["digest"] or participant.spec.name
-        key = f"{record['kind']} {who} {record['options']}"
-        if key in known:
-            yield known[key], participant.name
-        known.setdefault(key, participant.name)
+def is_same_player(one: Participant, other: Participant) -> bool:
+    """Return whether two agents are known to be the same player, under whatever names."""
+    first, second = (
+        (agent["digest"] or participant.spec.name, agent["kind"], agent["options"])
+        for participant in (one, other)
+        for agent in [participant.to_json()]
+    )
+    return first == second and (one.digest is not None or one.spec.is_named)
 
 
 def _margins(
@@ -318,165 +312,3 @@ def _parts(max_deals: int) -> Iterator[range]:
         edges = [before + (end - before) * i // count for i in range(count + 1)]
         yield from itertools.starmap(range, itertools.pairwise(edges))
         before = end
-
-
-# ---- groups of runs ------------------------------------------------------------------------------
-OPPONENTS = ("easy", "standard", "standard_trump", "pro")
-"""Whom groups of runs play where nothing else is said."""
-_ENOUGH_RUNS = 10
-"""With fewer the intervals are clearly too short (docs/evaluation.md has how often they hold)."""
-
-
-@dataclass(frozen=True)
-class GroupComparison(Result):
-    """Two groups of runs, measured against the same opponents.
-
-    Attributes:
-        runs: The runs of the first group, by name.
-        others: Those of the second.
-        opponents: The opponents.
-        rules: The rules, as ``Rules.from_text`` reads them.
-        deals: Duplicate deals of each run against each opponent; each run has its own deals.
-        scores: ``(runs, opponents)``, mean margins in points a deal.
-        other_scores: The same for the second group.
-        iqm: Interquartile mean of the first group, and its 95 % interval.
-        other_iqm: That of the second.
-        difference: The first less the second, and its interval.
-        improvement: Probability that a run of the first scores more, and its interval.
-    """
-
-    runs: tuple[str, ...]
-    others: tuple[str, ...]
-    opponents: tuple[str, ...]
-    rules: str
-    deals: int
-    scores: Floats
-    other_scores: Floats
-    iqm: tuple[float, Interval]
-    other_iqm: tuple[float, Interval]
-    difference: tuple[float, Interval]
-    improvement: tuple[float, Interval]
-
-    @property
-    def better(self) -> str | None:
-        """Which group is better, ``runs`` or ``others``; None where the interval contains 0."""
-        low, high = self.difference[1]
-        return "runs" if low > 0 else "others" if high < 0 else None
-
-    @property
-    def conclusion(self) -> str:
-        """Which group is better, by how much and how sure that is, in a sentence."""
-        groups = {
-            "runs": f"The first group ({len(self.runs)} runs)",
-            "others": f"The second group ({len(self.others)} runs)",
-        }
-        margin, (low, high) = self.difference
-        count = min(len(self.runs), len(self.others))
-        if self.better == "others":
-            margin, low, high = -margin, -high, -low
-        found = "It is not known which group is better"
-        if self.better is not None:
-            found = f"{groups[self.better]} is better"
-        return (
-            f"{found} against {', '.join(self.opponents)}: {margin:+.2f} points a deal (95 % "
-            f"interval over runs {low:+.2f} to {high:+.2f}); each run played {self.deals:,} "
-            "duplicate deals against each opponent"
-            + "; with so few runs the interval is too short"
-            * (count < _ENOUGH_RUNS)
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """All of it, of types that JSON knows, with ``better`` and ``conclusion``."""
-        record = super().to_json() | {"better": self.better, "conclusion": self.conclusion}
-        for name in ("iqm", "other_iqm", "difference", "improvement"):
-            value, ci95 = record[name]
-            record[name] = {"value": value, "ci95": ci95}
-        return record
-
-
-def compare_runs(
-    runs: Sequence[AgentLike],
-    others: Sequence[AgentLike],
-    opponents: Sequence[AgentLike] = OPPONENTS,
-    rules: Rules | str | None = None,
-    deals: int = 1000,
-    *,
-    seed: int = 0,
-    save: str | os.PathLike[str] | None = None,
-    resume: str | os.PathLike[str] | None = None,
-    show: Show = silent,
-    **settings: Any,
-) -> GroupComparison:
-    """Let two groups of runs play the same opponents, and compare the groups.
-
-    Run i of either group plays the same deals.
-
-    Args:
-        runs: players, by name, checkpoint or run folder; two or more.
-        others: those of the second group; two or more.
-        opponents: opponents.
-        rules: the rules, or a preset's name; None: as for ``evaluate``.
-        deals: duplicate deals of each run against each opponent.
-        seed: seed of deals and agents.
-        save: a file that finished blocks of deals are written to.
-        resume: such a file, to be continued; all other arguments as before.
-        show: shows the duplicate deals done by all runs; silent by default.
-        **settings: `isolate`, `time_limit`, `workers`, `backend` and `command`, as for
-            ``evaluate``.
-
-    Raises:
-        HeartsError: if there are too few runs or opponents, one is named twice, an agent is unknown
-            or cannot play the rules.
-    """
-    deals = check_deals(deals)
-    for name, group in (("runs", runs), ("others", others), ("opponents", opponents)):
-        least = 1 if name == "opponents" else MIN_RUNS
-        if len(group) < least:
-            raise HeartsError(f"{name}: {len(group)} given; give {least} or more")
-        names_once(name, group)
-    first, players = len(runs), len(runs) + len(others)
-    everybody = [*runs, *others, *opponents]
-    pairings = [(i, j) for i in range(players) for j in range(players, len(everybody))]
-    contest = Contest(everybody, rules, seed, pairings=lambda _: pairings, **settings)
-    for same_kind in (contest.participants[:first], contest.participants[first:players]):
-        for one, same in same_players(same_kind):
-            warnings.warn(
-                f"{one} and {same} are the same player: they are one run, not two, and the "
-                "intervals too narrow; train with other seeds (--set seed=1)",
-                stacklevel=2,
-            )
-    tasks = [
-        Task((i, j), (i if i < first else i - first) * deals + at, min(_LARGEST_BLOCK, deals - at))
-        for i, j in pairings
-        for at in range(0, deals, _LARGEST_BLOCK)
-    ]
-    sums = np.zeros((players, len(opponents)))
-    done, total = 0.0, deals * len(pairings)
-    about = {"groups": [first, len(others)], "deals": deals}
-    with (
-        contest.saved(save, resume, "compare", **about),
-        show("runs") as progress,
-        contextlib.closing(
-            contest.run(tasks, lambda _, part: progress(done + part, total))
-        ) as blocks,
-    ):
-        for task, block in zip(tasks, blocks, strict=True):
-            i, j = task.pairing
-            sums[i, j - players] += block.margins.sum()
-            done += block.deals
-            progress(done, total)
-    scores, other_scores = np.split(sums / deals, [first])
-    return GroupComparison(
-        runs=tuple(contest.names[:first]),
-        others=tuple(contest.names[first:players]),
-        opponents=tuple(contest.names[players:]),
-        rules=contest.rules.name,
-        deals=deals,
-        scores=scores,
-        other_scores=other_scores,
-        iqm=aggregate(scores),
-        other_iqm=aggregate(other_scores),
-        difference=difference(scores, other_scores),
-        improvement=improvement(scores, other_scores),
-        **contest.how(),
-    )
