@@ -70,12 +70,12 @@ EVALUATIONS = {
 an hour allows."""
 
 _ATTACKS = {
-    "standard": "standard --attackers all --deals 200 --seconds 120",
-    "pro": "pro --attackers all --deals 100 --seconds 60",
-    "demo-0": "../demo-0 --attackers all --deals 200 --seconds 120",
-    "pimc": "pimc --attackers all --deals 300 --seconds 60",
-    "champion": "champion --attackers all --deals 1000 --seconds 60",
-    "champion_small": "champion?small=true --attackers all --deals 300 --seconds 60",
+    "standard": "standard --attackers all --deals 200",
+    "pro": "pro --attackers all --deals 100",
+    "demo-0": "../demo-0 --attackers all --deals 200",
+    "pimc": "pimc --attackers all --deals 300",
+    "champion": "champion --attackers all --deals 1000",
+    "champion_small": "champion?small=true --attackers all --deals 300",
 }
 """Attacks on players: all with equal attackers, which answer seven tricks exactly."""
 
@@ -170,7 +170,7 @@ COMMANDS = {
     "attack-mini": [
         "train mini --run network",
         *(
-            f"exploit {agent} --rules mini --attackers all --seconds 60 --run against-{agent}"
+            f"exploit {agent} --rules mini --attackers all"
             for agent in ("standard", "pro", "pimc", "network", "equilibrium")
         ),
     ],

@@ -52,7 +52,7 @@ from hearts_train.measure.display import (
     format_margin,
     format_ms,
 )
-from hearts_train.measure.exploit import BEST, TRAINED
+from hearts_train.measure.exploit import BEST
 from hearts_train.measure.statistics import mean_and_interval
 
 DOCS = Path(__file__).resolve().parent
@@ -450,7 +450,6 @@ def game_sizes(*names: str) -> str:
 def attackers() -> str:
     """The attackers and what they do."""
     rows = [[f"`{name}`", method.meaning] for name, method in METHODS.items()]
-    rows.append([f"`{TRAINED}`", "a network, trained against the frozen agent and nobody else"])
     return table(["attacker", "plays"], rows)
 
 
@@ -466,7 +465,7 @@ def attacked(name: str) -> str:
     if not records:
         return f"Not measured yet: `python docs/figures.py {name}`.\n"
     found = {gain["attacker"] for record in records for gain in record["gains"]}
-    words = [word for word in (*METHODS, TRAINED, BEST) if word in found]
+    words = [word for word in (*METHODS, BEST) if word in found]
     is_exact = records[0]["exploitability"] is not None
     rows = []
     grouped: dict[str, list[Any]] = {}
@@ -513,8 +512,7 @@ def gain_of(gains: Sequence[dict[str, Any]]) -> str:
     if not gains:
         return ""
     if gains[0]["ci95"] is not None:
-        learned = gains[0].get("decisions")
-        return interval(gains[0]) + (f" ({learned / 1e6:.1f} M decisions)" if learned else "")
+        return interval(gains[0])
     margin = statistics.fmean(gain["margin"] for gain in gains)
     ratios = sorted(gain["ratio"] or 0.0 for gain in gains)
     told = dict.fromkeys(f"{ratio:.0%}" for ratio in (ratios[0], ratios[-1]))

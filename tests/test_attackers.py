@@ -338,7 +338,6 @@ def test_who_can_be_attacked_and_by_whom():
         ("pro", [], {}, "attackers"),
         ("pro", ["lbr", "lbr"], {}, "attackers lbr"),
         ("pro", ["lrb"], {}, "attackers lrb"),
-        ("pro", ["trained"], {}, "trained"),
         ("pro", ["lbr"], {"rules": "classic"}, "rules 4"),
         ("equilibrium", ["lbr"], {}, "rules"),
         ("pro", ["lbr"], {"tricks": 0}, "tricks"),
@@ -533,29 +532,14 @@ def test_a_class_of_ones_own_is_attacked_whatever_methods_it_has(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_trained_attacker_learns_against_the_agent_alone(tmp_path, monkeypatch):
-    from hearts_train.learn import training as attacker
-
-    config = attacker.attacker_config("pro", Rules.preset("micro"), 3.0, 5)
-    assert config.opponents == ["pro"]
-    assert config.budget.minutes == pytest.approx(0.05)
-    assert config.seed == 5
-    for seconds in (0, float("nan")):
-        with refused(HeartsError, "attack", "budget.minutes"):
-            attacker.attacker_config("pro", Rules.preset("micro"), seconds)
-    real = attacker.train
-
-    def few(config, run_dir):
-        assert config.budget.minutes == 5
-        budget = type(config.budget)(decisions=9000)
-        return real(config.model_copy(update={"budget": budget}), run_dir, progress=False)
-
-    monkeypatch.setattr(attacker, "train", few)
-    words = ["standard", "--rules", "micro", "--attackers", "trained", "--run", tmp_path / "run"]
-    done = run(*words, "--json")
+def test_a_run_trained_against_the_agent_attacks_it(tmp_path):
+    folder = tmp_path / "run"
+    words = ["train", "smoke", "--set", "schedule=[{opponents: {standard: 1}}]", "--run", folder]
+    trained = CliRunner().invoke(app, [*map(str, words)])
+    assert trained.exit_code == 0, trained.stderr
+    done = run("standard", "--rules", "micro", "--attackers", folder, "--json")
     assert done.exit_code == 0, done.stderr
     record = json.loads(done.stdout)
-    assert record["gains"][0]["attacker"] == "trained"
     assert 0 < record["gains"][0]["margin"] <= record["exploitability"]
     assert record["agents"][1]["digest"]
 

@@ -33,7 +33,6 @@ from hearts_train.measure.evaluation import (
 )
 from hearts_train.measure.exploit import (
     BEST,
-    TRAINED,
     ExploitResult,
     default_attackers,
     listed_positions,
@@ -244,14 +243,13 @@ def attackers_for(
 
 
 def attackers_in(text: str | None) -> list[str]:
-    """The names of the attackers of an option; None: those that need no training."""
+    """The names of the attackers of an option, where ``all`` stands for `METHODS`; None: these."""
     if text is None:
         return list(METHODS)
     names = names_in(text, "--attackers")
-    known = [*METHODS, TRAINED]
     if "all" not in names:
         return names
-    return [*known, *(name for name in names if name not in ("all", *known))]
+    return [*METHODS, *(name for name in names if name not in ("all", *METHODS))]
 
 
 def tricks_in(text: str | None) -> range | None:
@@ -270,20 +268,6 @@ def format_tricks(tricks: Sequence[int]) -> str:
     if len(tricks) > 1 and tricks[-1] - tricks[0] == len(tricks) - 1:
         return f"{tricks[0]}-{tricks[-1]}"
     return ", ".join(map(str, tricks))
-
-
-def train_attacker(agent: str, seconds: float, run: Path | None, seed: int, rules: Rules) -> str:
-    """Train an attacker of the agent; returns its run's folder."""
-    from hearts_train.learn.training import attacker_config, train  # needs torch
-
-    found = train(attacker_config(agent, rules, seconds, seed), run)
-    if not found.is_finished:
-        console.note(
-            f"stopped after {found.decisions:,} decisions; continue with: hearts train --resume "
-            f"{found.run_dir}, then name that folder among the --attackers"
-        )
-        raise typer.Exit(128 + found.signal_number)
-    return str(found.run_dir)
 
 
 def show_attack(result: ExploitResult) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +19,6 @@ from hearts_train.cli.options import (
     MaxMemory,
     Plot,
     Resume,
-    RunFolder,
     Save,
     Seed,
     Workers,
@@ -38,7 +36,7 @@ if TYPE_CHECKING:
 
 
 _OF_EXACT = ("max_memory",)
-_OF_METHODS = ("tricks", "seconds", "run")
+_OF_METHODS = ("tricks",)
 _OF_ATTACKERS = (*_OF_METHODS, "awake", "deals", "save", "workers", "backend")
 
 
@@ -180,7 +178,7 @@ def exploit(
             "--attackers",
             metavar="NAME,...",
             help="best_response alone (exact for each drawn deal); or belief, lbr, endings, "
-            "lbr_endings, trained; all; any other player. Default: by size.",
+            "lbr_endings; all of these; any other player. Default: by size.",
         ),
     ] = None,
     deals: Annotated[
@@ -198,10 +196,6 @@ def exploit(
             help="Tricks, like 7-13, in which the attackers attack; in others they play as AGENT.",
         ),
     ] = None,
-    seconds: Annotated[
-        float, typer.Option("--seconds", help="How long 'trained' learns against the agent.")
-    ] = 300.0,
-    run: RunFolder = None,
     seed: Seed = 0,
     max_memory: MaxMemory = 5.0,
     allow_code: AllowCode = False,
@@ -246,8 +240,6 @@ def exploit(
                 "rules: attackers take one game; name one, or only small decks without --attackers"
             )
         refuse_other(context, _OF_EXACT, "is for exact answers on small decks; omit it")
-        if not seconds > 0:
-            raise Mistake(f"--seconds: {seconds:g} is out of range; give a number above 0")
         check_deals(deals)
         arguments = {"rules": games[0], "deals": deals, "seed": seed}
         arguments["awake"] = reports.tricks_in(awake)
@@ -261,7 +253,6 @@ def exploit(
             refuse_other(context, _OF_METHODS, f"is for other attackers than {BEST}; omit it")
         else:
             arguments["tricks"] = tricks
-            arguments["train"] = partial(reports.train_attacker, agents[0], seconds, run, seed)
     arguments |= {"save": save, "resume": resume, "workers": workers, "backend": backend}
     arguments |= {"command": reports.command_line(), "show": console.progress}
     is_best = arguments["attackers"] == [BEST]

@@ -23,7 +23,6 @@ from hearts_agents.models.checkpoint import CHECKPOINT_NAME, Checkpoint, save_ch
 from hearts_agents.models.network import Network
 from hearts_agents.spec import make_agent
 from hearts_env.batch.views import BatchView
-from hearts_env.rules.rules import Rules
 from hearts_env.solve.best_response import action_probs_in, exploitability
 from hearts_env.solve.tree import Tree
 from hearts_env.support import clock
@@ -33,15 +32,12 @@ from hearts_env.support.files import removed_if_unused, write_whole
 from hearts_env.support.interrupts import Interrupted, noted_interrupt
 from hearts_train.learn import runs
 from hearts_train.learn.config import ALGORITHMS, ConfigError, TrainConfig
-from hearts_train.learn.config_files import load_config, make_config
+from hearts_train.learn.config_files import load_config
 from hearts_train.learn.learner import Learner
 from hearts_train.learn.log import Metrics
 from hearts_train.learn.report import EXPLOITED, draw_run, write_card
 from hearts_train.measure.evaluation import Evaluation, evaluate
 from hearts_train.screen import note, progress
-
-_SMALL_HAND = 6
-"""Up to this many cards a hand, small networks are enough and faster."""
 
 
 @dataclass(frozen=True)
@@ -409,39 +405,6 @@ def distances(learner: Learner, tree: Tree) -> dict[str, float]:
         "preferred": exploitability(tree, (chosen[0], chosen[1])),
         "drawn": exploitability(tree, (drawn[0], drawn[1])),
     }
-
-
-# ---- attackers -----------------------------------------------------------------------------------
-
-
-def attacker_config(agent: str, rules: Rules, seconds: float, seed: int = 0) -> TrainConfig:
-    """The config of a network that learns to win as much as possible from `agent`.
-
-    It is an approximate best response by reinforcement learning (Timbers et al. 2022: *Approximate
-    exploitability*), measured afterwards on fresh deals (``hearts_train.measure.exploit``).
-
-    Args:
-        agent: the frozen agent, by its name or file.
-        rules: of the deals.
-        seconds: of training.
-        seed: of the training.
-
-    Raises:
-        ConfigError: `seconds` is not more than 0.
-    """
-    tree: dict[str, Any] = {
-        "name": "attack",
-        "seed": seed,
-        "env": {"rules": rules.name, "reward": "trick"},
-        "schedule": [{"opponents": {agent: 1.0}}],
-        "budget": {"minutes": seconds / 60},
-        "evaluation": {"times": 4, "deals": 250, "opponents": [agent], "final_deals": 250},
-    }
-    if rules.hand_size <= _SMALL_HAND:
-        tree["env"]["num_envs"] = 512
-        tree["network"] = {"trunk": [128]}
-        tree["ppo"] = {"num_steps": 8, "batch_size": 512}
-    return make_config(tree, "attack")
 
 
 # ---- on the screen -------------------------------------------------------------------------------
