@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from hearts_env.support.arguments import check_choice
 from hearts_train import console
 from hearts_train.cli.options import (
     AllowCode,
@@ -43,14 +44,19 @@ def speed(
     peers: Annotated[
         bool, typer.Option("--peers/--no-peers", help="Measure other libraries too.")
     ] = True,
+    group: Annotated[
+        str | None, typer.Option("--group", metavar="NAME", help="Measure one group of the tables.")
+    ] = None,
     plot: Plot = None,
     as_json: Json = None,
 ) -> None:
     """Measure speed on this machine, beside the peers that are installed (extra `bench`)."""
-    from bench.speed import draw, left_out, run_bench, tables, to_json
+    from bench.speed import GROUPS, draw, left_out, run_bench, tables, to_json
 
+    if group is not None:
+        check_choice("--group", group, tuple(GROUPS))
     with console.progress("bench") as report:
-        results = run_bench(quick=quick, with_peers=peers, progress=report)
+        results = run_bench(quick=quick, with_peers=peers, group=group, progress=report)
     for title, columns, rows in tables(results):
         console.print_table(title, columns, rows)
     if missing := left_out(results):

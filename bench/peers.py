@@ -69,6 +69,23 @@ def pettingzoo(module: str) -> Measure:
     return aec(importlib.import_module(f"pettingzoo.classic.{module}").env())
 
 
+def rlcard(name: str) -> Measure:
+    """A game of RLCard, through its own ``step``, which returns observation and legal actions."""
+    env = importlib.import_module("rlcard").make(name, config={"seed": 0})
+    rng = random.Random(0)
+
+    def play() -> int:
+        state, _ = env.reset()
+        steps = 0
+        while not env.is_over():
+            legal = list(state["legal_actions"])
+            state, _ = env.step(legal[int(rng.random() * len(legal))])
+            steps += 1
+        return steps
+
+    return lambda seconds: rate(seconds, play)
+
+
 def shimmy_hearts() -> Measure:
     """OpenSpiel's hearts as a PettingZoo environment."""
     compatibility = importlib.import_module("shimmy.openspiel_compatibility")
@@ -141,6 +158,8 @@ def contestants() -> Iterator[tuple[str, str, str, Callable[[], Measure]]]:
     for module in ("connect_four_v3", "leduc_holdem_v4", "texas_holdem_v4", "hanabi_v5"):
         yield "aec", f"PettingZoo {module}", "steps/s", functools.partial(pettingzoo, module)
     yield "aec", "OpenSpiel hearts through Shimmy", "steps/s", shimmy_hearts
+    for name in ("leduc-holdem", "gin-rummy", "doudizhu"):
+        yield "turns", f"RLCard {name}", "steps/s", functools.partial(rlcard, name)
     plain, observed = (functools.partial(openspiel, tensor=tensor) for tensor in (False, True))
     yield "game", "OpenSpiel hearts", "actions/s", plain
     yield "observed", "OpenSpiel hearts, tensor", "actions/s", observed

@@ -39,6 +39,7 @@ from hearts_train.measure.display import BLUE, GREY, new_figure, save_figure
 GROUPS = {
     "aec": "PettingZoo's AEC interface: last() and step()",
     "parallel": "PettingZoo's parallel interface: step() for all agents",
+    "turns": "an environment turn by turn, in the loop of its own library",
     "game": "one game from Python: legal actions and play",
     "observed": "one game from Python, observed at every decision",
     "kernel": "compiled random playouts",
@@ -71,13 +72,19 @@ class Result:
 
 
 def run_bench(
-    *, quick: bool = False, with_peers: bool = True, progress: Progress | None = None
+    *,
+    quick: bool = False,
+    with_peers: bool = True,
+    group: str | None = None,
+    progress: Progress | None = None,
 ) -> list[Result]:
-    """Measure everything: medians, least and most over the rounds."""
+    """Measure all groups, or one: medians, least and most over the rounds."""
     seconds, rounds = (0.03, 3) if quick else (0.5, _ROUNDS)
     entered = [(True, *case) for case in _ours()]
     if with_peers:
         entered += [(False, *case) for case in peers.contestants()]
+    if group is not None:
+        entered = [case for case in entered if case[1] == group]
     total, done = (rounds + 1) * len(entered), 0
     measures: list[Measure | None] = []
     missing: list[str] = []
@@ -191,6 +198,8 @@ def _ours() -> Iterator[tuple[str, str, str, Callable[[], Measure]]]:
     for kind, preset in (("raw_env", "two_player"), ("env", "two_player"), ("env", "classic")):
         env = getattr(hearts_v0, kind)(rules=preset)
         yield "aec", f"hearts_v0.{kind}, {preset}", "steps/s", part(aec, env)
+        if kind == "env":
+            yield "turns", f"hearts_v0.env, {preset}", "steps/s", part(aec, env)
     for noop in (False, True):
         name = "hearts_v0.parallel_env" + ", noop" * noop
         yield "parallel", f"{name}, two_player", "steps/s", part(_parallel, noop=noop)

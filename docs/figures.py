@@ -147,6 +147,7 @@ COMMANDS = {
     "exploit": ["exploit random standard pro pimc equilibrium --rules micro,mini"],
     "calibrate": ["bench calibrate pro --model pro,standard --deals 200"],
     "speed": ["bench speed"],
+    "speed_turns": ["bench speed --group turns"],
     "complexity": ["bench complexity"],
     "endgame": ["endgame pro-pro.txt --model pro --agent standard,pro,pimc"],
     "attack-awake": [

@@ -413,8 +413,8 @@ def exploited(*names: str) -> str:
 @part
 def speeds(group: str, *words: str) -> str:
     """What the contestants of a group of `bench speed`, or those with one of these words, do."""
-    (record,) = results("speed")
-    all_rows = [row for row in record["commands"][0]["results"] if row["group"] == group]
+    measured = [record["commands"][0]["results"] for record in results("speed*")]
+    all_rows = next(filter(None, ([r for r in all_ if r["group"] == group] for all_ in measured)))
     found = [Result(**r) for r in all_rows if not words or any(w in r["name"] for w in words)]
     ((_, columns, rows),) = speed_tables(found)
     return table(columns, rows)

@@ -8,12 +8,14 @@ import math
 import shutil
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from gymnasium import spaces
 from typer.testing import CliRunner
 
+from bench import peers
 from bench.__main__ import app
 from bench.calibration import calibrate
 from bench.complexity import Complexity, Measurement, complexities, estimated
@@ -52,6 +54,46 @@ def test_speed(tmp_path):
     alone = json.loads(speed("--quick", "--json", "--no-peers").stdout)
     assert all(row["ours"] for row in alone)
     mistake(speed("--plot", tmp_path / "none" / "x.png"), "--plot")
+
+
+def test_speed_measures_one_group_and_refuses_unknown_ones():
+    rows = json.loads(speed("--quick", "--no-peers", "--group", "turns", "--json").stdout)
+    assert {row["name"] for row in rows} == {"hearts_v0.env, two_player", "hearts_v0.env, classic"}
+    assert all(row["ours"] and row["group"] == "turns" and row["value"] > 0 for row in rows)
+    mistake(speed("--group", "turn"), "--group", "turns")
+
+
+class ThreeTurns:
+    """An environment as RLCard has it: three turns, in which action 7 is legal, then 5 or 6."""
+
+    def __init__(self):
+        self.played = []
+
+    def reset(self):
+        self.played = []
+        return {"legal_actions": {7: None}}, 0
+
+    def is_over(self):
+        return len(self.played) == 3
+
+    def step(self, action):
+        assert action in ((5, 6) if self.played else (7,))
+        self.played.append(action)
+        return {"legal_actions": {5: None, 6: None}}, len(self.played) % 2
+
+
+def test_rlcard_is_played_by_its_own_loop(monkeypatch):
+    env, made = ThreeTurns(), []
+
+    def make(name, config):
+        made.append((name, config))
+        return env
+
+    monkeypatch.setitem(sys.modules, "rlcard", SimpleNamespace(make=make))
+    # A duration of 0 seconds: one game, three steps, in some time.
+    assert peers.rlcard("leduc-holdem")(0.0) > 0
+    assert made == [("leduc-holdem", {"seed": 0})]
+    assert len(env.played) == 3
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
