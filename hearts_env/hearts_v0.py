@@ -351,7 +351,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             seed: a deal episode plays ``Game.deal(rules, seed)``, a match ``Match(rules, seed)``.
                 None: the next of a stream of seeds that follows from the last one given.
             options: ``deal`` (``{"hands": ..., "kitty": ...}``, its text, or a `Game`),
-                ``deal_number`` and ``dealer``.
+                ``deal_number`` and ``dealer``; or ``game``, a `Game` of the same rules, from which
+                the episode goes on, in mid-deal too. The game itself is not changed.
 
         Raises:
             HeartsError: if the seed, an option or the deal is invalid; nothing has changed then.
@@ -363,10 +364,16 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         else:
             first, drawn = secrets.randbits(63), 0
         episode_seed = derived_seed(first, drawn) if drawn else first
-        match, game = begin(self.rules, episode_seed, options, is_match=self.episode == "match")
+        match, game = begin(
+            self.rules,
+            episode_seed,
+            options,
+            is_match=self.episode == "match",
+            max_deals=self.max_deals,
+        )
         self._stream = first, drawn
         self.episode_seed, self.match = episode_seed, match
-        self._rewarder.reset()
+        self._rewarder.reset(game)
         agents = self.possible_agents
         self.agents = agents[:]
         self.rewards = dict.fromkeys(agents, 0.0)

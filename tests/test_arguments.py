@@ -159,6 +159,7 @@ def subjects() -> Iterator[tuple[str, Callable[[], Subject]]]:
     match_goods |= {"replace_deal": {"game": Game.deal("micro", 9)}}
     yield from methods(new_match, state_of_match, match_goods)
     yield plain("Match", Match, {"rules": "micro", "seed": 1, "dealer": 0})
+    yield plain("Match.from_game", Match.from_game, {"game": new_game(), "seed": 1})
 
     def new_batch() -> BatchGame:
         return BatchGame("micro", 2, seed=1)

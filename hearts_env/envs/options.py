@@ -166,11 +166,13 @@ def _described(function: Callable[..., Any], options: Callable[..., Any]) -> str
 
 
 # ---- of a reset ----------------------------------------------------------------------------------
-RESET_OPTIONS = ("deal", "deal_number", "dealer")
+RESET_OPTIONS = ("deal", "deal_number", "dealer", "game")
 
 
-def begin(rules: Rules, seed: int, options: object, *, is_match: bool) -> tuple[Match | None, Game]:
-    """The match, if one is played, and the deal of a seed, as far as `options` leave it open.
+def begin(
+    rules: Rules, seed: int, options: object, *, is_match: bool, max_deals: int | None = None
+) -> tuple[Match | None, Game]:
+    """Return the match, if one is played, and the deal: of a seed, unless `options` fix it.
 
     Raises:
         HeartsError: if an option or the deal is invalid.
@@ -179,6 +181,16 @@ def begin(rules: Rules, seed: int, options: object, *, is_match: bool) -> tuple[
         return None, Game.deal(rules, seed)
     given = _check_options(options)
     number, dealer, known = (given.get(name) for name in ("deal_number", "dealer", "deal"))
+    if (game := given.get("game")) is not None:
+        for name in RESET_OPTIONS:
+            if name != "game" and given.get(name) is not None:
+                raise HeartsError(f"{name}: the given game has its own; omit {name} or game")
+        begun = check_begun("game", game, rules)
+        if not is_match:
+            return None, begun
+        match = Match.from_game(begun, seed)
+        check_deals_left("game", match.num_deals, max_deals)
+        return match, match.game
     known = None if known is None else _read_deal(known)
     if not is_match:
         game = Game.deal(rules, seed, deal_number=number, dealer=dealer)
@@ -193,8 +205,36 @@ def begin(rules: Rules, seed: int, options: object, *, is_match: bool) -> tuple[
         dealer = known.dealer % rules.players  # of other rules it is refused below
     match = Match(rules, seed, dealer=dealer)
     if known is not None:
-        match.replace_deal(_known_deal(match.game, known, 0, match.first_dealer))
+        start = _known_deal(match.game, known, 0, match.first_dealer, totals=match.game.totals)
+        match.replace_deal(start)
     return match, match.game
+
+
+def check_begun(name: str, game: object, rules: Rules) -> Game:
+    """Return a copy of `game`, from which an episode of `rules` can begin.
+
+    Raises:
+        HeartsError: if it is not a Game, or is over, or has other rules.
+    """
+    if not isinstance(game, Game):
+        raise HeartsError(f"{name}: {quoted(game)} is not a Game; give one", value=game)
+    if game.rules != rules:
+        raise DealError(
+            f"{name}: its rules are {game.rules.name!r}, the environment's {rules.name!r}; give a "
+            "game of the same rules"
+        )
+    if game.is_over:
+        raise DealError(f"{name}: it is over; give one in which a player is to act")
+    return game.clone()
+
+
+def check_deals_left(name: str, played: int, max_deals: int | None) -> None:
+    """Refuse a game that follows the last deal of a match of at most `max_deals` deals."""
+    if max_deals is not None and played >= max_deals:
+        raise DealError(
+            f"{name}: its deal number is {played}, and a match ends after {max_deals} deals "
+            "(max_deals); give a game of an earlier deal"
+        )
 
 
 def _check_options(options: object) -> Mapping[str, Any]:
@@ -240,9 +280,16 @@ def _read_deal(known: object) -> Game | Mapping[str, Any]:
 
 
 def _known_deal(
-    drawn: Game, known: Game | Mapping[str, Any], number: int | None, dealer: int | None
+    drawn: Game,
+    known: Game | Mapping[str, Any],
+    number: int | None,
+    dealer: int | None,
+    totals: Sequence[int] | None = None,
 ) -> Game:
-    """The cards of `known`, as they were dealt; what it leaves open is as in `drawn`."""
+    """Return `known` as it was dealt; its number, dealer and totals too, unless others are given.
+
+    What it leaves open is as in `drawn`.
+    """
     rules = drawn.rules
     if isinstance(known, Game):
         if known.rules != rules:
@@ -263,5 +310,5 @@ def _known_deal(
         kitty,
         deal_number=source.deal_number if number is None else number,
         dealer=source.dealer if dealer is None else dealer,
-        totals=source.totals if number is None else drawn.totals,
+        totals=source.totals if totals is None else totals,
     )

@@ -173,9 +173,16 @@ class Rewarder:
         """Whether ``step`` may pay before the deal is over."""
         return self._due[False]
 
-    def reset(self) -> None:
-        """Forget what was paid: a new deal begins before the last was over, in place."""
+    def reset(self, game: Game) -> None:
+        """Begin with `game`, in place: what was earned in it so far counts as paid.
+
+        So an episode that begins in mid-deal pays what an episode from the start of the deal would
+        still pay.
+        """
         self._paid[:] = 0
+        if self.pays_tricks:
+            r, s = self.rules.vector, game.vector
+            _pay_seats.call(r, s, self.number, self._paid, self.scale, self._out)
 
     def step(self, game: Game) -> list[float] | None:
         """The reward of every seat for what was done since the last call; None: nobody gets any.

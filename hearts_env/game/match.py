@@ -85,6 +85,26 @@ class Scoreboard:
                 f"{self.rules.name!r} is over; give totals before a deal"
             )
 
+    @classmethod
+    def before(cls, game: Game) -> Scoreboard:
+        """Return the score of the match in which `game` is played, as far as the game knows it.
+
+        Its deal number counts as deals already played. Its totals count unless all are 0: then
+        they are those of a new match. A pool of chips is unknown, so there is none.
+
+        Raises:
+            HeartsError: if no deal is played with these totals, or after that many deals.
+        """
+        rules = game.rules
+        board = cls(rules, game.totals if any(game.totals) else None)
+        board.num_deals = game.deal_number
+        if rules.max_deals is not None and board.num_deals >= rules.max_deals:
+            raise HeartsError(
+                f"game: its deal number is {board.num_deals}, and a match of {rules.name!r} has "
+                f"{rules.max_deals} deals; give a game of an earlier deal"
+            )
+        return board
+
     def add(self, scores: Sequence[int], points: Sequence[int]) -> None:
         """Enter the result of a deal, in place.
 
@@ -218,6 +238,28 @@ class Match:
         self.last_game: Game | None = None
         self.game = next_deal(self.board, self.seed, dealer)
         self.first_dealer = self.game.dealer
+
+    @classmethod
+    def from_game(cls, game: Game, seed: int) -> Match:
+        """Return the match in which `game` is played, which goes on from where it stands.
+
+        The score is that of ``Scoreboard.before(game)``. The game is copied.
+
+        Args:
+            game: the present deal, not over.
+            seed: of the match, from which later deals follow.
+
+        Raises:
+            HeartsError: if the game is over, or the match is with its totals.
+        """
+        check_is("game", game, Game, "give a Game")
+        if game.is_over:
+            raise HeartsError("game: it is over; give one in which a player is to act")
+        board = Scoreboard.before(game)
+        first = (game.dealer - game.deal_number) % game.rules.players
+        match = cls(game.rules, seed, dealer=first)
+        match.board, match.game = board, game.clone()
+        return match
 
     def deal_seed(self, number: int) -> int:
         """The seed of the deal with this number.

@@ -12,7 +12,7 @@ the compiled loop are seeded with ``secret_seed``, from which it cannot be compu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +37,8 @@ from hearts_env import kernel as k
 from hearts_env.batch.kernel import find_illegal
 from hearts_env.envs.infos import NOBODY, no_result, seat_number, without_texts
 from hearts_env.envs.observations import Observation
-from hearts_env.envs.rewards import ILLEGAL_REWARD, pay_rows
+from hearts_env.envs.options import check_begun, check_deals_left
+from hearts_env.envs.rewards import ILLEGAL_REWARD, earned, pay_rows
 from hearts_env.game.chips import points_settled
 from hearts_env.game.match import Scoreboard, next_deal
 from hearts_env.seeds import secret_seed
@@ -119,7 +120,13 @@ class Arena:
         return self.batch.states
 
     # -- the two commands ----------------------------------------------------------------------
-    def reset(self, seed: Any, random: np.random.Generator, rows: Ints | None = None) -> None:
+    def reset(
+        self,
+        seed: Any,
+        random: np.random.Generator,
+        rows: Ints | None = None,
+        given: object = None,
+    ) -> None:
         """Begin episodes, in some `rows` only or everywhere.
 
         Args:
@@ -128,10 +135,13 @@ class Arena:
                 that begin a new one; None: all continue.
             random: draws the seeds of new sequences.
             rows: the numbers of the games; at first those of all.
+            given: a `Game` from which all episodes go on, or a list, one for each environment,
+                with None for those that are dealt from their seed; None: all are.
 
         Raises:
-            HeartsError: if `seed` is something else, or a list of another length.
+            HeartsError: if `seed` or `given` is something else, or a list of another length.
         """
+        games = self._check_given(given)
         if rows is None or not self.is_reset:
             if seed is not None or not self.is_reset:
                 self.seeds[:] = env_seeds(seed, self.num_envs, random)
@@ -143,11 +153,38 @@ class Arena:
             new = [g for g in rows.tolist() if whole(seed) is not None or seed[g] is not None]
             self.seeds[new] = seeds[new]
             self.numbers[new] = 0
-        self.begin(rows)
+        self.is_reset = False  # in case the learner has nothing to decide in a given game
+        self.begin(rows, games)
         self.is_reset = True
 
-    def begin(self, rows: Ints) -> None:
-        """Begin the next episode in each of `rows`, up to the learner's first decision."""
+    def _check_given(self, given: object) -> dict[int, Game]:
+        """The games from which episodes go on, by the environment."""
+        if given is None:
+            return {}
+        if isinstance(given, list | tuple):
+            if len(given) != self.num_envs:
+                raise HeartsError(
+                    f"game: {len(given)} games for {self.num_envs} environments; give one each"
+                )
+            listed = {g: (f"game[{g}]", game) for g, game in enumerate(given) if game is not None}
+        else:
+            listed = dict.fromkeys(range(self.num_envs), ("game", given))
+        games: dict[int, Game] = {}
+        for g, (name, game) in listed.items():
+            games[g] = check_begun(name, game, self.rules)
+            if self.is_match:
+                board = Scoreboard.before(games[g])
+                check_deals_left(name, board.num_deals, self.options.max_deals)
+        return games
+
+    def begin(self, rows: Ints, given: Mapping[int, Game] | None = None) -> None:
+        """Begin the next episode in each of `rows`, up to the learner's first decision.
+
+        Args:
+            rows: the numbers of the games.
+            given: games, checked, from which some of the episodes go on.
+        """
+        given = {} if given is None else given
         self._read_pool()
         self.returns[rows] = 0.0
         self.lengths[rows] = 0
@@ -162,11 +199,30 @@ class Arena:
             else:
                 self.batch.reset(self.deals[rows], games=rows)
             self._paid[rows] = 0
+            if given:
+                self._place(rows, given)
             self._carry[rows] = 0.0
             rows = self._run(rows, self._carry)
-            if not len(rows):  # else, with skip_forced, episodes without a decision
+            if not len(rows):  # else, with skip_forced or in a given game, without a decision
                 return
+            if seat >= 0 and (stuck := given.keys() & set(rows.tolist())):
+                raise nothing_to_decide(min(stuck) if self.num_envs > 1 else None)
+        if given:
+            raise nothing_to_decide(int(rows[0]))
         raise HeartsError("skip_forced: these rules leave nothing to decide; omit it")
+
+    def _place(self, rows: Ints, given: Mapping[int, Game]) -> None:
+        """Put given games into those of `rows` that have one; what was earned counts as paid."""
+        for g in rows.tolist():
+            if (game := given.get(g)) is None:
+                continue
+            self.states[g] = game.vector
+            if self.is_match:
+                self._boards[g] = Scoreboard.before(game)
+            rewarder = self.options.rewarder
+            if rewarder.pays_tricks:
+                seat = int(self.learner[g])
+                self._paid[g] = earned(self.rules.vector, game.vector, rewarder.number, seat)
 
     def step(self, actions: Any) -> tuple[Floats, Bools, Finished | None]:
         """Play the learners' actions: rewards, which episodes ended, and the results of those."""
@@ -413,6 +469,32 @@ class ManyLearners:
     def action_masks(self) -> NDArray[np.int8]:
         """What each learner may do now, a new array (num_envs, n) int8."""
         return self.arena.masks()
+
+
+def check_options(options: object, known: Sequence[str]) -> Mapping[str, Any]:
+    """The options of a reset of many environments; none if there are none.
+
+    Raises:
+        HeartsError: if they are no mapping, or one is not among `known`.
+    """
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping) or not set(options) <= set(known):
+        raise HeartsError(
+            f"options: {quoted(options)} are not for many environments; give {' or '.join(known)}, "
+            "or other options to a single one, from gymnasium.make",
+            value=options,
+        )
+    return options
+
+
+def nothing_to_decide(place: int | None = None) -> HeartsError:
+    """The error of a given game in which the learner is never asked."""
+    name = "game" if place is None else f"game[{place}]"
+    return HeartsError(
+        f"{name}: the learner has nothing to decide in the rest of it; give an earlier position, "
+        "or another seat"
+    )
 
 
 def objects(number: int, value: object) -> NDArray[Any]:

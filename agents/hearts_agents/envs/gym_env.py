@@ -12,7 +12,12 @@ from gymnasium.envs.registration import EnvSpec
 from numpy.typing import NDArray
 
 from hearts_agents.baselines import Baseline
-from hearts_agents.envs.arena import MAX_FORCED_DEALS, check_env_seed, compiled_kind
+from hearts_agents.envs.arena import (
+    MAX_FORCED_DEALS,
+    check_env_seed,
+    compiled_kind,
+    nothing_to_decide,
+)
 from hearts_agents.envs.arena_kernel import NUMBERS, OPPONENT, SEAT, draw, draw_place
 from hearts_agents.envs.options import Entry, LearnerKeywords, LearnerOptions
 from hearts_env import HeartsError, IllegalActionError, Rules
@@ -122,7 +127,8 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         Args:
             seed: cards, seat, opponents and their random numbers follow from it (the deal is that
                 of ``episode_seed``); None: the next episode in the sequence of the last seed.
-            options: those of ``hearts_v0``: ``deal``, ``deal_number``, ``dealer``.
+            options: those of ``hearts_v0``: ``deal``, ``deal_number``, ``dealer``, ``game``. Where
+                others are to act in a given game, they play up to the learner's turn.
 
         Raises:
             HeartsError: if the seed, an option or a deal is invalid; the sequence stays as it was.
@@ -136,12 +142,17 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
             first, number = int(self.np_random.integers(2**63 - 1)), 0
         else:
             first, number = self._first, self._number + 1
+        is_given = isinstance(options, dict) and options.get("game") is not None
         for _ in range(MAX_FORCED_DEALS):
             self._begin(int(episode_seed(first, number)), options)
-            self._first, self._number = first, number
             if not self._is_over:
+                self._first, self._number = first, number
                 return self._shown()
-            number += 1  # only with skip_forced
+            if is_given and self._seat_wanted >= 0:
+                raise nothing_to_decide()
+            number += 1  # only with skip_forced, or in a given game for another seat
+        if is_given:
+            raise nothing_to_decide()
         raise HeartsError("skip_forced: there is nothing left to decide; omit it")
 
     def _begin(self, seed: int, options: dict[str, Any] | None) -> None:

@@ -16,7 +16,13 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
-from hearts_agents.envs.arena import Arena, Finished, ManyLearners, check_env_seed
+from hearts_agents.envs.arena import (
+    Arena,
+    Finished,
+    ManyLearners,
+    check_env_seed,
+    check_options,
+)
 from hearts_agents.envs.gym_env import HeartsEnv
 from hearts_agents.envs.options import LearnerKeywords, LearnerOptions
 from hearts_env import HeartsError, Rules
@@ -82,11 +88,13 @@ class HeartsSB3VecEnv(ManyLearners, VecEnv):
         self._random = np.random.default_rng(None if seed is None else check_env_seed(seed))
 
     def reset(self) -> Any:
-        """Begin new episodes everywhere; returns the observations."""
-        if any(self._options):
-            raise HeartsError("options: a vector environment takes none; omit them")
+        """Begin new episodes everywhere; returns the observations.
+
+        ``set_options({"game": game})`` before it, or a list of such, lets them go on from games.
+        """
+        given = [check_options(options, ("game",)).get("game") for options in self._options]
         seeds = None if None in self._seeds else self._seeds
-        self.arena.reset(seeds, self._random)
+        self.arena.reset(seeds, self._random, given=given)
         self._reset_seeds()
         self._reset_options()
         self._infos = self._first_infos(np.arange(self.num_envs))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Unpack
 
@@ -14,7 +14,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from hearts_agents.envs.arena import Arena, Finished, ManyLearners, objects
+from hearts_agents.envs.arena import Arena, Finished, ManyLearners, check_options, objects
 from hearts_agents.envs.options import LearnerKeywords, LearnerOptions
 from hearts_env import HeartsError, Rules
 from hearts_env.envs.infos import DeferredDeal, read_only
@@ -128,31 +128,29 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
         Args:
             seed: of the first environment, the next counting up; or a list; None: the
                 next episodes of the last seed's sequence, at first of a random one.
-            options: ``{"reset_mask": ...}``, an array (num_envs,) of bool: only there; the others
-                play on. For given deals use a single environment.
+            options: ``reset_mask``, an array (num_envs,) of bool: only there; the others play on.
+                ``game``: a `Game` of the same rules from which the episodes go on, in mid-deal
+                too, or a list, one for each environment, with None for those that are dealt from
+                their seed. Where others are to act they play up to the learner's turn. The games
+                themselves are not changed. Later episodes are dealt. For a known deal use a single
+                environment, or the `Game` of it.
 
         Raises:
             HeartsError: if the seed or an option is invalid; nothing has changed then.
         """
-        rows = self._rows_of(options)
+        given = check_options(options, ("reset_mask", "game"))
+        rows = self._rows_of(given.get("reset_mask"))
         is_whole = rows is None or not self.arena.is_reset
-        self.arena.reset(seed, self.np_random, rows)
+        self.arena.reset(seed, self.np_random, rows, given.get("game"))
         if is_whole:
             super().reset(seed=whole(seed))
         self._names = self.arena.opponents(np.arange(self.num_envs))
         return self.arena.observe(), self._infos()
 
-    def _rows_of(self, options: object) -> Ints | None:
-        """The environments that the options of a reset name; None: all."""
-        if options is None or (isinstance(options, Mapping) and not options):
+    def _rows_of(self, mask: object) -> Ints | None:
+        """The environments that the mask of a reset names; None: all."""
+        if mask is None:
             return None
-        if not isinstance(options, Mapping) or set(options) != {"reset_mask"}:
-            raise HeartsError(
-                f"options: {quoted(options)} are not for many environments; give reset_mask alone, "
-                "or other options to a single one, from gymnasium.make",
-                value=options,
-            )
-        mask = options["reset_mask"]
         if not isinstance(mask, np.ndarray) or (mask.shape, mask.dtype) != ((self.num_envs,), "?"):
             shown = f"{mask.shape} {mask.dtype}" if isinstance(mask, np.ndarray) else quoted(mask)
             raise HeartsError(
