@@ -15,6 +15,7 @@ from hearts_train.learn.config import ALGORITHMS, ConfigError, Name, TrainConfig
 from hearts_train.learn.config_files import (
     load_config,
     make_config,
+    read_tree,
     shipped_configs,
 )
 from hearts_train.learn.learner import Learner
@@ -94,7 +95,9 @@ def test_overrides_are_yaml_and_go_into_lists():
         ("seed.x.y=1", ["seed"]),
         pytest.param(f"schedule.{'1.' * 5000}=1", ["setting"], id="long key"),
         ("model_dump.x=1", ["'model_dump'"]),
-        ("seed=2026-13-40", ["--set seed", "timestamp"]),
+        ("seed=2026-13-40", ["seed", "'2026-13-40'", "integer"]),
+        ("seed=!!timestamp x", ["--set seed", "YAML"]),
+        ("seed.x=1", ["seed"]),
         pytest.param(f"name={'x' * 5000}/", ["name", "xxx..."], id="long value"),
     ],
 )
@@ -117,12 +120,14 @@ def test_unknown_recipe_names_the_nearest():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("name: a\nseed: 2026-13-40\n", ["line 2", "'2026-13-40'", "timestamp"]),
-        ("seed: 0x_\n", ["line 1", "'0x_'", "int"]),
-        pytest.param("seed: " + "9" * 5000, ["line 1", "int"], id="long"),
+        ("name: a\nseed: [\n", ["line 3", "YAML"]),
+        ("seed: 2026-13-40\n", ["seed", "'2026-13-40'", "integer"]),
+        ("seed: 0x_\n", ["seed", "'0x_'", "integer"]),
+        ("seed: !!int 0x_\n", ["YAML"]),
+        pytest.param("seed: " + "9" * 5000, ["seed", "finite"], id="long"),
         pytest.param("seed: " + "[" * 5000, ["YAML"], id="deep"),
         pytest.param("seed: 1 #" + "x" * 200_000, ["100,000"], id="large"),
-        ("seed: 1\nseed: 2\n", ["line 2", "'seed'"]),
+        ("1: 2\n", ["1: 1", "string"]),
         ("- seed\n", ["key: value"]),
         ("seed: !!python/object/apply:os.getcwd []\n", ["YAML"]),
         ("{[1]: 2}\n", ["key"]),
@@ -148,6 +153,39 @@ def test_a_recipe_of_aliases_upon_aliases_is_refused_at_once(tmp_path):
     with refused(ConfigError, str(path), "seed") as caught:
         load_config(path)
     assert len(str(caught.value)) < 2000
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1e6", 1e6),
+        ("-1E-3", -1e-3),
+        (".5", 0.5),
+        ("5.", 5.0),
+        ("10", 10),
+        ("010", 10.0),
+        ("true", True),
+        ("null", None),
+        ("", None),
+        ("off", "off"),
+        ("2026-11-26", "2026-11-26"),
+        ("1:30", "1:30"),
+        ("'1e6'", "1e6"),
+    ],
+)
+def test_plain_values_are_those_of_yaml_1_2(tmp_path, text, value):
+    path = tmp_path / "one.yaml"
+    path.write_text(f"seed: {text}\n")
+    (found,) = read_tree(path)[0].values()
+    assert (found, type(found)) == (value, type(value))
+
+
+@pytest.mark.parametrize("name", ["1e6", "08", "5.", "null", "true", "off", "2026-11-26"])
+def test_a_written_config_is_read_back_unchanged(tmp_path, name):
+    config = make_config({"name": name, "evaluation": {"opponents": [name, "007", ".inf", ""]}})
+    path = tmp_path / "config.yaml"
+    path.write_text(config.to_yaml())
+    assert load_config(path) == config
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")

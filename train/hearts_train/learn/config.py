@@ -7,6 +7,7 @@ A config lists only what differs from the defaults below; ``config_files`` reads
 from __future__ import annotations
 
 import importlib
+import re
 from typing import Annotated, Any, Literal, NamedTuple
 
 import yaml
@@ -28,6 +29,32 @@ _MAX_ROLLOUT = 100_000_000  # decisions, of some hundred bytes each
 
 class ConfigError(HeartsError):
     """An invalid config or setting."""
+
+
+class Loader(yaml.SafeLoader):
+    """Reads YAML with the plain values of its version 1.2: 1e6 is a number, a date is text.
+
+    Whole numbers of more than 18 digits are floats.
+    """
+
+    yaml_implicit_resolvers = {}  # noqa: RUF012  a class attribute of PyYAML's
+
+
+class Dumper(yaml.SafeDumper):
+    """Writes what `Loader` reads: text that would read as a number is quoted."""
+
+    yaml_implicit_resolvers = Loader.yaml_implicit_resolvers
+
+
+for _kind, _pattern, _first in (
+    ("null", "|~|null|Null|NULL", ["", *"~nN"]),
+    ("bool", "true|True|TRUE|false|False|FALSE", list("tTfF")),
+    ("int", "[-+]?(?:0|[1-9][0-9]{0,17})", list("-+0123456789")),
+    ("float", r"[-+]?(?:\.[0-9]+|[0-9]+\.?[0-9]*)(?:[eE][-+]?[0-9]+)?", list("-+.0123456789")),
+    ("float", r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)", list("-+.")),
+):
+    _regexp = re.compile(f"(?:{_pattern})$")
+    Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", _regexp, _first)
 
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -451,4 +478,5 @@ class TrainConfig(_Section):
 
     def to_yaml(self) -> str:
         """The complete resolved config; ``config_files.load_config`` reads it back."""
-        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+        tree = self.model_dump(mode="json")
+        return yaml.dump(tree, Dumper=Dumper, sort_keys=False, allow_unicode=True)
