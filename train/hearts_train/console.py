@@ -1,4 +1,4 @@
-"""What all commands share: one-line errors, progress, tables. Quick to import."""
+"""Errors in one line, exit statuses, tables and JSON for all commands. Quick to import."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STDOUT = "-"
 MISTAKE = 2
 """Exit status after a user's mistake."""
 
-# The base class of typer's errors is in click or, in later versions, in typer itself.
+# Typer's errors derive from a class of click or, in later versions, of typer itself.
 _UsageError: type[Any] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "UsageError")
 
 
@@ -40,43 +40,38 @@ GROUPS = {
     "Solve": ("solve", "endgame"),
     "More": ("dataset", "warmup"),
 }
-"""The groups of commands, all in the order of help and reference."""
+"""The commands by group, in the order of the help and of the reference."""
 
 
 def group_of(command: str) -> str:
-    """The group of a command."""
+    """Return the group of a command."""
     return next((title for title, names in GROUPS.items() if command in names), "Commands")
 
 
 class Mistake(Exception):
-    """A user's mistake on the command line; the message is shown unchanged."""
+    """Report a user's mistake on the command line; the message is shown unchanged."""
 
 
 class _Stopped(BaseException):
-    """Ctrl-C, SIGTERM or SIGHUP; typer would lose the signal's number."""
+    """Carry a signal past typer, which would lose its number."""
 
 
 class Commands(typer.core.TyperGroup):
-    """The commands; a user's mistake ends them with one line and status 2.
+    """A group of commands that ends with a clear exit status, and with one line on a mistake.
 
-    Ctrl-C ends them with status 130, SIGTERM with 143, SIGHUP with 129.
+    A user's mistake ends a command with status 2, Ctrl-C with 130, SIGTERM with 143 and SIGHUP
+    with 129.
     """
 
     program = "hearts"
-    """How the group that runs in this process is started."""
+    """The words that start the group that runs in this process."""
     has_result_on_stdout = False
-    """Whether ``--json`` of the command that runs has standard output for itself."""
+    """True while a command runs whose ``--json`` writes to standard output."""
 
-    def main(
-        self,
-        args: Sequence[str] | None = None,
-        prog_name: str | None = None,
-        complete_var: str | None = None,
-        standalone_mode: bool = True,  # noqa: FBT001, FBT002 as in click
-        windows_expand_args: bool = True,  # noqa: FBT001, FBT002
-        **extra: Any,
+    def main(  # type: ignore[override]  # typer passes everything else by keyword
+        self, args: Sequence[str] | None = None, prog_name: str | None = None, **settings: Any
     ) -> Any:
-        """Run a command line and leave with its exit status."""
+        """Run a command line and exit with its status."""
         Commands.program = prog_name or self.name or "hearts"
         try:
             prepare_streams()
@@ -84,10 +79,7 @@ class Commands(typer.core.TyperGroup):
             code = super().main(
                 args=_completed(sys.argv[1:] if args is None else args),
                 prog_name=Commands.program,
-                complete_var=complete_var,
-                standalone_mode=False,
-                windows_expand_args=windows_expand_args,
-                **extra,
+                **settings | {"standalone_mode": False},
             )
             sys.stdout.flush()
         except (_Stopped, KeyboardInterrupt, typer.Abort) as error:
@@ -112,12 +104,10 @@ class Commands(typer.core.TyperGroup):
                 sys.stderr.flush()
             except (OSError, ValueError):  # the terminal is gone; the exit status stays as it is
                 _silence(sys.stderr)
-        if not standalone_mode:
-            return code
         sys.exit(code if isinstance(code, int) else 0)
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """All commands, in the order of their groups."""
+        """Return all commands, in the order of their groups."""
         order = [name for names in GROUPS.values() for name in names]
         there = super().list_commands(ctx)
         return sorted(there, key=lambda name: order.index(name) if name in order else len(order))
@@ -133,7 +123,7 @@ class Commands(typer.core.TyperGroup):
                 formatter.write_dl(rows)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command, which SIGTERM and SIGHUP stop as Ctrl-C does."""
+        """Run a command; SIGTERM and SIGHUP stop it as Ctrl-C does."""
         from hearts_env.support.interrupts import interruptible  # not needed for --help
 
         try:
@@ -146,13 +136,16 @@ class Commands(typer.core.TyperGroup):
 def _note_warning(
     message: Warning | str, category: type[Warning], *_where: Any, **_more: Any
 ) -> None:
-    """Show a warning of the package as a note; hide those of libraries."""
+    """Show a warning of the package as a note; hide the warnings of libraries."""
     if category is UserWarning:
         note(f"warning: {message}")
 
 
 def _completed(words: Sequence[str]) -> list[str]:
-    """A command line in which a ``--json`` without a file names standard output."""
+    """Return a command line in which ``--json`` always has a file: without one it gets ``-``.
+
+    Typer has no options with an optional value.
+    """
     found: list[str] = []
     for number, word in enumerate(words, 1):
         found.append(word)
@@ -163,14 +156,14 @@ def _completed(words: Sequence[str]) -> list[str]:
 
 
 def stopped() -> typer.Exit:
-    """The exit of a command that was stopped by a signal and has shown its partial results."""
+    """Return the exit of a command that a signal stopped and that has shown partial results."""
     from hearts_env.support.interrupts import exit_status  # not needed for --help
 
     return typer.Exit(exit_status())
 
 
 def _explain(error: Exception) -> str | None:
-    """The message of a user's mistake; None for any other error."""
+    """Return the message of a user's mistake, or None for any other error."""
     if isinstance(error, _UsageError):
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "hearts"
@@ -250,7 +243,7 @@ _PLAIN |= {"…": "...", "×": "x", "’": "'", "─": "-", "━": "-", "✓": "
 
 
 def _plainly(error: UnicodeError) -> tuple[str, int]:
-    """Plain characters for those that an output cannot encode."""
+    """Replace the characters that an output cannot encode by plain ones."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(_PLAIN.get(c, "?") for c in error.object[error.start : error.end]), error.end
@@ -264,7 +257,7 @@ def _silence(stream: IO[str]) -> None:
 
 # ---- output ------------------------------------------------------------------------------------
 def is_stdout(target: str | None) -> bool:
-    """Whether ``--json`` writes to standard output, which then must have nothing else."""
+    """Return True if ``--json`` writes to standard output, which then has nothing else."""
     return target == STDOUT
 
 
@@ -280,7 +273,7 @@ def print_json(value: Any, target: str) -> None:
 
 
 def _shown() -> IO[str]:
-    """Where people read results: standard output, unless ``--json`` has it."""
+    """Return the stream for people: standard output, unless ``--json`` writes there."""
     return screen() if Commands.has_result_on_stdout else sys.stdout
 
 
