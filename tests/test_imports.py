@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -80,6 +81,18 @@ def test_rooms_import_those_before_them(folder: str) -> None:
         if package not in (name, target) and order.index(rooms[target]) > order.index(rooms[name])
     ]
     assert upward == []
+
+
+@pytest.mark.parametrize("folder", ROOMS)
+def test_contributing_names_the_rooms_of_a_package_in_their_order(folder: str) -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    package = folder.rpartition("/")[2]
+    _, _, listed = text.partition(f"\n- `{package}`: ")
+    listed = re.split(r"\n(?=- |\n)", listed)[0]
+    rooms = ROOMS[folder].split()
+    places = [listed.find(f"`{room}`") for room in rooms]
+    assert min(places) >= 0, [room for room, place in zip(rooms, places, strict=True) if place < 0]
+    assert places == sorted(places)
 
 
 def graph(folder: Path) -> dict[str, set[str]]:
