@@ -7,9 +7,7 @@ from typing import Any
 from hearts_agents import make_agent
 from hearts_env import Game, Rules
 from hearts_env.cards import ALL_CARDS
-from tests.lockstep import naive_of
-
-HEARTS_AND_QUEEN = {**{card: 1 for card in ALL_CARDS if card[1] == "H"}, "QS": 13}
+from tests.lockstep import HEARTS_AND_QUEEN, naive_of
 
 
 def make_game(

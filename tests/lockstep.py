@@ -9,10 +9,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hearts_env import Game, Rules, RulesError
-from hearts_env.cards import ALL_CARDS, DIRECTIONS, HEARTS_AND_QUEEN, HEARTS_ONE
+from hearts_env.cards import ALL_CARDS, DIRECTIONS
 from hearts_env.kernel import margin_sum
 from hearts_env.rules.rules import CHOICES, FIELDS, RANGES
 from tests.naive import NaiveGame
+
+HEARTS_ONE = dict.fromkeys(
+    ["2H", "3H", "4H", "5H", "6H", "7H", "8H", "9H", "TH", "JH", "QH", "KH", "AH"], 1
+)
+HEARTS_AND_QUEEN = {**HEARTS_ONE, "QS": 13}
+"""What cards cost by the rule book, written down a second time: the package has its own table."""
 
 SAMPLE = [
     ("two_player", 2),

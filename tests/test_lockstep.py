@@ -12,6 +12,7 @@ from hearts_env import Game, Rules
 from hearts_env.rules.presets import GAMES
 from hearts_env.rules.rules import FIELDS
 from tests.lockstep import (
+    HEARTS_AND_QUEEN,
     MATCH_FIELDS,
     SAMPLE,
     assert_same,
@@ -24,6 +25,13 @@ from tests.lockstep import (
 )
 from tests.slow import drawn, few, few_of
 from tests.strategies import rule_sets
+
+
+@pytest.mark.parametrize("rules", ["two_player", "classic", "mini"])
+def test_cards_cost_what_the_tests_own_table_says(rules: str) -> None:
+    """The naive game takes its points from the rules, so it would agree with any."""
+    deck, worth = Rules.from_text(rules).deck, Rules.from_text(rules).card_points
+    assert {c: worth.get(c, 0) for c in deck} == {c: HEARTS_AND_QUEEN.get(c, 0) for c in deck}
 
 
 @few_of("deals", 10, 80)

@@ -6,7 +6,8 @@ import ast
 
 import pytest
 
-from tests.mutants import load
+from tests import mutants
+from tests.mutants import ROOT, load
 from tests.syntax_changes import CannotBePlaced, change
 
 SAMPLE = '''
@@ -100,9 +101,12 @@ def test_layout_and_the_names_of_locals_do_not_matter() -> None:
         change(SAMPLE, "pick", "range(aa) -> range(2)")
 
 
-def test_the_list_can_be_read() -> None:
+def test_the_list_can_be_read_and_every_fault_has_its_place() -> None:
     faults = load()
     assert len({(fault.module, fault.fault) for fault in faults}) == len(faults)
     for fault in faults:
         assert fault.file.endswith(".py")
         assert fault.tests
+        for test in fault.tests:
+            assert (ROOT / mutants.test_path(test)).exists(), test
+        fault.apply((ROOT / fault.file).read_text(encoding="utf-8"))  # or it cannot be placed

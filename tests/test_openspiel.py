@@ -13,7 +13,7 @@ import random
 import pytest
 
 from hearts_env import Game, Rules
-from hearts_env.cards import HEARTS_AND_QUEEN
+from tests.lockstep import HEARTS_AND_QUEEN
 from tests.slow import few
 
 pyspiel = pytest.importorskip("pyspiel")

@@ -11,7 +11,8 @@ import pytest
 from hearts_env import Game, Rules
 from hearts_env.rules.presets import PRESETS
 from hearts_env.rules.values import read_value
-from tests.deals import HEARTS_AND_QUEEN, hand, legal, make_game, play
+from tests.deals import hand, legal, make_game, play
+from tests.lockstep import HEARTS_AND_QUEEN
 from tests.naive import NaiveGame
 
 

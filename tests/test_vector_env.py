@@ -319,6 +319,23 @@ def test_stable_baselines3s_is_gymnasiums_with_other_infos(make_sb3, options):
     assert ended >= 14
 
 
+def test_stable_baselines3_is_told_which_matches_were_cut_off(make_sb3):
+    """By that key it bootstraps the value of what would have followed."""
+    options = {"rules": "mini end_score=18", "episode": "match", "max_deals": 2}
+    theirs, ours = make_sb3(6, seed=3, **options), HeartsVectorEnv(6, **options)
+    theirs.reset()
+    _, infos = ours.reset(seed=3)
+    rng, told = np.random.default_rng(0), []
+    while len(told) < 30:
+        actions = choose(rng, infos["action_mask"])
+        _, _, ended, cut, infos = ours.step(actions)
+        *_, done, their_infos = theirs.step(actions)
+        assert (done == (ended | cut)).all()
+        assert [info["TimeLimit.truncated"] for info in their_infos] == cut.tolist()
+        told += cut[done].tolist()
+    assert set(told) == {True, False}
+
+
 def test_stable_baselines3s_other_questions(make_sb3):
     envs = make_sb3(3)
     assert envs.seed(5) == [5, 6, 7]

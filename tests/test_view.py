@@ -19,6 +19,7 @@ from hearts_env.rules.presets import GAMES
 from hearts_env.views import hidden
 from hearts_env.views.picture import picture_of
 from hearts_env.views.worlds import Worlds
+from tests.deals import make_game, play
 from tests.lockstep import QUICK, every_deal, every_line, naive_at
 from tests.naive import NaiveGame, naive_world_bound, naive_worlds
 from tests.refusals import refused
@@ -419,3 +420,20 @@ def test_chances_are_shares_of_the_worlds(name: str) -> None:
                 for number, card in enumerate(rules.deck):
                     share = sum(card in world[owner] for world in found) / len(found)
                     assert chances[place, number] == pytest.approx(share)
+
+
+def test_a_queen_played_at_any_time_on_the_first_trick_proves_no_hand_of_penalties() -> None:
+    """Seat 1, void in clubs, threw her though it holds a harmless card: others are possible."""
+    game = make_game(
+        "2C 3C 4C / QS 5D 6H",
+        "7D",
+        queen_any_time=True,
+        break_on="void",
+        points_on_first_trick=False,
+    )
+    view = play(game, "2C QS").view(0)
+    hidden = {"5D", "6H", "7D"}  # two of them in the hand of seat 1
+    assert view.num_worlds == 3
+    assert {frozenset(world[1]) for world in view.worlds()} == {
+        frozenset(hidden - {card}) for card in hidden
+    }
