@@ -5,16 +5,18 @@ import pickle
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
 
 from hearts_agents.programs.process import python_environment
-from hearts_env import HeartsError
+from hearts_env import HeartsError, Rules
 from hearts_train.cli.app import app
 from hearts_train.executor import spread
 from hearts_train.measure.contest import Contest
 from hearts_train.measure.evaluation import evaluate
+from hearts_train.measure.hands import HandContest
 from tests.executor_work import Work, raise_unsendable
 from tests.refusals import mistake, refused
 from tests.waiting import is_running, timeless, wait_until
@@ -166,6 +168,18 @@ def test_an_agent_changed_meanwhile_is_refused(tmp_path):
     file.write_text(text.replace("[0]", "[-1]"))
     with refused(HeartsError, "agent"):
         sent(contest)
+
+
+def test_a_contest_in_another_process_has_all_its_settings():
+    contest = HandContest(["pro"], Rules.make("micro"), 5, awake=(2, 3))
+    again = sent(contest)
+    assert (again.awake, again.tasks(40)) == ((2, 3), contest.tasks(40))
+    for task in contest.tasks(2):
+        assert replace(again.play(task), took=0) == replace(contest.play(task), took=0)
+    whole = Contest(["pro", "easy"], "mini", 3, unit="match", totals=(10, 20), largest_block=8)
+    assert sent(whole).settings() == whole.settings()
+    assert sent(whole).tasks(40) == whole.tasks(40)
+    assert [task.deals for task in whole.tasks(40)] == [8] * 5
 
 
 # ---- Ray -----------------------------------------------------------------------------------------

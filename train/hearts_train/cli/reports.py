@@ -15,6 +15,7 @@ from typing import Any
 import typer
 
 from hearts_agents.attackers import METHODS
+from hearts_agents.spec import AgentSpec
 from hearts_env import Rules, __version__
 from hearts_env.render.scene import count_text
 from hearts_env.solve.tree import estimate, format_count, format_gigabytes
@@ -22,7 +23,7 @@ from hearts_train import console
 from hearts_train.cli.options import names_in, refuse_said
 from hearts_train.console import Mistake
 from hearts_train.measure.comparison import Comparison
-from hearts_train.measure.contest import Saved, read_saved
+from hearts_train.measure.contest import read_saved
 from hearts_train.measure.display import format_interval, format_margin, format_ms, short_names
 from hearts_train.measure.duel import Example
 from hearts_train.measure.evaluation import (
@@ -45,8 +46,10 @@ _MOST_MEMORY = 256
 """Gigabytes of the largest machines for which a tree is recommended."""
 
 
-def resumed(context: typer.Context, path: Path, work: str) -> Saved:
-    """The settings of a results file."""
+def resumed(
+    context: typer.Context, path: Path, work: str
+) -> tuple[list[AgentSpec], dict[str, Any]]:
+    """The agents and the settings of a results file."""
     refuse_said(context, sorted(context.params.keys() - set(FREE)), "--resume", path)
     return read_saved(path, work)
 
@@ -54,7 +57,8 @@ def resumed(context: typer.Context, path: Path, work: str) -> Saved:
 def say_how_to_continue(command: str, path: Path | None) -> None:
     """Print the command that continues what was saved, if a file was begun."""
     if path is not None and path.exists():
-        is_code = any(agent.runs_code for agent in read_saved(path).agents)
+        agents, _ = read_saved(path)
+        is_code = any(agent.runs_code for agent in agents)
         allow = " --allow-code" if is_code else ""
         console.note(f"saved; continue with: hearts {command} --resume {path}{allow}")
 

@@ -217,9 +217,12 @@ class Benchmark:
         self._check_deals()
         self.field = self.track.players()
         self.contest = Contest(
-            [AgentSpec.parse(agent).unversioned(), *self.field], self.rules, self.seed, **settings
+            [AgentSpec.parse(agent).unversioned(), *self.field],
+            self.rules,
+            self.seed,
+            largest_block=_BLOCK,
+            **settings,
         )
-        self.contest.most_at_once = _BLOCK
         seen = self.contest.participants[0].trained_on
         self.decisions = seen
         if decisions is not None:

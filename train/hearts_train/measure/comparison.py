@@ -192,9 +192,13 @@ def compare(
     question = question or Question()
     names = names_once("opponents", opponents)
     contest = Contest(
-        [agent, other, *opponents], rules, seed, pairings=_pairings(names), **settings
+        [agent, other, *opponents],
+        rules,
+        seed,
+        pairings=_pairings(names),
+        open_duels=2 * max(1, len(names)),  # all of them
+        **settings,
     )
-    contest.most_open = len(contest.pairings)
     # The largest possible margin of a deal, or difference of two of them.
     test = SequentialTest(question, float(contest.rules.max_margin) * (2 if names else 1))
     about = {"question": asdict(question), "deals": deals, "test": TEST_VERSION}

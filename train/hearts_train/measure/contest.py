@@ -43,7 +43,7 @@ Pairing = tuple[int, int]
 """Who plays whom, by place."""
 AnyBlock = Any
 """A ``Block`` or a ``MatchBlock``, by the contest's unit."""
-Report = Callable[["Task", float], None]
+TaskProgress = Callable[["Task", float], None]
 """Called with a task that this process plays, and how many of its deals are done."""
 
 UNITS = ("deal", "match")
@@ -76,9 +76,6 @@ class Contest:
     It can be sent to another process, where its agents are made again, to play there.
     """
 
-    block_of: Callable[[dict[str, Any], int], AnyBlock] | None = None
-    """Makes a block from its record; None: ``Block.of`` or ``MatchBlock.of``, by the unit."""
-
     def __init__(
         self,
         agents: Sequence[AgentLike],
@@ -88,6 +85,8 @@ class Contest:
         pairings: Callable[[Rules], Sequence[Pairing]] | None = None,
         unit: str = "deal",
         totals: Sequence[int] | None = None,
+        largest_block: int | None = None,
+        open_duels: int = 1,
         isolate: bool = False,
         time_limit: float | None = None,
         workers: int | None = None,
@@ -104,6 +103,10 @@ class Contest:
             pairings: who plays whom under the rules; None: the first against each of the others.
             unit: ``deal`` or ``match``.
             totals: of matches, those of seats 0 and 1 at the start; None: of a new match.
+            largest_block: the most deals of a block, which decides the draws of players that
+                use random numbers; None: 2,048 deals or 32 pairs of matches.
+            open_duels: so many pairings keep their players' processes while others play, if there
+                are no more pairings than that; otherwise only the pairing that plays.
             isolate: every player in a process of its own.
             time_limit: with `isolate`, seconds that a process may take for one answer. It is then
                 asked for at most 32 decisions at a time. None: no limit.
@@ -121,12 +124,23 @@ class Contest:
             raise HeartsError('totals: are those of matches; omit them, or give unit="match"')
         self.isolate = check_flag("isolate", isolate)
         self.time_limit = _check_time_limit(time_limit, isolate=self.isolate)
-        self.most_open = 1
-        """So many pairings keep their players' processes while others play."""
-        self.most_at_once, self._first = _BLOCKS[unit]
-        """The most deals of a block; it decides what players who draw random numbers draw."""
+        largest, first_block = _BLOCKS[unit]
+        self._largest_block = largest if largest_block is None else largest_block
+        self._first_block = min(first_block, self._largest_block)
         self._executor = check_executor(workers, backend)
         self.command = command
+        self._enter(agents, rules)
+        self.totals = None if unit == "deal" else _starting(self.rules, totals)
+        first = [(0, j) for j in range(1, len(agents))]
+        self.pairings = list(pairings(self.rules)) if pairings is not None else first
+        self._open_duels = open_duels if len(self.pairings) <= open_duels else 1
+        self._store: Store | None = None
+        self._known: dict[tuple[int, ...], Any] = {}
+        self._report: TaskProgress | None = None
+        self._open: dict[Pairing, Duel] = {}
+
+    def _enter(self, agents: Sequence[AgentLike], rules: Rules | str | None) -> None:
+        """Make the agents, and ask each whether it can play the rules."""
         self.participants: list[Participant] = []
         try:
             for place, agent in enumerate(agents):
@@ -139,20 +153,17 @@ class Contest:
         finally:
             for participant in self.participants:
                 participant.close()
-        self.totals = None if unit == "deal" else _starting(self.rules, totals)
-        first = [(0, j) for j in range(1, len(agents))]
-        self.pairings = list(pairings(self.rules)) if pairings is not None else first
-        self._store: Store | None = None
-        self._known: dict[tuple[int, ...], Any] = {}
-        self._report: Report | None = None
-        self._open: dict[Pairing, Duel] = {}
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        agents = [participant.to_send() for participant in self.participants]
-        digests = [participant.digest for participant in self.participants]
-        names = ("rules", "seed", "unit", "totals", "isolate", "time_limit")
-        settings = {name: getattr(self, name) for name in names}
-        return _made_again, (type(self), agents, digests, settings, self.most_open)
+    def __getstate__(self) -> dict[str, Any]:
+        sent = [(participant.to_send(), participant.digest) for participant in self.participants]
+        only_here: dict[str, Any] = {"_store": None, "_known": {}, "_report": None, "_open": {}}
+        return {**vars(self), **only_here, "participants": sent}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        agents, digests = zip(*state["participants"], strict=True)
+        self._enter(agents, self.rules)
+        check_same(self.participants, digests)
 
     @property
     def names(self) -> list[str]:
@@ -165,7 +176,7 @@ class Contest:
         blocks: list[tuple[int, int]] = []
         first = 0
         while first < deals:
-            size = min(block_size(first, self.most_at_once, self._first), deals - first)
+            size = min(block_size(first, self._largest_block, self._first_block), deals - first)
             blocks.append((first, size))
             first += size
         return blocks
@@ -175,7 +186,7 @@ class Contest:
         blocks = self.blocks(deals)
         return [Task(pairing, *block) for pairing in self.pairings for block in blocks]
 
-    def run(self, tasks: Sequence[Task], report: Report | None = None) -> Generator[AnyBlock]:
+    def run(self, tasks: Sequence[Task], report: TaskProgress | None = None) -> Generator[AnyBlock]:
         """The blocks of some tasks, in their order: played, or saved already.
 
         Args:
@@ -207,7 +218,7 @@ class Contest:
         """Play some deals: the same block in any process."""
         duel = self._open.pop(task.pairing, None)
         if duel is None:
-            self._close_players(self.most_open - 1)
+            self._close_players(self._open_duels - 1)
             agent, opponent = (self.participants[place] for place in task.pairing)
             duel = Duel(agent, opponent, self.rules, self.seed, self.totals, self.time_limit)
         self._open[task.pairing] = duel
@@ -238,6 +249,11 @@ class Contest:
         """End the players' processes of all pairings but the last `most` that played."""
         while len(self._open) > most:
             self._open.pop(next(iter(self._open))).close()
+
+    def _block(self, record: dict[str, Any]) -> AnyBlock:
+        """The block of a record; raises one of `_NOT_WRITTEN` if it is none."""
+        of_unit = Block.of if self.totals is None else MatchBlock.of
+        return of_unit(record, self.rules.players)
 
     # -- what is saved ----------------------------------------------------------------------------
     def settings(self) -> dict[str, Any]:
@@ -271,12 +287,11 @@ class Contest:
             **about: what else the results follow from; a file to continue must say the same.
         """
         settings = {"work": work, **self.settings(), "about": about}
-        of_unit = self.block_of or (Block.of if self.totals is None else MatchBlock.of)
         with saving(save, resume, RESULTS, settings) as self._store:
             for record in [] if self._store is None else self._store.records:
                 with contextlib.suppress(*_NOT_WRITTEN):
                     (i, j), block = record.entry["pairing"], record.entry["block"]
-                    found = of_unit(block, self.rules.players)
+                    found = self._block(block)
                     self._known[i, j, found.first, found.deals] = found
             try:
                 yield
@@ -284,30 +299,10 @@ class Contest:
                 self._store, self._known = None, {}
 
 
-def _made_again(
-    kind: type[Contest],
-    agents: Sequence[AgentLike],
-    digests: Sequence[str | None],
-    settings: dict[str, Any],
-    most_open: int,
-) -> Contest:
-    """A contest in another process."""
-    contest = kind(agents, **settings)
-    contest.most_open = most_open
-    check_same(contest.participants, digests)
-    return contest
-
-
-class Saved(NamedTuple):
-    """The settings of the work in a file of results."""
-
-    agents: list[AgentSpec]
-    arguments: dict[str, Any]
-    """The other arguments of the function that does the work."""
-
-
-def read_saved(path: str | os.PathLike[str], work: str | None = None) -> Saved:
-    """The settings of the work in a file of results, its agents to be made again.
+def read_saved(
+    path: str | os.PathLike[str], work: str | None = None
+) -> tuple[list[AgentSpec], dict[str, Any]]:
+    """Return the agents of the work in a file of results, and its function's other arguments.
 
     Args:
         path: the file.
@@ -343,7 +338,7 @@ def read_saved(path: str | os.PathLike[str], work: str | None = None) -> Saved:
         ) from None
     for agent in agents if work is not None else []:
         agent.check_allowed(f"resume: {name}")
-    return Saved(agents, arguments)
+    return agents, arguments
 
 
 def _starting(rules: Rules, totals: Sequence[int] | None) -> tuple[int, int]:

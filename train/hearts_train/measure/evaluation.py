@@ -204,6 +204,77 @@ class Evaluation(Result):
     def _of_deals(self) -> tuple[str, ...]:
         return "margins", "shares", "worst"
 
+    @classmethod
+    def of(
+        cls,
+        pair: tuple[str, str],
+        rules: Rules,
+        blocks: Sequence[Block],
+        deals: int,
+        **how: Any,
+    ) -> Evaluation:
+        """The figures over the first `deals` duplicate deals of some blocks.
+
+        `pair` are the two names, and `how` the fields of a ``Result``.
+        """
+        played = [block for block in blocks if block.first < deals]
+        n, num_games = rules.players, deals * rules.players
+        scores = np.concatenate([block.scores for block in played])[:num_games]
+        points = np.concatenate([block.points for block in played])[:num_games]
+        shooters = np.concatenate([block.shooters for block in played])[:num_games]
+        own = scores[:, :1]
+        lower, level = (scores < own).sum(1), (scores == own).sum(1)  # level counts the agent
+        first = np.where(lower == 0, 1 / level, 0.0)
+        margins = np.concatenate([block.margins for block in played])[:deals]
+        margin, ci95 = mean_and_interval(margins)
+        shares = first.reshape(deals, n).mean(1)
+        won, won_ci95 = mean_and_interval(shares)
+        ranks = 1 + lower + (level - 1) / 2
+        rank, rank_ci95 = mean_and_interval(ranks.reshape(deals, n).mean(1))
+        matches, matches_won = 0, 0.0
+        for s in range(n):
+            finished, taken = string_matches(rules, scores[s::n], points[s::n])
+            matches, matches_won = matches + finished, matches_won + taken
+        chips, chips_ci95 = None, None
+        if rules.settlement != "points":
+            won_chips = chips_won(rules, points).reshape(deals, n).mean(1)
+            chips, chips_ci95 = mean_and_interval(won_chips)
+        ms = []
+        for role in range(2):
+            seconds = sum(block.seconds[role] for block in played)
+            decisions = sum(block.decisions[role] for block in played)
+            ms.append(1000 * seconds / decisions if decisions else 0.0)
+        worst = [deal for block in played for deal in block.worst if deal.number < deals]
+        return cls(
+            agent=pair[0],
+            opponent=pair[1],
+            rules=rules.name,
+            deals=deals,
+            margin=margin,
+            ci95=ci95,
+            won=won,
+            won_ci95=won_ci95,
+            tied=float(((lower == 0) & (level > 1)).mean()),
+            rank=rank,
+            rank_ci95=rank_ci95,
+            moons=int((shooters == 0).sum()),
+            opponent_moons=int((shooters > 0).sum()),
+            plays=len(scores),
+            matches=matches,
+            matches_won=matches_won / matches if matches else None,
+            ms_per_decision=ms[0],
+            opponent_ms_per_decision=ms[1],
+            faults=sum(block.faults[0] for block in played),
+            opponent_faults=sum(block.faults[1] for block in played),
+            examples=few_of(example for block in played for example in block.examples),
+            chips=chips,
+            chips_ci95=chips_ci95,
+            margins=margins,
+            shares=shares,
+            worst=tuple(sorted(worst, key=lambda deal: (-deal.lost, deal.number))[:WORST]),
+            **how,
+        )
+
 
 def evaluations_table(results: Sequence[Evaluation]) -> ResultTable:
     """A row for each evaluation of one agent."""
@@ -238,71 +309,6 @@ def evaluations_table(results: Sequence[Evaluation]) -> ResultTable:
         "duplicate deals (each from every seat)"
     )
     return ResultTable(title, columns, rows)
-
-
-def summarize(
-    pair: tuple[str, str], rules: Rules, blocks: Sequence[Block], deals: int, **how: Any
-) -> Evaluation:
-    """The figures over the first `deals` duplicate deals of some blocks.
-
-    `pair` are the two names, and `how` the fields of a ``Result``.
-    """
-    played = [block for block in blocks if block.first < deals]
-    n, num_games = rules.players, deals * rules.players
-    scores = np.concatenate([block.scores for block in played])[:num_games]
-    points = np.concatenate([block.points for block in played])[:num_games]
-    shooters = np.concatenate([block.shooters for block in played])[:num_games]
-    own = scores[:, :1]
-    lower, level = (scores < own).sum(1), (scores == own).sum(1)  # level counts the agent
-    first = np.where(lower == 0, 1 / level, 0.0)
-    margins = np.concatenate([block.margins for block in played])[:deals]
-    margin, ci95 = mean_and_interval(margins)
-    shares = first.reshape(deals, n).mean(1)
-    won, won_ci95 = mean_and_interval(shares)
-    ranks = 1 + lower + (level - 1) / 2
-    rank, rank_ci95 = mean_and_interval(ranks.reshape(deals, n).mean(1))
-    matches, matches_won = 0, 0.0
-    for s in range(n):
-        finished, taken = string_matches(rules, scores[s::n], points[s::n])
-        matches, matches_won = matches + finished, matches_won + taken
-    chips, chips_ci95 = None, None
-    if rules.settlement != "points":
-        chips, chips_ci95 = mean_and_interval(chips_won(rules, points).reshape(deals, n).mean(1))
-    ms = []
-    for role in range(2):
-        seconds = sum(block.seconds[role] for block in played)
-        decisions = sum(block.decisions[role] for block in played)
-        ms.append(1000 * seconds / decisions if decisions else 0.0)
-    worst = [deal for block in played for deal in block.worst if deal.number < deals]
-    return Evaluation(
-        agent=pair[0],
-        opponent=pair[1],
-        rules=rules.name,
-        deals=deals,
-        margin=margin,
-        ci95=ci95,
-        won=won,
-        won_ci95=won_ci95,
-        tied=float(((lower == 0) & (level > 1)).mean()),
-        rank=rank,
-        rank_ci95=rank_ci95,
-        moons=int((shooters == 0).sum()),
-        opponent_moons=int((shooters > 0).sum()),
-        plays=len(scores),
-        matches=matches,
-        matches_won=matches_won / matches if matches else None,
-        ms_per_decision=ms[0],
-        opponent_ms_per_decision=ms[1],
-        faults=sum(block.faults[0] for block in played),
-        opponent_faults=sum(block.faults[1] for block in played),
-        examples=few_of(example for block in played for example in block.examples),
-        chips=chips,
-        chips_ci95=chips_ci95,
-        margins=margins,
-        shares=shares,
-        worst=tuple(sorted(worst, key=lambda deal: (-deal.lost, deal.number))[:WORST]),
-        **how,
-    )
 
 
 # ---- matches -------------------------------------------------------------------------------------
@@ -408,7 +414,7 @@ class MatchResults(Result):
 # ---- play ----------------------------------------------------------------------------------------
 
 
-def played(
+def play_pairings(
     contest: Contest, deals: int, show: Show, label: str
 ) -> Iterator[tuple[Pairing, list[AnyBlock]]]:
     """Play `deals` deals of a contest's pairings, one after another, and give each one's blocks.
@@ -447,13 +453,13 @@ def played(
 def evaluations(
     contest: Contest, deals: int, show: Show, label: str = "{} against {}"
 ) -> Iterator[Any]:
-    """The figures of each of a contest's pairings, as ``played``: few deals are interrupted."""
-    for pairing, found in played(contest, deals, show, label):
+    """Yield the result of each pairing, as ``play_pairings``; interrupted ones are marked."""
+    for pairing, found in play_pairings(contest, deals, show, label):
         count = num_deals(found)
-        yield summary(contest, pairing, found, count, interrupted=count < deals)
+        yield result_of(contest, pairing, found, count, interrupted=count < deals)
 
 
-def summary(
+def result_of(
     contest: Contest,
     pairing: Pairing,
     found: Sequence[AnyBlock],
@@ -466,7 +472,7 @@ def summary(
     how = {**contest.how(pairing, deals), "interrupted": interrupted}
     if contest.totals is not None:
         return MatchResults.of(pair, contest.rules, found, deals, totals=contest.totals, **how)
-    return summarize(pair, contest.rules, found, deals, **how)
+    return Evaluation.of(pair, contest.rules, found, deals, **how)
 
 
 @overload

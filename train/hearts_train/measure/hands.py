@@ -64,7 +64,7 @@ class HandBlock:
         return asdict(self)
 
     @classmethod
-    def of(cls, record: dict[str, Any], _players: int = 2) -> HandBlock:
+    def of(cls, record: dict[str, Any]) -> HandBlock:
         """The block that ``to_json`` wrote.
 
         Raises:
@@ -82,8 +82,6 @@ class HandBlock:
 class HandContest(Contest):
     """Agents against the best response to each, deal by deal, the same deals for all."""
 
-    block_of = HandBlock.of
-
     def __init__(
         self,
         agents: Sequence[AgentLike],
@@ -99,13 +97,13 @@ class HandContest(Contest):
         does; None: all are.
         """
         pairings = [(place, place) for place in range(len(agents))]
-        super().__init__(agents, rules, seed, pairings=lambda _: pairings, **settings)
-        self.most_at_once = self._first = 1
+        super().__init__(
+            agents, rules, seed, pairings=lambda _: pairings, largest_block=1, **settings
+        )
         self.awake = awake
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        make, (kind, agents, digests, settings, most_open) = super().__reduce__()
-        return make, (kind, agents, digests, settings | {"awake": self.awake}, most_open)
+    def _block(self, record: dict[str, Any]) -> HandBlock:
+        return HandBlock.of(record)
 
     def play(self, task: Task) -> HandBlock:
         """Answer both hands of a deal: the same block in any process."""

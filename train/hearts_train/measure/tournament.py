@@ -32,14 +32,14 @@ from hearts_train.measure.display import (
     short_names,
 )
 from hearts_train.measure.duel import Block
-from hearts_train.measure.evaluation import Evaluation, platform_versions, summary
+from hearts_train.measure.evaluation import Evaluation, platform_versions, result_of
 from hearts_train.measure.participants import AgentLike, names_once
 from hearts_train.measure.statistics import Z95, Interval, mean_and_interval
 from hearts_train.store import rounded
 
 ELO = 400 / np.log(10)
 """Elo points in one natural unit of strength: 400 points are odds of ten to one."""
-_MOST_OPEN = 4
+_OPEN_DUELS = 4
 """With more pairings than this the players' processes are ended after each block."""
 _MOST_STEPS = 200
 _PRIOR = 1e-4
@@ -208,9 +208,7 @@ def tournament(
     if len(names) < 2:
         raise HeartsError(f"agents: {len(names)} entered; a tournament needs 2 or more")
     pairings = functools.partial(_all_pairings, len(names))
-    contest = Contest(agents, rules, seed, pairings=pairings, **settings)
-    if len(contest.pairings) <= _MOST_OPEN:
-        contest.most_open = _MOST_OPEN
+    contest = Contest(agents, rules, seed, pairings=pairings, open_duels=_OPEN_DUELS, **settings)
     tasks = [
         Task(pairing, *block) for block in contest.blocks(deals) for pairing in contest.pairings
     ]
@@ -233,7 +231,7 @@ def tournament(
                 raise
     done = min(map(num_deals, found.values()))  # all pairings have played these
     evaluations: dict[Pairing, Evaluation] = {
-        pairing: summary(contest, pairing, of_one, done, interrupted=interrupted)
+        pairing: result_of(contest, pairing, of_one, done, interrupted=interrupted)
         for pairing, of_one in found.items()
     }
     return Tournament(
