@@ -6,6 +6,7 @@ import json
 import os
 import random
 import shutil
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -219,21 +220,34 @@ def test_tensorboard_reads_what_the_log_has(tmp_path):
     assert scalars(tmp_path)[-1] == (80, "update/updates", 2.0)
 
 
-def test_a_file_for_tensorboard_that_is_full_is_reported_once_and_the_log_continues(tmp_path):
+@pytest.mark.parametrize("when", ["write", "flush"])
+def test_full_tensorboard_file_is_reported_once_and_the_log_continues(
+    tmp_path, monkeypatch, capfd, when
+):
+    writer = pytest.importorskip("tensorboard.summary.writer.record_writer")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
     reported: list[str] = []
+    before = threading.excepthook
     metrics = log.Metrics(tmp_path, runs.Counters(), reported.append)
-    assert metrics._board is not None
     row = {"updates": 1, "decisions_per_second": 1.0, "seconds": 1.0}
     metrics.write("update", 1, row)
-    metrics._board._file = FullFile(metrics._board._file, 10)  # type: ignore[assignment]
+    assert metrics._board is not None
+    metrics._board.flush()
+    monkeypatch.setattr(writer.RecordWriter, when, full)
     for update in (2, 3):
         metrics.write("update", update, row | {"updates": update})
     metrics.close()
+    assert capfd.readouterr().err == ""
+    assert threading.excepthook is before
     assert len(reported) == 1
     assert str(tmp_path / runs.TENSORBOARD_NAME) in reported[0]
     assert "\n" not in reported[0]
     assert [r["updates"] for r in runs.read_metrics(tmp_path)] == [1, 2, 3]
-    assert {step for step, _, _ in scalars(tmp_path)} == {1}
+    steps = {step for step, _, _ in scalars(tmp_path)}
+    assert steps == ({1} if when == "write" else {1, 2, 3})
 
 
 # ---- damaged files -------------------------------------------------------------------------------

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import socket
-import time
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hearts_env.support.errors import CheckpointError
 from hearts_env.support.files import json_object, write_whole
 
+if TYPE_CHECKING:
+    from torch.utils.tensorboard import SummaryWriter
+
 METRICS_NAME = "metrics.jsonl"
 TENSORBOARD_NAME = "tensorboard"
+_FLUSH_SECONDS = 10
+"""How often TensorBoard's file is brought up to date."""
 
 
 @dataclass
@@ -102,7 +105,8 @@ class Metrics(History):
         self._unwritten = b""
         self._file = self.path.open("ab", buffering=0)
         self._warn = warn
-        self._board: EventFile | None = None
+        self._board: SummaryWriter | None = None
+        self._hook, threading.excepthook = threading.excepthook, self._report
         try:
             self._board = _tensorboard(run_dir / TENSORBOARD_NAME, decisions)
         except OSError as error:
@@ -117,23 +121,30 @@ class Metrics(History):
             self.flush()
         if self._board is not None:
             prefix = f"{kind}/{values['opponent']}" if "opponent" in values else kind
-            scalars = {
-                f"{prefix}/{name}": float(value)
-                for name, value in values.items()
-                if isinstance(value, int | float) and not isinstance(value, bool)
-            }
             try:
-                self._board.add(scalars, decisions)
+                for name, value in values.items():
+                    if isinstance(value, int | float) and not isinstance(value, bool):
+                        self._board.add_scalar(f"{prefix}/{name}", value, decisions)
             except OSError as error:
                 self._give_up(error)
 
     def _give_up(self, error: OSError) -> None:
         """Continue without TensorBoard's file, which is only a copy of the log."""
         if self._board is not None:
-            self._board.close()
+            with contextlib.suppress(OSError):
+                self._board.file_writer.close()  # which also ends its thread
         self._board = None
         folder = self.path.parent / TENSORBOARD_NAME
         self._warn(f"{folder} cannot be written: {error.strerror or error}; it stays incomplete")
+
+    def _report(self, failure: threading.ExceptHookArgs) -> None:
+        """Report an exception that ended a thread, except an OSError of TensorBoard's.
+
+        TensorBoard's writer raises that again in this thread.
+        """
+        is_board = type(failure.thread).__module__.startswith("tensorboard.")
+        if not (is_board and issubclass(failure.exc_type, OSError)):
+            self._hook(failure)
 
     def flush(self) -> None:
         """Write the lines that are not in the file yet; after an OSError call it again."""
@@ -151,15 +162,24 @@ class Metrics(History):
         with contextlib.suppress(OSError):
             self._file.close()
         if self._board is not None:
-            self._board.close()
+            try:
+                self._board.close()
+            except OSError as error:
+                self._give_up(error)
+        threading.excepthook = self._hook
 
 
-def _tensorboard(folder: Path, decisions: int) -> EventFile | None:
-    """The file for TensorBoard; None where that is not installed."""
+def _tensorboard(folder: Path, decisions: int) -> SummaryWriter | None:
+    """Return a writer for TensorBoard, which ignores earlier lines from `decisions` on.
+
+    None if TensorBoard is not installed.
+    """
     try:
-        return EventFile(folder, decisions if folder.exists() else None)
+        from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         return None
+    purge_step = decisions if folder.exists() else None
+    return SummaryWriter(str(folder), purge_step=purge_step, flush_secs=_FLUSH_SECONDS)
 
 
 def read_metrics(run_dir: Path) -> list[dict[str, Any]]:
@@ -210,52 +230,3 @@ def _is_row(row: Mapping[str, Any]) -> bool:
     are_counts = all(type(count) is int and 0 <= count < 2**63 for count in counts)
     are_numbers = all(isinstance(n, int | float) and -1e300 < n < 1e300 for n in numbers)
     return are_counts and are_numbers
-
-
-class EventFile:
-    """A new file of events in a folder, written here.
-
-    TensorBoard's own writer has a thread, which prints a traceback when the disk is full.
-    """
-
-    def __init__(self, folder: Path, purge_from: int | None) -> None:
-        """Make the file; TensorBoard ignores earlier files from step `purge_from` on.
-
-        ImportError if TensorBoard is not installed, OSError if the file cannot be written.
-        """
-        from tensorboard.compat.proto import event_pb2, summary_pb2
-        from tensorboard.summary.writer.record_writer import RecordWriter
-
-        self._events: Any = event_pb2
-        self._summaries: Any = summary_pb2
-        folder.mkdir(exist_ok=True)
-        name = f"events.out.tfevents.{time.time_ns()}.{socket.gethostname()}.{os.getpid()}"
-        self._file = (folder / name).open("xb", buffering=0)
-        self._records = RecordWriter(self)
-        try:
-            self._write(file_version="brain.Event:2")
-            if purge_from is not None:
-                start = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
-                self._write(step=purge_from, session_log=start)
-        except OSError:
-            self.close()
-            raise
-
-    def add(self, values: Mapping[str, float], step: int) -> None:
-        """Add values by their names; after an OSError the file is of no further use."""
-        pairs = values.items()
-        scalars = [self._summaries.Summary.Value(tag=tag, simple_value=v) for tag, v in pairs]
-        self._write(step=step, summary=self._summaries.Summary(value=scalars))
-
-    def _write(self, **fields: Any) -> None:
-        event = self._events.Event(wall_time=time.time(), **fields)
-        self._records.write(event.SerializeToString())
-
-    def write(self, data: bytes) -> None:
-        """Append all of a record; for TensorBoard's ``RecordWriter``."""
-        while data:
-            data = data[self._file.write(data) :]
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
