@@ -355,10 +355,11 @@ def test_end_of_file_error_in_a_command_is_no_interruption(monkeypatch):
 
 def test_warning_in_a_command_is_one_note(monkeypatch):
     def warns(*_arguments, **_settings):
-        jit._note_unsaved("there is no room")
+        jit._warn_if_unsaved()
         raise HeartsError("deals: none are played")
 
-    monkeypatch.setattr(jit, "unsaved", [])
+    monkeypatch.setattr(jit, "unsaved", ["there is no room"])
+    monkeypatch.setattr(jit, "_has_warned", False)
     monkeypatch.setattr(Contest, "__init__", warns)
     done = run("evaluate", "easy", "--opponents", "easy")
     note, error = done.stderr.splitlines()

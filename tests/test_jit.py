@@ -113,6 +113,7 @@ def cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CachedMo
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(jit_module, "unsaved", [], raising=False)
+    monkeypatch.setattr(jit_module, "_has_warned", False, raising=False)
     yield CachedModule(tmp_path)
     sys.modules.pop("cached_module", None)
 
@@ -197,6 +198,19 @@ def test_worker_does_not_repeat_the_cache_warning(
         warnings.simplefilter("error")
         assert module.twice(4) == 8
     assert jit_module.unsaved
+
+
+def test_cache_warning_waits_for_the_line_of_progress(
+    cached: CachedModule, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jit_module, "cache_folder", lambda package: None)
+    module = cached.start()
+    with monkeypatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        patch.setattr(jit_module._announcer, "_started", [0.0])  # of a function that calls this one
+        assert module.twice(4) == 8
+    with pytest.warns(UserWarning, match="NUMBA_CACHE_DIR"):
+        assert module.thrice(4) == 12
 
 
 SOURCES = sorted(

@@ -167,30 +167,35 @@ class _Cache(FunctionCache):
         try:
             super().save_overload(sig, data)
         except OSError as error:
-            _note_unsaved(f"it cannot be saved in {self._cache_path} ({error.strerror or error})")
+            unsaved.append(f"it cannot be saved in {self._cache_path} ({error.strerror or error})")
+        _warn_if_unsaved()
 
 
 class _NoCache(NullCache):
     """Keep nothing, because no folder can be written."""
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        _note_unsaved("no folder for it can be written")
+        unsaved.append("no folder for it can be written")
+        _warn_if_unsaved()
 
 
 unsaved: list[str] = []
 """Why compiled code could not be saved in this process; empty if all of it was saved."""
+_has_warned = False
 
 
-def _note_unsaved(reason: str) -> None:
-    """Note that compiled code could not be saved; warn the first time."""
-    unsaved.append(reason)
+def _warn_if_unsaved() -> None:
+    """Warn once if compiled code could not be saved, when no line of progress is open."""
+    global _has_warned
     # The process that started a worker compiles the same functions and warns itself.
-    if len(unsaved) == 1 and multiprocessing.parent_process() is None:
-        warnings.warn(
-            f"compiled code: {reason}, so each start compiles it again; make room, or set "
-            "NUMBA_CACHE_DIR to a folder that can be written",
-            stacklevel=2,
-        )
+    if not unsaved or _has_warned or _announcer.is_open or multiprocessing.parent_process():
+        return
+    _has_warned = True
+    warnings.warn(
+        f"compiled code: {unsaved[0]}, so each start compiles it again; make room, or set "
+        "NUMBA_CACHE_DIR to a folder that can be written",
+        stacklevel=2,
+    )
 
 
 class _Announcer(event.Listener):
@@ -198,6 +203,11 @@ class _Announcer(event.Listener):
 
     def __init__(self) -> None:
         self._started: list[float] = []  # of ours: a function, one that it calls, and so on
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a function is being compiled, whose line has no end yet."""
+        return bool(self._started)
 
     def on_start(self, event: event.Event) -> None:
         dispatcher = event.data["dispatcher"]
@@ -232,7 +242,8 @@ def _show(text: str) -> None:
 _packages: dict[str, bool] = {}
 """Whose functions are compiled here, and whether that has been announced."""
 
-event.register("numba:compile", _Announcer())
+_announcer = _Announcer()
+event.register("numba:compile", _announcer)
 
 
 def jit(function: F) -> F:
