@@ -384,7 +384,6 @@ def test_warning_in_a_command_is_one_note(monkeypatch):
         (["evaluate", "nowhere.safetensors"], ["checkpoint", "nowhere.safetensors"]),
         (["tournament", "pro"], ["agents", "2"]),
         (["tournament", "pro", "pro"], ["agents", "pro"]),
-        (["play", "--seat", "4"], ["seat", "4", "1"]),
         (["play", "--opponent", "pro,easy"], ["opponent", "2", "1"]),
         (["evaluate", "pro", "--rules", "party players=5", "--players", "6"], ["players", "once"]),
         (["evaluate", "easy", "--plot", "none/x.png"], ["--plot"]),

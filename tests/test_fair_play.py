@@ -29,7 +29,7 @@ from hearts_env import kernel as k
 from hearts_env.seeds import derived_seed
 from hearts_env.support.interrupts import SIGNALS
 from hearts_env.support.progress import silent
-from hearts_train.cli.terminal import open_table
+from hearts_train.cli.terminal import TerminalGame
 from hearts_train.measure.comparison import compare
 from hearts_train.measure.contest import Contest
 from hearts_train.measure.evaluation import evaluate, evaluations
@@ -466,12 +466,8 @@ def test_a_time_limit_needs_isolation():
 
 
 def at_the_table(agent, seed):
-    table = open_table(Rules.preset("micro"), [agent], seed, 0, is_match=False)
-    while not table.game.is_over:
-        if table.table.turn == 0:
-            table._do(table.game.legal_actions()[0])
-        else:
-            table._let_act()
+    game = TerminalGame(Rules.preset("micro"), seed, [agent], is_match=False)
+    assert game.run(None, lambda _: game.game.rules.deck[game.game.legal_actions()[0]])
 
 
 @pytest.mark.parametrize(

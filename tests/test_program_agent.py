@@ -30,7 +30,7 @@ from hearts_env.batch.views import BatchView
 from hearts_env.rules.presets import PRESETS
 from hearts_env.support import clock
 from hearts_train.cli.app import app
-from hearts_train.cli.terminal import _fault_text
+from hearts_train.cli.terminal import fault_text
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.participants import Participant
 from tests.refusals import mistake, refused
@@ -495,7 +495,7 @@ def test_ctrl_c_ends_the_program(bad):
 
 def test_at_the_table_a_crash_is_told_without_the_program_s_own_words():
     fault = Fault(0, "crashed", "its process ended with status 3; its last words: I hold QS")
-    assert _fault_text(fault) == "its process ended with status 3"
+    assert fault_text(fault) == "its process ended with status 3"
 
 
 # ---- records -------------------------------------------------------------------------------------

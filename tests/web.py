@@ -134,14 +134,12 @@ def written(folder: Path, rules: str, steps: int, open_seat: bool = False) -> by
 
 
 def with_settings(**changes: Any) -> Callable[[bytes], bytes]:
-    """A change of a table file's settings, or of its note, whose digest is right again."""
+    """A change of a table file's settings, whose digest is right again."""
 
     def apply(data: bytes) -> bytes:
         head, *lines = data.splitlines(keepends=True)
         entry: Any = unsealed(head[:-1])
-        for name, value in changes.items():
-            settings = entry["settings"]
-            (settings if name in settings else settings["note"])[name] = value
+        entry["settings"] |= changes
         return sealed(entry) + b"".join(lines)
 
     return apply

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import keyword
+import secrets
 import shlex
 import sys
 from importlib.machinery import PathFinder
@@ -17,6 +19,7 @@ from hearts_train.cli.options import (
     GameNumber,
     Html,
     Json,
+    Resume,
     RulesName,
     Save,
     app,
@@ -29,7 +32,8 @@ from hearts_train.cli.options import (
 from hearts_train.console import Mistake
 
 if TYPE_CHECKING:
-    pass
+    from hearts_env import Rules
+    from hearts_train.cli.terminal import TerminalGame
 
 
 @app.command(epilog="Example: hearts play --rules 'party players=5' --opponent standard --match")
@@ -45,50 +49,62 @@ def play(
         ),
     ] = None,
     rules: RulesName = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the deals.")] = None,
-    seat: Annotated[int, typer.Option("--seat", help="Your seat.")] = 0,
+    seed: Annotated[
+        int | None, typer.Option("--seed", metavar="N", help="Seed of the deals. Default: random.")
+    ] = None,
     match: Annotated[bool, typer.Option("--match", help="Play deals to the end score.")] = False,
     save: Save = None,
+    resume: Resume = None,
     allow_code: AllowCode = False,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Resume the last unfinished deal or match.")
-    ] = False,
 ) -> None:
-    """Play in the terminal; --resume continues.
+    """Play against agents in the terminal.
 
-    Every deal is saved: in your data folder, or with --save in a file of your own.
+    At the prompt type a card (QS, 10h), hint, rules or quit. The saved file is also a hand history
+    for 'hearts replay' and 'hearts analyse'.
     """
-    import contextlib
+    from hearts_env.support.files import held, lock_beside
+    from hearts_train.cli.terminal import TerminalGame
 
+    if resume is not None:
+        settings = ("against", "rules", "seed", "match", "save")
+        refuse_other(context, settings, "with --resume the game continues as it was; omit it")
+        game = TerminalGame.resume(resume)
+        if game.play.player is None:
+            raise Mistake(f"--resume: the game in {resume} is over; start another")
+    else:
+        check_new(save, "--save")
+        game = _new_game(rules_of(rules), against, seed, is_match=match)
+    path = save or resume
+    with contextlib.ExitStack() as stack:
+        if path is not None:
+            stack.enter_context(held(lock_beside(path), f"game: {str(path)!r}"))
+        try:
+            is_over = game.run(path)
+        except KeyboardInterrupt:
+            console.note("\n" + _farewell(path))
+            raise
+    if not is_over:
+        console.say(_farewell(path))
+
+
+def _new_game(
+    rules: Rules | None, against: str | None, seed: int | None, *, is_match: bool
+) -> TerminalGame:
+    """Deal a game of these settings; those that are not given have their defaults."""
     from hearts_agents.champion import strongest
     from hearts_env import Rules
-    from hearts_train.cli.terminal import Quit, open_table, reopened_table
+    from hearts_env.support.arguments import check_seed
+    from hearts_train.cli.terminal import TerminalGame
 
-    if resume:
-        settings = ("against", "rules", "seed", "seat", "match", "save")
-        refuse_other(context, settings, "with --resume the table continues as it was; omit it")
-    with contextlib.ExitStack() as stack:
-        if resume:
-            table = stack.enter_context(reopened_table())
-        else:
-            game = rules_of(rules)
-            table = open_table(
-                game,
-                names_in(against or strongest(game or Rules.preset("two_player")), "--opponent"),
-                seed,
-                seat,
-                is_match=match,
-                save=save,
-            )
-            stack.enter_context(table.files.locked())
-        try:
-            table.announcer.say(table.greeting() + "\n")
-            table.run()
-        except Quit:
-            table.announcer.say(table.farewell())
-        except KeyboardInterrupt:
-            console.note("\n" + table.farewell())
-            raise
+    names = names_in(against or strongest(rules or Rules.preset("two_player")), "--opponent")
+    seed = secrets.randbelow(10**9) if seed is None else check_seed(seed)
+    return TerminalGame(rules, seed, names, is_match=is_match)
+
+
+def _farewell(path: Path | None) -> str:
+    if path is None:
+        return "You have left the game. With --save FILE it can be continued later."
+    return f"You have left the game; 'hearts play --resume {shlex.quote(str(path))}' continues it."
 
 
 @app.command(epilog="Example: hearts replay deal.txt")

@@ -1,547 +1,258 @@
-"""Hearts at the terminal: one person, agents in the other seats.
+"""Hearts in the terminal: one person in seat 0, agents in the others; saved after every card.
 
-Every deal is saved, and the table after every card, so that nothing is lost (``session``). What the
-person reads is in ``cardtext``. An agent's fault does not end the deal: a card is played for it.
+The file is the hand histories of all deals, with the seed and the agents in their tags. To resume,
+the same deals are dealt again and the same cards are played.
 """
 
 from __future__ import annotations
 
-import contextlib
-import datetime
-import secrets
-import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
-from hearts_agents import Agent, make_agent
-from hearts_agents.base import check_rules
+from hearts_agents import make_agent
 from hearts_agents.guard import ask_one
 from hearts_agents.programs.process import LAST_WORDS
+from hearts_agents.spec import AgentSpec
 from hearts_agents.user_code import CRASHED, ILLEGAL, LATE, Fault
-from hearts_env import Game, HeartsError, Match, NotationError, Rules
-from hearts_env.cards import BYTE_ORDER_MARK, card_letters, parse_card
+from hearts_env import Game, HeartsError, Match, NotationError, PlayerView, Rules
+from hearts_env.cards import parse_card
 from hearts_env.game.notation import Record
 from hearts_env.render.scene import count_text
 from hearts_env.rules.explain import explain
 from hearts_env.seeds import secret_seed
-from hearts_env.support.arguments import check_number, check_seed
 from hearts_env.support.files import write_whole
 from hearts_env.support.interrupts import held_interrupt
-from hearts_train.cli import replay
-from hearts_train.cli.cardtext import Announcer, CardText, describe
+from hearts_train.cli.cardtext import CHOICES, CardText, describe, does, points_text
+from hearts_train.cli.replay import read_records
 from hearts_train.measure.analysis import best_hinter, hint
 from hearts_train.measure.participants import Participant, rules_for
-from hearts_train.session.folders import SessionFiles, latest_table
-from hearts_train.session.table import Line, Refusal, Seat, Table
 
-HELP = """\
-Play a card by its name: qs, QS, 10h, Q♠; or by rank or suit alone, where only \
-one card fits (but the queen of spades is qs: q alone leaves the table). In an \
-exchange several cards may be given at once: qs ah kh. Enter alone plays a \
-forced card. Cards that cannot be played now are {marked}.
-  hint [NAME]  what each card is worth to a strong player, or what NAME would do
-  undo         take back everything since your last decision
-  history      the tricks so far
-  rules        the rules of this game
-  save FILE    write the deals so far, all cards open, for 'hearts replay FILE'
-  quit         leave the table; 'hearts play --resume' resumes it
-Commands may be shortened to two or more letters: un, hin, his."""
-
-_COMMANDS = ("hint", "undo", "history", "rules", "save", "save!", "quit", "help")
-_WITH_ARGUMENT = ("hint", "save", "save!")
-_MENU = ("next", "analyse", "replay", "save", "save!", "undo", "quit")
-_MENU_TEXT = "[a]nalyse [r]eplay [s]ave FILE [u]ndo [n]ext [q]uit"
-_PATIENCE = 10.0  # seconds until a line says that an agent is still thinking
+COMMANDS = "Type a card like QS or 10h, or: hint, rules, quit. Enter plays a forced card."
 
 Ask = Callable[[str], "str | None"]
 """Reads a line after a prompt; None at the end of the input."""
 
 
-class Quit(Exception):
-    """The person leaves the table."""
-
-
 def ask_at_terminal(prompt: str) -> str | None:
-    """Return the next line of standard input, without spaces around it or a byte order mark."""
+    """Return the next line of standard input without surrounding spaces; None at its end."""
     print(prompt, end="", flush=True)
     line = sys.stdin.readline()
     if not line:
         print()
         return None
-    line = line.replace(BYTE_ORDER_MARK, "").strip()  # which a pipe of PowerShell begins with
     if not sys.stdin.isatty():  # else the output would lack what was entered
-        print(line)
-    return line
+        print(line.strip())
+    return line.strip()
 
 
-@dataclass
-class Terminal:
-    """A table with one person at the terminal.
+class TerminalGame:
+    """A deal or a match that one person plays in the terminal.
 
     Attributes:
-        table: What is played, and who sits where.
-        agents: The agent in each other seat.
-        announcer: Says what happens.
-        files: Where deals and the table are saved.
-        ask: Asks the person for a line.
-        earlier: The deals of the session before the present deal or match.
+        play: The deal or the match.
+        deals: All deals so far; the last one is on the table.
+        names: The name of each seat's player; "You" for the person, who has seat 0.
     """
 
-    table: Table
-    agents: dict[int, Agent]
-    announcer: Announcer
-    files: SessionFiles
-    ask: Ask = ask_at_terminal
-    earlier: list[Record] = field(default_factory=list)
-    _hinters: dict[str, Agent] = field(default_factory=dict)
+    def __init__(
+        self, rules: Rules | None, seed: int, opponents: Sequence[str], *, is_match: bool
+    ) -> None:
+        """Deal, and make one agent for each other seat.
+
+        Args:
+            rules: The rules. If None, those that an agent was trained for, else ``two_player``.
+            seed: The seed of the deals; the agents' random numbers follow from it.
+            opponents: One agent for all other seats, or one for each.
+            is_match: If True, deals are played to the end of a match.
+
+        Raises:
+            HeartsError: if an agent is unknown or cannot play these rules, or their number is
+                wrong.
+        """
+        entered = [
+            Participant(name, secret_seed(seed, "table", i)) for i, name in enumerate(opponents)
+        ]
+        rules = rules_for(entered, rules)
+        others = rules.players - 1
+        if len(entered) not in (1, others):
+            agents, places = count_text(len(entered), "agent"), count_text(others, "seat")
+            raise HeartsError(f"opponent: {agents} for {places}; give one for all, or one for each")
+        for one in entered:
+            try:
+                one.check_rules(rules)
+            except HeartsError as error:
+                text = f"opponent: {one.name} cannot play {rules.name}: {error}"
+                raise HeartsError(text) from None
+        seats = [entered[i % len(entered)] for i in range(others)]
+        self._agents = [one.fresh(secret_seed(seed, "seat", p)) for p, one in enumerate(seats, 1)]
+        self.play: Game | Match = (Match if is_match else Game.deal)(rules, seed)
+        self.deals = [self.game]
+        labels = {f"Player {p}": one.name for p, one in enumerate(seats, 1)}
+        self.names = Record(self.game, {"Player 0": "You", **labels}).names()
+        self._opponents = [opponents[i % len(opponents)] for i in range(others)]
+        self._seed = seed
+        self._cards = CardText.of()
+
+    @classmethod
+    def resume(cls, path: Path) -> TerminalGame:
+        """Return the game of a file that ``save`` has written.
+
+        Raises:
+            HeartsError: if it is no such file, is damaged, or names code that is not allowed.
+        """
+        records = read_records(path)
+        rules, tags = records[0].game.rules, records[0].tags
+        try:
+            seed = int(tags["Seed"])
+            opponents = [tags[f"Player {p}"] for p in range(1, rules.players)]
+            is_match = {"hearts play": False, "hearts play, a match": True}[tags["Event"]]
+        except (KeyError, ValueError):
+            text = f"resume: {path} was not saved by 'hearts play'; give a file that was"
+            raise HeartsError(text) from None
+        for name in opponents:
+            AgentSpec.from_json(name).check_allowed(f"resume: {path}")
+        found = cls(rules, seed, opponents, is_match=is_match)
+        try:
+            for action in (action for record in records for action in record.game.actions):
+                found._do(action)
+        except HeartsError:
+            found.deals = []
+        if found.deals != [record.game for record in records]:
+            raise HeartsError(f"resume: {path} is damaged; start another game")
+        return found
+
+    def save(self, path: Path) -> None:
+        """Write the hand histories of all deals."""
+        event = "hearts play, a match" if isinstance(self.play, Match) else "hearts play"
+        tags = {"Event": event, "Seed": str(self._seed)}
+        tags |= {f"Player {p}": name for p, name in enumerate(["You", *self._opponents])}
+        write_whole(path, "\n".join(Record(game, tags).to_text() for game in self.deals).encode())
 
     @property
     def game(self) -> Game:
         """The deal on the table."""
-        return self.table.game
+        return self.play.game if isinstance(self.play, Match) else self.play
 
-    @property
-    def seat(self) -> int:
-        """Where the person sits."""
-        return self.announcer.seat
-
-    def run(self) -> None:
-        """Play until the person leaves.
-
-        Raises:
-            Quit: when the person leaves, or the input ends.
-        """
-        if self.table.journal is None:
-            self.files.save_table(self.table)
-        if self.table.ended is None:
-            self.announcer.begin_deal(self.table.play)
-        while True:
-            if self.table.ended is not None:
-                self._after_deal(self.table.ended)
-            elif self.table.turn == self.seat:
-                self._own_turn()
-            else:
-                self._let_act()
-
-    def greeting(self) -> str:
-        """The first line: what is played."""
-        again = ", resumed where you left off" if self.table.seq else ""
-        name, seed = self.table.rules.name, self.table.seed
-        return f"{name}, seed {seed}{again}. Type 'help' for a list of commands."
-
-    def farewell(self) -> str:
-        """The last line, when the person leaves."""
-        self.files.save_games(self._text())
-        if self.table.play.player is not None:
-            way_back = "; 'hearts play --resume' resumes it" if self.files.is_saved else ""
-            return f"You have left the table{way_back}."
-        self.files.remove_table()
-        if not self.files.games.is_file():
-            return "Good-bye."
-        return f"Your deals are saved in {self.files.games}."
-
-    # -- actions -----------------------------------------------------------------------------------
-    def _let_act(self) -> None:
-        """Let an agent act; if it misbehaves, the first legal action is played for it."""
-        seat = self.table.turn
-        assert seat is not None
-        name = self.table.name_of(seat)
-        view, action = self.game.view(seat), 0
-        fault: Fault | None = Fault(0, LATE, "was interrupted")
-        with self._patience(name, "Ctrl-C plays a card for it"):
-            action, fault = ask_one(self.agents[seat], view, self.table.agent_seed())
-        if fault is None:
-            self._do(action)
-            return
-        self.announcer.say(f"{name} {_fault_text(fault)}; its first legal card is played.")
-        self._do(view.legal_actions()[0], fault.kind)
-
-    @contextlib.contextmanager
-    def _patience(self, name: str, way_out: str) -> Iterator[None]:
-        """Say after a while that `name` is thinking; from then on Ctrl-C ends this block alone."""
-        is_said = threading.Event()
-
-        def announce() -> None:
-            is_said.set()
-            self.announcer.say(f"{name} is still thinking; {way_out}.")
-
-        timer = threading.Timer(_PATIENCE, announce)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
-        except KeyboardInterrupt as error:
-            if getattr(error, "number", signal.SIGINT) != signal.SIGINT or not is_said.is_set():
-                raise
-        finally:
-            timer.cancel()
-
-    def _do(self, action: int, fault: str | None = None) -> None:
-        """Play an action, save it, and announce what happened."""
-        table = self.table
-        with held_interrupt():  # what has been played is saved
-            if table.turn == self.seat:
-                entries = table.act(self.seat, table.seq, (table.rules.action_name(action),))
-            else:
-                entries = table.act_for_agent(action, fault)
-            if table.ended is not None:
-                self.files.save_games(self._text())
-        self.announcer.action(entries)
-        if self.game.is_over:
-            self.announcer.result(self.game)
-            if isinstance(table.play, Match):
-                self.announcer.totals(table.play)
-
-    def _own_turn(self) -> None:
-        """Show the position and ask until an action is played or undone."""
-        self.announcer.position(self.game.view(self.seat))
-        prompt = {"pass": "Pass", "moon": "Choose"}.get(self.game.phase, "Play")
-        while True:
-            line = self._line(prompt)
-            try:
-                actions = self._read(line)
-                if actions is None and self._command(line):
-                    return
-            except HeartsError as error:
-                self.announcer.say(str(error))
-                continue
-            if actions is not None:
-                for action in actions:
-                    self._do(action)
-                return
-
-    def _line(self, prompt: str) -> str:
-        line = self.ask(self.announcer.cards.bold(f"{prompt}> "))
-        if line is None:
-            raise Quit
-        return line
-
-    def _read(self, line: str) -> list[int] | None:
-        """The actions that a line names; None if it may be a command.
-
-        Raises:
-            NotationError: if it names cards that cannot be played now.
-        """
-        game, view, cards = self.game, self.game.view(self.seat), self.announcer.cards
-        names = {game.rules.action_name(action): action for action in view.legal_actions()}
-        if not line:
-            if len(names) > 1:
-                raise NotationError("Name a card, or 'help'.")
-            return list(names.values())
-        if game.phase == "moon":
-            chosen = {"1": "moon:off", "2": "moon:others", "off": "moon:off"}
-            name = chosen.get(line.lower(), f"moon:{line.lower()}")
-            return [names[name]] if name in names else None
-        words = line.replace(",", " ").split()
-        if not words or _command(words[0]) or (len(words) > 1 and game.phase != "pass"):
-            return None  # the exchange alone takes several cards
-        choices: list[str] = []
-        for word in words:
-            card = self._card(word, [name for name in names if name not in choices])
-            if card is None:
-                return None
-            if card not in names or card in choices:
-                why = "cannot be played now" if card in view.hand else "is not in your hand"
-                raise NotationError(f"{cards.card(card)} {why}; choose from {cards.cards(names)}")
-            choices.append(card)
-        left = game.rules.pass_count - len(view.passed)
-        if game.phase == "pass" and len(choices) > left:
-            raise NotationError(f"{len(choices)} cards are too many; {left} are still to be passed")
-        return [names[card] for card in choices]
-
-    def _card(self, word: str, legal: Sequence[str]) -> str | None:
-        """The card that a word names: in full, or by rank or suit where one legal card fits."""
-        try:
-            return parse_card(word)
-        except NotationError:
-            pass
-        letter = card_letters(word)
-        if letter == "Q":
-            raise NotationError("q alone leaves the table; name a queen with its suit, like qs")
-        matches = [card for card in legal if len(letter) == 1 and letter in card]
-        if len(matches) > 1:
-            cards = ", ".join(map(self.announcer.cards.card, matches))
-            raise NotationError(f"{word!r} could be {cards}; name one")
-        return matches[0] if matches else None
-
-    # -- commands ----------------------------------------------------------------------------------
-    def _command(self, line: str) -> bool:
-        """Carry out a command; returns whether the position has changed."""
-        word, _, argument = line.partition(" ")
-        command, argument = _command(word), argument.strip()
-        if command and argument and command not in _WITH_ARGUMENT:
-            self.announcer.say(f"{command!r} takes no argument; omit {argument!r}.")
-            return False
-        match command:
-            case "quit":
-                if len(word) > 1 or self._leaves():
-                    raise Quit
-            case "undo":
-                return self._undo()
-            case "hint":
-                self._hint(argument)
-            case "history":
-                self.announcer.history(self.game.view(self.seat))
-            case "rules":
-                self.announcer.say("\n".join(explain(self.game.rules)))
-            case "save" | "save!":
-                self._save(argument, overwrites=command == "save!")
-            case "help":
-                marked = "dimmed" if self.announcer.cards.color else "in ( )"
-                self.announcer.say(HELP.format(marked=marked))
-            case _:
-                self.announcer.say(
-                    f"{line!r} is neither a card that fits nor a command; 'help' lists both."
-                )
-        return False
-
-    def _leaves(self) -> bool:
-        return self._line("Leave the table? y or n").lower() in ("y", "yes", "q", "quit")
-
-    def _undo(self) -> bool:
-        try:
-            self.table.undo(self.table.seq)
-        except Refusal as refusal:
-            is_empty = not self.table.can_undo
-            self.announcer.say("There is nothing to undo." if is_empty else refusal.text)
-            return False
-        self.announcer.say(self.announcer.cards.dim("Undone."))
+    def run(self, path: Path | None, ask: Ask = ask_at_terminal) -> bool:
+        """Play, and save after every action; return whether the game was played to its end."""
+        self._say(f"{self.game.rules.name}, seed {self._seed}. {COMMANDS}")
+        if path is not None:
+            self.save(path)
+        while (seat := self.play.player) is not None:
+            action = self._asked(ask) if seat == 0 else self._answered(seat)
+            if action is None:
+                return False
+            game, count = self.game, len(self.game.tricks)
+            with held_interrupt():  # an action that was played is saved
+                self._do(action)
+                if path is not None:
+                    self.save(path)
+            self._tell(game, seat, action, count)
         return True
 
-    def _hint(self, name: str) -> None:
-        view, advice = self.game.view(self.seat), None
-        name = name or best_hinter(view)
-        with self._patience(name, "Ctrl-C skips the hint"):
-            if name not in self._hinters:
-                agent = make_agent(name, seed=0)
-                check_rules(agent, view.rules)
-                self._hinters[name] = agent
-            advice = hint(self._hinters[name], view)
-        if advice is not None:
-            for line in describe(advice, view, self.announcer.cards):
-                self.announcer.say(line)
+    def _do(self, action: int) -> None:
+        self.play.play(action)
+        if self.game is not self.deals[-1]:  # the match has dealt the next deal
+            self.deals.append(self.game)
 
-    def _save(self, name: str, *, overwrites: bool) -> None:
-        if not name:
-            self.announcer.say("Name a file: save my-deal.txt")
-            return
-        path = Path(name).expanduser()
-        if path.exists() and not overwrites:
-            self.announcer.say(f"{name} already exists; give another name, or type: save! {name}")
-            return
-        try:
-            write_whole(path, self._text().encode())
-        except (OSError, ValueError) as error:  # ValueError: it cannot be the name of a file
-            self.announcer.say(
-                f"{name} cannot be written: {getattr(error, 'strerror', None) or error}"
-            )
+    def _answered(self, seat: int) -> int:
+        """Return the action of an agent; after a fault, its first legal one."""
+        view = self.game.view(seat)
+        place = 1000 * len(self.deals) + len(self.game.actions)
+        seed = secret_seed(self._seed, "act", place)
+        action, fault = ask_one(self._agents[seat - 1], view, seed)
+        if fault is None:
+            return action
+        self._say(f"{self.names[seat]} {fault_text(fault)}; its first legal card is played.")
+        return view.legal_actions()[0]
+
+    def _asked(self, ask: Ask) -> int | None:
+        """Show the position and return the person's action; None if the person leaves."""
+        view = self.game.view(0)
+        names = {view.rules.action_name(action): action for action in view.legal_actions()}
+        self._show(view, names)
+        prompt = {"pass": "Pass> ", "moon": "off or others> "}.get(view.phase, "Play> ")
+        while (line := ask(prompt)) not in (None, "quit", "q"):
+            try:
+                if line == "hint":
+                    advice = hint(make_agent(best_hinter(view), seed=0), view)
+                    self._say("\n".join(describe(advice, view, self._cards)))
+                elif line == "rules":
+                    self._say("\n".join(explain(view.rules)))
+                elif not line and len(names) == 1:
+                    return next(iter(names.values()))
+                elif f"moon:{line}" in names:
+                    return names[f"moon:{line}"]
+                elif (card := parse_card(line or "?")) in names:
+                    return names[card]
+                else:
+                    why = "cannot be played now" if card in view.hand else "is not in your hand"
+                    self._say(f"{self._cards.card(card)} {why}; choose from {' '.join(names)}.")
+            except NotationError:
+                self._say(COMMANDS)
+            except HeartsError as error:
+                self._say(str(error))
+        return None
+
+    # -- what is shown -----------------------------------------------------------------------------
+    def _say(self, text: str) -> None:
+        print(self._cards.wrap(text), flush=True)
+
+    def _show(self, view: PlayerView, names: Iterable[str]) -> None:
+        """Show the position before the person's action."""
+        points = ", ".join(f"{n} {p}" for n, p in zip(self.names, view.points, strict=True))
+        if view.phase == "pass":
+            left = view.rules.pass_count - len(view.passed)
+            self._say(f"{count_text(left, 'card')} to pass {view.direction}.")
+        elif view.phase == "moon":
+            self._say("You have shot the moon: " + ", or ".join(CHOICES.values()) + "?")
         else:
-            self.announcer.say(f"Saved in {name}.")
+            self._say(f"Trick {view.trick_number + 1} of {view.rules.hand_size}. Points: {points}.")
+        if view.trick:
+            self._say("On the table: " + self._cards.cards(card for _, card in view.trick))
+        self._say("Your hand: " + self._cards.hand(view.hand, names))
 
-    # -- between deals -----------------------------------------------------------------------------
-    def _after_deal(self, game: Game) -> None:
-        """Ask what to do after a deal, until the person chooses the next one or undoes this one."""
-        self.announcer.say(_MENU_TEXT)
-        while self.table.ended is game:
-            word, _, argument = self._line("Next").partition(" ")
-            match _abbreviated(word, _MENU):  # Enter alone: next
-                case "next":
-                    self._next()
-                case "undo":
-                    self._undo()
-                case "quit":
-                    raise Quit
-                case "save" | "save!" as command:
-                    self._save(argument.strip(), overwrites=command == "save!")
-                case "replay":
-                    record = record_of(self.table, game)
-                    replay.show([record], self.announcer.cards, self.ask)
-                case "analyse":
-                    self._analyse(game)
-                case _:
-                    self.announcer.say(_MENU_TEXT + "; Enter alone: next")
+    def _tell(self, game: Game, seat: int, action: int, count: int) -> None:
+        """Tell an action, and what followed from it; `count` is the number of tricks before."""
+        name, rules, view = game.rules.action_name(action), game.rules, game.view(0)
+        if name in CHOICES:
+            self._say(f"{does(self.names[seat], 'chooses')} to {CHOICES[name]}.")
+        elif game.history and game.actions[-1] == action and game.history[-1] == (seat, name):
+            self._say(f"{does(self.names[seat], 'plays')} {self._cards.card(name)}.")
+        elif game.phase != "pass":
+            given, got = self._cards.cards(view.passed), self._cards.cards(view.received)
+            self._say(f"You pass {given} and receive {got}.")
+        if len(game.tricks) > count:
+            points = points_text(rules, (card for _, card in game.tricks[-1]))
+            taker = does(self.names[game.trick_takers[-1]], "takes")
+            self._say(f"{taker} the trick{points and f' ({points})'}.\n")
+        if game.is_over:
+            self._tell_result(game)
 
-    def _next(self) -> None:
-        """Continue the match, or begin another deal or match."""
-        is_new = self.table.play.player is None
-        earlier = [record_of(self.table, game) for game in self.table.deals if is_new]
-        try:
-            self.table.next()
-        except Refusal as refusal:
-            self.announcer.say(refusal.text)
-            return
-        self.earlier += earlier
-        self.announcer.begin_deal(self.table.play)
-
-    def _analyse(self, game: Game) -> None:
-        # It loads the solver, which play itself does not need.
-        from hearts_train.console import print_table, progress
-        from hearts_train.measure.analysis import analyse, card_table, summary
-
-        names = record_of(self.table, game).names()
-        with progress("analysing") as report:
-            found = analyse(game, progress=report, names=names)
-        table = card_table(found)
-        print_table("card by card", table.columns, table.rows)
-        for line in summary(found):
-            self.announcer.say(line)
-
-    # -- saving ------------------------------------------------------------------------------------
-    def _text(self) -> str:
-        """The hand histories of the session, with that of an unfinished deal."""
-        games = self.table.deals + [self.game] * (self.table.ended is None)
-        records = [*self.earlier, *(record_of(self.table, game) for game in games)]
-        return "\n".join(record.to_text() for record in records)
+    def _tell_result(self, game: Game) -> None:
+        """Tell the scores and all cards of a deal, and the standing of a match."""
+        start, scores = game.start(), game.scores()
+        if game.shooter is not None:
+            self._say(f"{does(self.names[game.shooter], 'has')} shot the moon!")
+        for seat, name in enumerate(self.names):
+            self._say(f"{name}: {scores[seat]:+d}, dealt {self._cards.hand(start.hand(seat))}")
+        if game.kitty:
+            self._say(f"Not dealt: {self._cards.hand(game.kitty)}")
+        if isinstance(self.play, Match):
+            totals = zip(self.names, self.play.totals, strict=True)
+            self._say("Totals: " + ", ".join(f"{name} {total}" for name, total in totals) + ".\n")
+            if self.play.is_over:
+                winner = self.play.winner
+                is_draw = winner is None
+                end = "Nobody wins" if is_draw else does(self.names[winner or 0], "wins")
+                self._say(f"{end} the match.")
 
 
-def record_of(table: Table, game: Game) -> Record:
-    """A deal with the tags of its hand history; the seed only once the play is over."""
-    play = table.play
-    tags = {"Event": "hearts play", "Date": table.note["date"]}
-    if isinstance(play, Match):
-        tags["Event"] += f", match, deal {game.deal_number + 1}"
-    tags |= {f"Player {seat}": table.name_of(seat) for seat in range(game.rules.players)}
-    if play.player is None:
-        seed = play.deal_seed(game.deal_number) if isinstance(play, Match) else table.play_seed
-        tags["Seed"] = str(seed)
-    return Record(game, tags)
-
-
-def _fault_text(fault: Fault) -> str:
-    """What an agent did wrong, without a word about the cards that it could have played."""
+def fault_text(fault: Fault) -> str:
+    """Describe a fault without a word about the cards that the agent could have played."""
     if fault.kind == ILLEGAL:
         return "chose an illegal action"
     if fault.kind in (LATE, CRASHED):
         return fault.text.partition(LAST_WORDS)[0]
     return f"raised {fault.text}"
-
-
-def _abbreviated(word: str, names: Sequence[str]) -> str | None:
-    """The first of these names that a word abbreviates."""
-    return next((name for name in names if name.startswith(word.lower())), None)
-
-
-def _command(word: str) -> str | None:
-    """The command that a word abbreviates; single letters, but for q, are cards."""
-    if word == "?":
-        return "help"
-    return _abbreviated(word, _COMMANDS) if len(word) > 1 or word in ("q", "Q") else None
-
-
-# ---- opening a table -----------------------------------------------------------------------------
-def open_table(
-    rules: Rules | None,
-    against: Sequence[str],
-    seed: int | None,
-    seat: int,
-    *,
-    is_match: bool,
-    save: Path | None = None,
-    ask: Ask = ask_at_terminal,
-) -> Terminal:
-    """Deal, and seat the agents.
-
-    Args:
-        rules: the rules; None: those that an agent was trained for, else ``two_player``.
-        against: one agent for all other seats, or one for each, from seat 0 on.
-        seed: of the deals and of the agents' random numbers; None: a random one.
-        seat: the person's seat.
-        is_match: play deals to the end score.
-        save: a file to which the deals are saved; None: one in the user's data folder.
-        ask: asks the person for a line.
-
-    Raises:
-        HeartsError: if an agent is unknown or cannot play these rules, there is no such seat, or
-            the number of agents fits neither one nor all other seats; or the file to save to
-            exists.
-    """
-    files = SessionFiles.begin(save)
-    seed = secrets.randbelow(10**9) if seed is None else check_seed(seed)
-    participants = [
-        Participant(name, secret_seed(seed, "table", i)) for i, name in enumerate(against)
-    ]
-    rules = rules_for(participants, rules)
-    n = rules.players
-    check_number("seat", seat, 0, n - 1)
-    if len(participants) not in (1, n - 1):
-        agents, places = count_text(len(participants), "agent"), count_text(n - 1, "seat")
-        raise HeartsError(f"opponent: {agents} for {places}; give one for all, or one for each")
-    names = [Path(name).name or name for name in against]
-    seats = [Seat(agent=name) for name in (names * n)[: n - 1]]
-    seats.insert(seat, Seat(owner="terminal", name="You"))
-    note = {
-        "against": list(against),
-        "date": datetime.date.today().isoformat(),
-        "record": str(files.games),
-    }
-    table = Table(
-        id=files.table.stem,
-        rules=rules,
-        is_match=is_match,
-        seed=seed,
-        dealt_by=seed,
-        seats=seats,
-        is_free=True,
-        note=note,
-    )
-    return _seated(table, participants, files, ask, [])
-
-
-@contextlib.contextmanager
-def reopened_table(ask: Ask = ask_at_terminal) -> Iterator[Terminal]:
-    """The table left last that no other terminal plays at, held in this block.
-
-    Raises:
-        HeartsError: if there is none, its file is damaged, or an agent no longer exists.
-    """
-    earlier: list[Record] = []
-
-    def before(table: Table, line: Line) -> None:
-        if "next" in line and table.play.player is None:
-            earlier.extend(record_of(table, game) for game in table.deals)
-
-    with latest_table(before) as (files, table):
-        against: Any = table.note.get("against")
-        date, record = table.note.get("date"), table.note.get("record")
-        is_whole = isinstance(against, list) and against and len(table.persons) == 1
-        if not is_whole or not all(isinstance(word, str) for word in (*against, date, record)):
-            raise HeartsError(f"table: {str(files.table)!r} is damaged; remove it")
-        files.games = Path(str(record))
-        participants = [
-            Participant(name, secret_seed(table.seed, "table", i)) for i, name in enumerate(against)
-        ]
-        yield _seated(table, participants, files, ask, earlier)
-
-
-def _seated(
-    table: Table,
-    participants: Sequence[Participant],
-    files: SessionFiles,
-    ask: Ask,
-    earlier: list[Record],
-) -> Terminal:
-    """A table with its agents, once they have been found to play its rules."""
-    rules = table.rules
-    for participant in participants:
-        try:
-            participant.check_rules(rules)
-        except HeartsError as error:
-            name = participant.name
-            raise HeartsError(f"opponent: {name} cannot play {rules.name}: {error}") from None
-    (seat,) = table.persons
-    names = [
-        table.name_of(p) if rules.players == 2 else f"{p}:{table.name_of(p)}"
-        for p in range(rules.players)
-    ]
-    names[seat] = "you"
-    others = [p for p in range(rules.players) if p != seat]
-    agents = {
-        p: participants[place % len(participants)].fresh(secret_seed(table.seed, "seat", p))
-        for place, p in enumerate(others)
-    }
-    announcer = Announcer(seat, names, CardText.of(sys.stdout))
-    return Terminal(table, agents, announcer, files, ask, earlier)

@@ -1,6 +1,6 @@
 """A table: its seats, the deal or match that is played at it, and the log of its events.
 
-It knows nothing of terminals, connections and threads. It changes only by its commands, each of
+It knows nothing of connections and threads. It changes only by its commands, each of
 which is written to the table's file before it is done. Following the lines of the file again
 therefore gives the same table, event numbers included.
 """
@@ -8,11 +8,11 @@ therefore gives the same table, event numbers included.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from hearts_env import CheckpointError, Game, HeartsError, Match, Rules
 from hearts_env.game.notation import Record
@@ -40,15 +40,6 @@ class Refusal(Exception):
         self.code = code
         self.text = text
         self.id = request_id
-
-
-class Journal(Protocol):
-    """Where a table's lines are written: a ``Store``, or the terminal's ``SessionFiles`` of one."""
-
-    @property
-    def size(self) -> int: ...  # noqa: D102
-
-    def append(self, entry: Line) -> None: ...  # noqa: D102
 
 
 @dataclass
@@ -120,8 +111,6 @@ class Table:
         dealt_by: The seed that the creator gave for the deals; None: they follow from `seed`.
         seats: Who sits where.
         help: How much help is allowed, one of `HELP`.
-        is_free: Whether undo is possible after all cards were shown, for one person alone.
-        note: Further settings of its creator, of types that JSON knows.
         journal: Its file; None: it is not saved.
         number: How many deals or matches came before this one.
         seq: The number of the last event.
@@ -140,9 +129,7 @@ class Table:
     dealt_by: int | None
     seats: list[Seat]
     help: str = "off"
-    is_free: bool = False
-    note: dict[str, Any] = field(default_factory=dict)
-    journal: Journal | None = None
+    journal: Store | None = None
 
     def __post_init__(self) -> None:
         self.number = self.seq = self.since = 0
@@ -174,38 +161,27 @@ class Table:
             "dealt_by": self.dealt_by,
             "help": self.help,
             "seats": [vars(seat) for seat in self.seats],
-            "free": self.is_free,
-            "note": self.note,
         }
 
     @classmethod
-    def resume(
-        cls,
-        path: Path,
-        before: Callable[[Table, Line], None] = lambda _table, _line: None,
-        *,
-        is_synced: bool = False,
-    ) -> Table:
+    def resume(cls, path: Path) -> Table:
         """The table that a file describes, which can then be continued.
 
         Args:
             path: the file. A last line that was cut short when the process ended is left out.
-            before: called before each line is followed.
-            is_synced: as for ``Store.open``.
 
         Raises:
             HeartsError: if the file is damaged, of another format or version, or describes what
                 these rules do not allow.
             OSError: if it cannot be read.
         """
-        store = Store.open(path, KIND, is_exact=True, is_synced=is_synced, limit=MOST_BYTES)
+        store = Store.open(path, KIND, is_exact=True, is_synced=False, limit=MOST_BYTES)
         try:
             if store.damaged:
                 raise HeartsError(f"table: line {store.damaged[0]} is damaged; remove the file")
             check_choice("table", store.settings["table"], [path.stem])
             table = cls(**_checked(store.settings))
             for record in store.records:
-                before(table, record.entry)
                 table._follow(record.entry)
         except Exception as error:  # one odd file must not keep people from their other tables
             raise CheckpointError(
@@ -219,8 +195,7 @@ class Table:
         """Write a line to the file; after an error the file is as it was."""
         if self.journal is not None:
             self.journal.append(line)
-            if isinstance(self.journal, Store):
-                self.journal.records.clear()  # a long table need not be in memory twice
+            self.journal.records.clear()  # a long table need not be in memory twice
 
     def _follow(self, line: Line) -> None:
         if "do" in line:
@@ -274,7 +249,7 @@ class Table:
     @property
     def can_undo(self) -> bool:
         """Whether a person can take something back; not after all cards have been shown."""
-        is_over = self.is_closed or (self.ended is not None and not self.is_free)
+        is_over = self.is_closed or self.ended is not None
         return bool(self._past) and len(self.persons) == 1 and not is_over
 
     def totals(self) -> list[int | float]:
@@ -462,8 +437,7 @@ class Table:
         self.ended = None
         self._done.clear()
         self.log.clear()
-        if self.play.player is None or not self.is_free:
-            self._past.clear()
+        self._past.clear()
         if self.play.player is None:
             self.deals.clear()
             self.number += 1
@@ -516,8 +490,7 @@ def _checked(head: Mapping[str, Any]) -> dict[str, Any]:
     seats = [Seat(**seat) for seat in head["seats"]]
     if len(seats) != rules.players:
         raise HeartsError(f"seats: {len(seats)} are given; {rules.name} is for {rules.players}")
-    dealt_by, note = head["dealt_by"], head["note"]
-    check_is("note", note, dict, "give an object")
+    dealt_by = head["dealt_by"]
     return {
         "id": head["table"],
         "rules": rules,
@@ -526,8 +499,6 @@ def _checked(head: Mapping[str, Any]) -> dict[str, Any]:
         "dealt_by": None if dealt_by is None else check_seed(dealt_by),
         "help": check_choice("help", head["help"], HELP),
         "seats": seats,
-        "is_free": check_flag("free", head["free"]),
-        "note": note,
     }
 
 
