@@ -110,11 +110,11 @@ def test_schedule_and_snapshots_set_the_pool(tmp_path):
     assert weights() == nobody | {"standard": 1.0, "self 0": 1.5, "self 1": 0.75, "self 2": 0.75}
 
 
-def test_an_opponent_gets_no_number_that_leads_to_the_deals():
+def test_an_opponent_gets_no_number_that_leads_to_the_deals(monkeypatch):
     def play(agent, seed):
         Trainer(smoke(f"seed={seed}", f"schedule=[{{opponents: {{{agent}: 1}}}}]"))
 
-    assert_no_number_leads_to_the_deals(play)
+    assert_no_number_leads_to_the_deals(play, monkeypatch)
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,8 @@ class Metrics(History):
         """Continue without TensorBoard's file, which is only a copy of the log."""
         if self._board is not None:
             with contextlib.suppress(OSError):
-                self._board.file_writer.close()  # which also ends its thread
+                file: Any = self._board.file_writer  # torch annotates it as None
+                file.close()  # which also ends its thread
         self._board = None
         folder = self.path.parent / TENSORBOARD_NAME
         self._warn(f"{folder} cannot be written: {error.strerror or error}; it stays incomplete")
