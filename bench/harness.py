@@ -14,13 +14,12 @@ from hearts_env.support.files import write_json
 from hearts_train.measure.evaluation import platform_versions
 
 
-def options(doc: str | None, *, has_out: bool = True) -> argparse.ArgumentParser:
+def options(doc: str | None) -> argparse.ArgumentParser:
     """The command line of a script, described by its docstring."""
     parser = argparse.ArgumentParser(
         description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    if has_out:
-        parser.add_argument("--out", type=Path, metavar="FILE", help="a JSON file for the figures")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="a JSON file for the figures")
     return parser
 
 

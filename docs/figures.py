@@ -131,8 +131,6 @@ def _networks(deck: str, ages: Mapping[str, int]) -> list[str]:
 
 
 COMMANDS = {
-    "floors": ["bench floors micro mini"],
-    "floors-mini_6": ["bench floors mini_6 --encoders ranked --iterations 40"],
     "exploit-champion": [
         "exploit champion champion?greedy=true champion?endgame_tricks=4 --rules mini"
     ],
@@ -145,10 +143,8 @@ COMMANDS = {
         "solve midi --target 1e-4 --max-memory 13",
     ],
     "exploit": ["exploit random standard pro pimc equilibrium --rules micro,mini"],
-    "calibrate": ["bench calibrate pro --model pro,standard --deals 200"],
     "speed": ["bench speed"],
     "speed_turns": ["bench speed --group turns"],
-    "complexity": ["bench complexity"],
     "endgame": ["endgame pro-pro.txt --model pro --agent standard,pro,pimc"],
     "attack-awake": [
         f"exploit {agents} --attackers best_response --awake {awake} --deals {deals}"

@@ -19,9 +19,6 @@ from typing import Any
 import figures
 import numpy as np
 
-from bench.complexity import COLUMNS as SIZE_COLUMNS
-from bench.complexity import Complexity
-from bench.complexity import rows as size_rows
 from bench.speed import Result
 from bench.speed import tables as speed_tables
 from hearts_agents import template as agent_template
@@ -431,19 +428,6 @@ def endgames_lost() -> str:
         half = 1.96 * statistics.stdev(values) / len(values) ** 0.5
         rows.append([f"`{agent}`", f"{statistics.fmean(values):.2f} ± {half:.2f}"])
     return table(["player", "exploitability in the last four tricks"], rows)
-
-
-SIZED = ("two_player", "mini", "micro", "classic", "party players=3", "party players=7", "hoyle")
-"""The games of the table of sizes; its command has all."""
-
-
-@part
-def game_sizes(*names: str) -> str:
-    """How large some games are."""
-    (record,) = results("complexity")
-    found = [Complexity.of(row) for row in record["commands"][0]["results"]]
-    rows = [[f"`{row[0]}`", *row[1:]] for row in size_rows(found) if row[0] in (names or SIZED)]
-    return table(SIZE_COLUMNS, rows)
 
 
 @part

@@ -16,7 +16,6 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from bench.calibration import calibrate
 from hearts_agents import Agent, HeartsEnv, HeartsVectorEnv, make_agent
 from hearts_agents.baselines import Pro
 from hearts_agents.guard import NO_ACTION, ask
@@ -474,12 +473,11 @@ def at_the_table(agent, seed):
     "play",
     [
         lambda agent, seed: evaluate(agent, "easy", "micro", deals=4, seed=seed),
-        lambda agent, seed: calibrate(agent, [agent], "micro", deals=2, seed=seed),
         at_the_table,
         lambda agent, seed: HeartsEnv(opponent=agent).reset(seed=seed),
         lambda agent, seed: HeartsVectorEnv(2, opponent=agent).reset(seed=seed),
     ],
-    ids=["evaluation", "calibration", "table", "environment", "vector environment"],
+    ids=["evaluation", "table", "environment", "vector environment"],
 )
 def test_an_agent_gets_no_number_that_leads_to_the_deals(play, monkeypatch):
     assert_no_number_leads_to_the_deals(play, monkeypatch)

@@ -56,7 +56,7 @@ MOST_WORK = 50_000
 """Hands of the other player at the beginning, times the cards of a deal, likewise."""
 EPSILON = 0.1
 """The probability that the model of a player plays a random card, in odds, beliefs and endgames;
-`python -m bench calibrate` measures it."""
+docs/worlds.md#beliefs has what it tells of `pro`."""
 ENDGAME_TRICKS = 4
 """The number of last tricks in which the equilibrium is computed."""
 _TARGET = 0.01  # points to which an endgame is solved
