@@ -162,9 +162,9 @@ def test_every_tab_of_the_person_who_sits_down_has_the_seat(client):
             for browser in (tab, onlooker):
                 assert browser.ask(type="watch", table=table)["you"] is None
             assert ben.ask(type="sit", table=table, seat=1)["you"] == 1
-            shown = tab.until("table")
-            assert shown["you"] == 1
-            assert shown["view"]["hand"] == ben.state["view"]["hand"]
+            tab.ask(type="ping")  # what was sent before has come
+            assert tab.state["you"] == 1
+            assert tab.state["view"]["hand"] == ben.state["view"]["hand"]
             anna.until("seat")
             (anna if anna.state["turn"] == 0 else ben).act()
             hand = ben.ask(type="watch", table=table)["view"]["hand"]
