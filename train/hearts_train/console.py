@@ -69,9 +69,14 @@ class Commands(typer.core.TyperGroup):
     """True while a command runs whose ``--json`` writes to standard output."""
 
     def main(  # type: ignore[override]  # typer passes everything else by keyword
-        self, args: Sequence[str] | None = None, prog_name: str | None = None, **settings: Any
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        *,
+        standalone_mode: bool = True,
+        **settings: Any,
     ) -> Any:
-        """Run a command line and exit with its status."""
+        """Run a command line and exit with its status; return it unless in `standalone_mode`."""
         Commands.program = prog_name or self.name or "hearts"
         try:
             prepare_streams()
@@ -79,7 +84,8 @@ class Commands(typer.core.TyperGroup):
             code = super().main(
                 args=_completed(sys.argv[1:] if args is None else args),
                 prog_name=Commands.program,
-                **settings | {"standalone_mode": False},
+                standalone_mode=False,
+                **settings,
             )
             sys.stdout.flush()
         except (_Stopped, KeyboardInterrupt, typer.Abort) as error:
@@ -104,6 +110,8 @@ class Commands(typer.core.TyperGroup):
                 sys.stderr.flush()
             except (OSError, ValueError):  # the terminal is gone; the exit status stays as it is
                 _silence(sys.stderr)
+        if not standalone_mode:
+            return code
         sys.exit(code if isinstance(code, int) else 0)
 
     def list_commands(self, ctx: Any) -> list[str]:
