@@ -23,15 +23,14 @@ import shutil
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hearts_agents import make_agent
-from hearts_env import Game, Rules, __version__
+from hearts_env import Rules, __version__
 from hearts_env.solve.tree import estimate
-from hearts_env.support.files import write_json, write_whole
+from hearts_env.support.files import write_json
 from hearts_env.support.interrupts import interruptible
 from hearts_train.measure.evaluation import platform_versions
 
@@ -131,9 +130,7 @@ def _networks(deck: str, ages: Mapping[str, int]) -> list[str]:
 
 
 COMMANDS = {
-    "exploit-champion": [
-        "exploit champion champion?greedy=true champion?endgame_tricks=4 --rules mini"
-    ],
+    "exploit-champion": ["exploit champion champion?greedy=true --rules mini"],
     "exploit-mini_6": [
         "exploit random standard pro pimc --rules mini_6",
         "solve mini_6 --target 1e-3",
@@ -145,14 +142,13 @@ COMMANDS = {
     "exploit": ["exploit random standard pro pimc equilibrium --rules micro,mini"],
     "speed": ["bench speed"],
     "speed_turns": ["bench speed --group turns"],
-    "endgame": ["endgame pro-pro.txt --model pro --agent standard,pro,pimc"],
     "attack-awake": [
         f"exploit {agents} --attackers best_response --awake {awake} --deals {deals}"
         for agents, awake, deals in (
             ("champion champion?small=true ../demo-0 pimc pro", "7-13", 1000),
             (
                 "champion champion?small=true ../demo-0 pimc pro champion?greedy=false "
-                "champion?endgame_tricks=5 champion?search=16",
+                "champion?search=16",
                 "9-13",
                 600,
             ),
@@ -188,9 +184,6 @@ COMMANDS = {
     },
 }
 """Each in its own folder in `WORK`, empty at first; ``../demo-0`` was trained before."""
-
-HISTORIES = 100
-"""Deals of ``pro`` against itself, ``pro-pro.txt``, of which the last tricks are solved."""
 
 IMAGES = ROOT / "docs" / "images"
 LADDER = (
@@ -238,8 +231,6 @@ def run_commands(name: str) -> None:
     """Run the commands of a figure, from where they were stopped, and write what they print."""
     folder = WORK / name
     folder.mkdir(parents=True, exist_ok=True)
-    if any("pro-pro.txt" in command for command in COMMANDS[name]):
-        write_whole(folder / "pro-pro.txt", "\n".join(pro_against_itself()).encode())
     records = []
     for place, command in enumerate(COMMANDS[name]):
         line = command if command.startswith("bench ") else f"hearts {command}"
@@ -259,16 +250,6 @@ def run_commands(name: str) -> None:
     record = {"version": __version__, "platform": platform_versions(), "commands": records}
     write_json(path_of(name), record)
     shutil.rmtree(folder)
-
-
-def pro_against_itself() -> Iterator[str]:
-    """The hand histories of deals that ``pro`` played against itself."""
-    pro = make_agent("pro")
-    for seed in range(HISTORIES):
-        game = Game.deal("two_player", seed)
-        while game.player is not None:
-            game.play(pro.act(game.view(game.player)))
-        yield game.to_text()
 
 
 # ---- pictures ------------------------------------------------------------------------------------
@@ -297,6 +278,11 @@ class Exploited(NamedTuple):
         return cls(statistics.fmean(values), half, len(values))
 
 
+def is_removed(agent: str) -> bool:
+    """Whether an attacked player has an option that only older versions have (README.md there)."""
+    return "endgame_tricks" in agent
+
+
 def name_of(agent: str) -> str:
     """An attacked player's name; that of a network of the ladder without its seed."""
     kinds = "|".join(_CONFIGS)
@@ -311,6 +297,8 @@ def exploited(names: Sequence[str] = LADDER) -> dict[str, dict[str, Exploited]]:
             if done["command"].startswith("hearts exploit"):
                 found = done["results"]
                 for one in found if isinstance(found, list) else [found]:
+                    if is_removed(one["agent"]):
+                        continue
                     decks = players.setdefault(name_of(one["agent"]), {})
                     decks.setdefault(one["rules"], []).append(one)
     return {

@@ -418,19 +418,6 @@ def speeds(group: str, *words: str) -> str:
 
 
 @part
-def endgames_lost() -> str:
-    """What a best response wins in the last tricks."""
-    (record,) = results("endgame")
-    deals = record["commands"][0]["results"]
-    rows = []
-    for agent in deals[0]["agents"]:
-        values = [deal["agents"][agent] for deal in deals]
-        half = 1.96 * statistics.stdev(values) / len(values) ** 0.5
-        rows.append([f"`{agent}`", f"{statistics.fmean(values):.2f} ± {half:.2f}"])
-    return table(["player", "exploitability in the last four tricks"], rows)
-
-
-@part
 def attackers() -> str:
     """The attackers and what they do."""
     rows = [[f"`{name}`", method.meaning] for name, method in METHODS.items()]
@@ -475,7 +462,11 @@ def awake() -> str:
     for command in sorted(record["commands"], key=lambda done: done["results"][0]["awake"]):
         found = command["results"]
         head = f"{format_tricks(found[0]['awake'])}, {found[0]['gains'][0]['deals']:,} deals"
-        gains = {figures.name_of(one["agent"]): one["gains"][0] for one in found}
+        gains = {
+            figures.name_of(one["agent"]): one["gains"][0]
+            for one in found
+            if not figures.is_removed(one["agent"])
+        }
         columns.setdefault(head, {}).update(gains)
     *_, (head, last) = columns.items()  # the last tricks: of all players
     rows = []

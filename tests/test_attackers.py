@@ -283,7 +283,7 @@ def test_who_sleeps_plays_as_the_agent_at_the_table():
 def test_a_search_by_worlds_is_attacked_and_one_by_time_is_not():
     found = Exploiter("champion?small=true&search=2", ["belief"], awake=[12, 13]).over_deals(2)
     assert found.gains[0].deals == 2
-    for timed in ("champion?search=5ms", "champion?search=1s&endgame_tricks=2"):
+    for timed in ("champion?search=5ms", "champion?search=1s"):
         with refused(HeartsError, "agent", "search=16"):
             Exploiter(timed, ["belief"])
 

@@ -13,14 +13,11 @@ from hearts_env import Game, HeartsError, Rules
 from hearts_env.game.notation import Record
 from hearts_env.solve import solve_double_dummy, solve_worlds
 from hearts_env.solve.beliefs import belief
-from hearts_env.solve.endgame import Endgame
-from hearts_env.solve.equilibrium import solve
 from hearts_train.measure.analysis import Moment, analyse
 from hearts_train.web.assets import board_page
 from hearts_train.web.review import (
     EPSILON,
     costliest,
-    endgame_of,
     position,
     read_deal,
     replayed,
@@ -190,31 +187,6 @@ def test_a_branch_is_measured_like_the_deal(record: Record, told: dict) -> None:
     end = position(record, names)
     assert end["moment"] is None
     assert end["scores"] == record.game.scores()
-
-
-def test_endgames_are_solved_for_the_player_to_act(record: Record, told: dict) -> None:
-    solved = [m for m in told["moments"] if m["endgame"]]
-    assert solved
-    assert {m["trick"] for m in solved} <= {10, 11, 12, 13}
-    moment = solved[0]
-    view = at(record.game, moment["number"]).view(moment["player"])
-    policy = make_agent(moment["endgame"]["model"], seed=0).action_probs
-    tree = Endgame(view, (policy, policy), epsilon=EPSILON)
-    found = solve(tree, target=0.01)
-    assert moment["endgame"]["hands"] == len(tree.deals)
-    assert sum(moment["endgame"]["chances"].values()) == pytest.approx(1, abs=1e-3)
-    assert set(moment["endgame"]["chances"]) == set(moment["values"])
-    # What the hand is worth, as the solver's own figures say it.
-    dealt = {*view.hand, *view.played(view.player)}
-    (own,) = [h for h in found.hand_values(view.player) if set(h.hand) == dealt]
-    worth = own.value
-    chances, worths = moment["endgame"]["chances"], moment["endgame"]["worths"]
-    assert sum(chances[card] * worths[card] for card in chances) == pytest.approx(worth, abs=0.01)
-    # A better card wins, in the deals with this hand, no more than a best response in all of them.
-    best = max(worths.values())
-    assert worth - 0.01 <= best <= worth + 2 * found.exploitability / own.share + 0.01
-    forced = at(record.game, 25)
-    assert endgame_of(forced.view(forced.player), make_agent("pro", seed=0)) is None
 
 
 def test_an_unfinished_deal_has_the_position_it_stands_in() -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from hearts_agents import make_agent
 from hearts_agents.champion import OTHERS, SHIPPED, strongest, weights_of
-from hearts_agents.endgame_agent import EndgameAgent
 from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_agents.models.network import load_agent
 from hearts_agents.search_agent import Budget, SearchAgent, _means, _places, _shared
@@ -104,7 +103,6 @@ def test_draws_follow_from_the_seed():
         ("champion", "party players=5", "rules two_player"),
         ("champion", "two_player moon_points=10", "rules two_player"),
         ("champion?search=50ms", "classic", "search classic 4"),
-        ("champion?endgame_tricks=3", "classic", "endgame_tricks classic 4"),
     ],
 )
 def test_other_games_are_refused(name, rules, words):
@@ -248,8 +246,6 @@ def test_a_short_time_is_nearly_kept(clock, monkeypatch):
             "rules",
         ),
         (lambda: SearchAgent(network_player()).check_rules(Rules.preset("classic")), "rules"),
-        (lambda: EndgameAgent("champion"), "policy champion load_agent"),
-        (lambda: EndgameAgent(network_player(), early="pimc"), "early pimc make_agent"),
     ],
 )
 def test_arguments_of_another_kind_are_refused(make, words):

@@ -240,7 +240,6 @@ def test_progress_without_a_terminal_is_a_line_every_ten_seconds(clock, monkeypa
     [
         (["solve", "micro", "--iterations", 5], None),
         (["exploit", "easy", "--rules", "micro", "--seed", 3], 3),
-        (["endgame", "deal.txt", "--tricks", 2, "--agent", "easy", "--seed", 4], 4),
         (["analyse", "deal.txt"], None),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
@@ -489,7 +488,7 @@ def test_train_evaluates_and_leaves_a_run(tmp_path):
 
 def test_help_is_grouped_and_every_command_has_an_example():
     shown = run("--help").stdout
-    places = [shown.index(f"\n{group}:") for group in ("Play", "Train", "Measure", "Solve")]
+    places = [shown.index(f"\n{group}:") for group in console.GROUPS]
     assert places == sorted(places)
     assert "\nCommands:" not in shown  # none was forgotten
     names = re.findall(r"^  ([a-z]+)  ", shown, re.MULTILINE)

@@ -110,7 +110,7 @@ class SomeDeals(Tree):
 
     def __init__(self, rules, deals):
         walk = Walk(rules, np.array(deals))
-        self._build(walk, count_tree(walk), [np.ones(len(hands)) for hands in walk.hands])
+        self._build(walk, count_tree(walk))
 
 
 @pytest.mark.slow

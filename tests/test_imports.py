@@ -60,7 +60,7 @@ ROOMS = {
     "hearts_env": "support cards kernel seeds rules render views encoders game batch envs "
     "hearts_v0 solve openspiel",
     "agents/hearts_agents": "user_code base registry models programs spec baseline_kernel "
-    "baselines search attackers search_agent endgame_agent champion isolation guard served envs "
+    "baselines search attackers search_agent champion isolation guard served envs "
     "template",
     "train/hearts_train": "screen store executor session measure data learn warmup web console cli",
 }

@@ -189,7 +189,7 @@ def test_replay_says_who_is_who():
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
-@pytest.mark.parametrize("command", ["replay", "analyse", "endgame"])
+@pytest.mark.parametrize("command", ["replay", "analyse"])
 def test_devices_and_pipes_are_no_hand_histories(command, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in ("/dev/zero", tmp_path / "pipe"):

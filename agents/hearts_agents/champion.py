@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hearts_agents.base import Agent, PerGameAgent
-from hearts_agents.endgame_agent import EndgameAgent, check_tricks
 from hearts_agents.models.network import load_agent
 from hearts_agents.search_agent import Budget, SearchAgent
 from hearts_env import HeartsError, Rules
@@ -43,7 +42,6 @@ class Champion(PerGameAgent):
         self,
         seed: int | None = None,
         search: str | int | None = None,
-        endgame_tricks: int | None = None,
         *,
         greedy: bool | None = None,
         small: bool = False,
@@ -54,8 +52,6 @@ class Champion(PerGameAgent):
             seed: of its draws, where it is not greedy.
             search: look at what the cards lead to: a time for each card (``50ms``), a number of
                 worlds (``32``) or ``all``; None: the network alone.
-            endgame_tricks: how many last tricks are solved as a game of their own
-                (``EndgameAgent``), and their cards drawn from its equilibrium; None: none.
             greedy: take the preferred action; False: draw from the policy's probabilities; None:
                 as ``SHIPPED`` has it. A search plays the best card that it finds.
             small: the network of a seventeenth of the weights, where there is one.
@@ -65,9 +61,6 @@ class Champion(PerGameAgent):
         """
         super().__init__(seed)
         self.search = None if search is None else Budget(search).text
-        self.endgame_tricks = (
-            None if endgame_tricks is None else check_tricks("endgame_tricks", endgame_tricks)
-        )
         self.greedy = None if greedy is None else check_flag("greedy", greedy)
         self.small = check_flag("small", small)
 
@@ -101,24 +94,17 @@ class Champion(PerGameAgent):
                 f"{rules.name!r} is another game: take pro, or train a player of yours with "
                 "hearts train"
             )
-        if (self.search is not None or self.endgame_tricks is not None) and not has_exact_worlds(
-            rules
-        ):
-            option = "endgame_tricks" if self.search is None else "search"
+        if self.search is not None and not has_exact_worlds(rules):
             raise HeartsError(
-                f"{option}: champion looks ahead in games of two; {rules.name!r} has "
+                f"search: champion looks ahead in games of two; {rules.name!r} has "
                 f"{rules.players} players: let it play without, as champion"
             )
         greedy = SHIPPED[name] if self.greedy is None else self.greedy
         own, *others = self.files(name)
         network = load_agent(own, greedy=greedy)
-        search: Agent | None = None
-        if self.search is not None:
-            models = [load_agent(file) for file in others]
-            search = SearchAgent(network, self.search, models=models)
-        if self.endgame_tricks is None:
-            return search or network
-        return EndgameAgent(network, self.endgame_tricks, early=search)
+        if self.search is None:
+            return network
+        return SearchAgent(network, self.search, models=[load_agent(file) for file in others])
 
 
 def strongest(rules: Rules) -> str:

@@ -69,7 +69,7 @@ def best_response(tree: Tree, player: int, chances: Floats) -> BestResponse:
     best[: len(side.hands)] = 1.0
     best[chosen] = 1.0
     hand_values = values[: len(side.hands)].copy()
-    return BestResponse(player, float(hand_values @ side.reach), best, hand_values)
+    return BestResponse(player, float(hand_values.sum()), best, hand_values)
 
 
 def exploitability(tree: Tree, chances: Profile) -> float:

@@ -121,11 +121,8 @@ class Equilibrium:
         backward_mean(side.parent, side.first, self.chances[player], values)
         counts = tree.deals_of_hands[player]
         found = [
-            HandValue(tree.hand(mask), float(value) * tree.num_deals / n, n * own / tree.num_deals)
-            for mask, own, value, n in zip(
-                side.hands, side.reach, values, counts.tolist(), strict=False
-            )
-            if n > 0
+            HandValue(tree.hand(mask), float(value) * tree.num_deals / n, n / tree.num_deals)
+            for mask, value, n in zip(side.hands, values, counts.tolist(), strict=False)
         ]
         return sorted(found, key=lambda h: (-h.value, h.hand))
 
@@ -293,7 +290,7 @@ class Solver:
     def _follow(self, p: int, weight: float = 0.0) -> None:
         """Make the plan of a player, and add it times `weight` to the average."""
         side, plan = self.tree.sides[p], self._plan
-        plan[: len(side.hands)] = side.reach
+        plan[: len(side.hands)] = 1.0
         infosets = self.tree.marks[self._cuts, 1 + p].tolist()
 
         def forward(begin: int, end: int) -> None:
@@ -334,15 +331,14 @@ class Solver:
 
     def _figures(self) -> tuple[float, float]:
         """Exploitability and value of the average plans, without a copy of them."""
-        tree, sides, plans = self.tree, self.tree.sides, self._averages
+        tree, plans = self.tree, self._averages
         if not self.iteration:
-            plans = list(map(Side.plan, sides, self._chances))
-        # An empty sequence has the sum of all weights, or that times how likely its hand is.
-        scale = float(sides[0].reach.sum() / plans[0][: len(sides[0].hands)].sum())
+            plans = list(map(Side.plan, tree.sides, self._chances))
+        scale = 1.0 / float(plans[0][0])  # an empty sequence has the sum of all weights
         won = 0.0
-        for p, side in enumerate(sides):
+        for p in range(2):
             self._go_back(p, plans[1 - p], BEST_RESPONSE)
-            won += float(self._earned[p] @ side.reach)
+            won += float(self._earned[p].sum())
         sums = np.zeros(len(self._cuts) - 1)
 
         def work(task: int) -> None:

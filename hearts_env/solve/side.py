@@ -21,15 +21,12 @@ class Side:
 
     Attributes:
         hands: The hands that can be dealt, as masks; empty sequence i is that of ``hands[i]``.
-        reach: How likely each of them is by this player's own doing, ``(hands,) float64``: 1,
-            except where the play before the tree counts (``endgame``).
         parent: The sequence that leads to each information set, ``(n,) int32``.
         first: The first sequence of each information set, and behind them m, ``(n + 1,) int32``.
         top: How many information sets belong to top histories (``walk.TOP``); they come first.
     """
 
     hands: Ints
-    reach: Floats
     parent: Ints32
     first: Ints32
     top: int
@@ -79,7 +76,6 @@ class Side:
     def plan(self, chances: Floats) -> Floats:
         """The plan of a policy: the product of its chances on the way to each sequence."""
         plan = np.ones(self.num_sequences)
-        plan[: len(self.hands)] = self.reach
         follow(self.parent, self.first, chances, plan)
         return plan
 

@@ -93,14 +93,10 @@ def write_solved(path: Path, saved: Saved) -> None:
     """Write a file, whole or not at all, without a second copy of a state in memory.
 
     Raises:
-        HeartsError: the tree is not one of a whole deck, or the folder is not there.
+        HeartsError: the folder is not there.
         OSError: the file cannot be written.
     """
     tree, is_state = saved.tree, saved.kind == "state"
-    if type(tree) is not Tree:
-        raise HeartsError(
-            f"{type(tree).__name__.lower()}: files are for whole decks; solve it again"
-        )
     check_folder(path)
     about = {
         "kind": saved.kind,

@@ -255,9 +255,8 @@ class Tree:
         rules: The rules.
         size: Its size, counted.
         sides: What each player may come to decide.
-        num_deals: Deals, all equally likely; where hands are not, the sum of their weights.
-        deals_of_hands: In how many of them each player has each of its hands, weighed by how
-            likely the other's are.
+        num_deals: Deals, all equally likely.
+        deals_of_hands: In how many of them each player has each of its hands.
         ends: Both players' last sequences of each line, ``(2, lines) int32``.
         margins: The points by which seat 0 is ahead at its end, ``(lines,)``.
         marks: Numbers of lines and of both players' information sets that the walk had come to,
@@ -286,24 +285,18 @@ class Tree:
         walk, lines = Walk(size.rules), size.lines
         size = count_tree(walk, lambda done, _: progress(done, max(2 * lines, 2 * done)))
         refuse_size(size, max_memory)
-        self._build(walk, size, [np.ones(len(hands)) for hands in walk.hands], progress)
+        self._build(walk, size, progress)
 
-    def _build(
-        self, walk: Walk, size: TreeSize, reach: list[Floats], progress: Progress = no_progress
-    ) -> None:
-        """Make the sides from a walk of known size, hands as likely as `reach` says."""
+    def _build(self, walk: Walk, size: TreeSize, progress: Progress = no_progress) -> None:
+        """Make the sides from a walk of known size."""
         self.rules, self.size, self._walk = walk.rules, size, walk
-        ids = walk.ids
-        self.deals_of_hands = [
-            np.bincount(ids[p], reach[1 - p][ids[1 - p]], len(walk.hands[p])) for p in range(2)
-        ]
-        self.num_deals = float(reach[0] @ self.deals_of_hands[0])
+        self.deals_of_hands = [np.bincount(ids) for ids in walk.ids]
+        self.num_deals = len(walk.deals)
         records = walk.write(lambda done, lines: progress(lines + done, 2 * lines))
         self.ends, self.margins, self.marks = records.ends, records.margins, records.marks
         sides = [
             Side(
                 hands=walk.hands[p],
-                reach=reach[p],
                 parent=records.parent[p, : int(n)],
                 first=records.first[p, : int(n) + 1],
                 top=int(walk.totals[INFOSETS + p]),
@@ -343,7 +336,7 @@ class Tree:
         r = self.rules.vector
         keys = np.empty(len(views), np.uint64)
         _write_keys(r, views.vectors, views.players, keys)
-        roles = self._roles(views)
+        roles: Ints = views.players ^ views.vectors[:, k.FIRST_LEADER]
         legal = views.legal_masks
         found = np.full(len(views), -1, np.int64)
         for role in range(2):
@@ -358,12 +351,8 @@ class Tree:
             found[rows] = order[places]
         return roles, found
 
-    def chances_in(
-        self, views: BatchView, chances: tuple[Floats, Floats] | dict[int, Floats]
-    ) -> Floats:
+    def chances_in(self, views: BatchView, chances: tuple[Floats, Floats]) -> Floats:
         """What a profile of chances does in many views, ``(len(views), num_actions)``.
-
-        Chances by role may be those of one role, where all views are of it.
 
         Raises:
             HeartsError: the views are of other rules, or cannot have arisen.
@@ -380,11 +369,6 @@ class Tree:
             place = first[:, None] + np.cumsum(legal[rows], axis=1) - 1
             table[rows] = np.where(legal[rows], chances[role][place], 0.0)
         return table
-
-    def _roles(self, views: BatchView) -> Ints:
-        """Which side each view is of."""
-        roles: Ints = views.players ^ views.vectors[:, k.FIRST_LEADER]
-        return roles
 
     @functools.cached_property
     def _index(self) -> list[tuple[Numbers, Ints32]]:

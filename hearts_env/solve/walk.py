@@ -118,15 +118,12 @@ class Walk:
         ids: For each player the number of its hand in every deal, ``(deals,) int32``.
     """
 
-    def __init__(
-        self, rules: Rules, deals: Ints | None = None, root: k.Vector | None = None
-    ) -> None:
-        """A walk from the first lead of all deals, or from the position `root` of some `deals`."""
+    def __init__(self, rules: Rules, deals: Ints | None = None) -> None:
+        """A walk from the first lead of all deals, or of some `deals`."""
         self.rules = rules
         self.deals = _all_deals(rules) if deals is None else deals
-        self.root = np.empty(rules.state_size, np.int64) if root is None else root.copy()
-        if root is None:
-            start_deal(rules.vector, self.root, int(self.deals[0, 0]), int(self.deals[0, 1]), 1)
+        self.root = np.empty(rules.state_size, np.int64)
+        start_deal(rules.vector, self.root, int(self.deals[0, 0]), int(self.deals[0, 1]), 1)
         self.ids = []
         self.hands = []
         for p in range(2):

@@ -37,8 +37,7 @@ GROUPS = {
     "Play": ("play", "serve", "replay", "analyse", "rules", "agents"),
     "Train": ("train", "runs"),
     "Measure": ("evaluate", "compare", "tournament", "benchmark", "exploit"),
-    "Solve": ("solve", "endgame"),
-    "More": ("dataset", "warmup"),
+    "More": ("solve", "dataset", "warmup"),
 }
 """The commands by group, in the order of the help and of the reference."""
 

@@ -31,7 +31,6 @@ from hearts_env.rules.presets import PRESETS
 from hearts_env.solve import TranspositionTable, solve_batch, solve_double_dummy, solve_worlds
 from hearts_env.solve.beliefs import belief
 from hearts_env.solve.best_response import exploit
-from hearts_env.solve.endgame import Endgame, solve_safely
 from hearts_env.solve.equilibrium import solve
 from hearts_env.solve.regret import ALGORITHMS
 from hearts_env.solve.response import whole_game
@@ -202,8 +201,6 @@ def _solve_trees() -> None:
     exploit(agent, "micro")
     game = _after_tricks(9)
     belief(game.view(game.player or 0), agent.action_probs)
-    end = Endgame(game, (agent.action_probs, None))
-    solve_safely(end, 0, end.sides[0].uniform(), iterations=1)
 
 
 def _attack() -> None:

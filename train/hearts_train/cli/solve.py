@@ -1,9 +1,8 @@
-"""Commands that solve and exploit: solve, endgame, exploit (exact, or by attackers)."""
+"""Commands that solve and exploit: solve, exploit (exact, or by attackers)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +13,6 @@ from hearts_train.cli.options import (
     AGENT_HELP,
     AllowCode,
     Backend,
-    GameNumber,
     Json,
     MaxMemory,
     Plot,
@@ -102,61 +100,6 @@ def solve_deck(
     _print(map(solving.solve_json, results), as_json)
     if results[-1].interrupted:
         raise console.stopped()
-
-
-@app.command(epilog="Example: hearts endgame deal.txt --tricks 4")
-def endgame(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Hand histories of two players.")],
-    tricks: Annotated[int, typer.Option("--tricks", help="Tricks that are left.")] = 4,
-    number: GameNumber = None,
-    agent: Annotated[
-        str,
-        typer.Option(
-            "--agent", metavar="AGENT,...", help="Agents whose exploitability is computed."
-        ),
-    ] = "pro,pimc",
-    model: Annotated[
-        str | None,
-        typer.Option("--model", metavar="AGENT", help="Model of how both have played so far."),
-    ] = None,
-    epsilon: Annotated[
-        float, typer.Option("--epsilon", help="Probability that the model plays a random card.")
-    ] = 0.1,
-    target: Annotated[float, typer.Option("--target", help="Exploitability to reach.")] = 0.01,
-    max_memory: MaxMemory = 5.0,
-    seed: Seed = 0,
-    allow_code: AllowCode = False,
-    as_json: Json = None,
-) -> None:
-    """Solve the last tricks of recorded deals as games of imperfect information."""
-    from hearts_train.cli import solving
-    from hearts_train.cli.replay import read_records
-    from hearts_train.measure.exploitability import asked
-
-    names = names_in(agent, "--agent")
-    games = [record.game for record in read_records(file, number)]
-    found = []
-    with ExitStack() as stack, console.progress("endgames") as report:  # agents may be programs
-        players = [
-            stack.enter_context(asked(name, games[0].rules, seed))
-            for name in (*names, *([] if model is None else [model]))
-        ]
-        for place, game in enumerate(games):
-            report(place, len(games))
-            found.append(
-                solving.solve_endgame(
-                    game,
-                    place + 1 if number is None else number,
-                    tricks,
-                    players[: len(names)],
-                    None if model is None else players[-1].policy,
-                    epsilon=epsilon,
-                    target=target,
-                    max_memory=max_memory,
-                )
-            )
-    console.print_table(*solving.endgame_table(found))
-    _print((one.to_json() for one in found), as_json, seed)
 
 
 @app.command(

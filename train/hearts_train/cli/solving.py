@@ -1,23 +1,19 @@
-"""Helpers of ``hearts solve``, ``exploit`` and ``endgame``; the work is in ``hearts_env.solve``."""
+"""Helpers of ``hearts solve`` and ``exploit``; the work is in ``hearts_env.solve``."""
 
 from __future__ import annotations
 
 import itertools
 import re
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from hearts_env import Game, HeartsError, Rules
-from hearts_env.solve.beliefs import Policy, check_two_players
+from hearts_env import Rules
 from hearts_env.solve.best_response import Exploitability, exploit, exploitability
-from hearts_env.solve.endgame import Endgame
 from hearts_env.solve.equilibrium import Equilibrium, Solver, solve
 from hearts_env.solve.regret import ALGORITHMS, DEFAULT_ALGORITHM
 from hearts_env.solve.solved_files import Checkpoint, check_folder
@@ -29,7 +25,7 @@ from hearts_env.support.interrupts import held_interrupt
 from hearts_train import console
 from hearts_train.console import Mistake
 from hearts_train.measure.display import ResultTable, new_figure, save_figure, styles, wrapped
-from hearts_train.measure.exploitability import Asked, asked
+from hearts_train.measure.exploitability import asked
 
 _LARGE = 1e7
 """Lines of a tree from which on it is said beforehand what it takes."""
@@ -319,121 +315,3 @@ def draw_curves(results: Sequence[Equilibrium], path: Path) -> None:
     infosets = int(np.sum(tree.size.infosets))
     figure.suptitle(wrapped(f"{tree.rules.name}: {infosets:,} information sets"), fontsize=11)
     save_figure(figure, path)
-
-
-# ---- endgames ------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class SolvedEndgame:
-    """An endgame and its solution.
-
-    Attributes:
-        deal: Which deal of the file, from 1.
-        tricks: Tricks that were left.
-        pairs: Pairs of hands that agree with the play.
-        value: Seat 0's margin in the whole deal if both play an equilibrium from here on.
-        exploitability: Of that equilibrium, in points.
-        build_seconds: Time to list hands, weigh them and build the tree.
-        solve_seconds: Time to solve it.
-        agents: Exploitability of each player in this endgame, given the same ranges.
-    """
-
-    deal: int
-    tricks: int
-    pairs: int
-    value: float
-    exploitability: float
-    build_seconds: float
-    solve_seconds: float
-    agents: dict[str, float]
-
-    def to_json(self) -> dict[str, Any]:
-        """All figures, of types that JSON knows."""
-        return asdict(self)
-
-
-def solve_endgame(
-    game: Game,
-    deal: int,
-    tricks: int,
-    agents: Sequence[Asked],
-    model: Policy | None,
-    *,
-    epsilon: float,
-    target: float,
-    max_memory: float,
-) -> SolvedEndgame:
-    """Solve the last `tricks` of a deal as it was played.
-
-    Raises:
-        HeartsError: if there are not two players, the deal ends before its last `tricks` begin, or
-            the model cannot have played it.
-    """
-    check_two_players(game.rules)
-    if not 1 <= tricks <= game.rules.hand_size:
-        raise HeartsError(f"--tricks: {tricks} is out of range; give 1 to {game.rules.hand_size}")
-    replay = game.start()
-    for action in game.actions:
-        if replay.rules.hand_size - replay.trick_number <= tricks and not replay.trick:
-            break
-        if action < 0 or replay.phase != "play":
-            break
-        replay.play(action)
-    if replay.phase != "play" or replay.rules.hand_size - replay.trick_number > tricks:
-        raise HeartsError(
-            f"position: deal {deal} ends before its last {tricks} tricks begin; give whole deals"
-        )
-    begin = time.perf_counter()
-    try:
-        end = Endgame(replay, (model, model), epsilon=epsilon, max_memory=max_memory)
-    except HeartsError as error:
-        if error.argument != "policies":
-            raise
-        raise HeartsError(
-            f"--model: it would not have played deal {deal} so with any hand; "
-            "give --epsilon above 0, or omit --model"
-        ) from None
-    built = time.perf_counter()
-    solution = solve(end, target=target)
-    done = time.perf_counter()
-    return SolvedEndgame(
-        deal,
-        tricks,
-        len(end.deals),
-        solution.value,
-        solution.exploitability,
-        built - begin,
-        done - built,
-        {name: exploit(policy, end, name).exploitability for name, policy in agents},
-    )
-
-
-def endgame_table(solved: Sequence[SolvedEndgame]) -> ResultTable:
-    """A row for each deal, followed by the means."""
-    agents = list(solved[0].agents)
-    rows = [
-        [
-            str(one.deal),
-            f"{one.pairs:,}",
-            f"{one.value:+.3f}",
-            f"{one.exploitability:.2g}",
-            f"{one.build_seconds:.2f}",
-            f"{one.solve_seconds:.2f}",
-            *(f"{value:.3f}" for value in one.agents.values()),
-        ]
-        for one in solved
-    ]
-    if len(solved) > 1:
-        rows.append(
-            [
-                "mean",
-                f"{np.mean([one.pairs for one in solved]):,.0f}",
-                "",
-                f"{np.mean([one.exploitability for one in solved]):.2g}",
-                f"{np.mean([one.build_seconds for one in solved]):.2f}",
-                f"{np.mean([one.solve_seconds for one in solved]):.2f}",
-                *(f"{np.mean([one.agents[name] for one in solved]):.3f}" for name in agents),
-            ]
-        )
-    title = f"last {solved[0].tricks} tricks, solved; exploitability of {', '.join(agents)} in them"
-    columns = ["deal", "pairs", "value", "solved to", "build s", "solve s", *agents]
-    return ResultTable(title, columns, rows)

@@ -31,16 +31,11 @@ from hearts_agents.base import check_rules
 from hearts_agents.baselines import DEFAULT_WORLDS
 from hearts_agents.champion import game_of, strongest
 from hearts_env import Game, HeartsError, PlayerView, Rules
-from hearts_env.batch.views import BatchView
 from hearts_env.cards import cards_of
 from hearts_env.game.notation import Record, parse_records
 from hearts_env.solve import TranspositionTable, solve_batch, solve_double_dummy
 from hearts_env.solve.beliefs import belief, has_exact_worlds, num_first_worlds
-from hearts_env.solve.endgame import Endgame
-from hearts_env.solve.equilibrium import solve
-from hearts_env.solve.side import backward_mean
 from hearts_env.support.arguments import check_number
-from hearts_env.support.arrays import Floats
 from hearts_env.support.progress import Progress, no_progress
 from hearts_train.measure.analysis import Analysis, Measurer, Moment, analyse, summary
 from hearts_train.web.messages import title_of
@@ -51,16 +46,12 @@ Step = list[Any]
 
 VERSION = 1
 MOST_CARDS = 14
-"""Cards a hand in the largest game whose board has all best lines and endgames."""
+"""Cards a hand in the largest game whose board has all best lines."""
 MOST_WORK = 50_000
 """Hands of the other player at the beginning, times the cards of a deal, likewise."""
 EPSILON = 0.1
-"""The probability that the model of a player plays a random card, in odds, beliefs and endgames;
+"""The probability that the model of a player plays a random card, in odds and beliefs;
 docs/worlds.md#beliefs has what it tells of `pro`."""
-ENDGAME_TRICKS = 4
-"""The number of last tricks in which the equilibrium is computed."""
-_TARGET = 0.01  # points to which an endgame is solved
-_MAX_MEMORY = 0.5  # gigabytes for one endgame
 REVOKE = "revoke"
 _SIGNS = str.maketrans({"T": "10"} | dict(zip("CDSH", "♣♦♠♥", strict=True)))
 QUICK = ("easy", "standard", "standard_trump", "pro", "pro_trump", "pimc", "champion")
@@ -197,12 +188,11 @@ _OF_THE_CARD = ("card", "after", "lost", "expected_loss", "better", "mark")
 def _moment(found: Moment, game: Game, tools: Tools) -> Json:
     """A card and the position before it; if that is solved, with best play and the other hands."""
     review: Json = {**found.to_json(), "mark": found.mark}
-    review |= dict.fromkeys(("lines", "others", "endgame"))
+    review |= dict.fromkeys(("lines", "others"))
     if tools.measurer.table is not None:
         review["lines"] = lines_of(game, tools.measurer.table)
         view = game.view(found.player)
         review["others"] = others_of(game, view, tools)
-        review["endgame"] = endgame_of(view, tools.model)
     return review
 
 
@@ -394,52 +384,6 @@ def others_of(game: Game, view: PlayerView, tools: Tools) -> Json:
         "actual": held.index(actual) if actual in held else -1,
         "values": {card: margins[:, place].tolist() for place, card in enumerate(legal)},
     }
-
-
-def endgame_of(view: PlayerView, model: Agent) -> Json | None:
-    """The equilibrium of the last tricks for the player to act; None where it is not cheap.
-
-    The chances of the hands of either player follow from the cards it has played, if the model had
-    played them.
-    """
-    left = view.rules.hand_size - view.trick_number
-    if left > ENDGAME_TRICKS or view.legal_mask.bit_count() < 2:
-        return None
-    try:
-        tree = Endgame(
-            view, (model.action_probs, model.action_probs), epsilon=EPSILON, max_memory=_MAX_MEMORY
-        )
-    except HeartsError:  # too many hands, or too large a tree
-        return None
-    found = solve(tree, target=_TARGET)
-    side = tree.sides[view.player]
-    _, (infoset,) = tree.find(BatchView.of([view]))
-    first = int(side.first[infoset])
-    places = range(first, first + view.legal_mask.bit_count())
-    chances = found.chances[view.player]
-    worths = _worths(tree, view.player, found.chances)
-    names = [view.rules.action_name(action) for action in view.legal_actions()]
-    pairs = list(zip(names, places, strict=True))
-    return {
-        "chances": {name: round(float(chances[i]), 4) for name, i in pairs},
-        "worths": {
-            name: None if np.isnan(worths[i]) else round(float(worths[i]), 3) for name, i in pairs
-        },
-        "exploitability": round(found.exploitability, 4),
-        "hands": len(tree.deals),
-        "model": model.name,
-    }
-
-
-def _worths(tree: Endgame, player: int, chances: tuple[Floats, Floats]) -> Floats:
-    """The mean margin after each sequence of a player if both continue as `chances` say."""
-    side = tree.sides[player]
-    plan = tree.sides[1 - player].plan(chances[1 - player])
-    values, reach = tree.gradient(player, plan), tree.reach(player, plan)
-    for sums in (values, reach):
-        backward_mean(side.parent, side.first, chances[player], sums)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(reach > 0, values / reach, np.nan)
 
 
 def actions_of(game: Game, names: Iterable[str]) -> list[int]:

@@ -7,7 +7,7 @@ import {capital, does, object, possessive, signed} from "hearts/figures.js";
 import {meansOver, moverAt, tableAfter, worldChances, worldHands} from "hearts/line.js";
 import {tableOf} from "hearts/seats.js";
 import {cardList, inWords, legend, summaryOf} from "hearts/tally.js";
-import {endgameOf, worldsOf} from "hearts/worlds.js";
+import {worldsOf} from "hearts/worlds.js";
 
 const OTHERS = {"moon:off": "takes the points off", "moon:others": "lets the others pay",
   revoke: "revokes"};
@@ -283,9 +283,6 @@ class Review {
     if (moment && moment.others && this.maySee(moment)) {
       parts.push(["worlds", `What ${object(this.deal.names[moment.player])} could not see`,
         worldsOf(this.deal, moment, this.picked, (picked) => this.pick(picked), this.key)]);
-    }
-    if (moment && moment.endgame && this.maySee(moment)) {
-      parts.push(["endgame", "The endgame solved", endgameOf(this.deal, moment)]);
     }
     this.panels.replaceChildren(...parts.map(([name, title, body]) =>
       el("details", {id: `${name}-${this.key}`, class: "panel",

@@ -70,28 +70,3 @@ function worldButton(others, chances, world, picked, pick) {
   el("span", {class: "world-chance", text: `${(100 * chances[world]).toFixed(1)} %`}),
   el("span", {class: "world-best", text: `best: ${few} ${signed(most)}`}));
 }
-
-/**
- * The equilibrium of the last tricks.
- * @param {any} deal @param {any} moment
- */
-export function endgameOf(deal, moment) {
-  const {chances, worths, hands, model} = moment.endgame;
-  const name = deal.names[moment.player];
-  const rows = Object.keys(chances).sort((a, b) => chances[b] - chances[a]).map((card) => {
-    const bar = el("span", {class: "bar"});
-    bar.style.width = `${100 * chances[card]}%`;
-    return el("tr", {}, el("th", {scope: "row"}, chip(card)),
-      el("td", {class: "wide"}, el("span", {class: "odds-share", text: percent(chances[card])}),
-        el("span", {class: "rail", "aria-hidden": "true"}, bar)),
-      el("td", {class: "n", text: worths[card] === null ? "–" : signed(worths[card], 2)}));
-  });
-  return el("div", {class: "endgame"},
-    el("table", {}, el("caption", {text: "The rest of the deal as a game of its own, nothing "
-      + `seen that is hidden: how often ${object(name)} should play each card, and its worth.`}),
-    el("thead", {}, el("tr", {}, ...["Card", "Chance", "Worth"].map((text) =>
-      el("th", {scope: "col", text})))),
-    el("tbody", {}, ...rows)),
-    el("p", {class: "note", text: `${hands} pairs of hands fit the play; they are weighed as if `
-      + `${model} had played them.`}));
-}
