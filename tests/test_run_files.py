@@ -97,8 +97,7 @@ def test_commands_run_no_code_that_a_run_folder_names(sent, quick):
         (line,) = result.stderr.splitlines()
         assert "evil.py:Evil" in line
         assert "--allow-code" in line
-    drawn = ["runs", sent, "--plot", "a.svg"]
-    for words in (["runs", sent], drawn, ["evaluate", sent, "--deals", "2"]):
+    for words in (["runs", sent], ["evaluate", sent, "--deals", "2"]):
         hearts.invoke(app, [*map(str, words)])
     assert not Path("imported").exists()
 

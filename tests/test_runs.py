@@ -1,4 +1,4 @@
-"""`hearts runs`: run folders read back, grouped, averaged and drawn."""
+"""`hearts runs`: run folders read back and listed; the learning curve of a run."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from hearts_env import HeartsError
 from hearts_env.support.files import held
 from hearts_train import console
 from hearts_train.cli.app import app
-from hearts_train.learn.report import chosen, curve, differing, grouped, quantities
+from hearts_train.learn.report import curves_of, draw_run
 from hearts_train.learn.runs import find_runs, read_run
-from tests.refusals import refused
 
 
 def evaluation(decisions: int, margin: float, opponent: str = "pro") -> dict[str, object]:
@@ -34,7 +33,7 @@ def evaluation(decisions: int, margin: float, opponent: str = "pro") -> dict[str
     }
 
 
-def update(decisions: int, **values: float) -> dict[str, object]:
+def update(decisions: int, **values: float | None) -> dict[str, object]:
     reported = {"kind": "update", "decisions": decisions, "updates": decisions // 1000}
     return {**reported, "decisions_per_second": 1e5, "seconds": decisions / 1e5, **values}
 
@@ -76,54 +75,50 @@ def test_runs_are_found_below_a_folder_and_know_how_far_they_are(four):
     assert read_run(half.path).status == "stopped"
 
 
-def test_only_seeds_apart_is_alike(four):
-    runs, _ = find_runs([four])
-    assert differing(runs) == ["ppo.ent_coef"]
-    groups = {label: {run.seed for run in group} for label, group in grouped(runs).items()}
-    assert groups == {"ent_coef 0.01": {0, 1, 3}, "ent_coef 0.1": {2}}
-    assert list(grouped(runs, ["name"])) == ["demo"]
-    with refused(HeartsError, "--by", value="ppo.lr"):
-        grouped(runs, ["ppo.lr"])
+def test_curve_of_a_run_has_its_margins_with_their_intervals(tmp_path):
+    exact = {"kind": "exploitability", "drawn": 0.5, "preferred": 0.75, "round": 0}
+    exact |= {"decisions": 0, "updates": 0, "seconds": 0.0}
+    rows = (evaluation(0, -4.0), evaluation(0, 1.0, "easy"), exact, evaluation(2 * 10**6, 3.0))
+    pro, easy, drawn, preferred = curves_of(read_run(make(tmp_path / "a", *rows)))
+    assert (pro.label, easy.label) == (
+        "margin over pro, points per deal",
+        "margin over easy, points per deal",
+    )
+    assert pro.values.tolist() == [[-4.0, -4.5, -3.5], [3.0, 2.5, 3.5]]
+    assert [row["decisions"] for row in pro.rows] == [0, 2 * 10**6]
+    assert easy.values.tolist() == [[1.0, 0.5, 1.5]]
+    assert (drawn.values.tolist(), preferred.values.tolist()) == ([[0.5] * 3], [[0.75] * 3])
+    assert (pro.is_margin, pro.is_log, drawn.is_log) == (True, False, True)
 
 
-def test_a_curve_is_the_mean_over_seeds_and_its_band_a_standard_deviation(four):
-    runs, _ = find_runs([four])
-    group = grouped(runs)["ent_coef 0.01"]
-    one = curve("mine", group, "over pro", "decisions")
-    assert one is not None
-    assert (one.runs, one.x, one.mean) == (2, [0.0, 2.0], [-4.0, 4.0])  # of 3 and 5
-    assert one.high[1] - one.mean[1] == pytest.approx(math.sqrt(2))
-    assert one.low[0] == one.high[0] == -4.0
-    alone = curve("alone", group[:1], "over pro", "minutes")
-    assert alone is not None
-    assert alone.x == pytest.approx([0, 20 / 60])
-    assert (alone.low[1], alone.high[1]) == (2.5, 3.5)  # the interval of its evaluation
-    assert curve("none", group, "over easy", "decisions") is None
+def test_curve_of_a_run_without_evaluations_is_its_finite_value_loss(tmp_path):
+    losses = [0.5, math.nan, None, 0.25]
+    updates = [update(n * 1000, value_loss=loss) for n, loss in enumerate(losses)]
+    (curve,) = curves_of(read_run(make(tmp_path / "a", *updates)))
+    assert curve.values.tolist() == [[0.5] * 3, [0.25] * 3]
+    assert [row["decisions"] for row in curve.rows] == [0, 3000]
+    (empty,) = curves_of(read_run(make(tmp_path / "b")))
+    assert empty.values.shape == (0, 3)
 
 
-def test_runs_measured_at_other_places_are_interpolated_where_all_have_been(tmp_path):
-    make(tmp_path / "a", evaluation(0, 0.0), evaluation(2 * 10**6, 4.0))
-    make(tmp_path / "b", evaluation(10**6, 1.0), evaluation(3 * 10**6, 3.0), seed=1)
-    one = curve("both", find_runs([tmp_path])[0], "over pro", "decisions")
-    assert one is not None
-    assert (one.x, one.mean) == ([1.0, 2.0], [1.5, 3.0])
+def test_long_curves_are_thinned_to_their_end(tmp_path):
+    updates = [update(n * 1000, value_loss=float(n)) for n in range(1001)]
+    (curve,) = curves_of(read_run(make(tmp_path / "a", *updates)))
+    assert len(curve.rows) == len(curve.values) == 400
+    assert (curve.values[0, 0], curve.values[-1, 0]) == (0.0, 1000.0)
 
 
-def test_what_can_be_drawn(four):
-    runs, _ = find_runs([four])
-    names = ["over pro", "over pimc", "decisions_per_second", "entropy"]
-    assert quantities(runs) == names
-    assert chosen(runs, []) == names[:2]
-    assert chosen(runs, ["pimc", "entropy"]) == ["over pimc", "entropy"]
-    with refused(HeartsError, "--y", value="easy"):
-        chosen(runs, ["easy"])
+@pytest.mark.parametrize("rows", [(), (update(1000, value_loss=0.5),), (evaluation(0, 1.0),)])
+def test_curve_of_a_run_is_drawn(tmp_path, rows):
+    draw_run(tmp_path / "curve.png", read_run(make(tmp_path / "a", *rows)), "a $title$")
+    assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_list_as_a_table_and_as_json(four):
-    result = hearts("runs", four, "--settings")
+    result = hearts("runs", four)
     assert result.exit_code == 0, result.output
     line = next(line for line in result.output.splitlines() if "demo-1" in line)
-    assert line.split()[1:] == ["demo", "1", "2,000,000", "finished", "+5.00", "±", "0.50", "0.01"]
+    assert line.split()[1:] == ["demo", "1", "2,000,000", "finished", "+5.00", "±", "0.50"]
     assert "50% stopped" in result.output
     reported = json.loads(hearts("runs", four / "demo-2", "--json").stdout.splitlines()[-1])
     assert [reported[0][key] for key in ("name", "seed", "status", "share")] == [
@@ -132,19 +127,7 @@ def test_the_list_as_a_table_and_as_json(four):
         "finished",
         1.0,
     ]
-    assert reported[0]["settings"]["ppo.ent_coef"] == 0.1
-
-
-@pytest.mark.slow
-def test_runs_of_one_recipe_and_seed_are_reported_as_one_sample(four, tmp_path):
-    rows = (evaluation(0, -4.0), evaluation(2 * 10**6, 3.0))
-    make(four / "again", *rows, seed=0, ent_coef=0.01)
-    reported = hearts("runs", four / "demo-0", four / "demo-1", "--plot", tmp_path / "a.svg")
-    assert "one sample" not in reported.stderr
-    reported = hearts("runs", four / "demo-0", four / "again", "--plot", tmp_path / "a.svg")
-    assert reported.exit_code == 0, reported.output
-    assert "seed of" in reported.stderr
-    assert "one sample" in reported.stderr
+    assert reported[0]["settings"]["ppo"]["ent_coef"] == 0.1
 
 
 def test_exploitability_of_before_the_margins_shown_is_not_shown(tmp_path):
@@ -159,14 +142,6 @@ def test_exploitability_of_before_the_margins_shown_is_not_shown(tmp_path):
     assert "4.330" not in hearts("runs", tmp_path).output
 
 
-def test_a_picture_of_all_curves(four):
-    out = four / "fig.png"
-    result = hearts("runs", four, "--plot", out, "--y", "pro", "--y", "entropy", "--x", "minutes")
-    assert result.exit_code == 0, result.output
-    assert "ent_coef 0.01: 3 runs" in result.output
-    assert out.read_bytes().startswith(b"\x89PNG")
-
-
 def test_a_run_that_cannot_be_read_is_reported(four, capsys):
     (four / "demo-0" / "config.yaml").write_text("name: [")
     runs, faults = find_runs([four])
@@ -178,9 +153,6 @@ def test_a_run_that_cannot_be_read_is_reported(four, capsys):
 @pytest.mark.parametrize(
     ("words", "reported"),
     [
-        (["runs", "{0}", "--plot", "x.txt"], "--plot: 'x.txt'"),
-        (["runs", "{0}", "--x", "steps"], "--x: 'steps'"),
-        (["runs", "{0}", "--y", "pro"], "--plot: "),
         (["runs", "{0}/nothing"], "nothing"),
         (["runs", "{0}/demo-0/empty"], "run: "),
         (["runs"], "run: "),
@@ -195,17 +167,6 @@ def test_mistakes_are_reported_in_one_line(four, words, reported, monkeypatch):
     assert reported in result.output + str(result.exception)
 
 
-def test_what_is_not_finite_is_left_out_and_no_common_range_is_no_curve(tmp_path):
-    rows = [update(n * 10**6, entropy=value) for n, value in enumerate((0.5, math.nan, 0.3))]
-    make(tmp_path / "a", *rows)
-    make(tmp_path / "b", update(9 * 10**6, entropy=0.1), seed=1)
-    runs, _ = find_runs([tmp_path])
-    alone = curve("a", [run for run in runs if run.seed == 0], "entropy", "decisions")
-    assert alone is not None
-    assert (alone.x, alone.mean) == ([0.0, 2.0], [0.5, 0.3])
-    assert curve("both", runs, "entropy", "decisions") is None
-
-
 def test_a_folder_that_cannot_be_read_is_passed_over(four, monkeypatch):
     listed = Path.iterdir
 
@@ -216,11 +177,3 @@ def test_a_folder_that_cannot_be_read_is_passed_over(four, monkeypatch):
 
     monkeypatch.setattr(Path, "iterdir", closed)
     assert len(find_runs([four])[0]) == 3
-
-
-def test_long_curves_are_thinned_to_their_end(tmp_path):
-    make(tmp_path / "a", *(update(n * 1000, entropy=float(n)) for n in range(1001)))
-    one = curve("a", find_runs([tmp_path])[0], "entropy", "decisions")
-    assert one is not None
-    assert len(one.x) == 400
-    assert (one.mean[0], one.mean[-1]) == (0.0, 1000.0)

@@ -1,160 +1,49 @@
-"""Reports of runs: learning curves of one or many, tables, the model card."""
+"""Reports of runs: the list of runs, the learning curve and the model card of one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hearts_agents.models.checkpoint import Checkpoint, read_checkpoint
-from hearts_env import HeartsError
 from hearts_env.support.files import write_whole
 from hearts_train.learn.config import AVERAGE
 from hearts_train.learn.log import History
 from hearts_train.learn.runs import CARD_NAME, RunFolder
-from hearts_train.measure.display import (
-    Style,
-    format_margin,
-    literal,
-    new_figure,
-    save_figure,
-    styles,
-)
+from hearts_train.measure.display import BLUE, format_margin, literal, new_figure, save_figure
 from hearts_train.screen import format_seconds
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 EXPLOITED = {"drawn": "cards drawn", "preferred": "the preferred cards"}
 """The policies whose exploitability is computed, and their labels in plots."""
-EXPLOITABILITY = "exploitability"
-OVER = "over "
-IGNORED = ("name", "seed", "threads", "device", "precision", "evaluation", "checkpoint")
-"""Settings that do not make another experiment."""
 
-_MOST_SHOWN = 3  # settings in a label
 _MOST_POINTS = 400
+"""Of a curve."""
 
 
-class Time(NamedTuple):
-    """The x axes of learning curves: a field of a log's lines, its scale and its label."""
-
-    field: str
-    scale: float
-    label: str
+# ---- the list of runs ----------------------------------------------------------------------------
 
 
-TIMES = {
-    "decisions": Time("decisions", 1e-6, "decisions of the learner, millions"),
-    "minutes": Time("seconds", 1 / 60, "minutes of training"),
-}
-
-
-# ---- which runs are alike ------------------------------------------------------------------------
-
-
-def differing(runs: Sequence[RunFolder]) -> list[str]:
-    """The settings in which some runs differ, in the order of the config, without ``IGNORED``."""
-    names = dict.fromkeys(name for run in runs for name in run.settings)
-    counted = (name for name in names if name.partition(".")[0] not in IGNORED)
-    return [name for name in counted if len({repr(run.settings.get(name)) for run in runs}) > 1]
-
-
-def repeated(runs: Sequence[RunFolder]) -> Iterator[tuple[RunFolder, RunFolder]]:
-    """Runs that repeat config and seed of an earlier run, each after that one.
-
-    The same config and seed make the same player, so these are not independent samples.
-    """
-    for place, run in enumerate(runs):
-        for earlier in runs[:place]:
-            if earlier.seed == run.seed and not differing([earlier, run]):
-                yield earlier, run
-                break
-
-
-def grouped(runs: Sequence[RunFolder], by: Sequence[str] = ()) -> dict[str, list[RunFolder]]:
-    """Groups of runs that belong together, by their labels.
-
-    Args:
-        runs: the runs.
-        by: settings that tell groups apart (``name``, ``ppo.ent_coef``); none: all that make
-            another experiment, and the config's name.
-
-    Raises:
-        HeartsError: if no run has a setting of this name.
-    """
-    known = dict.fromkeys(name for run in runs for name in run.settings)
-    for name in by:
-        if name not in known:
-            raise HeartsError(
-                f"--by: {name!r} is not a setting of these runs; give one of "
-                + ", ".join(list(known)[:12])
-                + " ...",
-                value=name,
-            )
-    names = list(by) or ["name", *differing(runs)]
-    keys: dict[tuple[str, ...], list[RunFolder]] = {}
-    for run in runs:
-        keys.setdefault(tuple(repr(run.settings.get(name)) for name in names), []).append(run)
-    shown = list(by) or _fewest(names, list(keys))
-    labels = {key: _label(shown, group[0]) for key, group in keys.items()}
-    if not by and len(shown) > _MOST_SHOWN:  # then the folder's name says more
-        labels |= {key: group[0].path.name for key, group in keys.items() if len(group) == 1}
-    found: dict[str, list[RunFolder]] = {}
-    for key, group in keys.items():
-        label, number = labels[key], 1
-        while label in found:
-            number += 1
-            label = f"{labels[key]} ({number})"
-        found[label] = group
-    return found
-
-
-def _fewest(names: Sequence[str], keys: Sequence[tuple[str, ...]]) -> list[str]:
-    """A few settings that distinguish the groups, the most distinctive first."""
-    chosen: list[int] = [] if len(keys) > 1 else [0]
-
-    def apart(places: Sequence[int]) -> int:
-        return len({tuple(key[place] for place in places) for key in keys})
-
-    while apart(chosen) < len(keys):
-        rest = [place for place in range(len(names)) if place not in chosen]
-        chosen.append(max(rest, key=lambda place: (apart([*chosen, place]), -place)))
-    return [names[place] for place in sorted(chosen)]
-
-
-def _label(shown: Sequence[str], run: RunFolder) -> str:
-    words = [
-        run.name if name == "name" else f"{name.rpartition('.')[2]} {run.settings.get(name)}"
-        for name in shown
-    ]
-    return ", ".join(words)
-
-
-# ---- the table of runs ---------------------------------------------------------------------------
-
-
-def table(runs: Sequence[RunFolder], settings: Sequence[str]) -> tuple[list[str], list[list[str]]]:
-    """The columns and rows of a list of runs, with some of their settings."""
+def table(runs: Sequence[RunFolder]) -> tuple[list[str], list[list[str]]]:
+    """Return the columns and rows of a list of runs."""
     opponents = list(dict.fromkeys(name for run in runs for name in run.latest))
+    is_exploited = any(run.of_kind("exploitability") for run in runs)
     columns = ["run", "config", "seed", "decisions", "status"]
-    columns += [f"{OVER}{opponent}" for opponent in opponents]
-    is_exploited = any(run.of_kind(EXPLOITABILITY) for run in runs)
-    columns += [EXPLOITABILITY] * is_exploited
+    columns += [f"over {opponent}" for opponent in opponents]
+    columns += ["exploitability"] * is_exploited
     rows = []
     for run in runs:
         row = [str(run.path), run.name, str(run.seed), f"{run.decisions:,}", _status(run)]
-        latest = run.latest
-        shown = [latest.get(opponent) for opponent in opponents]
+        shown = [run.latest.get(opponent) for opponent in opponents]
         row += [format_margin(one["margin"], one["ci95"]) if one else "" for one in shown]
         if is_exploited:
             last = run.latest_exploitability
             row.append(f"{last['drawn']:.3f}" if last else "")
-        rows.append([*row, *(str(run.settings.get(name, "")) for name in settings)])
-    return [*columns, *settings], rows
+        rows.append(row)
+    return columns, rows
 
 
 def _status(run: RunFolder) -> str:
@@ -164,208 +53,93 @@ def _status(run: RunFolder) -> str:
     return "finished" if run.status == "finished" else f"{share}{run.status}"
 
 
-# ---- learning curves -----------------------------------------------------------------------------
+# ---- the learning curve --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Curve:
-    """One group of runs in one panel.
+class Time(NamedTuple):
+    """An x axis of learning curves: a field of the log's lines, its scale and its label."""
+
+    field: str
+    scale: float
+    label: str
+
+
+TIMES = (
+    Time("decisions", 1e-6, "decisions of the learner, millions"),
+    Time("seconds", 1 / 60, "minutes of training"),
+)
+
+
+class Curve(NamedTuple):
+    """A quantity over the course of a run.
 
     Attributes:
-        label: Its label in the legend.
-        runs: How many runs it is the mean of.
-        x: Millions of decisions, or minutes.
-        mean: The mean over the runs; the line of the only run.
-        low: One standard deviation over the runs below the mean; for a single run the lower end of
-            the 95 % interval of its evaluation, or the line itself where there is none.
-        high: The same above.
+        label: The label of the y axis.
+        rows: The lines of the log that have it.
+        values: The quantity and both ends of its 95 % interval, ``(rows, 3)``; the interval is the
+            value itself if there is none.
+        is_margin: If True, 0 is marked.
+        is_log: If True, the y axis is logarithmic.
     """
 
     label: str
-    runs: int
-    x: list[float]
-    mean: list[float]
-    low: list[float]
-    high: list[float]
-
-    @property
-    def legend(self) -> str:
-        """The label, with the number of runs."""
-        return f"{self.label} ({self.runs} runs, ± sd)" if self.runs > 1 else self.label
+    rows: list[dict[str, Any]]
+    values: np.ndarray
+    is_margin: bool = False
+    is_log: bool = False
 
 
-def quantities(runs: Sequence[RunFolder]) -> list[str]:
-    """The quantities to plot: ``over pro``, ``exploitability``, then metrics of updates."""
-    opponents = dict.fromkeys(row["opponent"] for run in runs for row in run.of_kind("evaluation"))
-    names = [f"{OVER}{opponent}" for opponent in opponents]
-    if any(run.of_kind(EXPLOITABILITY) for run in runs):
-        names.append(EXPLOITABILITY)
-    fields = dict.fromkeys(
-        name
-        for run in runs
-        for row in (
-            *run.of_kind("update")[:1],
-            *run.of_kind("update")[-1:],
-        )  # pretraining comes first
-        for name, value in row.items()
-        if isinstance(value, float) and name != "seconds"
-    )
-    return [*names, *fields]
-
-
-def standing(runs: Sequence[RunFolder]) -> list[str]:
-    """The default plots: the margins, and exploitability where it was computed."""
-    names = quantities(runs)
-    return [name for name in names if name.startswith(OVER) or name == EXPLOITABILITY]
-
-
-def chosen(runs: Sequence[RunFolder], names: Sequence[str]) -> list[str]:
-    """The quantities of these names, by their full names; without names: ``standing``."""
-    known = quantities(runs)
+def curves_of(run: History) -> list[Curve]:
+    """Return the curves of a run's evaluations; before the first, that of its value loss."""
     found = []
-    for name in names:
-        full = name if name in known else f"{OVER}{name}"
-        if full not in known:
-            raise HeartsError(
-                f"--y: {name!r} is not in these runs; choose from {', '.join(known)}", value=name
-            )
-        found.append(full)
-    if not names and not standing(runs):
-        raise HeartsError(
-            "--y: these runs have no evaluation yet; wait for the first, or choose from "
-            + ", ".join(known)
-        )
-    return found or standing(runs)
+    for name in run.latest:
+        rows = [row for row in run.of_kind("evaluation") if row["opponent"] == name]
+        values = np.array([(row["margin"], *row["ci95"]) for row in rows])
+        found.append(Curve(f"margin over {name}, points per deal", rows, values, is_margin=True))
+    if rows := run.of_kind("exploitability"):
+        for name, what in EXPLOITED.items():
+            values = np.array([(row[name],) * 3 for row in rows])
+            found.append(Curve(f"exploitability, {what}", rows, values, is_log=True))
+    if not found:
+        rows = [row for row in run.of_kind("update") if _is_finite(row.get("value_loss"))]
+        rows = [rows[place] for place in _some(len(rows))]
+        values = np.array([(row["value_loss"],) * 3 for row in rows]).reshape(len(rows), 3)
+        found.append(Curve("value loss", rows, values))
+    return found
 
 
-def curve(label: str, runs: Sequence[History], quantity: str, x: str) -> Curve | None:
-    """The curve of a group; None where none of its runs has the quantity.
-
-    Where runs were measured at different places, each is interpolated linearly, over the range
-    that all of them have.
-    """
-    lines = [line for run in runs if len((line := _line(run, quantity, x))[0])]
-    if not lines:
-        return None
-    if len(lines) == 1:
-        places, values, low, high = lines[0]
-    else:
-        first = max(line[0][0] for line in lines)
-        last = min(line[0][-1] for line in lines)
-        places = np.unique(np.concatenate([line[0] for line in lines]))
-        places = places[(places >= first) & (places <= last)]
-        if not len(places):  # they have no common range
-            return None
-        table = np.array([np.interp(places, line[0], line[1]) for line in lines])
-        values, spread = table.mean(0), table.std(0, ddof=1)
-        low, high = values - spread, values + spread
-    some = np.unique(np.linspace(0, len(places) - 1, _MOST_POINTS).round().astype(int))
-    shown = [array[some].tolist() for array in (places, values, low, high)]
-    return Curve(label, len(lines), *shown)
+def _is_finite(value: object) -> bool:
+    return isinstance(value, float) and math.isfinite(value)
 
 
-_Line = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-
-
-def _line(run: History, quantity: str, x: str) -> _Line:
-    """Places, values and both ends of the interval of one run, by ascending place."""
-    if quantity.startswith(OVER):
-        rows = [
-            row for row in run.of_kind("evaluation") if row["opponent"] == quantity[len(OVER) :]
-        ]
-        found = [(row["margin"], *row["ci95"]) for row in rows]
-    elif quantity == EXPLOITABILITY:
-        rows = run.of_kind(EXPLOITABILITY)
-        found = [(row["drawn"],) * 3 for row in rows]
-    else:
-        kind = EXPLOITABILITY if quantity in EXPLOITED else "update"
-        rows = [row for row in run.of_kind(kind) if isinstance(row.get(quantity), float)]
-        found = [(row[quantity],) * 3 for row in rows]
-    places = np.array([row[TIMES[x].field] * TIMES[x].scale for row in rows])
-    values = np.array(found, np.float64).reshape(len(rows), 3)
-    finite = np.flatnonzero(np.isfinite(values).all(1))  # a run that diverges logs others too
-    order = finite[np.unique(places[finite], return_index=True)[1]]
-    values = values[order]
-    return places[order], values[:, 0], values[:, 1], values[:, 2]
-
-
-def curves(groups: Mapping[str, Sequence[History]], quantity: str, x: str) -> list[Curve]:
-    """The curves of all groups that have the quantity."""
-    found = (curve(label, runs, quantity, x) for label, runs in groups.items())
-    return [one for one in found if one is not None]
-
-
-def axis_label(quantity: str) -> str:
-    """The label of the y axis of a quantity."""
-    if quantity.startswith(OVER):
-        return f"margin {quantity}, points a deal"
-    if quantity in EXPLOITED:
-        return f"exploitability, {EXPLOITED[quantity]}"
-    if quantity == EXPLOITABILITY:
-        return "exploitability, points a deal"
-    return quantity.replace("_", " ")
-
-
-def draw(
-    groups: Mapping[str, Sequence[History]], wanted: Sequence[str], times: Sequence[str], path: Path
-) -> None:
-    """Plot a panel for each quantity and x axis into a PNG, SVG or PDF file."""
-    places = [(quantity, x) for quantity in wanted for x in times]
-    columns = min(len(places), 3 if len(times) == 1 else len(times))
-    number = -(-len(places) // columns)
-    figure = new_figure(5.2 * columns, 3.6 * number + 0.4)
-    panels = figure.subplots(number, columns, squeeze=False).flat
-    style = styles(list(groups))
-    lines: dict[str, Any] = {}
-    for axes, (quantity, x) in zip(panels, places, strict=False):
-        # The first panel's line stands for the curve in the legend.
-        lines = _panel(axes, curves(groups, quantity, x), quantity, style) | lines
-        axes.set_ylabel(literal(axis_label(quantity)))
-        axes.set_xlabel(TIMES[x].label)
-    for axes in list(figure.axes)[len(places) :]:
-        axes.remove()
-    longest = max((len(label) for label in lines), default=1)
-    figure.legend(
-        lines.values(),
-        lines.keys(),
-        loc="outside upper center",
-        ncols=max(1, min(len(lines), 55 * columns // (longest + 8))),
-        frameon=False,
-    )
-    save_figure(figure, path)
+def _some(number: int) -> list[int]:
+    """Return at most ``_MOST_POINTS`` of `number` places, with the first and the last."""
+    places = np.linspace(0, number - 1, min(number, _MOST_POINTS))
+    return [int(place) for place in places.round()]
 
 
 def draw_run(path: Path, run: History, title: str) -> None:
-    """Plot a run's evaluations against decisions and minutes into a PNG file."""
-    exploited = [name for name in EXPLOITED if any(name in row for row in run.rows)]
-    margins = [f"{OVER}{opponent}" for opponent in run.latest]
-    wanted = [*margins, *exploited] or ["value_loss"]
-    draw({title: [run]}, wanted, list(TIMES), path)
-
-
-def _panel(
-    axes: Axes, found: Sequence[Curve], quantity: str, style: Mapping[str, Style]
-) -> dict[str, Any]:
-    """Plot the curves of a quantity; returns lines by label."""
-    lines = {}
-    for one in found:
-        (line,) = axes.plot(
-            one.x,
-            one.mean,
-            **style[one.label]._asdict(),
-            markersize=4,
-            markevery=max(1, len(one.x) // 12),
-            linewidth=1.4,
-        )
-        axes.fill_between(one.x, one.low, one.high, color=line.get_color(), alpha=0.2, linewidth=0)
-        lines[literal(one.legend)] = line
-    if quantity.startswith(OVER):
-        axes.axhline(0.0, color="black", linewidth=0.8)
-    if quantity == EXPLOITABILITY or quantity in EXPLOITED:
-        axes.set_yscale("log")
-    axes.grid(alpha=0.3)
-    axes.spines[["top", "right"]].set_visible(False)
-    return lines
+    """Plot a run's evaluations against decisions and minutes into a PNG, SVG or PDF file."""
+    curves = curves_of(run)
+    figure = new_figure(5.2 * len(TIMES), 3.6 * len(curves) + 0.4)
+    figure.suptitle(literal(title))
+    panels = figure.subplots(len(curves), len(TIMES), squeeze=False)
+    for line, curve in zip(panels, curves, strict=True):
+        for axes, time in zip(line, TIMES, strict=True):
+            x = [row[time.field] * time.scale for row in curve.rows]
+            middle, low, high = curve.values.T
+            marks = max(1, len(x) // 12)
+            axes.plot(x, middle, "o-", color=BLUE, markersize=4, markevery=marks, linewidth=1.4)
+            axes.fill_between(x, low, high, color=BLUE, alpha=0.2, linewidth=0)
+            if curve.is_margin:
+                axes.axhline(0.0, color="black", linewidth=0.8)
+            if curve.is_log:
+                axes.set_yscale("log")
+            axes.set_xlabel(time.label)
+            axes.set_ylabel(literal(curve.label))
+            axes.grid(alpha=0.3)
+            axes.spines[["top", "right"]].set_visible(False)
+    save_figure(figure, path)
 
 
 # ---- the model card ------------------------------------------------------------------------------

@@ -295,7 +295,7 @@ def _parse_counters(text: str) -> Counters | None:
     return Counters(**values)
 
 
-# ---- read back, many at once ---------------------------------------------------------------------
+# ---- the list of runs ---------------------------------------------------------------------------
 
 _DEPTH = 3
 
@@ -306,7 +306,7 @@ class RunFolder(History):
 
     path: Path
     settings: Mapping[str, Any]
-    """The resolved config, by dotted name: ``ppo.ent_coef``."""
+    """The resolved config, as its file has it."""
     is_training: bool
     """Whether some process trains here now."""
 
@@ -334,11 +334,11 @@ class RunFolder(History):
     @cached_property
     def share(self) -> float | None:
         """The share of its budget that is spent, 0 to 1; None if its config does not say."""
-        known = {name: self.settings.get(f"budget.{name}") for name in ("minutes", "decisions")}
         try:
             before = max((row["seconds"] for row in self.rows if "pretraining" in row), default=0.0)
             seconds = self.seconds - before  # pretraining, which no budget counts
-            return BudgetConfig.model_validate(known).share(self.decisions, seconds)
+            budget = BudgetConfig.model_validate(self.settings.get("budget"))
+            return budget.share(self.decisions, seconds)
         except ValueError:
             return None
 
@@ -376,7 +376,7 @@ def read_run(folder: Path) -> RunFolder:
         raise CheckpointError(
             f"run: {str(folder)!r} {what}; give a folder that `hearts train` has written"
         )
-    settings = dict(_flat(read_tree(config)[0]))
+    settings, _ = read_tree(config)
     return RunFolder(read_metrics(folder), folder, settings, is_held(folder / LOCK_NAME))
 
 
@@ -431,11 +431,3 @@ def began(folder: Path) -> float:
         return (folder / CONFIG_NAME).stat().st_mtime
     except OSError:
         return 0.0
-
-
-def _flat(tree: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in tree.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
