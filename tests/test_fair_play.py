@@ -528,7 +528,7 @@ def test_an_answer_that_never_ends_is_a_fault():
     "name",
     [
         *("easy", "standard", "pro", "pimc", "champion"),
-        *("champion?search=4"),
+        "champion?search=4",
     ],
 )
 def test_our_players_refuse_what_they_cannot_be_asked(name):

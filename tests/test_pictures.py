@@ -54,7 +54,6 @@ def test_a_picture_is_of_the_kind_that_its_name_says(kind, tmp_path):
     [
         ["evaluate", "nobody"],
         ["solve", "micro"],
-        ["runs", "nothing"],
     ],
 )
 def test_other_kinds_are_refused_before_the_work(words, name, tmp_path):
