@@ -17,7 +17,7 @@ _ANY: Any = object()
 
 
 @contextlib.contextmanager
-def refused(
+def raises_hearts_error(
     error: type[HeartsError], argument: str, *names: object, value: object = _ANY, hint: object = ""
 ) -> Iterator[pytest.ExceptionInfo[HeartsError]]:
     """The block raises this very error about `argument`, and it says what to do.

@@ -16,7 +16,7 @@ TIMES = int(os.environ.get("HEARTS_TIMES", "1"))
 """By how much ``make verify`` multiplies the deals, inputs and examples of the slow tests."""
 
 
-def few(
+def quick_cases(
     names: str | tuple[str, ...], cases: Iterable[Any], quick: Iterable[Any], **options: Any
 ) -> pytest.MarkDecorator:
     """Runs a test with all `cases`; those that are not among `quick` are slow."""
@@ -30,16 +30,16 @@ def few(
     return pytest.mark.parametrize(names, [marked(case) for case in cases], **options)
 
 
-def few_of(name: str, quick: int, full: int) -> pytest.MarkDecorator:
+def quick_count(name: str, quick: int, full: int) -> pytest.MarkDecorator:
     """Runs a test with the number `quick` as its argument `name`, and, slowly, with `full`."""
     return pytest.mark.parametrize(name, [quick, pytest.param(full * TIMES, marks=slow)])
 
 
-def drawn(quick: int, full: int, *strategies: Any) -> Callable[[Callable[..., None]], Any]:
+def quick_given(quick: int, full: int, *strategies: Any) -> Callable[[Callable[..., None]], Any]:
     """Runs a test with `quick` examples that hypothesis draws, and, slowly, with `full`."""
 
     def decorate(test: Callable[..., None]) -> Callable[[int], None]:
-        @few_of("examples", quick, full)
+        @quick_count("examples", quick, full)
         def run(examples: int) -> None:
             settings(SEEDED, max_examples=examples)(given(*strategies)(test))()
 

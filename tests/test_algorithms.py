@@ -16,8 +16,8 @@ from hearts_train.learn import games as sp
 from hearts_train.learn.config_files import make_config
 from hearts_train.learn.ppo_kernel import FIGURES
 from hearts_train.learn.training import distances, make_learner
-from tests.refusals import refused
-from tests.slow import few
+from tests.refusals import raises_hearts_error
+from tests.slow import quick_cases
 
 RECIPE: dict[str, Any] = {
     "threads": 1,
@@ -83,7 +83,7 @@ def test_past_snapshots_play_the_policy_of_their_time():
     np.testing.assert_array_equal(chances, expected.action_probs(views))
 
 
-@few("algorithm", ["ppo", "vrpo", "exact", "maskable_ppo"], ["ppo"])
+@quick_cases("algorithm", ["ppo", "vrpo", "exact", "maskable_ppo"], ["ppo"])
 def test_a_state_that_lacks_an_array_is_refused(algorithm):
     settings = SMALL | {"exact": {"minibatches": 1}}
     made = learner(algorithm, **settings)
@@ -91,7 +91,7 @@ def test_a_state_that_lacks_an_array_is_refused(algorithm):
     state = made.state()
     for name in state.tensors:
         lacking = {n: array for n, array in state.tensors.items() if n != name}
-        with refused(CheckpointError, "resume"):
+        with raises_hearts_error(CheckpointError, "resume"):
             learner(algorithm, replace(state, tensors=lacking), **settings)
             pytest.fail(name)
 

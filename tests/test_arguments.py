@@ -31,7 +31,7 @@ from hearts_env.support.arguments import (
 from hearts_env.support.errors import quoted
 from hearts_env.views.deals import all_deals, all_tables, num_deals
 from hearts_env.views.view import PlayerView
-from tests.refusals import refused
+from tests.refusals import raises_hearts_error
 
 ODD: list[Any] = [
     None,
@@ -277,7 +277,7 @@ def test_a_wrong_seat_is_one_error_wherever_it_is_named(wrong: Any) -> None:
     refusals = set()
     calls = [game.view, game.hand, game.taken, game.played, game.passed, game.received, game.voids]
     for call in [*calls, game.cards_left, view.taken, view.played, view.cards_left]:
-        with refused(HeartsError, "player", 1) as caught:
+        with raises_hearts_error(HeartsError, "player", 1) as caught:
             call(wrong)
         refusals.add((type(caught.value), str(caught.value)))
     assert len(refusals) == 1
@@ -293,7 +293,7 @@ def test_what_is_no_number(wrong: Any) -> None:
         (lambda: check_positive("x", wrong, ", or None"), "x"),
         (lambda: check_finite("x", wrong), "x"),
     ):
-        with refused(HeartsError, *said.split()):
+        with raises_hearts_error(HeartsError, *said.split()):
             check()
 
 
@@ -308,7 +308,7 @@ def test_what_is_a_number(right: Any) -> None:
         assert (number, type(number)) == (1.0, float)
     assert check_finite("x", -right) == -1
     for low in (0, -right):
-        with refused(HeartsError, "x"):
+        with raises_hearts_error(HeartsError, "x"):
             check_positive("x", low)
 
 
@@ -437,9 +437,9 @@ def test_the_end_of_an_episode_is_told_in_words() -> None:
         over = termination or truncation
         env.step(None if over else env.action_space(agent).sample(observation["action_mask"]))
     for table in (env, env.unwrapped, hearts_v0.raw_env()):
-        with refused(HeartsError, "last"):
+        with raises_hearts_error(HeartsError, "last"):
             table.last()
-    with refused(HeartsError, "step"):
+    with raises_hearts_error(HeartsError, "step"):
         hearts_v0.raw_env().step(0)
     assert refusal_of(HeartsEnv(render_mode="ansi").render)
     assert not HeartsEnv().action_masks().any()

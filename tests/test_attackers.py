@@ -41,7 +41,7 @@ from hearts_train.measure.exploit import (
 from hearts_train.measure.exploitability import best_response_to
 from hearts_train.measure.hands import HandContest, num_positions
 from hearts_train.measure.statistics import mean_and_interval
-from tests.refusals import mistake, refused
+from tests.refusals import mistake, raises_hearts_error
 from tests.test_exploit import all_deals, plain_values, random_policy
 
 MIXED = "micro moon=choose queen_any_time=true"
@@ -284,7 +284,7 @@ def test_a_search_by_worlds_is_attacked_and_one_by_time_is_not():
     found = Exploiter("champion?small=true&search=2", ["belief"], awake=[12, 13]).over_deals(2)
     assert found.gains[0].deals == 2
     for timed in ("champion?search=5ms", "champion?search=1s"):
-        with refused(HeartsError, "agent", "search=16"):
+        with raises_hearts_error(HeartsError, "agent", "search=16"):
             Exploiter(timed, ["belief"])
 
 
@@ -346,7 +346,7 @@ def test_who_can_be_attacked_and_by_whom():
         ("pro", ["lbr"], {"seed": -1}, "seed"),
         ("nobody", ["lbr"], {}, "agent nobody"),
     ]:
-        with refused(HeartsError, *said.split()):
+        with raises_hearts_error(HeartsError, *said.split()):
             Exploiter(agent, attackers, **options)
     for options, said in [
         ({"method": "x"}, "method"),
@@ -354,9 +354,9 @@ def test_who_can_be_attacked_and_by_whom():
         ({"epsilon": 2}, "epsilon"),
         ({"most_worlds": 0}, "most_worlds"),
     ]:
-        with refused(HeartsError, said):
+        with raises_hearts_error(HeartsError, said):
             Attacker("pro", **options)
-    with refused(HeartsError, "view"):
+    with raises_hearts_error(HeartsError, "view"):
         Attacker("pro").act(Game.deal("micro", 1).view(1))
 
 
@@ -578,14 +578,14 @@ def test_a_deck_between_is_answered_hand_by_hand_and_said_to_be():
     assert "--max-memory 12" in done.stderr
     assert "each exact" in done.stdout
     mistake(run("standard", "--rules", "midi", "--attackers", BEST, "--tricks", 3), "--tricks")
-    with refused(HeartsError, "attackers", "alone"):
+    with raises_hearts_error(HeartsError, "attackers", "alone"):
         hearts_train.exploit("standard", "midi", [BEST, "lbr"])
 
 
 def test_where_one_hand_is_too_large_it_is_said(monkeypatch):
     monkeypatch.setattr(exploiting, "_TOO_MANY", 1e4)
     monkeypatch.setattr(exploiting, "_MOST_LISTED", 1e4)
-    with refused(HeartsError, "attackers", "positions", "midi"):
+    with raises_hearts_error(HeartsError, "attackers", "positions", "midi"):
         hearts_train.exploit("standard", "midi", [BEST])
     found = hearts_train.exploit("standard", "midi", deals=2)
     assert [gain.attacker for gain in found.gains] == list(METHODS)

@@ -21,7 +21,7 @@ from gymnasium.wrappers.vector import (
 from hearts_agents import HeartsEnv, HeartsVectorEnv
 from hearts_agents.envs.gym_env import ENV_ID
 from hearts_env import HeartsError
-from tests.refusals import refused
+from tests.refusals import raises_hearts_error
 from tests.test_vector_env import choose
 
 MODES = [*AutoresetMode]
@@ -94,11 +94,11 @@ def test_seeds_go_to_those_that_are_reset() -> None:
 )
 def test_odd_masks_are_refused_in_words(options: Any, message: str) -> None:
     envs = HeartsVectorEnv(2, autoreset_mode="DISABLED")
-    with refused(HeartsError, "options", "reset_mask"):
+    with raises_hearts_error(HeartsError, "options", "reset_mask"):
         envs.reset(options={"reset_mask": np.array([True, False])})
     envs.reset(seed=1, options={"reset_mask": np.ones(2, bool)})
     before = envs.get_attr("episode_seed")
-    with refused(HeartsError, *message.split()):
+    with raises_hearts_error(HeartsError, *message.split()):
         envs.reset(options=options)
     assert envs.get_attr("episode_seed") == before
 
@@ -172,10 +172,10 @@ def test_attributes_of_ones_own_are_kept() -> None:
     assert envs.get_attr("stage") == (3, 3)
     envs.set_attr("stage", [4, 5])
     assert envs.call("stage") == pickle.loads(pickle.dumps(envs)).get_attr("stage") == (4, 5)
-    with refused(HeartsError, "values", 3, 2):
+    with raises_hearts_error(HeartsError, "values", 3, 2):
         envs.set_attr("stage", (1, 2, 3))
-    with refused(HeartsError, "name", value=7):
+    with raises_hearts_error(HeartsError, "name", value=7):
         envs.set_attr(7, 1)  # type: ignore[arg-type]
     for name in ("rules", "seat", "action_masks", "render_mode"):
-        with refused(HeartsError, name):
+        with raises_hearts_error(HeartsError, name):
             envs.set_attr(name, 1)

@@ -17,8 +17,8 @@ from hearts_train.measure.evaluation import evaluate
 from tests.lockstep import naive_of
 from tests.naive import naive_world_bound
 from tests.naive_agents import naive_pro, naive_standard, naive_standard_trump
-from tests.refusals import refused
-from tests.slow import few
+from tests.refusals import raises_hearts_error
+from tests.slow import quick_cases
 
 AGENTS = ("easy", "standard", "standard_trump", "pro", "pro_trump")
 
@@ -239,7 +239,7 @@ ODD = (0, -1, "5", True, np.True_)
     ],
 )
 def test_what_is_no_option_of_pro_is_refused(option, value):
-    with refused(HeartsError, option):
+    with raises_hearts_error(HeartsError, option):
         make_agent("pro", **{option: value})
 
 
@@ -332,7 +332,7 @@ def test_seeds_repeat_and_reseeding_begins_anew():
 
 
 # ---- strength ------------------------------------------------------------------------------------
-@few(
+@quick_cases(
     ("name", "other", "margin", "deals"),
     [
         ("standard", "easy", 2.2, 2000),
@@ -424,5 +424,5 @@ def test_the_margins_of_pro_are_what_it_chooses_by() -> None:
             best = view.legal_actions()[margins.index(max(margins))]
             assert best == pro.act(view)
             game.play(best)
-    with refused(HeartsError, "view"):
+    with raises_hearts_error(HeartsError, "view"):
         pro.margins(game.view(0))

@@ -30,8 +30,8 @@ from hearts_env.batch import kernel as loops
 from hearts_env.encoders import ENCODERS, Encoder, FlatEncoder, encode, make_encoder
 from hearts_env.game.match import next_deal
 from hearts_env.rules.presets import PRESETS
-from tests.refusals import refused
-from tests.slow import few
+from tests.refusals import raises_hearts_error
+from tests.slow import quick_cases
 from tests.waiting import HANG
 
 GAMES = [(name, numbers[0]) for name, (numbers, *_) in PRESETS.items()] + [
@@ -79,7 +79,7 @@ def test_views_are_of_one_rule_set() -> None:
     views = [Game.deal(name, 1).view(0) for name in ("micro", "mini")]
     assert len(BatchView.of(views[:1])) == 1
     for wrong in ([], views):
-        with refused(HeartsError, "views"):
+        with raises_hearts_error(HeartsError, "views"):
             BatchView.of(wrong)
 
 
@@ -125,7 +125,7 @@ def test_views_encode_as_flat_unless_another_is_named() -> None:
     assert np.array_equal(views.observe(), views.observe("flat"))
     assert views.subset(np.array([], np.int64)).observe("history").shape == (0, 29, 57)
     for wrong in ("flatt", FlatEncoder, 3, None):
-        with refused(HeartsError, "observation"):
+        with raises_hearts_error(HeartsError, "observation"):
             views.observe(wrong)  # type: ignore[arg-type]
 
 
@@ -134,7 +134,7 @@ def test_a_batch_asks_a_subclass_that_writes_otherwise() -> None:
     assert batch.observe()[:, -1].tolist() == [13, 13]
 
 
-@few("threads", [1, 2, 3], [2])
+@quick_cases("threads", [1, 2, 3], [2])
 @pytest.mark.parametrize(
     ("text", "observation", "dtype"),
     [(name, "flat", np.int8) for name in ("two_player", "classic", "party players=7", "micro")]
@@ -277,7 +277,7 @@ def test_states_that_no_play_leads_to_are_refused() -> None:
         with pytest.raises(HeartsError) as caught:
             batch.restore(state | {field: value})  # type: ignore[dict-item]
         assert caught.value.argument in ("state", f"state.{field}")
-    with refused(HeartsError, "state.states"):
+    with raises_hearts_error(HeartsError, "state.states"):
         batch.restore({})
     batch.restore(state)
     assert np.array_equal(batch.state()["states"], state["states"])
@@ -363,9 +363,9 @@ def test_what_is_not_a_state_has_no_past() -> None:
         game.play(choose_in_deck_order(game, rng))
     hidden = game.view(0).vector
     for wrong in (hidden, game.vector[:-1], np.zeros_like(game.vector), "state", None):
-        with refused(DealError, "vector"):
+        with raises_hearts_error(DealError, "vector"):
             Game.from_state("classic", wrong)  # type: ignore[arg-type]
-    with refused(DealError, "vector"):
+    with raises_hearts_error(DealError, "vector"):
         Game.from_state("two_player", game.vector)
     over = game.clone()
     while not over.is_over:
@@ -373,7 +373,7 @@ def test_what_is_not_a_state_has_no_past() -> None:
     for state, name, value in ((over, k.REVOKER, 0), (game, k.TOTALS, 2**53)):
         changed = state.vector.copy()  # a revoke after the end; totals that no deal can have
         changed[name] = value
-        with refused(DealError, "vector"):
+        with raises_hearts_error(DealError, "vector"):
             Game.from_state("classic", changed)
     for field in range(game.rules.state_size):  # any one number changed to any other
         for value in (-1, 0, 1, 5, -(2**63), 2**63 - 1):
@@ -578,7 +578,7 @@ def refusals() -> list[Any]:
 def test_what_cannot_be_is_refused_and_changes_nothing(method: str, given: Any, words: str) -> None:
     batch = BatchGame("two_player", 4, seed=6)
     before = pickle.dumps(batch.state())
-    with refused(HeartsError, *words.split()):
+    with raises_hearts_error(HeartsError, *words.split()):
         getattr(batch, method)(**given) if isinstance(given, dict) else getattr(batch, method)(
             *given
         )
@@ -589,7 +589,7 @@ def test_finished_games_cannot_be_played() -> None:
     batch = BatchGame("micro", 2, seed=0, autodeal=False)
     while not batch.done.all():
         batch.play(batch.random_actions())
-    with refused(IllegalActionError, "actions"):
+    with raises_hearts_error(IllegalActionError, "actions"):
         batch.play(np.zeros(2, np.int64))
     batch.reset(np.array([5, 2**63 - 1], np.uint64))
     assert batch.game(1) == Game.deal("micro", 2**63 - 1)

@@ -10,7 +10,7 @@ from hearts_env import BatchView, Game, HeartsError, Rules
 from hearts_env.cards import mask_of
 from hearts_env.solve.beliefs import belief, check_policy
 from tests.players import network_player
-from tests.refusals import refused
+from tests.refusals import raises_hearts_error
 from tests.strategies import played_on
 
 
@@ -99,7 +99,7 @@ def test_play_that_nothing_explains_leaves_all_worlds_alike() -> None:
     ],
 )
 def test_policies_that_are_none(chances: list[list[float]], words: str) -> None:
-    with refused(HeartsError, "policy", words):
+    with raises_hearts_error(HeartsError, "policy", words):
         check_policy(np.array(chances), np.array([[True, False]]))
 
 
@@ -118,5 +118,5 @@ def test_what_is_no_belief_is_refused() -> None:
         (lambda: belief(Game.deal("no_pass", 1).view(0)), "rules"),
     ]
     for call, field in wrong:
-        with refused(HeartsError, field):
+        with raises_hearts_error(HeartsError, field):
             call()

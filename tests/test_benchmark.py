@@ -35,7 +35,7 @@ from hearts_train.measure.duel import deals_digest
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.participants import Participant
 from tests.players import CODE, Lowest, write_player
-from tests.refusals import mistake, refused
+from tests.refusals import mistake, raises_hearts_error
 
 LEADS_LOW = """
 import numpy as np
@@ -88,7 +88,7 @@ def test_the_deals_are_those_of_the_protocol(track, split):
 
 def test_other_deals_are_refused(monkeypatch):
     monkeypatch.setattr(bench, "deals_digest", lambda *_: "00")
-    with refused(HeartsError, "track", "00", "v2"):
+    with raises_hearts_error(HeartsError, "track", "00", "v2"):
         Benchmark("easy", "micro")
 
 
@@ -149,7 +149,7 @@ def test_a_field_with_a_player_of_another_version_is_refused(monkeypatch):
     ]
     monkeypatch.setitem(registry.VERSIONS, "pimc", 2)
     words = "protocol pimc-v1 pimc-v2"
-    with refused(HeartsError, *words.split()):
+    with raises_hearts_error(HeartsError, *words.split()):
         Benchmark("easy", "micro")
 
 
@@ -630,7 +630,7 @@ def test_the_decisions_of_the_training_are_told(tmp_path):
     mistake(run("pro", *FEW, "--declare", "decisions=-1"), "--declare", "-1")
     assert Benchmark(str(path), "micro", deals=2, decisions=2000).decisions == 2000
     assert "micro dev" in run(path, "--deals", 2).stdout  # the track that it was trained for
-    with refused(HeartsError, "decisions", "1,233", "1,234"):
+    with raises_hearts_error(HeartsError, "decisions", "1,233", "1,234"):
         Benchmark(str(path), "micro", deals=2, decisions=1233)
 
 

@@ -25,7 +25,7 @@ from hearts_train.web.review import (
     well_chosen,
 )
 from tests.deals import played
-from tests.refusals import refused
+from tests.refusals import raises_hearts_error
 
 
 @pytest.fixture(scope="module")
@@ -227,11 +227,11 @@ def test_moons_and_revokes_are_steps_too() -> None:
 def test_what_is_no_deal_is_refused_in_a_sentence(record: Record) -> None:
     text = record.to_text()
     for wrong, words in [("", "history"), (text * 2, "deal"), ("nonsense", "line 1")]:
-        with refused(HeartsError, words):
+        with raises_hearts_error(HeartsError, words):
             read_deal(wrong)
-    with refused(HeartsError, "actions", "9Z"):
+    with raises_hearts_error(HeartsError, "actions", "9Z"):
         position(record, ["9Z"])
-    with refused(HeartsError, "action"):
+    with raises_hearts_error(HeartsError, "action"):
         position(record, [record.game.history[-1][1]])
 
 

@@ -20,8 +20,8 @@ from hearts_env.solve.response import Responses
 from hearts_train.learn.report import format_card
 from hearts_train.measure.evaluation import evaluate
 from tests.players import network_player
-from tests.refusals import refused
-from tests.slow import few
+from tests.refusals import raises_hearts_error
+from tests.slow import quick_cases
 
 MINI = Rules.preset("mini")
 
@@ -106,7 +106,7 @@ def test_draws_follow_from_the_seed():
     ],
 )
 def test_other_games_are_refused(name, rules, words):
-    with refused(HeartsError, *words.split()):
+    with raises_hearts_error(HeartsError, *words.split()):
         make_agent(name).check_rules(Rules.make(rules))
 
 
@@ -249,7 +249,7 @@ def test_a_short_time_is_nearly_kept(clock, monkeypatch):
     ],
 )
 def test_arguments_of_another_kind_are_refused(make, words):
-    with refused(HeartsError, *words.split()):
+    with raises_hearts_error(HeartsError, *words.split()):
         make()
 
 
@@ -275,7 +275,7 @@ def test_a_search_is_better_than_its_policy():
     assert evaluate(better, weak, "mini", 200, seed=1).margin > 0.5
 
 
-@few("model", ["", "pimc", "pro", "equilibrium"], ["", "pimc"])
+@quick_cases("model", ["", "pimc", "pro", "equilibrium"], ["", "pimc"])
 def test_the_result_does_not_depend_on_what_was_asked_before_or_beside(model):
     """Any agent with action_probs is a model."""
     rules = "mini" if model == "equilibrium" else "two_player"

@@ -27,7 +27,7 @@ from hearts_env import BatchGame, CheckpointError, Game, Rules
 from hearts_env.encoders import encode, make_encoder
 from hearts_env.support.tensors import DIGEST, read_tensors, write_tensors
 from hearts_env.views.view import PlayerView
-from tests.refusals import refused
+from tests.refusals import raises_hearts_error
 
 RULES = Rules.preset("two_player")
 INPUTS = make_encoder("flat").space(RULES).shape[0]
@@ -166,17 +166,17 @@ def test_files_that_are_cut_short_or_none_are_refused_and_a_pickle_is_not_run(pa
     cut = [data[: int(len(data) * share)] for share in (0.0, 0.001, 0.1, 0.5, 0.99)]
     for content in (*cut, b"hello, world\n" * 20, pickle.dumps(Bomb(tmp_path / "exploded"))):
         path.write_bytes(content)
-        with refused(CheckpointError, "checkpoint"):
+        with raises_hearts_error(CheckpointError, "checkpoint"):
             load_agent(path)
     assert not (tmp_path / "exploded").exists()
     path.unlink()
-    with refused(CheckpointError, "checkpoint"):
+    with raises_hearts_error(CheckpointError, "checkpoint"):
         load_agent(tmp_path / "missing.safetensors")
-    with refused(CheckpointError, "checkpoint", CHECKPOINT_NAME):
+    with raises_hearts_error(CheckpointError, "checkpoint", CHECKPOINT_NAME):
         load_agent(tmp_path)
     foreign = tmp_path / "foreign.safetensors"
     save_file({"weight": np.zeros((2, 2), np.float32)}, foreign)
-    with refused(CheckpointError, "format"):
+    with raises_hearts_error(CheckpointError, "format"):
         load_agent(foreign)
 
 
@@ -199,7 +199,7 @@ def test_files_that_are_cut_short_or_none_are_refused_and_a_pickle_is_not_run(pa
 )
 def test_headers_that_do_not_fit(path, section, values, words):
     edit(path, section, **values)
-    with refused(CheckpointError, *words, path.name):
+    with raises_hearts_error(CheckpointError, *words, path.name):
         load_agent(path)
 
 
@@ -208,7 +208,7 @@ def test_headers_that_do_not_fit(path, section, values, words):
 def test_damaged_headers_and_later_versions(path, section, text):
     for key, value in ((section, text), ("version", "2")):
         rewrite(path, **{key: value})
-        with refused(CheckpointError, key):
+        with raises_hearts_error(CheckpointError, key):
             load_agent(path)
 
 
@@ -218,23 +218,23 @@ def test_another_weight_or_header_than_was_written_is_refused(path):
     assert read_checkpoint(path)[1] == META  # one may be written without a digest
     tensors["policy.1.bias"][3] += 0.25
     save_file(tensors, path, header)
-    with refused(CheckpointError, "digest"):
+    with raises_hearts_error(CheckpointError, "digest"):
         load_agent(path)
     save_file(random_tensors(LAYERS), path, header | {"training": '{"seed": 4}'})
-    with refused(CheckpointError, "digest"):
+    with raises_hearts_error(CheckpointError, "digest"):
         load_agent(path)
 
 
 def test_tensors_that_do_not_fit(path):
     tensors = load_file(path)
     rewrite(path, tensors | {"value.weight": np.zeros(3, np.float32)})
-    with refused(CheckpointError, "value.weight"):
+    with raises_hearts_error(CheckpointError, "value.weight"):
         load_agent(path)
     rewrite(path, tensors | {"policy.0.bias": np.full(24, np.nan, np.float32)})
-    with refused(CheckpointError, "policy.0.bias"):
+    with raises_hearts_error(CheckpointError, "policy.0.bias"):
         load_agent(path)
     rewrite(path, tensors | {"policy.0.bias": np.zeros(24, np.float64)})
-    with refused(CheckpointError, "policy.0.bias", "float64"):
+    with raises_hearts_error(CheckpointError, "policy.0.bias", "float64"):
         load_agent(path)
 
 
@@ -244,9 +244,9 @@ def test_other_rules_are_refused_when_asked_to_play(path):
     for rules in (other, Rules.preset("mini")):
         game = Game.deal(rules, seed=0)
         assert game.player is not None
-        with refused(CheckpointError, "rules"):
+        with raises_hearts_error(CheckpointError, "rules"):
             agent.act(game.view(game.player))
-        with refused(CheckpointError, "rules"):
+        with raises_hearts_error(CheckpointError, "rules"):
             agent.act_batch(BatchGame(rules, 3).views())
     game = Game.deal(Rules.from_dict(RULES.to_dict()), seed=0)  # equal, another object
     assert game.player is not None
@@ -254,12 +254,12 @@ def test_other_rules_are_refused_when_asked_to_play(path):
 
 
 def test_what_does_not_fit_is_not_saved(tmp_path):
-    with refused(CheckpointError, "policy.2.weight"):
+    with raises_hearts_error(CheckpointError, "policy.2.weight"):
         save_checkpoint(
             tmp_path / "x", random_tensors(LAYERS), replace(META, layers=(INPUTS, 24, 16, 29))
         )
     assert not list(tmp_path.iterdir())
-    with refused(CheckpointError, "network.layers"):
+    with raises_hearts_error(CheckpointError, "network.layers"):
         NetworkAgent(Network(random_tensors((5, 28))), RULES)
 
 
@@ -276,11 +276,11 @@ def test_half_of_the_size_plays_by_rounded_weights(path):
     views = BatchGame(RULES, 64, seed=3).views()
     assert (load_agent(small).act_batch(views) == load_agent(path).act_batch(views)).mean() > 0.9
     tensors["policy.0.bias"][0] = 1e6  # float16 ends at 65,504
-    with refused(CheckpointError, "policy.0.bias", "65,504", "half=false"):
+    with raises_hearts_error(CheckpointError, "policy.0.bias", "65,504", "half=false"):
         save_checkpoint(small, tensors, META, half=True)
     save_checkpoint(path, tensors, META)
     tensors["policy.0.bias"][0] = np.inf
-    with refused(CheckpointError, "policy.0.bias"):
+    with raises_hearts_error(CheckpointError, "policy.0.bias"):
         save_checkpoint(small, tensors, META, half=True)
 
 

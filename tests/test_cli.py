@@ -36,7 +36,7 @@ from hearts_train.measure.duel import Duel
 from hearts_train.measure.participants import Participant
 from hearts_train.screen import progress
 from tests.refusals import mistake
-from tests.slow import few
+from tests.slow import quick_cases
 
 ROOT = Path(__file__).resolve().parents[1]
 FIELDS_OF_EVALUATE = {"agent", "opponent", "rules", "deals", "margin", "ci95", "won", "moons"}
@@ -121,7 +121,7 @@ def test_a_new_agent_plays_at_once_and_its_digest_covers_its_weights(tmp_path, m
     assert Path("mine.py").read_text() == code
 
 
-@few("preset", list(PRESETS), ["mini", "omnibus"])
+@quick_cases("preset", list(PRESETS), ["mini", "omnibus"])
 def test_the_agent_to_start_from_plays_every_game_as_it_says(preset):
     agent = make_agent("hearts_agents.template:MyAgent", seed=3, temperature=0.5)
     batch = BatchGame(preset, 8, seed=4, autodeal=False)
@@ -150,7 +150,7 @@ def test_agents_lists_each_with_a_line():
     assert "`" not in shown
 
 
-@few(
+@quick_cases(
     ("preset", "players"),
     [(name, n) for name, (numbers, *_) in PRESETS.items() for n in (numbers[0], numbers[-1])],
     [("two_player", 2), ("classic", 4), ("hoyle", 6)],

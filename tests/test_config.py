@@ -20,7 +20,7 @@ from hearts_train.learn.config_files import (
 )
 from hearts_train.learn.learner import Learner
 from hearts_train.learn.ppo import PPOLearner
-from tests.refusals import refused
+from tests.refusals import raises_hearts_error
 
 
 def test_empty_recipe_is_a_whole_one(tmp_path):
@@ -113,7 +113,7 @@ def test_mistakes_are_named_with_the_mend(override, words):
 
 
 def test_unknown_recipe_names_the_nearest():
-    with refused(ConfigError, "config", value="demmo", hint="demo"):
+    with raises_hearts_error(ConfigError, "config", value="demmo", hint="demo"):
         load_config("demmo")
 
 
@@ -150,7 +150,7 @@ def test_a_recipe_of_aliases_upon_aliases_is_refused_at_once(tmp_path):
         lines.append(f"{here}: &{here} [" + ",".join([f"*{before}"] * 9) + "]")
     path = tmp_path / "laughs.yaml"
     path.write_text("\n".join([*lines, "seed: *m", "schedule: *m"]))
-    with refused(ConfigError, str(path), "seed") as caught:
+    with raises_hearts_error(ConfigError, str(path), "seed") as caught:
         load_config(path)
     assert len(str(caught.value)) < 2000
 
@@ -192,7 +192,7 @@ def test_a_written_config_is_read_back_unchanged(tmp_path, name):
 def test_devices_and_pipes_are_no_recipes(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in ("/dev/zero", tmp_path / "pipe"):
-        with refused(ConfigError, "file"):
+        with raises_hearts_error(ConfigError, "file"):
             load_config(path)
 
 
@@ -227,7 +227,7 @@ POSITIONS = {"pretraining": {"positions": 100}}
 )
 def test_settings_that_do_not_go_together_are_refused(algorithm, changes, names):
     changes = {"threads": 1, "algorithm": algorithm} | changes
-    with refused(ConfigError, "config", *names.split()):
+    with raises_hearts_error(ConfigError, "config", *names.split()):
         make_config(changes)
 
 
@@ -243,7 +243,7 @@ def test_updates_that_fit_into_no_memory_are_refused(monkeypatch):
         ("config ppo.num_steps", {"num_envs": 64}, 10**12),
         ("config ppo.num_steps", {"num_envs": 10**7}, 11),
     ):
-        with refused(ConfigError, *field.split()):
+        with raises_hearts_error(ConfigError, *field.split()):
             make_config({"env": env, "ppo": {"num_steps": steps}})
 
     whole = torch.zeros
@@ -254,5 +254,5 @@ def test_updates_that_fit_into_no_memory_are_refused(monkeypatch):
         return whole(shape, **how)
 
     monkeypatch.setattr(torch, "zeros", fails)
-    with refused(ConfigError, "ppo.num_steps", 1024):
+    with raises_hearts_error(ConfigError, "ppo.num_steps", 1024):
         PPOLearner(TrainConfig())

@@ -12,7 +12,7 @@ from hearts_env.solve import solve_double_dummy, solve_worlds
 from hearts_train.data.episodes import Episodes
 from hearts_train.data.options import DatasetOptions
 from hearts_train.data.playing import BLOCK, ExactValues, Seating
-from tests.refusals import refused
+from tests.refusals import raises_hearts_error
 from tests.test_arguments import ODD
 
 
@@ -182,7 +182,7 @@ def test_options_survive_json():
     assert DatasetOptions.from_json(given.to_json()) == given == pickle.loads(pickle.dumps(given))
     assert given.dataset_id == "hearts/two_player-trump-S/easy-pro-v0"
     assert given.views == ("text", "json")
-    with refused(HeartsError, "dataset"):
+    with raises_hearts_error(HeartsError, "dataset"):
         DatasetOptions.from_json({"agents": ["pro"]})
 
 
@@ -207,7 +207,7 @@ def test_options_survive_json():
     ],
 )
 def test_what_cannot_be_asked_for_is_refused(changed, message):
-    with refused(HeartsError, *message.split()):
+    with raises_hearts_error(HeartsError, *message.split()):
         options(**changed)
 
 

@@ -27,7 +27,7 @@ from hearts_train.data import folder as making  # noqa: E402
 from hearts_train.data.folder import make_dataset, unfinished_options  # noqa: E402
 from hearts_train.data.options import DatasetOptions  # noqa: E402
 from hearts_train.data.playing import BLOCK  # noqa: E402
-from tests.refusals import mistake, refused  # noqa: E402
+from tests.refusals import mistake, raises_hearts_error  # noqa: E402
 
 GAMES = BLOCK + 10  # two blocks
 ASKED = DatasetOptions(
@@ -164,10 +164,10 @@ def test_an_interrupted_dataset_ends_as_an_uninterrupted_one(made, tmp_path, sto
     with pytest.raises(KeyboardInterrupt):
         make_dataset(path, ASKED, show=show)
     assert not (path / "dataset.json").exists()
-    with refused(HeartsError, "folder", "--resume"):
+    with raises_hearts_error(HeartsError, "folder", "--resume"):
         make_dataset(path, ASKED)
     for other in ({"seed": 1}, {"agents": ["easy"]}):
-        with refused(HeartsError, "resume", *other):
+        with raises_hearts_error(HeartsError, "resume", *other):
             make_dataset(path, dataclasses.replace(ASKED, **other), resume=True)
     part = path / ".unfinished" / "part-00000.safetensors"
     data = bytearray(part.read_bytes())
@@ -176,7 +176,7 @@ def test_an_interrupted_dataset_ends_as_an_uninterrupted_one(made, tmp_path, sto
     assert unfinished_options(path) == ASKED
     assert make_dataset(path, ASKED, resume=True).facts == made.facts
     assert not (path / ".unfinished").exists()
-    with refused(HeartsError, "resume"):
+    with raises_hearts_error(HeartsError, "resume"):
         make_dataset(path, ASKED, resume=True)
 
 
@@ -187,7 +187,7 @@ def test_part_played_in_another_process_is_the_same(made):
     assert counts == same
     assert here.keys() == there.keys()
     assert all(np.array_equal(here[name], there[name]) for name in here)
-    with refused(HeartsError, "agent"):
+    with raises_hearts_error(HeartsError, "agent"):
         build(arguments[0], arguments[1], ["0" * 64, None])
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.digests import SUBJECTS, digest_of, stored
-from tests.slow import few
+from tests.slow import quick_cases
 
 
-@few(
+@quick_cases(
     "subject",
     SUBJECTS,
     [s for s in SUBJECTS if s.__name__ != "observations"],

@@ -12,13 +12,13 @@ from hearts_train.measure.display import ResultTable
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.tournament import tournament
 from tests.lockstep import QUICK
-from tests.slow import few
+from tests.slow import quick_cases
 from tests.strategies import positions
 from tests.test_render import cards_in_svg
 
 
 # ---- pictures ------------------------------------------------------------------------------------
-@few("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
+@quick_cases("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
 def test_a_view_draws_what_the_game_draws_for_its_seat(game: tuple[str, int]) -> None:
     rules = Rules.preset(*game)
     for g in positions(rules, 4):

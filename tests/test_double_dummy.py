@@ -17,8 +17,8 @@ from tests.brute_force import brute_values, one_may_shoot, positions
 from tests.deals import make_game, play
 from tests.lockstep import copy_naive, naive_at
 from tests.naive import NaiveGame
-from tests.refusals import refused
-from tests.slow import few_of
+from tests.refusals import raises_hearts_error
+from tests.slow import quick_count
 
 
 def naive_value(game: NaiveGame, player: int) -> int:
@@ -35,7 +35,7 @@ def naive_value(game: NaiveGame, player: int) -> int:
 
 
 # ---- against brute force ------------------------------------------------------------------------
-@few_of("count", 500, 1000)
+@quick_count("count", 500, 1000)
 def test_equal_to_brute_force(count):
     shooting = wide = 0
     for game, table in positions(seed=1, count=count):
@@ -191,7 +191,7 @@ BAD: list[Any] = [
 
 @pytest.mark.parametrize(("message", "call"), BAD)
 def test_bad_input_is_named(message, call):
-    with refused(HeartsError, *message.split()):
+    with raises_hearts_error(HeartsError, *message.split()):
         call()
 
 
@@ -203,7 +203,7 @@ def test_worlds_that_do_not_fit_are_named():
     few = tuple(cards[1:] if p == other else cards for p, cards in enumerate(world))
     swapped = (world[1], world[0], world[2])
     for wrong, message in ((few, 12), (swapped, swapped[0][0]), (("XX",), "XX")):
-        with refused(HeartsError, "worlds", message):
+        with raises_hearts_error(HeartsError, "worlds", message):
             solve_worlds(view, [wrong])
 
 

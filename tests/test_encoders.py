@@ -35,8 +35,8 @@ from hearts_env.rules.presets import GAMES
 from hearts_env.solve.tree import Tree
 from hearts_env.support.bits import STACK_WORDS
 from tests.lockstep import QUICK
-from tests.refusals import refused
-from tests.slow import few
+from tests.refusals import raises_hearts_error
+from tests.slow import quick_cases
 
 ALL_RULES = [Rules.preset(*game) for game in GAMES]
 FEW_RULES = [Rules.preset(*game) for game in QUICK]
@@ -104,7 +104,7 @@ def expected_blocks(view: PlayerView) -> dict[str, int]:
     return facts
 
 
-@few("rules", ALL_RULES + VARIANTS, FEW_RULES + VARIANTS, ids=lambda r: r.name)
+@quick_cases("rules", ALL_RULES + VARIANTS, FEW_RULES + VARIANTS, ids=lambda r: r.name)
 def test_flat_gives_back_what_the_view_says(rules: Rules) -> None:
     encoder = FlatEncoder()
     names = {block.name for block in encoder.blocks(rules)}
@@ -120,7 +120,7 @@ def test_flat_gives_back_what_the_view_says(rules: Rules) -> None:
     assert hit.mean() > 0.5
 
 
-@few("rules", ALL_RULES + VARIANTS, FEW_RULES + VARIANTS, ids=lambda r: r.name)
+@quick_cases("rules", ALL_RULES + VARIANTS, FEW_RULES + VARIANTS, ids=lambda r: r.name)
 def test_bits_unpack_to_flat(rules: Rules) -> None:
     flat, bits = FlatEncoder(), BitsEncoder()
     for view in positions(rules, 1, 4):
@@ -139,7 +139,7 @@ def test_bits_unpack_to_flat(rules: Rules) -> None:
 def test_what_is_not_packed_is_not_unpacked(packed: Any) -> None:
     rules = Rules.preset("two_player")
     for read in (BitsEncoder().unpack, BitsEncoder().decode):
-        with refused(HeartsError, "observations", 25):
+        with raises_hearts_error(HeartsError, "observations", 25):
             read(rules, packed)
 
 
@@ -212,12 +212,12 @@ def test_observing_sees_an_encoder_registered_anew() -> None:
 
 def test_what_cannot_be_observed_is_refused() -> None:
     game = Game.deal("two_player", 1)
-    with refused(HeartsError, "player"):
+    with raises_hearts_error(HeartsError, "player"):
         game.observe(player=2)
-    with refused(HeartsError, "observation"):
+    with raises_hearts_error(HeartsError, "observation"):
         game.observe(observation="nonsense")
     for wrong in (np.zeros(199, np.int8), np.zeros(200), [0] * 200, np.zeros((2, 100), np.int8)):
-        with refused(HeartsError, "out"):
+        with raises_hearts_error(HeartsError, "out"):
             game.observe(wrong)  # type: ignore[arg-type]
 
 
@@ -236,7 +236,7 @@ def test_an_array_that_cannot_hold_an_observation_is_refused(name: str, tmp_path
     wrong += [np.zeros_like(encode(ENCODERS[o], view)) for o in ("flat", "bits") if o != name]
     for out in (*wrong, kind.tolist(), None):
         before = np.array(out, copy=True)
-        with refused(HeartsError, "out"):
+        with raises_hearts_error(HeartsError, "out"):
             encoder.write(view, out)
         assert out is None or np.array_equal(out, before)
     in_a_file = np.memmap(tmp_path / "rows", kind.dtype, "w+", shape=(3, *kind.shape))
@@ -314,7 +314,7 @@ def test_flat_places_are_all_used() -> None:
     assert set(np.flatnonzero(~hit).tolist()) == never
 
 
-@few("rules", ALL_RULES + VARIANTS, FEW_RULES + VARIANTS, ids=lambda r: r.name)
+@quick_cases("rules", ALL_RULES + VARIANTS, FEW_RULES + VARIANTS, ids=lambda r: r.name)
 def test_ranked_is_flat_and_the_order_of_the_cards_still_out(rules: Rules) -> None:
     """Worked out card by card from the names of the cards that ``flat`` shows."""
     encoder = RankedEncoder()
@@ -344,7 +344,7 @@ def test_ranked_is_flat_and_the_order_of_the_cards_still_out(rules: Rules) -> No
             assert facts[f"{name}_ranked"] == sum(1 << place for place in expected)
 
 
-@few("rules", ALL_RULES + VARIANTS, FEW_RULES + VARIANTS, ids=lambda r: r.name)
+@quick_cases("rules", ALL_RULES + VARIANTS, FEW_RULES + VARIANTS, ids=lambda r: r.name)
 def test_recall_is_ranked_and_the_past_in_its_order(rules: Rules) -> None:
     encoder, ranked = RecallEncoder(), RankedEncoder()
     size, n, num_cards = ranked.size(rules), rules.players, len(rules.deck)
@@ -377,7 +377,7 @@ def test_recall_tells_all_information_sets_apart_and_ranked_does_not() -> None:
             assert len(seen) / side.num_infosets == pytest.approx(share, abs=0.01), name
 
 
-@few("rules", ALL_RULES[::3] + VARIANTS, [ALL_RULES[0], *VARIANTS], ids=lambda r: r.name)
+@quick_cases("rules", ALL_RULES[::3] + VARIANTS, [ALL_RULES[0], *VARIANTS], ids=lambda r: r.name)
 def test_planes_give_back_what_the_view_says(rules: Rules) -> None:
     encoder = PlanesEncoder()
     for view in positions(rules, 1, 2):
@@ -399,7 +399,7 @@ def test_planes_put_cards_by_suit_and_rank() -> None:
     assert shown == set(view.hand)
 
 
-@few("rules", ALL_RULES[::3] + VARIANTS, [ALL_RULES[0], *VARIANTS], ids=lambda r: r.name)
+@quick_cases("rules", ALL_RULES[::3] + VARIANTS, [ALL_RULES[0], *VARIANTS], ids=lambda r: r.name)
 def test_history_gives_back_the_play_in_order(rules: Rules) -> None:
     encoder = HistoryEncoder()
     for view in positions(rules, 1, 4):
@@ -449,7 +449,7 @@ def test_belief_of_four_is_the_share_of_worlds() -> None:
                 assert chances[p - 1, rules.index[card]] == pytest.approx(share, abs=1e-6)
 
 
-@few("rules", ALL_RULES + VARIANTS, FEW_RULES + VARIANTS, ids=lambda r: r.name)
+@quick_cases("rules", ALL_RULES + VARIANTS, FEW_RULES + VARIANTS, ids=lambda r: r.name)
 def test_text_is_the_text_of_the_view(rules: Rules) -> None:
     encoder = TextEncoder()
     for view in positions(rules, 1, 7):
@@ -469,14 +469,14 @@ def test_text_has_room_for_the_longest_view() -> None:
 
 
 def test_unknown_names_and_wrong_objects_are_refused() -> None:
-    with refused(HeartsError, "observation", value="plane", hint="planes"):
+    with raises_hearts_error(HeartsError, "observation", value="plane", hint="planes"):
         make_encoder("plane")
-    with refused(HeartsError, "observation", value=3):
+    with raises_hearts_error(HeartsError, "observation", value=3):
         make_encoder(3)  # type: ignore[arg-type]
-    with refused(HeartsError, "observation"):
+    with raises_hearts_error(HeartsError, "observation"):
         register_encoder("mine", object())  # type: ignore[arg-type]
     for name in ("", " ", " x", "two\nlines", b"x", None, 3, float("nan"), []):
-        with refused(HeartsError, "observation"):
+        with raises_hearts_error(HeartsError, "observation"):
             register_encoder(name, make_encoder("flat"))  # type: ignore[arg-type]
 
 
@@ -491,7 +491,7 @@ def test_a_users_encoder_can_be_registered() -> None:
         again = Mine()  # a cell of a notebook, run once more
         register_encoder("mine", again)
         assert make_encoder("mine") is again
-        with refused(HeartsError, "observation", value="flat"):
+        with raises_hearts_error(HeartsError, "observation", value="flat"):
             register_encoder("flat", mine)
     finally:
         del ENCODERS["mine"]

@@ -20,8 +20,8 @@ from hearts_env.solve.regret import ALGORITHMS
 from hearts_env.solve.tree import Tree, count_tree, estimate, measure
 from hearts_env.solve.walk import Walk
 from tests.naive import NaiveGame
-from tests.refusals import refused
-from tests.slow import few
+from tests.refusals import raises_hearts_error
+from tests.slow import quick_cases
 from tests.test_exploit import all_deals, openspiel_exploitability
 
 
@@ -221,7 +221,7 @@ def test_mistakes_are_named(make, words):
 
 # ---- solving -------------------------------------------------------------------------------------
 # Best responses, which are those of a plain search (test_exploit.py), prove an equilibrium.
-@few(
+@quick_cases(
     ("algorithm", "target"),
     [("pdcfr+", 1e-10), ("pcfr+", 1e-10), ("dcfr", 1e-10), ("cfr+", 4e-10)],
     [("pdcfr+", 1e-10), ("pcfr+", 1e-10), ("dcfr", 1e-10)],
@@ -370,7 +370,7 @@ def test_time_ends_it(micro, clock):
     assert (solve(micro, seconds=10).seconds, solve(micro, seconds=10).iterations) == (10, 20)
 
 
-@few("deck", SHIPPED, ["micro"])
+@quick_cases("deck", SHIPPED, ["micro"])
 def test_shipped_policies_are_equilibria(deck):
     found = load(deck)
     assert found.rules == Rules.preset(deck)
@@ -403,5 +403,5 @@ def test_the_player_plays_the_policy_from_both_seats(micro, player):
 
 
 def test_the_player_refuses_other_rules(player):
-    with refused(HeartsError, "rules"):
+    with raises_hearts_error(HeartsError, "rules"):
         player.act(Game.deal(Rules.preset("mini"), 1).view(0))

@@ -16,7 +16,7 @@ from hearts_env import CheckpointError, HeartsError, Rules, RulesError
 from hearts_env.support.arguments import check_number
 from hearts_env.support.errors import MAX_MESSAGE
 from hearts_train.learn.config import ConfigError
-from tests.refusals import refused
+from tests.refusals import raises_hearts_error
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("hearts_env", "agents/hearts_agents", "train/hearts_train")
@@ -50,9 +50,9 @@ def test_a_cut_message_has_its_parts():
 
 
 def test_checks_pass_on_what_was_given():
-    with refused(HeartsError, "deals", 10, value=11, hint=10):
+    with raises_hearts_error(HeartsError, "deals", 10, value=11, hint=10):
         check_number("deals", 11, 1, 10)
-    with refused(RulesError, "players", value=9):
+    with raises_hearts_error(RulesError, "players", value=9):
         Rules.make("classic", players=9)
 
 

@@ -21,7 +21,7 @@ from hearts_train.measure.duel import Duel
 from hearts_train.measure.evaluation import Evaluation, evaluate, string_matches
 from hearts_train.measure.participants import Participant
 from tests.players import CODE, Highest, Lowest
-from tests.refusals import refused
+from tests.refusals import raises_hearts_error
 from tests.waiting import timeless
 
 
@@ -250,7 +250,7 @@ def test_ctrl_c_keeps_the_opponents_finished(unit):
     ],
 )
 def test_settings_that_are_none_are_refused(word, value):
-    with refused(HeartsError, word, value=value):
+    with raises_hearts_error(HeartsError, word, value=value):
         evaluate("easy", "standard", **{word: value})
 
 

@@ -12,8 +12,8 @@ from hearts_train.learn import runs
 from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.exact import chances_of
 from hearts_train.learn.training import Trainer, make_learner, train
-from tests.refusals import refused
-from tests.slow import few
+from tests.refusals import raises_hearts_error
+from tests.slow import quick_cases
 from tests.test_exploit import random_policy
 
 RECIPE = {
@@ -186,7 +186,7 @@ def test_the_value_that_is_logged_is_that_of_the_policy_before():
     assert gain >= learner.tree.value(*chances)
 
 
-@few("descent", [0.0, 59 / 60, 1.0], [59 / 60])
+@quick_cases("descent", [0.0, 59 / 60, 1.0], [59 / 60])
 def test_it_is_resumed_to_the_bit(descent):
     """In either stage, and after both."""
     given = recipe({"descent": descent})
@@ -203,16 +203,16 @@ def test_it_is_resumed_to_the_bit(descent):
 
 def test_games_that_cannot_be_listed_are_refused(monkeypatch):
     for rules, words in (("two_player", "max_memory GB"), ("classic", "rules")):
-        with refused(HeartsError, *words.split()):
+        with raises_hearts_error(HeartsError, *words.split()):
             make_learner(recipe(env={"rules": rules}))
         env = {"rules": rules, "num_envs": 16}
         asked = {"env": env, "ppo": {"batch_size": 64}, "evaluation": {"exploitability": True}}
-        with refused(ConfigError, "evaluation.exploitability"):
+        with raises_hearts_error(ConfigError, "evaluation.exploitability"):
             Trainer(TrainConfig.model_validate(asked))
-    with refused(ConfigError, "env.rules"):
+    with raises_hearts_error(ConfigError, "env.rules"):
         make_learner(recipe(env={"rules": "micro hand_size=1"}))
     monkeypatch.setattr("hearts_train.learn.exact.DEFAULT_MEMORY", 1e-6)
-    with refused(ConfigError, "env.rules"):
+    with raises_hearts_error(ConfigError, "env.rules"):
         make_learner(recipe())
 
 

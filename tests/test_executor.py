@@ -18,7 +18,7 @@ from hearts_train.measure.contest import Contest
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.hands import HandContest
 from tests.executor_work import Work, raise_unsendable
-from tests.refusals import mistake, refused
+from tests.refusals import mistake, raises_hearts_error
 from tests.waiting import is_running, timeless, wait_until
 
 SQUARES = [number**2 for number in range(12)]
@@ -39,7 +39,7 @@ def test_the_task_of_a_killed_worker_is_done_again_but_not_for_ever(tmp_path):
     assert sum(number == 5 for number, _ in work.begun()) == 2
     found = spread(Work(tmp_path, {1: "die"}), range(12), workers=2)
     assert next(found)[0] == 0
-    with refused(HeartsError, "workers", 3):
+    with raises_hearts_error(HeartsError, "workers", 3):
         next(found)
 
 
@@ -67,17 +67,17 @@ def test_no_more_is_done_than_is_asked_for(tmp_path, workers):
 
 @pytest.mark.parametrize("workers", [0, -1, 1.5, "two", 1025])
 def test_numbers_of_workers_that_are_none(workers):
-    with refused(HeartsError, "workers", 1, "1,024"):
+    with raises_hearts_error(HeartsError, "workers", 1, "1,024"):
         spread(abs, [1], workers=workers)
 
 
 def test_backends_and_work_that_cannot_be_are_refused(monkeypatch):
-    with refused(HeartsError, "backend", value="dask"):
+    with raises_hearts_error(HeartsError, "backend", value="dask"):
         evaluate("easy", "standard", deals=2, backend="dask")
-    with refused(HeartsError, "workers"):
+    with raises_hearts_error(HeartsError, "workers"):
         list(spread(lambda task: task, [1], workers=2))
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    with refused(HeartsError, "backend", "ray"):
+    with raises_hearts_error(HeartsError, "backend", "ray"):
         spread(abs, [1], backend="ray")
 
 
@@ -166,7 +166,7 @@ def test_an_agent_changed_meanwhile_is_refused(tmp_path):
     contest = Contest([f"{file}:Mine", "easy"], "micro", 0)
     sent(contest)
     file.write_text(text.replace("[0]", "[-1]"))
-    with refused(HeartsError, "agent"):
+    with raises_hearts_error(HeartsError, "agent"):
         sent(contest)
 
 

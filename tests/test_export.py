@@ -19,7 +19,7 @@ from hearts_agents.envs.sb3 import HeartsSB3VecEnv
 from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_env import BatchGame, HeartsError
 from hearts_train import ExploitabilityCallback, exploitability, export_policy
-from tests.refusals import refused
+from tests.refusals import raises_hearts_error
 
 
 def envs(rules: str = "micro") -> HeartsSB3VecEnv:
@@ -79,7 +79,7 @@ def test_what_cannot_be_exported_is_refused_with_a_reason(tmp_path: Path) -> Non
         (normalised, "model VecNormalize"),
         (diverged, "model"),
     ]:
-        with refused(HeartsError, *words.split()):
+        with raises_hearts_error(HeartsError, *words.split()):
             export_policy(model, tmp_path / "player", "micro")
     good = model_of(PPO)
     for options, words in [
@@ -88,7 +88,7 @@ def test_what_cannot_be_exported_is_refused_with_a_reason(tmp_path: Path) -> Non
         ({"observation": 7}, "observation"),
         ({"observation": "observation"}, "observation"),
     ]:
-        with refused(HeartsError, words):
+        with raises_hearts_error(HeartsError, words):
             export_policy(good, tmp_path / "player", "micro", **options)  # type: ignore[arg-type]
     assert not list(tmp_path.iterdir())
 
@@ -119,11 +119,11 @@ def test_a_callback_logs_how_exploitable_the_model_is(algorithm):
 
 
 def test_a_callback_refuses_what_cannot_be_exploited_before_learning():
-    with refused(HeartsError, "every", value=0):
+    with raises_hearts_error(HeartsError, "every", value=0):
         ExploitabilityCallback("micro", every=0)
     for rules, argument in (("two_player", "max_memory"), ("mini", "encoder")):
         model = model_of(MaskablePPO, envs("two_player" if rules == "two_player" else "micro"))
-        with refused(HeartsError, argument):
+        with raises_hearts_error(HeartsError, argument):
             model.learn(16, callback=ExploitabilityCallback(rules))
         assert model.num_timesteps == 0
 

@@ -36,7 +36,7 @@ from hearts_train.measure.participants import Participant
 from hearts_train.measure.tournament import tournament
 from tests.players import Lowest as Plain
 from tests.players import code_named
-from tests.refusals import refused
+from tests.refusals import raises_hearts_error
 
 MASK = 2**64 - 1
 PAIRS, SEED = 60, 20001
@@ -225,9 +225,9 @@ def test_isolated_code_is_never_run_by_the_process_that_evaluates(tmp_path, monk
     ]
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     assert [one.to_json()["digest"] for one in contest.participants] == [digest, digest]
-    with refused(HeartsError, "agent", "SystemExit", 4):
+    with raises_hearts_error(HeartsError, "agent", "SystemExit", 4):
         Contest(specs[:1], "classic", SEED, isolate=True)
-    with refused(HeartsError, "agent", "Note", hint="Notes"):
+    with raises_hearts_error(HeartsError, "agent", "Note", hint="Notes"):
         Contest(["notes_where_it_runs:Note"], None, SEED, isolate=True)
 
 
@@ -384,12 +384,12 @@ def test_agents_that_cannot_be_sent_copied_or_reseeded_are_named():
     class Local(Lowest):
         pass
 
-    with refused(HeartsError, "agent", "FILE.py:CLASS", value="Local"):
+    with raises_hearts_error(HeartsError, "agent", "FILE.py:CLASS", value="Local"):
         evaluate(Local(), "easy", deals=4, isolate=True)
-    with refused(HeartsError, "agent", "Holds"):
+    with raises_hearts_error(HeartsError, "agent", "Holds"):
         evaluate(Holds(), "easy", deals=4)
     for error in (RuntimeError("no"), SystemExit("no")):
-        with refused(HeartsError, "agent", "Stubborn"):
+        with raises_hearts_error(HeartsError, "agent", "Stubborn"):
             evaluate(Stubborn(error), "easy", "micro", deals=2, seed=1)
 
 
@@ -453,14 +453,14 @@ def test_what_is_not_answered_in_time_is_charged_and_the_rest_goes_on(tmp_path, 
 @pytest.mark.parametrize("value", ["no", "", 1, float("nan"), [], np.array([True, False])])
 def test_isolate_that_is_no_flag_is_refused(value):
     for measure in (evaluate, compare):
-        with refused(HeartsError, "isolate", hint="True or False"):
+        with raises_hearts_error(HeartsError, "isolate", hint="True or False"):
             measure("easy", "easy", "micro", isolate=value)
 
 
 def test_a_time_limit_needs_isolation():
-    with refused(HeartsError, "time_limit"):
+    with raises_hearts_error(HeartsError, "time_limit"):
         evaluate("easy", "easy", deals=4, time_limit=1.0)
-    with refused(HeartsError, "time_limit", value=0.0):
+    with raises_hearts_error(HeartsError, "time_limit", value=0.0):
         evaluate("easy", "easy", deals=4, isolate=True, time_limit=0.0)
 
 
@@ -535,12 +535,12 @@ def test_our_players_refuse_what_they_cannot_be_asked(name):
     """A game knows all cards; a batch and a list are easy slips for a batch's views."""
     agent, game = make_agent(name), Game.deal("two_player", seed=1)
     for wrong in (game, None, game.view(1 - game.player)):
-        with refused(HeartsError, "view"):
+        with raises_hearts_error(HeartsError, "view"):
             agent.act(wrong)  # type: ignore[arg-type]
     batch = BatchGame("two_player", 3, seed=1, autodeal=False)
     for wrong in (batch, [game.view(0)]):
         for method in (agent.act_batch, agent.action_probs):
-            with refused(HeartsError, "views", "BatchView"):
+            with raises_hearts_error(HeartsError, "views", "BatchView"):
                 method(wrong)  # type: ignore[operator]
     nobody = batch.views(games=np.empty(0, np.int64))
     assert agent.act_batch(nobody).shape == (0,)

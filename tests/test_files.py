@@ -33,7 +33,7 @@ from hearts_env.support.interrupts import (
     interruptible,
     noted_interrupt,
 )
-from tests.refusals import refused
+from tests.refusals import raises_hearts_error
 
 if sys.platform != "win32":
     import fcntl
@@ -128,12 +128,12 @@ def test_reading_stops_at_a_limit_and_refuses_devices(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"12345")
     assert read_limited(path, 5, "a word") == b"12345"
-    with refused(HeartsError, "file", 4):
+    with raises_hearts_error(HeartsError, "file", 4):
         read_limited(path, 4, "a word")
-    with refused(HeartsError, "file"):
+    with raises_hearts_error(HeartsError, "file"):
         read_limited(Path("/dev/zero"), 5, "a word")
     os.mkfifo(tmp_path / "pipe")
-    with refused(HeartsError, "file"):
+    with raises_hearts_error(HeartsError, "file"):
         read_limited(tmp_path / "pipe", 5, "a word")
     with pytest.raises(FileNotFoundError):
         read_limited(tmp_path / "none", 5, "a word")
@@ -168,7 +168,10 @@ def test_one_process_holds_a_lock_until_it_ends_or_is_killed(tmp_path: Path) -> 
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"held\n"
-        with refused(CheckpointError, "run", "'r'", process.pid), held(path, "run: 'r'"):
+        with (
+            raises_hearts_error(CheckpointError, "run", "'r'", process.pid),
+            held(path, "run: 'r'"),
+        ):
             pass
         process.kill()
     assert path.exists()

@@ -11,7 +11,7 @@ from hearts_env import HeartsError
 from hearts_env.support.errors import MAX_MESSAGE, MAX_QUOTED, quoted
 from tests import fuzz
 from tests.fuzz import TARGETS, Target, TooSlowError, limited, make_input, try_input, work
-from tests.slow import TIMES, few_of
+from tests.slow import TIMES, quick_count
 
 NUMBER = {"configs": 100}
 """Inputs of each target; 300 where nothing else is said."""
@@ -23,7 +23,7 @@ def is_patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fuzz, "MOST_SECONDS", 60.0)
 
 
-@few_of("most", 60, 300)
+@quick_count("most", 60, 300)
 @pytest.mark.parametrize("name", TARGETS)
 def test_inputs_that_nobody_meant_are_read_or_refused_in_a_line(name: str, most: int) -> None:
     number = min(NUMBER.get(name, 300) * TIMES, most)

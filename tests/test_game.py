@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from hearts_env import DealError, Game, IllegalActionError, Rules
 from tests.deals import play
-from tests.refusals import refused
-from tests.slow import drawn
+from tests.refusals import raises_hearts_error
+from tests.slow import quick_given
 from tests.strategies import games, played_on, rule_sets
 
 HANDS = ["QC QS QH", "AC AD AH"]
@@ -87,7 +87,7 @@ def test_a_bad_action_is_refused_and_leaves_the_game_as_it_was(
     game.play(0)  # and can be played on
 
 
-@drawn(17, 100, games(), st.integers(-2, 60))
+@quick_given(17, 100, games(), st.integers(-2, 60))
 def test_every_action_outside_the_mask_is_refused(game: Game, action: int) -> None:
     before = game.clone()
     if action in game.legal_actions():
@@ -101,7 +101,7 @@ def test_every_action_outside_the_mask_is_refused(game: Game, action: int) -> No
     assert game.legal_actions() == before.legal_actions()
 
 
-@drawn(17, 100, games())
+@quick_given(17, 100, games())
 def test_who_takes_a_trick_leads_the_next(game: Game) -> None:
     takers = list(game.trick_takers)
     leaders = [trick[0][0] for trick in (*game.tricks, game.trick) if trick]
@@ -115,9 +115,9 @@ def test_nothing_can_be_played_after_the_end() -> None:
     game = play(micro(), "QC AC AD QH QS AH")
     before = game.clone()
     for action in (0, "QC", 99):
-        with refused(IllegalActionError, "action", "Game.deal"):
+        with raises_hearts_error(IllegalActionError, "action", "Game.deal"):
             game.play(action)
-    with refused(IllegalActionError, "action"):
+    with raises_hearts_error(IllegalActionError, "action"):
         game.revoke()
     assert game == before
     assert (game.is_over, game.player, game.legal_mask, game.legal_actions()) == (True, None, 0, [])
@@ -127,16 +127,16 @@ def test_a_moon_choice_has_a_name() -> None:
     rules = Rules.preset("micro").replace(moon="choose")
     game = play(Game(rules, HANDS, "QD AS"), "QC AC AD QS AH QH")
     assert [game.rules.action_name(a) for a in game.legal_actions()] == ["moon:off", "moon:others"]
-    with refused(IllegalActionError, "action", 8, "(moon:off)", 9, "(moon:others)"):
+    with raises_hearts_error(IllegalActionError, "action", 8, "(moon:off)", 9, "(moon:others)"):
         game.play(10)
-    with refused(IllegalActionError, "action", "QC"):
+    with raises_hearts_error(IllegalActionError, "action", "QC"):
         game.play("QC")
 
 
 # ---- undo ---------------------------------------------------------------------------------------
 
 
-@drawn(17, 100, rule_sets(max_hand=8), st.integers(0, 2**40))
+@quick_given(17, 100, rule_sets(max_hand=8), st.integers(0, 2**40))
 def test_undo_goes_back_step_by_step(rules: Rules, seed: int) -> None:
     length = rules.players * (rules.hand_size + rules.pass_count) + 1
     game = played_on(rules, seed, length, revoke=True)
@@ -150,14 +150,14 @@ def test_undo_goes_back_step_by_step(rules: Rules, seed: int) -> None:
         assert game.actions == earlier.actions
         assert game.legal_actions() == earlier.legal_actions()
         assert (game.player, game.phase) == (earlier.player, earlier.phase)
-    with refused(IllegalActionError, "undo"):
+    with raises_hearts_error(IllegalActionError, "undo"):
         game.undo()
 
 
 # ---- copies -------------------------------------------------------------------------------------
 
 
-@drawn(17, 100, games(), st.integers(0, 2**40))
+@quick_given(17, 100, games(), st.integers(0, 2**40))
 def test_copies_play_on_identically_and_independently(game: Game, seed: int) -> None:
     twins = [
         game.clone(),
@@ -218,7 +218,7 @@ def test_equality() -> None:
     ],
 )
 def test_a_bad_deal_is_refused(hands: Any, kitty: Any, words: list[str]) -> None:
-    with refused(DealError, *words) as caught:
+    with raises_hearts_error(DealError, *words) as caught:
         Game("micro", hands, kitty)
     assert "\n" not in str(caught.value)
 

@@ -10,7 +10,7 @@ import pytest
 
 from hearts_agents import HeartsEnv, HeartsVectorEnv, make_agent
 from hearts_env import DealError, Game, HeartsError, Match, Rules, hearts_v0
-from tests.refusals import refused
+from tests.refusals import raises_hearts_error
 
 MAKERS = {
     "raw_env": hearts_v0.raw_env,
@@ -175,7 +175,7 @@ def test_stable_baselines3_sets_games_as_options() -> None:
     envs.reset()  # options are for one reset
     assert envs.arena.batch.game(0) != given
     envs.set_options({"deal": given})
-    with refused(HeartsError, "options"):
+    with raises_hearts_error(HeartsError, "options"):
         envs.reset()
 
 
@@ -256,7 +256,7 @@ def over() -> Game:
 )
 def test_what_no_episode_can_begin_from_is_refused(name: str, given: Any, error: Any) -> None:
     env: Any = MAKERS[name]("two_player")
-    with refused(error, "game"):
+    with raises_hearts_error(error, "game"):
         env.reset(seed=1, options={"game": given})
     env.reset(seed=1)
     env.reset(seed=1, options={"game": Game.deal("two_player", 1)})
@@ -266,7 +266,7 @@ def test_what_no_episode_can_begin_from_is_refused(name: str, given: Any, error:
 def test_a_game_beside_another_deal_is_refused(name: str) -> None:
     game = Game.deal("two_player", 1)
     for option, value in (("deal", game), ("deal_number", 0), ("dealer", 1)):
-        with refused(HeartsError, option, "game"):
+        with raises_hearts_error(HeartsError, option, "game"):
             MAKERS[name]().reset(seed=1, options={"game": game, option: value})
 
 
@@ -274,13 +274,13 @@ def test_a_list_of_games_has_one_for_each_environment() -> None:
     game = Game.deal("two_player", 1)
     envs = HeartsVectorEnv(3)
     for wrong in ([game], [game] * 4, []):
-        with refused(HeartsError, "game", 3):
+        with raises_hearts_error(HeartsError, "game", 3):
             envs.reset(seed=1, options={"game": wrong})
-    with refused(DealError, "game[2]"):
+    with raises_hearts_error(DealError, "game[2]"):
         envs.reset(seed=1, options={"game": [game, None, over()]})
-    with refused(HeartsError, "options"):
+    with raises_hearts_error(HeartsError, "options"):
         envs.reset(seed=1, options={"game": game, "deal": game})
-    with refused(HeartsError, "game"):
+    with raises_hearts_error(HeartsError, "game"):
         HeartsEnv().reset(seed=1, options={"game": [game]})
 
 
@@ -288,11 +288,11 @@ def test_a_game_in_which_the_learner_decides_nothing_is_refused() -> None:
     game = played("two_player", 1, 25)
     seat = 1 - game.player
     env = HeartsEnv(seat=seat)
-    with refused(HeartsError, "game"):
+    with raises_hearts_error(HeartsError, "game"):
         env.reset(seed=1, options={"game": game})
     env.reset(seed=1)
     envs = HeartsVectorEnv(2, seat=seat)
-    with refused(HeartsError, "game[0]"):
+    with raises_hearts_error(HeartsError, "game[0]"):
         envs.reset(seed=1, options={"game": game})
     envs.reset(seed=1)
     other = HeartsEnv(seat="random")  # the seat that has something to decide is found
@@ -305,7 +305,7 @@ def test_a_match_that_is_over_with_a_game_is_refused() -> None:
     rules = Rules.preset("classic")
     for totals in ([100, 0, 1, 2], [5, 200, 0, 1]):
         game = Game.deal(rules, 1, deal_number=1, totals=totals)
-        with refused(HeartsError, "totals"):
+        with raises_hearts_error(HeartsError, "totals"):
             hearts_v0.raw_env(rules, episode="match").reset(seed=1, options={"game": game})
     late = Game.deal(rules, 1, deal_number=3)
     for env in (
@@ -314,7 +314,7 @@ def test_a_match_that_is_over_with_a_game_is_refused() -> None:
         hearts_v0.raw_env(rules.replace(max_deals=3), episode="match"),
     ):
         given = late if env.rules == rules else Game.deal(env.rules, 1, deal_number=3)
-        with refused(HeartsError, "game", 3):
+        with raises_hearts_error(HeartsError, "game", 3):
             env.reset(seed=1, options={"game": given})
-    with refused(HeartsError, "game"):
+    with raises_hearts_error(HeartsError, "game"):
         Match.from_game(over(), 1)

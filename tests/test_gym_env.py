@@ -19,7 +19,7 @@ from hearts_env import Game, HeartsError, IllegalActionError, Rules, hearts_v0
 from hearts_env.envs.options import EpisodeOptions, Keywords
 from hearts_env.rules.presets import GAMES
 from hearts_env.seeds import episode_seed
-from tests.refusals import refused
+from tests.refusals import raises_hearts_error
 
 REWARDS = ("margin", "points", "trick", "win")
 
@@ -144,7 +144,7 @@ def test_known_deals_and_other_options_of_the_table():
     assert env.episode_seed != 7
     env.reset(seed=1, options={"deal": deal})
     assert env.game.start().hand(0) == deck[:13]
-    with refused(HeartsError, "options", value="dael"):
+    with raises_hearts_error(HeartsError, "options", value="dael"):
         env.reset(options={"dael": deal})
 
 
@@ -183,7 +183,7 @@ def test_skipping_forced_decisions_leaves_only_real_ones():
 @pytest.mark.slow
 def test_rules_that_leave_nothing_to_decide_are_refused():
     env = HeartsEnv(Rules(players=2, hand_size=1), skip_forced=True)
-    with refused(HeartsError, "skip_forced"):
+    with raises_hearts_error(HeartsError, "skip_forced"):
         env.reset(seed=1)
 
 
@@ -217,7 +217,7 @@ def test_an_opponent_may_name_a_card_and_anything_else_is_refused(make):
 
     wrong = (lambda *_: None, lambda *_: True, lambda *_: "the queen", lambda _, a: a + 0.7)
     for form in (unheld, *wrong):
-        with refused(IllegalActionError, "opponent 'answers'"):
+        with raises_hearts_error(IllegalActionError, "opponent 'answers'"):
             play(form)
 
 

@@ -32,8 +32,8 @@ from hearts_env.envs.rewards import REWARDS as ALL_REWARDS
 from hearts_env.game.state import decode_state, encode_state
 from hearts_env.rules.presets import GAMES
 from tests.lockstep import QUICK
-from tests.refusals import refused
-from tests.slow import few
+from tests.refusals import raises_hearts_error
+from tests.slow import quick_cases
 
 REWARDS = tuple(reward for reward in ALL_REWARDS if reward != "chips")  # those of every game
 KINDS = list(itertools.product(ENCODERS, ("deal", "match"), REWARDS))
@@ -108,7 +108,7 @@ def made(deal: dict[str, Any], rules: Rules = MICRO, **kwargs: Any) -> Any:
 
 
 # ---- the public batteries ------------------------------------------------------------------------
-@few("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
+@quick_cases("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
 def test_battery_of_pettingzoo(game: tuple[str, int]) -> None:
     """Every game with every encoder, and over all games every encoder x episode x reward."""
     offset = 5 * GAMES.index(game)
@@ -162,7 +162,7 @@ def test_rewards_by_hand(deal: str, reward: str, paid: dict[int, list[float]]) -
     assert list(returns.values()) == pytest.approx(totals)
 
 
-@few("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
+@quick_cases("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
 def test_returns_are_zero_sum_and_trick_pays_what_margin_pays(game: tuple[str, int]) -> None:
     for seed in range(4):
         returns = {}
@@ -260,7 +260,7 @@ def test_what_a_deal_was_reaches_every_player_of_a_match_at_its_next_turn() -> N
 
 
 def test_max_deals_truncates() -> None:
-    with refused(HeartsError, "max_deals", value=3):
+    with raises_hearts_error(HeartsError, "max_deals", value=3):
         hearts_v0.raw_env(max_deals=3)  # the episode is one deal
     env: Any = hearts_v0.raw_env("classic", episode="match", max_deals=2, reward="win")
     env.reset(seed=5)
@@ -340,7 +340,7 @@ def test_raise_leaves_everything_as_it_was() -> None:
     for _ in range(5):
         env.step(legal(env))
     twin = copy.deepcopy(env)
-    with refused(IllegalActionError, "action"):
+    with raises_hearts_error(IllegalActionError, "action"):
         env.step(illegal(env))
     assert_same(env.unwrapped, twin.unwrapped)
     assert play_out(env) == play_out(twin)
@@ -391,7 +391,7 @@ def test_what_is_no_action_at_all_is_refused(illegal_action: str) -> None:
     twin = copy.deepcopy(env)
     words = ["2C", 1.0, True, np.bool_(True), [0], {}, np.zeros(2, int), None]
     for action in (*words, -1, 28, 10**30, np.int64(28)):
-        with refused(IllegalActionError, "action"):
+        with raises_hearts_error(IllegalActionError, "action"):
             env.step(action)
     assert_same(env.unwrapped, twin.unwrapped)
 
@@ -408,11 +408,11 @@ def test_any_kind_of_whole_number_is_an_action() -> None:
 def test_actions_after_the_end() -> None:
     env = made(MOON)
     play_cards(env, MOON_PLAY)
-    with refused(IllegalActionError, "action", "player_0", value=0):
+    with raises_hearts_error(IllegalActionError, "action", "player_0", value=0):
         env.step(0)
     env.step(None)
     env.step(None)
-    with refused(IllegalActionError, "action"):
+    with raises_hearts_error(IllegalActionError, "action"):
         env.step(None)
     wrapped = hearts_v0.env()
     wrapped.reset(seed=1)
@@ -433,7 +433,7 @@ def test_order_of_calls() -> None:
         env.observe("player_0")
     with pytest.raises(AttributeError, match="reset"):
         _ = env.agents
-    with refused(HeartsError, "game"):
+    with raises_hearts_error(HeartsError, "game"):
         _ = hearts_v0.raw_env().game
     env.reset(seed=0)
     with pytest.raises(AssertionError, match="step"):
@@ -528,7 +528,7 @@ def test_bad_options(options: Any, error: type[Exception], message: str) -> None
     env: Any = hearts_v0.raw_env(MICRO)
     env.reset(seed=1)
     twin = copy.deepcopy(env)
-    with refused(error, *message.split("|")):
+    with raises_hearts_error(error, *message.split("|")):
         env.reset(options=options)
     assert_same(env, twin)
     env.reset()
@@ -538,9 +538,9 @@ def test_bad_options(options: Any, error: type[Exception], message: str) -> None
 
 def test_a_match_begins_with_deal_0() -> None:
     env = hearts_v0.env(rules="classic", episode="match")
-    with refused(DealError, "deal_number", value=2):
+    with raises_hearts_error(DealError, "deal_number", value=2):
         env.reset(options={"deal_number": 2})
-    with refused(DealError, "dealer", value=9):
+    with raises_hearts_error(DealError, "dealer", value=9):
         env.reset(options={"dealer": 9})
 
 
@@ -589,7 +589,7 @@ def test_copies_sample_on_identically_and_apart() -> None:
 
 
 # ---- state ---------------------------------------------------------------------------------------
-@few("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
+@quick_cases("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
 def test_state_gives_back_the_whole_game(game: tuple[str, int]) -> None:
     env: Any = hearts_v0.raw_env(*game)
     check_state_space(env)

@@ -18,9 +18,9 @@ from hearts_env.solve.walk import Walk
 from hearts_env.views.deals import all_deals, all_tables, num_deals, table_of
 from hearts_env.views.view import PlayerView
 from tests.lockstep import every_deal
-from tests.refusals import refused
+from tests.refusals import raises_hearts_error
 from tests.reshuffle import reshuffled
-from tests.slow import drawn
+from tests.slow import quick_given
 from tests.strategies import games, positions, rule_sets
 from tests.test_view import small
 
@@ -39,7 +39,7 @@ def assert_keys_tell_as_much_as_views(views: list[PlayerView]) -> None:
 # ---- keys ----------------------------------------------------------------------------------------
 
 
-@drawn(5, 30, games(rule_sets(max_players=5, max_hand=5)))
+@quick_given(5, 30, games(rule_sets(max_players=5, max_hand=5)))
 def test_keys_under_any_rules(game: Game) -> None:
     positions = [game]
     while positions[-1].actions:
@@ -102,7 +102,7 @@ def hands_of(game: Game) -> tuple[tuple[str, ...], ...]:
     return (*(game.hand(p) for p in range(game.rules.players)), dead)
 
 
-@drawn(10, 60, games(rule_sets(max_players=7, max_hand=9)))
+@quick_given(10, 60, games(rule_sets(max_players=7, max_hand=9)))
 def test_a_game_of_a_view_under_any_rules(game: Game) -> None:
     for player in range(game.rules.players):
         view = game.view(player)
@@ -117,7 +117,7 @@ def test_a_game_of_a_view_under_any_rules(game: Game) -> None:
 def test_only_worlds_of_the_view_make_a_game() -> None:
     """Of all ways to lay out the unseen cards of micro, those that are refused are no worlds."""
     rules = Rules.preset("micro").replace(queen_any_time=True)
-    refused = 0
+    raises_hearts_error = 0
     for seed in range(12):
         for game in positions(rules, seed):
             for player in range(2):
@@ -130,10 +130,10 @@ def test_only_worlds_of_the_view_make_a_game() -> None:
                     if world in worlds:
                         assert Game.from_view(view, world).view(player) == view
                     else:
-                        refused += 1
+                        raises_hearts_error += 1
                         with pytest.raises(DealError):
                             Game.from_view(view, world)
-    assert refused > 100
+    assert raises_hearts_error > 100
 
 
 def test_what_others_passed_is_drawn_from_all_that_can_have_been() -> None:
@@ -179,11 +179,11 @@ def test_worlds_that_cannot_be() -> None:
         (None, "world"),
     ]
     for world, message in cases:
-        with refused(DealError, *message.split()):
+        with raises_hearts_error(DealError, *message.split()):
             Game.from_view(view, world)
-    with refused(HeartsError, "view", "PlayerView"):
+    with raises_hearts_error(HeartsError, "view", "PlayerView"):
         Game.from_view(game, next(view.worlds()))  # type: ignore[arg-type]
-    with refused(HeartsError, "seed", value=-1):
+    with raises_hearts_error(HeartsError, "seed", value=-1):
         Game.from_view(view, next(view.worlds()), seed=-1)
 
 

@@ -21,8 +21,8 @@ from hearts_env.rules.presets import GAMES
 from hearts_env.seeds import derived_seed, episode_seed, secret_seed, siphash
 from tests.learners import WAYS, assert_nothing_hidden_shows, decisions, plain
 from tests.lockstep import QUICK
-from tests.refusals import refused
-from tests.slow import TIMES, few
+from tests.refusals import raises_hearts_error
+from tests.slow import TIMES, quick_cases
 from tests.test_fair_play import unmix
 
 RULES = [("two_player", 2), ("classic", 4), ("hoyle", 3)]
@@ -187,7 +187,7 @@ def test_infos_without_texts_are_numbers_and_have_all_else(
             np.testing.assert_array_equal(value, full[name])
             if isinstance(value, np.ndarray):
                 np.from_dlpack(value.copy())
-    with refused(HeartsError, "text_infos", value="no"):
+    with raises_hearts_error(HeartsError, "text_infos", value="no"):
         next(infos_of(door, text_infos="no"))
 
 
@@ -326,7 +326,7 @@ def test_an_entry_added_at_the_end_stays_and_spoils_no_result() -> None:
 
 # ---- nothing hidden ------------------------------------------------------------------------------
 @pytest.mark.parametrize("way", WAYS)
-@few(("rules", "players"), GAMES, QUICK, ids=lambda part: str(part))
+@quick_cases(("rules", "players"), GAMES, QUICK, ids=lambda part: str(part))
 def test_what_a_learner_gets_does_not_depend_on_what_it_cannot_know(
     rules: str, players: int, way: str
 ) -> None:
@@ -521,7 +521,7 @@ def test_a_window_shows_whom_one_asks_for(frames: list[str]) -> None:
     env = HeartsEnv(render_mode="human")
     env.reset(seed=1)
     before = env.render_mode, env.table.drawer.shown_for, env.seat
-    with refused(HeartsError, "options", value="nonsense"):
+    with raises_hearts_error(HeartsError, "options", value="nonsense"):
         env.reset(seed=4, options={"nonsense": 1})
     assert (env.render_mode, env.table.drawer.shown_for, env.seat) == before
     assert plain(env.render()) == plain(None)

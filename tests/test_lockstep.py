@@ -23,7 +23,7 @@ from tests.lockstep import (
     play_in_lockstep,
     single_changes,
 )
-from tests.slow import drawn, few, few_of
+from tests.slow import quick_cases, quick_count, quick_given
 from tests.strategies import rule_sets
 
 
@@ -34,14 +34,14 @@ def test_cards_cost_what_the_tests_own_table_says(rules: str) -> None:
     assert {c: worth.get(c, 0) for c in deck} == {c: HEARTS_AND_QUEEN.get(c, 0) for c in deck}
 
 
-@few_of("deals", 10, 80)
+@quick_count("deals", 10, 80)
 @pytest.mark.parametrize(("name", "players"), GAMES)
 def test_random_deals(name: str, players: int, deals: int) -> None:
     lockstep_deals(Rules.preset(name, players), deals * (10 if players == 2 else 1), first_seed=0)
 
 
-@few_of("deals", 1, 6)
-@few(("name", "players"), SAMPLE, SAMPLE[:3])
+@quick_count("deals", 1, 6)
+@quick_cases(("name", "players"), SAMPLE, SAMPLE[:3])
 def test_each_single_option_changed(name: str, players: int, deals: int) -> None:
     seen = set()
     for number, (field, rules) in enumerate(single_changes(Rules.preset(name, players))):
@@ -53,7 +53,7 @@ def test_each_single_option_changed(name: str, players: int, deals: int) -> None
     assert missing <= {"players", "removed", "kitty_to", "settlement"}
 
 
-@drawn(25, 250, rule_sets(), st.integers(0, 2**40))
+@quick_given(25, 250, rule_sets(), st.integers(0, 2**40))
 def test_random_rules(rules: Rules, seed: int) -> None:
     lockstep_deals(rules, 10, first_seed=seed)
 
@@ -87,7 +87,7 @@ VARIANTS = [
 ]
 
 
-@few_of("most", 100, 2000)
+@quick_count("most", 100, 2000)
 @pytest.mark.parametrize("text", [*(f"{name} players={n}" for name, n in GAMES), *VARIANTS])
 def test_all_that_can_follow_in_a_deal_from_some_positions_on(text: str, most: int) -> None:
     """Depth first, so that the ends of deals are there with all their lines."""

@@ -16,8 +16,8 @@ from hearts_env.game.match import Scoreboard
 from hearts_env.rules.explain import match_sentences
 from tests.lockstep import naive_of
 from tests.naive import NaiveGame, NaiveMatch, naive_settle
-from tests.refusals import refused
-from tests.slow import drawn
+from tests.refusals import raises_hearts_error
+from tests.slow import quick_given
 from tests.strategies import rule_sets
 
 HALF = Fraction(1, 2)
@@ -68,7 +68,7 @@ def test_settlements_by_hand(
     assert settle(method, points, pool) == (chips(*net), Fraction(left))
 
 
-@drawn(
+@quick_given(
     83,
     500,
     st.sampled_from(METHODS),
@@ -91,7 +91,7 @@ def test_chips_are_conserved(method: str, points: list[int], pool: Fraction) -> 
     [("points", [1, 2], "method"), ("simple", [1, -2], "points"), ("simple", [], "points")],
 )
 def test_a_settlement_that_is_none_is_refused(method: str, points: Any, argument: str) -> None:
-    with refused(HeartsError, argument):
+    with raises_hearts_error(HeartsError, argument):
         settle(method, points)
 
 
@@ -138,9 +138,9 @@ def play_match(rules: Rules, seed: int, most: int = 200, revokes: float = 0.0) -
     if rules.hand_size > 3:  # each deal is another one
         assert len(seen) == match.num_deals
     if match.is_over:
-        with refused(IllegalActionError, "action"):
+        with raises_hearts_error(IllegalActionError, "action"):
             match.play(0)
-        with refused(IllegalActionError, "action"):
+        with raises_hearts_error(IllegalActionError, "action"):
             match.revoke()
     return match
 
@@ -173,12 +173,12 @@ def test_matches_of_all_games(text: str) -> None:
     assert over >= 2  # a random match in chips may take very long
 
 
-@drawn(25, 150, rule_sets(max_players=5, max_hand=5, max_deck=24), st.integers(0, 2**63 - 1))
+@quick_given(25, 150, rule_sets(max_players=5, max_hand=5, max_deck=24), st.integers(0, 2**63 - 1))
 def test_matches_under_any_rules(rules: Rules, seed: int) -> None:
     play_match(rules, seed, most=12, revokes=0.2)
 
 
-@drawn(
+@quick_given(
     50,
     300,
     st.sampled_from(["points", *METHODS]),
@@ -367,9 +367,9 @@ def test_a_deal_can_be_replaced_before_it_is_begun() -> None:
         match.play(card)
     assert (match.totals, match.num_deals) == ([1, 14], 1)
     play_some(match, 1, seed=0)
-    with refused(HeartsError, "deal"):
+    with raises_hearts_error(HeartsError, "deal"):
         match.replace_deal(game)
-    with refused(HeartsError, "deal"):
+    with raises_hearts_error(HeartsError, "deal"):
         Match("mini", seed=1).replace_deal(game)
 
 

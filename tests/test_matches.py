@@ -12,7 +12,7 @@ from hearts_env.seeds import derived_seed
 from hearts_train.measure.contest import Contest, Task
 from hearts_train.measure.duel import MatchBlock
 from hearts_train.measure.evaluation import evaluate
-from tests.refusals import mistake, refused
+from tests.refusals import mistake, raises_hearts_error
 from tests.test_cli import run
 
 RULES = Rules.preset("mini")
@@ -109,7 +109,7 @@ def test_matches_may_begin_with_totals() -> None:
         ("hoyle players=2", [100, 101], 200),
         ("hoyle players=2", [200, 0], "200"),
     ]:
-        with refused(HeartsError, "totals", words):
+        with raises_hearts_error(HeartsError, "totals", words):
             Match(rules, 1, totals=totals)
 
 

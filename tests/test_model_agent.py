@@ -28,8 +28,8 @@ from hearts_env.encoders import ENCODERS, encode, make_encoder
 from hearts_train.cli.app import app
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.participants import Participant
-from tests.refusals import refused
-from tests.slow import few
+from tests.refusals import raises_hearts_error
+from tests.slow import quick_cases
 
 RULES = Rules.preset("micro")
 SIZE, ACTIONS = 90, RULES.num_actions  # of `flat`
@@ -93,7 +93,7 @@ def weights_by_hand(model, observations, masks=None):
         return policy.action_net(latent).numpy()
 
 
-@few("name", [kind.__name__ for kind in TRIED], ["PPO", "MaskablePPO"])
+@quick_cases("name", [kind.__name__ for kind in TRIED], ["PPO", "MaskablePPO"])
 def test_a_model_and_its_file_play_as_its_policy_does_but_legally(models, name, views, tmp_path):
     model, file = models[name], tmp_path / "model.zip"
     model.save(file)
@@ -105,7 +105,7 @@ def test_a_model_and_its_file_play_as_its_policy_does_but_legally(models, name, 
             assert other.act_batch(views).tolist() == expected
 
 
-@few("kind", TRIED, [PPO, MaskablePPO])
+@quick_cases("kind", TRIED, [PPO, MaskablePPO])
 def test_multi_input_model_and_its_file_see_observation_and_mask(kind, views, tmp_path):
     model, file = multi_input(kind), tmp_path / "model.zip"
     model.save(file)
@@ -144,7 +144,7 @@ def test_multi_input_model_is_evaluated_from_the_command_line(tmp_path):
     words = ["--opponents", "easy", "--deals", "2", "--rules", "micro", "--allow-code"]
     result = CliRunner().invoke(app, ["evaluate", str(file), *words])
     assert result.exit_code == 0, result.output
-    with refused(HeartsError, "encoder", "(90,)", hint="micro"):
+    with raises_hearts_error(HeartsError, "encoder", "(90,)", hint="micro"):
         evaluate(multi_input(PPO), "easy", "two_player", deals=2)
 
 
@@ -153,7 +153,9 @@ def test_model_of_other_dictionaries_is_refused_by_its_keys():
     policy = PPO.policy_aliases["MultiInputPolicy"](space, spaces.Discrete(8), lambda _: 0.0)
     holder = copy.copy(multi_input(PPO))
     holder.policy = policy
-    with refused(HeartsError, "agent", "cards", "observation and action_mask", value="PPO"):
+    with raises_hearts_error(
+        HeartsError, "agent", "cards", "observation and action_mask", value="PPO"
+    ):
         make_agent(holder)
 
 
@@ -200,11 +202,11 @@ def test_a_file_is_not_looked_into_without_trust(models, tmp_path, monkeypatch):
     file = tmp_path / "model.zip"
     models["PPO"].save(file)
     monkeypatch.setattr("cloudpickle.loads", lambda _: pytest.fail("unpickled"))
-    with refused(HeartsError, "allow_code", "--allow-code"):
+    with raises_hearts_error(HeartsError, "allow_code", "--allow-code"):
         make_agent(file)
-    with refused(HeartsError, "allow_code"):
+    with raises_hearts_error(HeartsError, "allow_code"):
         make_agent(f"{file}?allow_code=true")
-    with refused(HeartsError, "allow_code"):
+    with raises_hearts_error(HeartsError, "allow_code"):
         evaluate(str(file), "easy", "micro", deals=2)
     assert AgentSpec.parse(file).is_outside
     assert AgentSpec.parse(f"{file}?encoder=flat").is_outside
@@ -214,9 +216,9 @@ def test_the_command_line_trusts_when_it_is_told(models, tmp_path):
     file = tmp_path / "model.zip"
     models["PPO"].save(file)
     words = ["evaluate", str(file), "--opponents", "easy", "--deals", "2", "--rules", "micro"]
-    refused = CliRunner().invoke(app, words)
-    assert refused.exit_code == 2
-    assert "--allow-code" in refused.output
+    raises_hearts_error = CliRunner().invoke(app, words)
+    assert raises_hearts_error.exit_code == 2
+    assert "--allow-code" in raises_hearts_error.output
     assert os.environ[TRUST] == ""
     result = CliRunner().invoke(app, [*words, "--allow-code"])
     assert result.exit_code == 0, result.output
@@ -241,29 +243,29 @@ def test_every_command_that_takes_agents_can_be_told_to_trust():
 def test_models_that_cannot_play_are_refused(models, tmp_path):
     envs = HeartsSB3VecEnv(2, "micro", seed=1)
     recurrent = RecurrentPPO("MlpLstmPolicy", envs, device="cpu", policy_kwargs={"net_arch": [8]})
-    with refused(HeartsError, "agent", value="RecurrentPPO"):
+    with raises_hearts_error(HeartsError, "agent", value="RecurrentPPO"):
         make_agent(recurrent)
-    with refused(HeartsError, "greedy", value="DQN"):
+    with raises_hearts_error(HeartsError, "greedy", value="DQN"):
         make_agent(models["DQN"], greedy=False)
-    with refused(HeartsError, "encoder", "(12,)", "(90,)", "encoder=flat"):
+    with raises_hearts_error(HeartsError, "encoder", "(12,)", "(90,)", "encoder=flat"):
         make_agent(models["PPO"], encoder="bits", rules="micro")
-    with refused(HeartsError, "encoder"):
+    with raises_hearts_error(HeartsError, "encoder"):
         evaluate(models["PPO"], "easy", "two_player", deals=2)
-    with refused(HeartsError, "greedi", hint="greedy"):
+    with raises_hearts_error(HeartsError, "greedi", hint="greedy"):
         make_agent(models["PPO"], greedi=True)
-    with refused(HeartsError, "rules", "micro"):
+    with raises_hearts_error(HeartsError, "rules", "micro"):
         evaluate(make_agent(models["PPO"], rules="micro"), "easy", "mini", deals=2)
     for data in (b"", b"PK\x05\x06" + bytes(18)):
         (tmp_path / "other.zip").write_bytes(data)
-        with refused(CheckpointError, "agent", "stable-baselines3"):
+        with raises_hearts_error(CheckpointError, "agent", "stable-baselines3"):
             make_agent(tmp_path / "other.zip", allow_code=True)
     models["PPO"].save(tmp_path / "model.zip")
     whole = (tmp_path / "model.zip").read_bytes()
     at = whole.index(b"policy_class") - 2
     (tmp_path / "torn.zip").write_bytes(whole[:at] + b"[" + whole[at + 1 :])
-    with refused(HeartsError, "agent"):
+    with raises_hearts_error(HeartsError, "agent"):
         make_agent(tmp_path / "torn.zip", allow_code=True)
-    with refused(CheckpointError, "agent", value="no/such.zip"):
+    with raises_hearts_error(CheckpointError, "agent", value="no/such.zip"):
         make_agent("no/such.zip", allow_code=True)
 
 
@@ -371,11 +373,11 @@ def test_a_module_of_torch_is_an_agent_as_it_is_at_that_moment(is_traced, views)
     assert agent.act_batch(views).tolist() == expected
     assert copy.deepcopy(agent).act_batch(views).tolist() == expected
     assert OpponentPool(agent).names == [type(given).__name__]
-    with refused(HeartsError, "encoder"):
+    with raises_hearts_error(HeartsError, "encoder"):
         make_agent(given)
-    with refused(HeartsError, "encoder"):
+    with raises_hearts_error(HeartsError, "encoder"):
         OpponentPool(given)
-    with refused(HeartsError, "agent", "(1, 200)"):
+    with raises_hearts_error(HeartsError, "agent", "(1, 200)"):
         make_agent(given, encoder="flat", rules="two_player")
 
 
@@ -386,7 +388,7 @@ def test_onnx_needs_no_trust_and_is_evaluated_as_others_are(linear):
     assert AgentSpec.parse(linear[".pt"] + "?encoder=flat").is_outside
     result = evaluate(spec, "easy", "micro", deals=3)
     assert (result.agent, result.faults) == (spec, 0)
-    with refused(HeartsError, "encoder", "(90,)"):
+    with raises_hearts_error(HeartsError, "encoder", "(90,)"):
         evaluate(spec, "easy", "mini", deals=2)
 
 
@@ -407,14 +409,14 @@ def test_onnx_needs_no_trust_and_is_evaluated_as_others_are(linear):
 def test_onnx_models_that_do_not_fit_are_named(data, end, message, tmp_path, capfd):
     pytest.importorskip("onnxruntime")
     (tmp_path / "model.onnx").write_bytes(data)
-    with refused(HeartsError, *message.split()):
+    with raises_hearts_error(HeartsError, *message.split()):
         make_agent(f"{tmp_path / 'model.onnx'}{end}")
     assert "".join(capfd.readouterr()) == ""
 
 
 def test_torchscript_that_does_not_fit_is_named(linear, tmp_path):
     file = linear[".pt"]
-    with refused(HeartsError, "allow_code"):
+    with raises_hearts_error(HeartsError, "allow_code"):
         make_agent(file + "?encoder=flat")
     for end, message in {
         "": "encoder",
@@ -422,19 +424,19 @@ def test_torchscript_that_does_not_fit_is_named(linear, tmp_path):
         "?encoder=flat&rules=micro&dtype=int8": "agent int8",
         "?encoder=flat&dtype=complex": "dtype complex",
     }.items():
-        with refused(HeartsError, *message.split()):
+        with raises_hearts_error(HeartsError, *message.split()):
             make_agent(file + end, allow_code=True)
     (tmp_path / "other.pt").write_bytes(b"hello")
-    with refused(CheckpointError, "agent", "TorchScript"):
+    with raises_hearts_error(CheckpointError, "agent", "TorchScript"):
         make_agent(tmp_path / "other.pt", encoder="flat", allow_code=True)
     script(Net(), torch.zeros(2, SIZE)).save(tmp_path / "net.pt")
-    with refused(HeartsError, "agent", "(1, 2)", 1):
+    with raises_hearts_error(HeartsError, "agent", "(1, 2)", 1):
         make_agent(tmp_path / "net.pt", encoder="flat", rules="micro", allow_code=True)
 
 
 def test_a_model_without_its_library_says_what_to_install(linear, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "onnxruntime", None)
-    with refused(HeartsError, "agent", "[onnx]"):
+    with raises_hearts_error(HeartsError, "agent", "[onnx]"):
         make_agent(linear[".onnx"] + "?encoder=flat")
 
 
@@ -489,13 +491,17 @@ def test_weights_alone_are_refused_unread_with_the_way_out(
 ):
     written(kind, tmp_path / name)
     monkeypatch.chdir(tmp_path)
-    with refused(CheckpointError, "agent", name, "weights alone", hint="hearts agents --new"):
+    with raises_hearts_error(
+        CheckpointError, "agent", name, "weights alone", hint="hearts agents --new"
+    ):
         make_agent(name + options, allow_code=True)
 
 
 def test_safetensors_of_another_library_are_refused_with_the_way_out(tmp_path):
     path = written("safetensors", tmp_path / "net.safetensors")
-    with refused(CheckpointError, "format", "weights alone", hint="hearts agents --new"):
+    with raises_hearts_error(
+        CheckpointError, "format", "weights alone", hint="hearts agents --new"
+    ):
         make_agent(path)
 
 

@@ -13,8 +13,8 @@ from hearts_env.cards import ALL_CARDS, mask_of, parse_card, sort_cards
 from hearts_env.game.notation import Record, parse_games, parse_records
 from hearts_train.web.review import read_deal
 from tests.deals import play
-from tests.refusals import refused
-from tests.slow import drawn
+from tests.refusals import raises_hearts_error
+from tests.slow import quick_given
 from tests.strategies import games
 
 MICRO = """\
@@ -153,7 +153,7 @@ def test_cards_with_marks_are_played_and_name_rules(mark: str) -> None:
     "text", ["", "Q", "QQ", "SQ", "1C", "11C", "QSS", "Q S", "0", "\ufe0f", "QS\u200b", 7, None, []]
 )
 def test_what_is_no_card_is_refused(text: object) -> None:
-    with refused(NotationError, "card"):
+    with raises_hearts_error(NotationError, "card"):
         parse_card(text)
 
 
@@ -166,7 +166,7 @@ def test_the_order_of_the_deck() -> None:
 # ---- round trips ---------------------------------------------------------------------------------
 
 
-@drawn(20, 120, games())
+@quick_given(20, 120, games())
 def test_every_game_is_read_back(game: Game) -> None:
     text = game.to_text()
     twin = Game.from_text(text)
@@ -179,7 +179,7 @@ def test_every_game_is_read_back(game: Game) -> None:
     assert Game.from_text(header) == game.start()
 
 
-@drawn(8, 50, games(), games())
+@quick_given(8, 50, games(), games())
 def test_several_games_follow_one_another(one: Game, two: Game) -> None:
     for texts in ([one, two], [two, one, two], [one.start(), one]):
         assert parse_games("\n".join(game.to_text() for game in texts)) == texts
@@ -282,13 +282,13 @@ def test_a_fault_in_a_history_is_named_by_its_line(old: str, new: str, words: li
 
 def test_the_number_of_games_is_checked() -> None:
     for empty in ("", "  \n\n", "# nothing but a comment\n"):
-        with refused(NotationError, "history"):
+        with raises_hearts_error(NotationError, "history"):
             Game.from_text(empty)
-    with refused(NotationError, "history", 2):
+    with raises_hearts_error(NotationError, "history", 2):
         Game.from_text(MICRO + MICRO)
-    with refused(NotationError, "history"):
+    with raises_hearts_error(NotationError, "history"):
         Game.from_text(b"x")  # type: ignore[arg-type]
-    with refused(NotationError, "line 1"):
+    with raises_hearts_error(NotationError, "line 1"):
         Game.from_text("1. 0: QC AC\n")
 
 
@@ -312,7 +312,7 @@ def test_a_view_in_words() -> None:
     assert "Player 0 is to act.\n" in other
 
 
-@drawn(17, 100, games())
+@quick_given(17, 100, games())
 def test_a_view_in_words_names_no_card_that_the_player_cannot_know(game: Game) -> None:
     for player in range(game.rules.players):
         view = game.view(player)
@@ -343,7 +343,7 @@ def test_tags_make_a_round_trip_and_the_text_without_them_is_as_ever() -> None:
     assert parse_records(MICRO) == [Record(game, {})]  # files of old
 
 
-@drawn(
+@quick_given(
     10, 60, st.dictionaries(st.from_regex(r"[A-Z][a-z]{5,9}x( [0-9])?", fullmatch=True), st.text())
 )
 def test_any_tag_can_be_kept(tags: dict[str, str]) -> None:

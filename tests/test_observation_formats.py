@@ -17,7 +17,7 @@ from hearts_agents import HeartsEnv, HeartsVectorEnv
 from hearts_env import HeartsError, hearts_v0
 from hearts_env.encoders import ENCODERS
 from hearts_env.envs.observations import DTYPES, MASKS
-from tests.refusals import refused
+from tests.refusals import raises_hearts_error
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:pettingzoo")
 
@@ -34,7 +34,7 @@ def test_every_dtype_shows_the_same_numbers(observation: str, dtype: str | None)
     plain: Any = hearts_v0.raw_env("mini", observation=observation)
     own = plain.encoder.space(plain.rules).dtype
     if dtype == "int8" and own != np.int8:
-        with refused(HeartsError, "dtype", "int8", own):
+        with raises_hearts_error(HeartsError, "dtype", "int8", own):
             hearts_v0.raw_env("mini", observation=observation, dtype=dtype)
         return
     cast: Any = hearts_v0.raw_env("mini", observation=observation, dtype=dtype, action_mask="info")
@@ -154,7 +154,7 @@ def test_learners_see_the_same_numbers_in_every_format(
 ) -> None:
     options: dict[str, Any] = {"rules": "micro", "observation": observation, "opponent": "easy"}
     if dtype == "int8" and observation == "belief":
-        with refused(HeartsError, "dtype", "int8", "float32"):
+        with raises_hearts_error(HeartsError, "dtype", "int8", "float32"):
             made(way, dtype=dtype, **options)
         return
     plain, cast = made(way, **options), made(way, dtype=dtype, action_mask=mask, **options)
@@ -238,5 +238,5 @@ def test_an_encoder_whose_space_is_none_is_named() -> None:
         def write(self, view: Any, out: Any) -> None:
             pass
 
-    with refused(HeartsError, "observation", "Wrong.space(rules)", value=7):
+    with raises_hearts_error(HeartsError, "observation", "Wrong.space(rules)", value=7):
         hearts_v0.env(observation=Wrong())

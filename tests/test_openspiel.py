@@ -14,7 +14,7 @@ import pytest
 
 from hearts_env import Game, Rules
 from tests.lockstep import HEARTS_AND_QUEEN
-from tests.slow import few
+from tests.slow import quick_cases
 
 pyspiel = pytest.importorskip("pyspiel")
 
@@ -87,7 +87,7 @@ def play_both(game: Game, state, table: dict[str, int], choose) -> None:
     assert [26 - value for value in state.returns()] == game.scores()
 
 
-@few("combination", COMBINATIONS, COMBINATIONS[::9])
+@quick_cases("combination", COMBINATIONS, COMBINATIONS[::9])
 def test_random_deals(combination: tuple[bool, ...]) -> None:
     options = dict(zip(OPTIONS, combination, strict=True))
     rng = random.Random(str(combination))

@@ -19,8 +19,8 @@ from hearts_env.encoders import encode, make_encoder
 from hearts_env.envs.rewards import Rewarder
 from hearts_env.openspiel.setup import Setup, rules_of, rules_word
 from hearts_env.rules.presets import GAMES, PRESETS
-from tests.refusals import refused
-from tests.slow import few
+from tests.refusals import raises_hearts_error
+from tests.slow import quick_cases
 
 # ---- what needs no OpenSpiel ---------------------------------------------------------------------
 HARD_TEXTS = (
@@ -61,7 +61,7 @@ def test_rules_are_a_word_of_openspiel_and_back(text: str) -> None:
     ],
 )
 def test_wrong_parameters(parameters: dict[str, Any], message: str) -> None:
-    with refused(HeartsError, *message.split()):
+    with raises_hearts_error(HeartsError, *message.split()):
         Setup(parameters)
 
 
@@ -147,7 +147,7 @@ def deal_of(game: Any, seed: int) -> Any:
     return state
 
 
-@few("name", PLAYED, PLAYED[:3])
+@quick_cases("name", PLAYED, PLAYED[:3])
 def test_openspiels_own_check(name: str) -> None:
     game = pyspiel.load_game(name)
     pyspiel.random_sim_test(game, num_sims=2, serialize=True, verbose=False)
@@ -156,7 +156,7 @@ def test_openspiels_own_check(name: str) -> None:
     assert str(copy) == str(game)
 
 
-@few("name", PLAYED, PLAYED[:3])
+@quick_cases("name", PLAYED, PLAYED[:3])
 def test_a_state_is_a_game_from_its_first_card_to_its_last(name: str) -> None:
     game = pyspiel.load_game(name)
     setup = game.setup
@@ -270,13 +270,13 @@ def test_resampled_states_cannot_be_told_from_the_state(name: str) -> None:
 
 def test_states_of_deals_that_cannot_be() -> None:
     game = openspiel.load("micro")
-    with refused(HeartsError, "rules", "mini"):
+    with raises_hearts_error(HeartsError, "rules", "mini"):
         openspiel.state_of(game, Game.deal("mini", 1))
     revoked = Game.deal("micro", 1)
     revoked.revoke()
-    with refused(HeartsError, "game"):
+    with raises_hearts_error(HeartsError, "game"):
         openspiel.state_of(game, revoked)
-    with refused(HeartsError, "game", "HeartsGame"):
+    with raises_hearts_error(HeartsError, "game", "HeartsGame"):
         openspiel.state_of(pyspiel.load_game("kuhn_poker"), Game.deal("micro", 1))
     # Other numbers and dealers, where they count for nothing.
     moved = Game("micro", [["QC", "AC", "AS"], ["QD", "QS", "AH"]], dealer=1, deal_number=7)
@@ -296,7 +296,7 @@ def test_observers() -> None:
     seen = encode(make_encoder("history"), state.hearts.view(1))
     assert np.array_equal(recall.dict["information_state"], seen)
     assert recall.tensor.shape == tuple(game.information_state_tensor_shape())
-    with refused(HeartsError, "params", "hearts_env"):
+    with raises_hearts_error(HeartsError, "params", "hearts_env"):
         game.make_py_observer(None, {"x": 1})
 
 
@@ -403,7 +403,7 @@ def test_openspiels_battery(name: str, kind: str) -> None:
 def test_what_a_policy_says_is_checked() -> None:
     game = openspiel.load("micro first_lead=eldest_hand")
     asked = openspiel.spiel_policy(game, lambda views: views.legal_table * 0.7)
-    with refused(HeartsError, "policy"):
+    with raises_hearts_error(HeartsError, "policy"):
         asked.action_probabilities(deal_of(game, 1))
-    with refused(HeartsError, "state"):
+    with raises_hearts_error(HeartsError, "state"):
         asked.action_probabilities(game.new_initial_state())

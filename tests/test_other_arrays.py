@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hearts_env import BatchGame, HeartsError
-from tests.refusals import refused
+from tests.refusals import raises_hearts_error
 
 
 class Lent:
@@ -72,12 +72,12 @@ def test_what_cannot_be_written_to_is_refused_in_words() -> None:
         ([[0] * shape[1]] * 2, "out"),
         (torch.Tensor, "out"),
     ):
-        with refused(HeartsError, *message.split()):
+        with raises_hearts_error(HeartsError, *message.split()):
             batch.observe(out)
-        with refused(HeartsError, "observations"):
+        with raises_hearts_error(HeartsError, "observations"):
             batch.step(batch.masks().argmax(1), out)
     both = torch.zeros((2, 4096), dtype=torch.int8)
-    with refused(HeartsError, "masks"):
+    with raises_hearts_error(HeartsError, "masks"):
         batch.step(
             batch.masks().argmax(1),
             both.reshape(-1)[: 2 * shape[1]].reshape(shape),

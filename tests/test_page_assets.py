@@ -13,7 +13,7 @@ import pytest
 from hearts_env import HeartsError
 from hearts_env.cards import ALL_CARDS
 from hearts_train.web import assets
-from tests.refusals import refused
+from tests.refusals import raises_hearts_error
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -56,9 +56,9 @@ def test_modules_inlined_bring_all_that_they_import(tmp_path, monkeypatch) -> No
         assert head == "data:text/javascript;base64"
         assert base64.b64decode(coded).decode() == texts[name.removeprefix("hearts/")]
     (tmp_path / "two.js").unlink()
-    with refused(HeartsError, "modules", value="two.js"):
+    with raises_hearts_error(HeartsError, "modules", value="two.js"):
         assets.inline_modules(["one.js"])
-    with refused(HeartsError, "modules", value="../secret.js"):
+    with raises_hearts_error(HeartsError, "modules", value="../secret.js"):
         assets.inline_modules(["../secret.js"])
 
 

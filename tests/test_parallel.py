@@ -14,7 +14,7 @@ from pettingzoo.utils import aec_to_parallel, turn_based_aec_to_parallel
 from hearts_agents import HeartsEnv, HeartsVectorEnv
 from hearts_env import Game, IllegalActionError, hearts_v0
 from hearts_env.envs.interfaces import ParallelHearts
-from tests.refusals import refused
+from tests.refusals import raises_hearts_error
 
 KINDS: list[dict[str, Any]] = [
     {},
@@ -127,7 +127,7 @@ def test_to_wait_in_turn_is_an_illegal_action() -> None:
     env = hearts_v0.parallel_env(noop=True, illegal_action="raise")
     env.reset(seed=1)
     before = env.unwrapped.game.clone()
-    with refused(IllegalActionError, "action", 28):
+    with raises_hearts_error(IllegalActionError, "action", 28):
         env.step(dict.fromkeys(env.agents, 28))
     assert env.unwrapped.game == before
     env = hearts_v0.parallel_env(noop=True, illegal_action="revoke")
@@ -136,7 +136,7 @@ def test_to_wait_in_turn_is_an_illegal_action() -> None:
     assert env.unwrapped.game.revoker is not None
     env = hearts_v0.parallel_env()
     env.reset(seed=1)
-    with refused(IllegalActionError, "action", 28):
+    with raises_hearts_error(IllegalActionError, "action", 28):
         env.step(dict.fromkeys(env.agents, 28))
 
 

@@ -17,8 +17,8 @@ from hearts_train.measure.display import (
     short_names,
     styles,
 )
-from tests.refusals import mistake, refused
-from tests.slow import few
+from tests.refusals import mistake, raises_hearts_error
+from tests.slow import quick_cases
 from tests.test_cli import ROOT, run
 
 pytest.importorskip("matplotlib")
@@ -33,7 +33,7 @@ def figure():
     return found
 
 
-@few("kind", BEGINNINGS, ["png"])
+@quick_cases("kind", BEGINNINGS, ["png"])
 def test_a_picture_is_of_the_kind_that_its_name_says(kind, tmp_path):
     path, again = tmp_path / f"x.{kind}", tmp_path / f"y.{kind.upper()}"
     result = run("evaluate", "standard", "--opponents", "easy", "--deals", 4, "--plot", path)
@@ -48,7 +48,7 @@ def test_a_picture_is_of_the_kind_that_its_name_says(kind, tmp_path):
         assert again.read_bytes() == found
 
 
-@few("name", ["x.jpg", "x", "x.png.gz", "x.eps"], ["x.png.gz"])
+@quick_cases("name", ["x.jpg", "x", "x.png.gz", "x.eps"], ["x.png.gz"])
 @pytest.mark.parametrize(
     "words",
     [
@@ -77,9 +77,9 @@ def test_a_picture_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypat
     with pytest.raises(OSError, match="No space left"):
         save_figure(figure(), path)
     assert [p.read_bytes() for p in tmp_path.iterdir()] == [b"old"]
-    with refused(HeartsError, "plot"):
+    with raises_hearts_error(HeartsError, "plot"):
         save_figure(figure(), tmp_path / "none" / "x.png")
-    with refused(HeartsError, "plot"):
+    with raises_hearts_error(HeartsError, "plot"):
         summary.plot([], path)
     check_picture(None)
 

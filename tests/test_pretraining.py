@@ -18,7 +18,7 @@ from hearts_train.learn import runs
 from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.pretraining import Column, Positions, Pretraining, Teacher
 from hearts_train.learn.training import make_learner, train
-from tests.refusals import refused
+from tests.refusals import raises_hearts_error
 from tests.training_runs import on_update
 from tests.training_runs import quick as quick
 
@@ -247,9 +247,9 @@ def test_a_start_that_cannot_be_one_is_refused(trained):
         {"env": {"rules": "mini", "num_envs": 16}},
         {"env": {"rules": "micro", "num_envs": 16, "observation": "ranked"}},
     ):
-        with refused(ConfigError, "network.start"):
+        with raises_hearts_error(ConfigError, "network.start"):
             starting(path, **changes)
-    with refused(ConfigError, "network.start", "no-such"):
+    with raises_hearts_error(ConfigError, "network.start", "no-such"):
         starting("no-such")
     with pytest.raises(ValueError, match="not for exact"):
         starting(path, algorithm="exact")
@@ -266,7 +266,7 @@ def test_a_start_that_cannot_be_one_is_refused(trained):
 )
 def test_a_magnet_that_cannot_be_one_is_refused(rules, magnet, words):
     ppo = {"magnet_coef": 1.0, "batch_size": 64, "magnet": magnet}
-    with refused(ConfigError, "ppo.magnet", *words):
+    with raises_hearts_error(ConfigError, "ppo.magnet", *words):
         make_learner(recipe(pretraining={}, env={"rules": rules, "num_envs": 16}, ppo=ppo))
 
 
@@ -294,5 +294,5 @@ def test_a_signal_while_positions_are_gathered_ends_the_run_there(tmp_path, monk
 
 
 def test_games_that_the_teacher_cannot_play_are_refused():
-    with refused(HeartsError, "rules"):
+    with raises_hearts_error(HeartsError, "rules"):
         make_learner(recipe(env={"rules": "classic", "num_envs": 16}))

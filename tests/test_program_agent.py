@@ -33,7 +33,7 @@ from hearts_train.cli.app import app
 from hearts_train.cli.terminal import fault_text
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.participants import Participant
-from tests.refusals import mistake, refused
+from tests.refusals import mistake, raises_hearts_error
 from tests.waiting import HANG, is_running, wait_until
 
 SCHEMA = json.loads((Path(program_agent.__file__).parent / "external_schema.json").read_text())
@@ -285,7 +285,7 @@ def test_a_command_is_split_as_a_shell_does_and_options_follow():
     assert parsed.options == {"seconds": "2", "batch": "8"}
     agent = make_agent(LOW + "?seconds=2&batch=8")
     assert (agent.seconds, agent.batch) == (2.0, 8)
-    with refused(HeartsError, "second"):
+    with raises_hearts_error(HeartsError, "second"):
         make_agent(LOW + "?second=2")
 
 
@@ -304,7 +304,7 @@ def test_a_command_is_split_as_a_shell_does_and_options_follow():
     ],
 )
 def test_a_program_that_cannot_be_is_named(spec, message):
-    with refused(HeartsError, *message.split()):
+    with raises_hearts_error(HeartsError, *message.split()):
         make_agent(spec)
 
 
@@ -394,7 +394,7 @@ def test_a_failure_costs_the_games_of_one_message(bad, how):
     assert text in faults[0].text
     actions, faults = ask(agent, views.subset(np.arange(4)))  # it is started again
     assert not faults
-    with refused(ProgramError, "agent"):
+    with raises_hearts_error(ProgramError, "agent"):
         agent.act_batch(views)
     agent.close()
 
@@ -435,7 +435,7 @@ def test_one_that_always_fails_is_not_started_for_ever(bad, tmp_path):
     ],
 )
 def test_one_that_cannot_start_ends_an_evaluation_before_anything_is_dealt(bad, how, message):
-    with refused(HeartsError, *message.split()):
+    with raises_hearts_error(HeartsError, *message.split()):
         evaluate(bad(how, options="?start_seconds=0.3" * (how == "mute")), "easy", deals=2)
 
 

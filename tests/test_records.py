@@ -27,7 +27,7 @@ from hearts_train.measure.evaluation import evaluate, evaluations
 from hearts_train.measure.participants import Participant
 from hearts_train.measure.tournament import tournament
 from tests.players import CODE, Lowest
-from tests.refusals import mistake, refused
+from tests.refusals import mistake, raises_hearts_error
 from tests.test_cli import run
 from tests.waiting import timeless
 
@@ -141,19 +141,19 @@ def test_a_file_of_other_settings_is_refused(files, unit, change, word):
     if unit == "match":
         settings |= {"unit": unit, "totals": (3, 0)}
     evaluate(**settings, resume=files / unit)
-    with refused(HeartsError, "resume", word):
+    with raises_hearts_error(HeartsError, "resume", word):
         evaluate(**settings | change, resume=files / unit)
 
 
 def test_a_file_of_other_work_or_another_version_is_refused(files, monkeypatch):
-    with refused(HeartsError, "resume", "work"):
+    with raises_hearts_error(HeartsError, "resume", "work"):
         tournament(["standard", "easy"], "micro", 2, 5, resume=files / "deal")
     monkeypatch.setattr(store, "__version__", "99.0")
     for resume in (
         lambda: evaluate("standard", "easy", "micro", 2, 5, resume=files / "deal"),
         lambda: read_saved(files / "deal"),
     ):
-        with refused(HeartsError, "resume", "99.0", __version__):
+        with raises_hearts_error(HeartsError, "resume", "99.0", __version__):
             resume()
 
 
@@ -166,7 +166,7 @@ def test_agents_of_code_and_of_a_program(tmp_path, unit):
     mistake(run("evaluate", "--resume", file), "resume", "--allow-code")
     assert json.loads(run("evaluate", "--resume", file, "--allow-code", "--json").stdout)
     code.write_text(CODE.format(-1))
-    with refused(HeartsError, "resume", "digest"):
+    with raises_hearts_error(HeartsError, "resume", "digest"):
         evaluate(*arguments, unit=unit, resume=file)
     mistake(run("evaluate", "--resume", file, "--allow-code"), "resume", "digest")
     evaluate(Lowest(), *arguments[1:], unit=unit, save=other)

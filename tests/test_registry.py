@@ -20,8 +20,8 @@ from hearts_train.cli.terminal import TerminalGame
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.tournament import tournament
 from tests.players import code_named
-from tests.refusals import refused
-from tests.slow import few
+from tests.refusals import raises_hearts_error
+from tests.slow import quick_cases
 
 TABLE = ["easy", "standard", "standard_trump", "pro", "pro_trump"]
 
@@ -67,13 +67,13 @@ def test_an_agent_is_returned_as_it_is():
     agent = Standard(1)
     assert make_agent(agent) is agent
     assert isinstance(make_agent(First()), Agent)
-    with refused(HeartsError, "seed"):
+    with raises_hearts_error(HeartsError, "seed"):
         make_agent(agent, seed=3)
-    with refused(HeartsError, "agent", "act(view)"):
+    with raises_hearts_error(HeartsError, "agent", "act(view)"):
         make_agent(3)
-    with refused(HeartsError, "agent", "act(view)"):
+    with raises_hearts_error(HeartsError, "agent", "act(view)"):
         make_agent(None, seed=3)  # what is wrong first, not the seed
-    with refused(HeartsError, "agent", "First()"):
+    with raises_hearts_error(HeartsError, "agent", "First()"):
         make_agent(First)  # the class, not an agent
 
 
@@ -88,7 +88,7 @@ def test_an_agent_is_returned_as_it_is():
     ],
 )
 def test_unknown_names_and_options_are_refused_with_the_nearest(name, options, words):
-    with refused(HeartsError, *words.split()):
+    with raises_hearts_error(HeartsError, *words.split()):
         make_agent(name, **options)
 
 
@@ -98,7 +98,7 @@ def test_a_factory_that_raises_is_named(error, monkeypatch):
         raise error
 
     name = code_named("fails", fails, monkeypatch)
-    with refused(HeartsError, "agent", name, "factory(seed"):
+    with raises_hearts_error(HeartsError, "agent", name, "factory(seed"):
         make_agent(name)
 
 
@@ -112,7 +112,7 @@ def test_a_name_with_its_version_is_that_player_and_another_version_is_refused()
     assert pro.worlds == 3
     for other in ("pro?worlds=3", "runs/demo-v1", "mine-v2", "random"):
         assert registry.versioned(other) == AgentSpec.from_json(other).unversioned().text == other
-    with refused(HeartsError, "agent", "pro-v1", value="pro-v2"):
+    with raises_hearts_error(HeartsError, "agent", "pro-v1", value="pro-v2"):
         make_agent("pro-v2")
     assert evaluate("easy", "pro-v1", "micro", deals=2).opponent == "pro-v1"
 
@@ -120,9 +120,9 @@ def test_a_name_with_its_version_is_that_player_and_another_version_is_refused()
 @pytest.mark.parametrize("seed", [-1, 1.5, "x", True])
 @pytest.mark.parametrize("name", ["easy", "pimc", "equilibrium"])
 def test_seeds_that_cannot_be(name, seed):
-    with refused(HeartsError, "seed"):
+    with raises_hearts_error(HeartsError, "seed"):
         make_agent(name, seed=seed)
-    with refused(HeartsError, "seed"):
+    with raises_hearts_error(HeartsError, "seed"):
         make_agent(name).reseed(seed)
 
 
@@ -169,7 +169,7 @@ def test_options_are_read_by_the_types_of_the_factory(monkeypatch):
         ("whole=", "agent"),
         ("whole=1&whole=2", "whole"),
     ):
-        with refused(HeartsError, *words.split()):
+        with raises_hearts_error(HeartsError, *words.split()):
             make_agent(f"{name}?{text}")
 
 
@@ -292,13 +292,15 @@ def test_players_of_one_s_own_are_asked_too():
             if rules.name != "mini":
                 raise HeartsError("rules: mini only; take mini")
 
-    with refused(HeartsError, "rules"):
+    with raises_hearts_error(HeartsError, "rules"):
         evaluate(OnlyMini(), "easy", "micro", deals=2)
     assert evaluate(OnlyMini(), "easy", "mini", deals=2).faults == 0
     make_agent(First()).check_rules(Rules.make("classic"))  # who does not say plays everything
 
 
-@few("rules", ["micro", "micro end_score=40", "micro max_deals=3", "mini"], ["micro max_deals=3"])
+@quick_cases(
+    "rules", ["micro", "micro end_score=40", "micro max_deals=3", "mini"], ["micro max_deals=3"]
+)
 def test_the_equilibrium_plays_its_games_however_their_matches_end(rules):
     game = rules.partition(" ")[0]
     views, plain = (BatchGame(name, 64, seed=1).views() for name in (rules, game))
@@ -335,5 +337,5 @@ def test_pools_take_names_agents_lists_and_weights():
     ],
 )
 def test_pools_refuse_what_cannot_be(make, argument, value):
-    with refused(HeartsError, argument, value=value):
+    with raises_hearts_error(HeartsError, argument, value=value):
         make()

@@ -17,8 +17,8 @@ from hearts_env.envs import drawing
 from hearts_env.rules.presets import GAMES
 from hearts_env.views.picture import picture_of
 from tests.lockstep import QUICK, SAMPLE
-from tests.refusals import refused
-from tests.slow import few
+from tests.refusals import raises_hearts_error
+from tests.slow import quick_cases
 from tests.strategies import positions
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -37,7 +37,7 @@ def cards_in_svg(svg: str) -> set[str]:
 
 
 # ---- pictures ------------------------------------------------------------------------------------
-@few("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
+@quick_cases("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
 def test_a_seats_picture_is_its_view(game: tuple[str, int]) -> None:
     rules = Rules.preset(*game)
     for g in positions(rules, 1):
@@ -67,7 +67,7 @@ def test_a_seats_picture_is_its_view(game: tuple[str, int]) -> None:
                 assert shown.name == f"player_{other}"
 
 
-@few("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
+@quick_cases("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
 def test_all_shows_everything_and_an_onlooker_nothing_closed(game: tuple[str, int]) -> None:
     rules = Rules.preset(*game)
     for g in positions(rules, 2):
@@ -166,14 +166,16 @@ def test_totals_of_a_match() -> None:
 
 
 def test_only_known_viewers() -> None:
-    with refused(HeartsError, "render_for", value="curent_player", hint="current_player"):
+    with raises_hearts_error(
+        HeartsError, "render_for", value="curent_player", hint="current_player"
+    ):
         picture_of(Game.deal("mini", 1), "curent_player")
-    with refused(HeartsError, "player", value=5):
+    with raises_hearts_error(HeartsError, "player", value=5):
         picture_of(Game.deal("mini", 1), 5)
 
 
 # ---- the environment's modes ---------------------------------------------------------------------
-@few("game", SAMPLE, SAMPLE[:1], ids=lambda g: f"{g[0]}-{g[1]}")
+@quick_cases("game", SAMPLE, SAMPLE[:1], ids=lambda g: f"{g[0]}-{g[1]}")
 def test_render_test_of_pettingzoo(game: tuple[str, int]) -> None:
     """PettingZoo's battery in all modes; the pictures of the last must be SVG."""
     episode = ("deal", "match")[SAMPLE.index(game) % 2]

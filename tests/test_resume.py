@@ -31,8 +31,8 @@ from hearts_train.learn.learner import DivergenceError, Learner
 from hearts_train.learn.ppo import PPOLearner
 from hearts_train.learn.training import Trainer, train
 from tests.faults import Died
-from tests.refusals import refused
-from tests.slow import few
+from tests.refusals import raises_hearts_error
+from tests.slow import quick_cases
 from tests.training_runs import assert_same_history, die, history, on_update, recipe, stop
 from tests.training_runs import quick as quick
 from tests.training_runs import whole as whole
@@ -64,7 +64,7 @@ IN_AN_EXCHANGE = (
 SHORT = "budget.decisions=288"
 
 
-@few(
+@quick_cases(
     ("settings", "stops"),
     [
         ((), (1,)),
@@ -93,7 +93,7 @@ def test_a_run_stopped_and_resumed_is_the_run_never_stopped(
     assert_same_history(folder, whole)
 
 
-@few("saves", [0.0001, 1e9], [0.0001], ids=["saved each update", "saved at the start"])
+@quick_cases("saves", [0.0001, 1e9], [0.0001], ids=["saved each update", "saved at the start"])
 def test_a_run_killed_and_resumed_is_the_run_never_killed(
     whole, tmp_path, monkeypatch, quick, saves
 ):
@@ -206,7 +206,7 @@ def test_a_player_need_not_be_better_than_one_that_is_lost(whole, tmp_path, quic
 
 def test_the_last_evaluation_holds_the_run(whole, tmp_path, monkeypatch, quick):
     def evaluated(run_dir: Path, config: Any) -> Any:
-        with refused(CheckpointError, "run"), runs.hold_run(run_dir):
+        with raises_hearts_error(CheckpointError, "run"), runs.hold_run(run_dir):
             pass
         die()
 
@@ -222,9 +222,9 @@ def test_a_second_trainer_in_the_folder_is_refused(whole, tmp_path):
     folder = shutil.copytree(whole, tmp_path / "run")
     before = {path: path.read_bytes() for path in folder.glob("*.*") if path.is_file()}
     with held(folder / runs.LOCK_NAME, "test"):
-        with refused(CheckpointError, "run", os.getpid()):
+        with raises_hearts_error(CheckpointError, "run", os.getpid()):
             train(recipe("budget.decisions=5000"), resume=folder, progress=False)
-        with refused(ConfigError, "run", "--resume"):
+        with raises_hearts_error(ConfigError, "run", "--resume"):
             train(recipe(), folder, progress=False)
         (tmp_path / "new").mkdir()
         with held(tmp_path / "new" / runs.LOCK_NAME, "test"), pytest.raises(CheckpointError):
@@ -270,7 +270,7 @@ def test_a_start_that_fails_while_compiling_leaves_nothing(tmp_path, monkeypatch
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / runs.LOCK_NAME).touch()
-    with refused(CheckpointError, "resume", runs.CONFIG_NAME):
+    with raises_hearts_error(CheckpointError, "resume", runs.CONFIG_NAME):
         train(resume=tmp_path / "run", progress=False)
     with pytest.raises(Died):
         train(recipe(), tmp_path / "run", progress=False)
@@ -373,7 +373,7 @@ def test_a_run_that_diverges_ends_with_its_last_good_player(tmp_path, monkeypatc
     monkeypatch.setattr(PPOLearner, "_learn", spoil)
     folder = tmp_path / "run"
     config = recipe("checkpoint.every_seconds=0.0001")
-    with refused(DivergenceError, "update 5", "ppo.learning_rate"):
+    with raises_hearts_error(DivergenceError, "update 5", "ppo.learning_rate"):
         train(config, folder, progress=False)
     assert runs.load_state(folder / runs.STATE_NAME).counters.updates == 4
     _, meta = read_checkpoint(folder)

@@ -19,7 +19,7 @@ from hearts_env.envs.rewards import REWARDS, Rewarder
 from hearts_env.game.chips import SHARES, net_chips
 from hearts_train.learn.config_files import load_config
 from tests.naive import naive_settle
-from tests.refusals import refused
+from tests.refusals import raises_hearts_error
 from tests.strategies import SEEDED
 
 METHODS = ("simple", "sweepstakes", "howell")
@@ -126,16 +126,16 @@ def test_a_pool_left_at_the_end_of_a_match_is_paid_with_its_last_deal() -> None:
 
 @pytest.mark.parametrize("make", [hearts_v0.raw_env, hearts_v0.env, HeartsEnv])
 def test_chips_are_refused_where_rules_settle_in_points(make: Any) -> None:
-    with refused(HeartsError, "reward", "chips", "two_player"):
+    with raises_hearts_error(HeartsError, "reward", "chips", "two_player"):
         make(reward="chips")
-    with refused(HeartsError, "reward"):
+    with raises_hearts_error(HeartsError, "reward"):
         HeartsVectorEnv(2, "classic", reward="chips")
-    with refused(HeartsError, "chips", "classic"):
+    with raises_hearts_error(HeartsError, "chips", "classic"):
         Game.deal("classic", 1).chips()
-    with refused(HeartsError, "chips"):
+    with raises_hearts_error(HeartsError, "chips"):
         chips_of(Rules.preset("classic"), [1, 2, 3, 4])
     for points in ([1, 2, 3], [1, 2, 3, 4, 5]):
-        with refused(HeartsError, "points", 4):
+        with raises_hearts_error(HeartsError, "points", 4):
             chips_of(Rules.preset("hoyle"), points)
 
 

@@ -21,7 +21,7 @@ from hearts_env.rules.explain import meaning_of
 from hearts_env.rules.presets import GAMES, PRESETS
 from hearts_env.rules.rules import CHOICES, FIELD_DOCS, FIELDS, FLAGS, RANGES
 from tests.lockstep import single_changes
-from tests.slow import drawn
+from tests.slow import quick_given
 from tests.strategies import rule_sets
 
 CLUBS = tuple(card for card in ALL_CARDS if card[1] == "C")
@@ -187,7 +187,7 @@ def test_points_of_removed_cards_do_not_arise() -> None:
     assert rules.max_margin == 26  # the moon; the hearts are only 13
 
 
-@drawn(10, 60, rule_sets())
+@quick_given(10, 60, rule_sets())
 def test_round_trips(rules: Rules) -> None:
     twins = [
         Rules.from_dict(rules.to_dict()),
@@ -324,7 +324,7 @@ def test_the_largest_margin_counted_by_hand(rules: Rules, margin: float) -> None
     assert rules.max_margin == pytest.approx(margin)
 
 
-@drawn(
+@quick_given(
     50,
     300,
     rule_sets(max_deck=24),

@@ -24,7 +24,7 @@ from hearts_train.learn.config import ConfigError
 from hearts_train.learn.config_files import load_config
 from hearts_train.learn.learner import Learner
 from hearts_train.learn.training import Trainer, train
-from tests.refusals import refused
+from tests.refusals import raises_hearts_error
 from tests.training_runs import assert_same_history, recipe
 from tests.training_runs import quick as quick
 from tests.training_runs import whole as whole
@@ -38,7 +38,7 @@ def test_a_run_that_names_no_folder_gets_the_next_number(tmp_path, monkeypatch, 
         assert train(config, progress=False).run_dir == Path("runs") / f"{config.name}-{number}"
     shutil.rmtree(tmp_path / "runs")
     (tmp_path / "runs").symlink_to(tmp_path / "gone")
-    with refused(ConfigError, "run", "runs"):
+    with raises_hearts_error(ConfigError, "run", "runs"):
         train(config, progress=False)
 
 
@@ -145,7 +145,7 @@ def test_a_failed_save_is_reported_and_tried_again_and_the_last_must_succeed(
     config = recipe("checkpoint.every_seconds=0.0001")
     monkeypatch.setattr(runs, "save_state", full)
     if 10 in fails:
-        with refused(CheckpointError, "run", "--resume"):
+        with raises_hearts_error(CheckpointError, "run", "--resume"):
             train(config, folder)
         monkeypatch.setattr(runs, "save_state", save)
         assert train(resume=folder, progress=False).is_finished
@@ -335,7 +335,7 @@ for field, value in [
 def test_counters_that_are_no_counters_are_refused(tmp_path, header):
     own = {"format": runs.STATE_FORMAT, "version": str(runs.STATE_VERSION), "games": ""}
     write_tensors(tmp_path / "state", {"a": np.zeros(3)}, own | header)
-    with refused(CheckpointError, "resume"):
+    with raises_hearts_error(CheckpointError, "resume"):
         runs.load_state(tmp_path / "state")
 
 
@@ -366,22 +366,22 @@ def test_states_that_do_not_fit_are_refused_though_their_digest_is_right(whole, 
         ("games/0/seed", np.array(-1)),
     ]:
         write_tensors(folder / runs.STATE_NAME, tensors | {name: array}, header)
-        with refused(CheckpointError, "resume"):
+        with raises_hearts_error(CheckpointError, "resume"):
             train(resume=folder, progress=False)
             pytest.fail(name)
 
 
 def test_what_cannot_be_resumed(whole, tmp_path):
-    with refused(CheckpointError, "resume"):
+    with raises_hearts_error(CheckpointError, "resume"):
         train(resume=tmp_path / "missing", progress=False)
-    with refused(CheckpointError, "resume", runs.CONFIG_NAME):
+    with raises_hearts_error(CheckpointError, "resume", runs.CONFIG_NAME):
         train(resume=tmp_path, progress=False)
     folder = shutil.copytree(whole, tmp_path / "run")
     (folder / runs.STATE_NAME).unlink()
-    with refused(CheckpointError, "resume"):
+    with raises_hearts_error(CheckpointError, "resume"):
         train(resume=folder, progress=False)
     shutil.copy(whole / runs.CHECKPOINT_NAME, folder / runs.STATE_NAME)
-    with refused(CheckpointError, "resume"):
+    with raises_hearts_error(CheckpointError, "resume"):
         train(resume=folder, progress=False)
     shutil.copy(whole / runs.STATE_NAME, folder / runs.STATE_NAME)
     for override in (
@@ -392,10 +392,12 @@ def test_what_cannot_be_resumed(whole, tmp_path):
         "algorithm=maskable_ppo",
     ):
         setting = override.partition("=")[0]
-        with refused(ConfigError, "network" if setting.startswith("network") else setting):
+        with raises_hearts_error(
+            ConfigError, "network" if setting.startswith("network") else setting
+        ):
             train(recipe(override), resume=folder, progress=False)
     (folder / runs.CONFIG_NAME).write_text(recipe("network.policy=[31]").to_yaml())
-    with refused(CheckpointError, "resume"):
+    with raises_hearts_error(CheckpointError, "resume"):
         train(resume=folder, progress=False)
 
 
@@ -419,7 +421,7 @@ def test_a_flipped_bit_is_noticed(whole, tmp_path, name):
     header = 8 + int.from_bytes(content[:8], "little")
     places = [rng.randrange(8 * header) for _ in range(300)]
     places += [rng.randrange(8 * len(content)) for _ in range(300)]
-    refused = 0
+    raises_hearts_error = 0
     for place in places:
         flipped = bytearray(content)
         flipped[place // 8] ^= 1 << place % 8
@@ -427,10 +429,10 @@ def test_a_flipped_bit_is_noticed(whole, tmp_path, name):
         try:
             after = content_of(path)
         except CheckpointError:
-            refused += 1
+            raises_hearts_error += 1
         else:
             assert after == before, place
-    assert refused > 570
+    assert raises_hearts_error > 570
 
 
 def test_a_folder_with_other_files_is_refused_and_one_of_a_killed_start_is_not(tmp_path):
@@ -438,6 +440,6 @@ def test_a_folder_with_other_files_is_refused_and_one_of_a_killed_start_is_not(t
         (tmp_path / name).write_text("")
     runs.check_is_free(tmp_path)
     (tmp_path / "thesis.txt").write_text("years of work")
-    with refused(ConfigError, "run"):
+    with raises_hearts_error(ConfigError, "run"):
         runs.check_is_free(tmp_path)
     runs.check_is_free(tmp_path / "new")

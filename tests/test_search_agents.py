@@ -9,7 +9,7 @@ from hearts_agents import agent_names, make_agent
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.solve import solve_double_dummy
 from hearts_env.solve.beliefs import belief
-from tests.refusals import refused
+from tests.refusals import raises_hearts_error
 from tests.strategies import played_on
 
 TWO = ["two_player", "mini", "micro"]
@@ -110,8 +110,8 @@ def test_names_options_and_games_that_cannot_be() -> None:
         ("pimc_belief", {"model": "nobody"}),
     ]:
         field = "agent" if options.get("model") == "nobody" else next(iter(options))
-        with refused(HeartsError, field):
+        with raises_hearts_error(HeartsError, field):
             make_agent(name, seed=0, **options)
     pimc = make_agent("pimc", seed=0)
-    with refused(HeartsError, "rules", 4):
+    with raises_hearts_error(HeartsError, "rules", 4):
         pimc.act(Game.deal("no_pass", 1).view(Game.deal("no_pass", 1).player))

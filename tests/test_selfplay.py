@@ -28,7 +28,7 @@ from hearts_train.learn.config import ConfigError, NetworkConfig
 from hearts_train.learn.config_files import load_config
 from hearts_train.learn.ppo import PPOLearner
 from hearts_train.learn.ppo_kernel import FIGURES, Clip, objective
-from tests.refusals import refused
+from tests.refusals import raises_hearts_error
 
 
 def learner(*overrides: str) -> PPOLearner:
@@ -283,7 +283,9 @@ def test_all_seats_learn_in_pure_self_play_and_no_forced_card_is_learnt_from():
 def test_an_opponent_that_raises_is_named_with_its_line(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text("class Mine:\n    def act(self, view):\n        return {}['plan']\n")
-    with refused(HeartsError, f"opponent '{path}:Mine'", "KeyError: 'plan'", "line 3 of mine.py"):
+    with raises_hearts_error(
+        HeartsError, f"opponent '{path}:Mine'", "KeyError: 'plan'", "line 3 of mine.py"
+    ):
         learner(f"schedule=[{{opponents: {{'{path}:Mine': 1}}}}]", "env.num_envs=20").update()
 
 
@@ -411,7 +413,7 @@ def test_advantages_are_normalised_over_the_whole_update_where_wanted():
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 def test_a_device_that_is_not_there_is_reported():
-    with refused(ConfigError, "device"):
+    with raises_hearts_error(ConfigError, "device"):
         learner("device=cuda")
     assert learner("device=auto").device.type == "cpu"
 
@@ -430,7 +432,7 @@ def test_precision_follows_the_processor(monkeypatch):
 
 
 def test_rules_that_leave_nothing_to_decide_are_refused():
-    with refused(HeartsError, "skip_forced"):
+    with raises_hearts_error(HeartsError, "skip_forced"):
         learner("env.rules=micro hand_size=1")
 
 

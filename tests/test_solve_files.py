@@ -24,7 +24,7 @@ from hearts_env.support.files import held
 from hearts_env.support.interrupts import SIGNALS
 from hearts_env.support.tensors import DIGEST, read_tensors, write_tensors
 from hearts_train.cli import solving
-from tests.refusals import mistake, refused
+from tests.refusals import mistake, raises_hearts_error
 from tests.test_cli import run
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
@@ -118,7 +118,7 @@ HOSTILE = {
 def test_a_hostile_file_is_refused_in_one_line(kind, file):
     HOSTILE[kind](file)
     for reader in (Solver.load, load):
-        with refused(CheckpointError, str(file)) as caught:
+        with raises_hearts_error(CheckpointError, str(file)) as caught:
             reader(file)
         assert "\n" not in str(caught.value)
         assert len(str(caught.value)) < 500 + len(str(file))
@@ -153,7 +153,7 @@ def test_a_hostile_file_is_refused_in_one_line(kind, file):
 )
 def test_a_header_is_checked_entry_by_entry(changes, words, file):
     rewrite(file, changes=changes)
-    with refused(CheckpointError, str(file), words) as caught:
+    with raises_hearts_error(CheckpointError, str(file), words) as caught:
         Solver.load(file)
     assert len(str(caught.value)) < 400 + len(str(file))
 
@@ -168,7 +168,7 @@ def test_figures_of_a_state_are_computed_and_not_read(solver, file):
 
 def test_files_larger_than_the_memory_allowed_are_refused_unread(file):
     os.truncate(file, solved_files.MOST_HEADER + 2000)
-    with refused(CheckpointError, str(file), "1e-06", hint="max_memory"):
+    with raises_hearts_error(CheckpointError, str(file), "1e-06", hint="max_memory"):
         Solver.load(file, max_memory=1e-6)
 
 
@@ -179,12 +179,12 @@ def test_a_packed_policy_is_not_unpacked_beyond_its_size(solver, tmp_path):
         packed = np.frombuffer(zlib.compress(bytes(size)), np.uint8)
         rewrite(file, {"chances1": packed})
         tracemalloc.start()
-        with refused(CheckpointError, str(file), "chances1"):
+        with raises_hearts_error(CheckpointError, str(file), "chances1"):
             load(file)
         assert tracemalloc.get_traced_memory()[1] < 2e7
         tracemalloc.stop()
     rewrite(file, {"chances1": np.zeros(9, np.uint8)})
-    with refused(CheckpointError, str(file), "chances1"):
+    with raises_hearts_error(CheckpointError, str(file), "chances1"):
         load(file)
 
 
@@ -199,9 +199,9 @@ def test_a_policy_file_is_small_and_plays_alike(tmp_path):
     assert again.exploitability < 1e-4  # rounded
     assert again.value == pytest.approx(found.value, abs=1e-4)
     assert make_agent(str(file)).solved.value == again.value
-    with refused(CheckpointError, str(file), hint="--save"):
+    with raises_hearts_error(CheckpointError, str(file), hint="--save"):
         Solver.load(file)
-    with refused(CheckpointError, str(tmp_path / "none.npz")):
+    with raises_hearts_error(CheckpointError, str(tmp_path / "none.npz")):
         load(tmp_path / "none.npz")
 
 

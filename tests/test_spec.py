@@ -11,7 +11,7 @@ from hearts_agents import make_agent
 from hearts_agents.baselines import Pro
 from hearts_agents.spec import AgentSpec, Kind
 from hearts_env import HeartsError
-from tests.refusals import refused
+from tests.refusals import raises_hearts_error
 
 KINDS = {
     "pro": (Kind.OWN, "pro", False, False),
@@ -74,7 +74,7 @@ def test_an_object_is_itself_and_has_no_name():
 
 def test_a_record_gives_no_permission(monkeypatch):
     spec = AgentSpec.from_json("mine.py:Mine")
-    with refused(HeartsError, "resume", hint="--allow-code"):
+    with raises_hearts_error(HeartsError, "resume", hint="--allow-code"):
         spec.check_allowed("resume: 'results.jsonl'")
     monkeypatch.setenv("HEARTS_ALLOW_CODE", "1")
     spec.check_allowed("resume: 'results.jsonl'")

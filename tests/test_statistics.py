@@ -27,7 +27,7 @@ from hearts_train.measure.statistics import (
     mean_and_interval,
 )
 from tests.players import Highest, Lowest
-from tests.refusals import mistake, refused
+from tests.refusals import mistake, raises_hearts_error
 from tests.test_cli import run
 
 # ---- intervals -----------------------------------------------------------------------------------
@@ -289,10 +289,10 @@ def test_a_stopped_comparison_goes_on_to_the_same_result(tmp_path, monkeypatch):
     monkeypatch.setattr(Duel, "play", play)
     result = compare("easy", "easy", "micro", question, deals=900, seed=3, resume=kept)
     assert replace(result, seconds=0) == replace(wanted, seconds=0)
-    with refused(HeartsError, "resume"):
+    with raises_hearts_error(HeartsError, "resume"):
         compare("easy", "easy", "micro", Question(0, 0.1), deals=900, seed=3, resume=kept)
     monkeypatch.setattr(comparison, "TEST_VERSION", comparison.TEST_VERSION + 1)
-    with refused(HeartsError, "resume"):
+    with raises_hearts_error(HeartsError, "resume"):
         compare("easy", "easy", "micro", question, deals=900, seed=3, resume=kept)
 
 
@@ -316,12 +316,12 @@ def test_blocks_end_where_the_test_looks():
     ],
 )
 def test_questions_that_cannot_be_decided_are_refused(more, named):
-    with refused(HeartsError, *named.split()):
+    with raises_hearts_error(HeartsError, *named.split()):
         Question(**more)
 
 
 def test_a_hypothesis_that_no_margins_can_have_is_refused():
-    with refused(HeartsError, "high", 50):
+    with raises_hearts_error(HeartsError, "high", 50):
         compare("standard", "pro", "micro", Question(0, 50))
 
 
@@ -330,7 +330,7 @@ def test_too_few_or_too_many_pairs_are_refused(deals):
     with pytest.raises(HeartsError) as caught:
         compare("standard", "easy", "micro", deals=deals)
     assert caught.value.argument == "deals"
-    with refused(HeartsError, "opponents", value="easy"):
+    with raises_hearts_error(HeartsError, "opponents", value="easy"):
         compare("standard", "pro", "micro", opponents=["easy", "easy"])
 
 

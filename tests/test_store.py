@@ -11,7 +11,7 @@ from hearts_env import CheckpointError, HeartsError, __version__
 from hearts_env.support.files import held, lock_beside
 from hearts_train.store import Kind, Store, saving, sealed, unsealed
 from tests.faults import KINDS, Died, Faults
-from tests.refusals import refused
+from tests.refusals import raises_hearts_error
 
 KIND = Kind("hearts-env test", 3, "resume", "a file of tests", "give one that a test has written")
 SETTINGS = {"seed": 1, "agents": [{"name": "pro", "digest": "a"}], "sizes": [16, 32]}
@@ -103,7 +103,7 @@ def test_what_is_no_line_has_no_entry(line):
 def test_a_file_of_another_kind_or_version_is_refused(file, field, value):
     first, _, rest = file.read_bytes().partition(b"\n")
     file.write_bytes(sealed({**unsealed(first), field: value}) + rest)
-    with refused(HeartsError, "resume", file.name):
+    with raises_hearts_error(HeartsError, "resume", file.name):
         Store.open(file, KIND)
 
 
@@ -112,7 +112,7 @@ def test_a_file_of_another_kind_or_version_is_refused(file, field, value):
 )
 def test_a_file_of_something_else_is_refused(tmp_path, data):
     (tmp_path / "file").write_bytes(data)
-    with refused(HeartsError, "resume", "file"):
+    with raises_hearts_error(HeartsError, "resume", "file"):
         Store.open(tmp_path / "file", KIND)
 
 
@@ -120,7 +120,7 @@ def test_another_version_of_the_package_is_refused_where_its_play_counts(file):
     first, _, rest = file.read_bytes().partition(b"\n")
     file.write_bytes(sealed({**unsealed(first), "package": "0.0"}) + rest)
     assert len(Store.open(file, KIND).records) == 4
-    with refused(CheckpointError, "resume", "0.0"):
+    with raises_hearts_error(CheckpointError, "resume", "0.0"):
         Store.open(file, KIND, is_exact=True)
 
 
@@ -168,14 +168,14 @@ def test_work_is_saved_and_resumed_under_a_lock(tmp_path):
     path = tmp_path / "results.jsonl"
     with saving(path, None, KIND, SETTINGS) as store:
         store.append(ENTRIES[0])
-        with refused(CheckpointError, "results"), saving(None, path, KIND, SETTINGS):
+        with raises_hearts_error(CheckpointError, "results"), saving(None, path, KIND, SETTINGS):
             pass
     with saving(None, path, KIND, SETTINGS) as store:
         assert [record.entry for record in store.records] == ENTRIES[:1]
     assert os.listdir(tmp_path) == [path.name]
     with saving(None, None, KIND, SETTINGS) as store:
         assert store is None
-    with held(lock_beside(path), "x"), refused(CheckpointError, "results"):
+    with held(lock_beside(path), "x"), raises_hearts_error(CheckpointError, "results"):
         saving(None, path, KIND, SETTINGS).__enter__()
 
 
@@ -190,7 +190,10 @@ def test_work_is_saved_and_resumed_under_a_lock(tmp_path):
     ],
 )
 def test_work_of_other_settings_is_refused(file, change, word):
-    with refused(HeartsError, "resume", word), saving(None, file, KIND, SETTINGS | change):
+    with (
+        raises_hearts_error(HeartsError, "resume", word),
+        saving(None, file, KIND, SETTINGS | change),
+    ):
         pass
     with saving(None, file, KIND, SETTINGS | {"sizes": (16, 32)}):
         pass
@@ -198,11 +201,11 @@ def test_work_of_other_settings_is_refused(file, change, word):
 
 @pytest.mark.parametrize("name", ["save", "resume"])
 def test_files_that_cannot_be_are_refused(file, tmp_path, name):
-    with refused(HeartsError, "save"), saving(file, file, KIND, SETTINGS):
+    with raises_hearts_error(HeartsError, "save"), saving(file, file, KIND, SETTINGS):
         pass
     if name == "save":
         for path in (file, tmp_path, tmp_path / "none" / "file", tmp_path / ("x" * 250)):
-            with refused(HeartsError, "save"), saving(path, None, KIND, SETTINGS):
+            with raises_hearts_error(HeartsError, "save"), saving(path, None, KIND, SETTINGS):
                 pass
     else:
         with pytest.raises(FileNotFoundError), saving(None, tmp_path / "none", KIND, SETTINGS):

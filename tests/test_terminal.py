@@ -16,7 +16,7 @@ from hearts_train.measure.analysis import best_hinter, hint
 from tests.deals import make_game
 from tests.players import code_named
 from tests.refusals import mistake
-from tests.slow import few, few_of
+from tests.slow import quick_cases, quick_count
 from tests.test_cli import command, run
 from tests.waiting import HANG
 
@@ -133,7 +133,7 @@ def test_agent_that_cannot_play_these_rules_is_refused_before_the_deal(rules, ag
 
 
 # ---- nothing is lost -----------------------------------------------------------------------------
-@few("match", [False, True], [False])
+@quick_cases("match", [False, True], [False])
 def test_game_left_anywhere_goes_on_as_if_never_left(match, tmp_path):
     against = ["pro", "easy", "standard"]
 
@@ -260,7 +260,7 @@ def test_lines_are_broken_between_words():
 
 
 # ---- hints ---------------------------------------------------------------------------------------
-@few_of("deals", 2, 12)
+@quick_count("deals", 2, 12)
 @pytest.mark.parametrize("rules", ["classic", "party players=5"])
 def test_a_hint_names_the_card_that_heads_its_own_list(rules, deals):
     """And asked again it says the same; on some 150 positions in all."""

@@ -13,7 +13,7 @@ from hearts_env import HeartsError
 from hearts_train.learn import runs, training
 from hearts_train.learn.config_files import load_config
 from hearts_train.learn.training import Trainer, train
-from tests.refusals import refused
+from tests.refusals import raises_hearts_error
 from tests.test_fair_play import assert_no_number_leads_to_the_deals
 from tests.training_runs import on_update, recipe
 from tests.training_runs import quick as quick
@@ -129,7 +129,7 @@ def test_an_opponent_gets_no_number_that_leads_to_the_deals(monkeypatch):
     ],
 )
 def test_mistakes_leave_nothing_behind(tmp_path, override, error):
-    with refused(HeartsError, *error.split()):
+    with raises_hearts_error(HeartsError, *error.split()):
         train(smoke(override), tmp_path / "run", progress=False)
     assert not list(tmp_path.iterdir())
 

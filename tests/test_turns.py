@@ -18,8 +18,8 @@ from hearts_env.encoders import ENCODERS, FlatEncoder, encode
 from hearts_env.envs.rewards import Rewarder
 from hearts_env.rules.presets import GAMES
 from tests.lockstep import QUICK
-from tests.refusals import refused
-from tests.slow import few
+from tests.refusals import raises_hearts_error
+from tests.slow import quick_cases
 
 OTHERS = [name for name in ENCODERS if name not in ("flat", "bits")]
 
@@ -53,7 +53,7 @@ def assert_turn(env: Any, game: Game) -> None:
     assert not env.infos[f"player_{other}"]["action_mask"].any()
 
 
-@few("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
+@quick_cases("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
 def test_every_turn_is_that_of_a_game_played_beside_it(game: tuple[str, int]) -> None:
     """Under every preset with ``flat`` and ``bits``, and with the others by turns: to the bit."""
     rules, place = Rules.preset(*game), GAMES.index(game)
@@ -105,7 +105,7 @@ def test_an_illegal_action_leaves_no_stale_observation(illegal_action: str) -> N
     env.step(env.game.legal_actions()[0])
     before, wrong = env.game.clone(), next(a for a in range(5) if not env.game.legal_mask >> a & 1)
     if illegal_action == "raise":
-        with refused(IllegalActionError, "action"):
+        with raises_hearts_error(IllegalActionError, "action"):
             env.step(wrong)
         assert_turn(env, before)
         return

@@ -10,8 +10,8 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hearts_agents import Agent, HeartsEnv, HeartsVectorEnv, OpponentPool, make_agent
 from hearts_env import Game, HeartsError, IllegalActionError, Rules
 from hearts_env.seeds import episode_seed
-from tests.refusals import refused
-from tests.slow import few
+from tests.refusals import raises_hearts_error
+from tests.slow import quick_cases
 
 
 def choose(rng, masks, *, illegal=0.0):
@@ -110,7 +110,7 @@ def assert_same_final(ours, theirs, over):
             assert np.array_equal(mine[name][i], their[name][i]), name
 
 
-@few(
+@quick_cases(
     ("mode", "case"),
     BESIDE + [(SAME, case) for case in CASES],
     BESIDE + [(SAME, case) for case in CASES[:4] + CASES[8:12]],
@@ -229,13 +229,13 @@ def test_what_is_no_action_is_refused_and_an_illegal_one_if_it_is_to_raise():
     _, infos = envs.reset(seed=1)
     actions = infos["action_mask"].argmax(1)
     actions[1] = infos["action_mask"][1].argmin()
-    with refused(IllegalActionError, "actions", 1):
+    with raises_hearts_error(IllegalActionError, "actions", 1):
         envs.step(actions)
-    with refused(IllegalActionError, "actions"):
+    with raises_hearts_error(IllegalActionError, "actions"):
         envs.step(np.array([28, 0, 0]))
-    with refused(HeartsError, "actions", 3):
+    with raises_hearts_error(HeartsError, "actions", 3):
         envs.step(np.array([1, 2]))
-    with refused(HeartsError, "actions"):
+    with raises_hearts_error(HeartsError, "actions"):
         envs.step(np.array([1.0, 2.0, 3.0]))
 
 
@@ -255,13 +255,13 @@ def test_stepping_before_reset_and_options_are_refused():
     envs = HeartsVectorEnv(2)
     with pytest.raises(gymnasium.error.ResetNeeded):
         envs.step(np.zeros(2, np.int64))
-    with refused(HeartsError, "options"):
+    with raises_hearts_error(HeartsError, "options"):
         envs.reset(options={"dealer": 1})
-    with refused(HeartsError, "render_mode", value="ansi"):
+    with raises_hearts_error(HeartsError, "render_mode", value="ansi"):
         HeartsVectorEnv(2, render_mode="ansi")
-    with refused(HeartsError, "seed"):
+    with raises_hearts_error(HeartsError, "seed"):
         envs.reset(seed=[1])
-    with refused(HeartsError, "num_envs", value=0):
+    with raises_hearts_error(HeartsError, "num_envs", value=0):
         HeartsVectorEnv(0)
 
 
@@ -350,7 +350,7 @@ def test_stable_baselines3s_other_questions(make_sb3):
     assert envs.render_mode is None
     with pytest.raises(AttributeError):
         envs.env_method("close")
-    with refused(HeartsError, "step"):
+    with raises_hearts_error(HeartsError, "step"):
         make_sb3(3).step(np.zeros(3, int))
 
 
@@ -363,7 +363,7 @@ def test_stable_baselines3s_draws_its_first_environment(make_sb3):
 
     for shown in ("current_player", "all", "player_1"):
         envs = make_sb3(3, seed=1, render_mode="rgb_array", render_for=shown)
-        with refused(HeartsError, "render"):
+        with raises_hearts_error(HeartsError, "render"):
             envs.render()
         envs.reset()
         for _ in range(2):
@@ -373,7 +373,7 @@ def test_stable_baselines3s_draws_its_first_environment(make_sb3):
             envs.step(envs.action_masks().argmax(1))
     assert make_sb3(2).get_images() == [None, None]
     for mode in ("ansi", "human", "svg", 3):
-        with refused(HeartsError, "render_mode", "rgb_array"):
+        with raises_hearts_error(HeartsError, "render_mode", "rgb_array"):
             make_sb3(2, render_mode=mode)
-    with refused(HeartsError, "render_for", value="me"):
+    with raises_hearts_error(HeartsError, "render_for", value="me"):
         make_sb3(2, render_mode="rgb_array", render_for="me")

@@ -22,9 +22,9 @@ from hearts_env.views.worlds import Worlds
 from tests.deals import make_game, play
 from tests.lockstep import QUICK, every_deal, every_line, naive_at
 from tests.naive import NaiveGame, naive_world_bound, naive_worlds
-from tests.refusals import refused
+from tests.refusals import raises_hearts_error
 from tests.reshuffle import reshuffled
-from tests.slow import TIMES, drawn, few, few_of
+from tests.slow import TIMES, quick_cases, quick_count, quick_given
 from tests.strategies import games, positions, rule_sets
 
 
@@ -103,7 +103,7 @@ def assert_looks_the_same(game: Game, other: Game, player: int) -> None:
         assert game.scores() == other.scores()
 
 
-@few(("name", "players"), GAMES, QUICK)
+@quick_cases(("name", "players"), GAMES, QUICK)
 def test_reshuffling_what_a_player_cannot_know_changes_nothing(name: str, players: int) -> None:
     rules = Rules.preset(name, players)
     changed = 0
@@ -116,7 +116,7 @@ def test_reshuffling_what_a_player_cannot_know_changes_nothing(name: str, player
     assert changed > 0
 
 
-@drawn(25, 150, games(rule_sets(max_players=5, max_hand=9)), st.integers(0, 99))
+@quick_given(25, 150, games(rule_sets(max_players=5, max_hand=9)), st.integers(0, 99))
 def test_reshuffling_under_any_rules(game: Game, seed: int) -> None:
     for player in range(game.rules.players):
         assert_looks_the_same(game, reshuffled(game, player, seed), player)
@@ -236,7 +236,7 @@ def assert_worlds_by_brute_force(game: Game, naive: NaiveGame, limit: int = 1700
     return tried
 
 
-@few_of("enough", 1_000, 6_000)
+@quick_count("enough", 1_000, 6_000)
 @pytest.mark.parametrize("name", HARD_RULES)
 def test_worlds_against_brute_force(name: str, enough: int) -> None:
     seed = tried = 0
@@ -246,7 +246,7 @@ def test_worlds_against_brute_force(name: str, enough: int) -> None:
         seed += 1
 
 
-@drawn(25, 150, games(rule_sets(max_players=4, max_hand=4, max_deck=12)))
+@quick_given(25, 150, games(rule_sets(max_players=4, max_hand=4, max_deck=12)))
 def test_worlds_against_brute_force_under_any_rules(game: Game) -> None:
     assume(game.revoker is None)
     assert_worlds_by_brute_force(game, naive_at(game), limit=400)
@@ -309,9 +309,9 @@ def test_the_leader_of_two_player_hearts_faces_105_worlds_less_the_lower_clubs()
 
 def test_more_than_a_million_worlds_are_refused_with_their_number() -> None:
     view = Game.deal("classic", seed=1, deal_number=0).view(0)
-    with refused(HeartsError, "worlds", "sample_worlds"):
+    with raises_hearts_error(HeartsError, "worlds", "sample_worlds"):
         view.worlds()
-    with refused(HeartsError, "worlds", f"{view.num_worlds:,}"):
+    with raises_hearts_error(HeartsError, "worlds", f"{view.num_worlds:,}"):
         view.worlds()
 
 
@@ -360,7 +360,7 @@ def test_the_compiled_worlds_of_two_stop_where_the_room_ends() -> None:
     assert out.tolist() == worlds_of_two(view)[:4]
 
 
-@few_of("most", 300, 3000)
+@quick_count("most", 300, 3000)
 @pytest.mark.parametrize("name", HARD_RULES)
 def test_worlds_come_in_lexicographic_order_of_the_hands(name: str, most: int) -> None:
     rules = HARD_RULES[name]
@@ -372,7 +372,7 @@ def test_worlds_come_in_lexicographic_order_of_the_hands(name: str, most: int) -
                 assert order == sorted(order)
 
 
-@few_of("number", 1, 6)
+@quick_count("number", 1, 6)
 @pytest.mark.parametrize("name", HARD_RULES)
 def test_sampled_worlds_are_uniform(name: str, number: int) -> None:
     rules = HARD_RULES[name]

@@ -18,7 +18,7 @@ from hearts_env import HeartsError, kernel
 from hearts_train import warmup
 from hearts_train.cli.app import app
 from hearts_train.warmup import PARTS, warm_up
-from tests.refusals import refused
+from tests.refusals import raises_hearts_error
 
 
 def stand_in(monkeypatch: pytest.MonkeyPatch, count: Callable[[str], int]) -> list[int]:
@@ -82,24 +82,24 @@ def test_no_more_processes_than_parts(monkeypatch):
 
 @pytest.mark.parametrize("workers", [0, 1025, "two", True])
 def test_odd_numbers_of_workers(workers):
-    with refused(HeartsError, "workers"):
+    with raises_hearts_error(HeartsError, "workers"):
         warm_up(workers=workers)
 
 
 def test_nothing_is_compiled_that_cannot_be_kept(monkeypatch):
-    with refused(HeartsError, "parts", "gmaes"):
+    with raises_hearts_error(HeartsError, "parts", "gmaes"):
         warm_up(parts=["gmaes"])
     with monkeypatch.context() as patch:
         patch.setattr(warmup, "cache_folder", lambda package: None)
-        with refused(HeartsError, "NUMBA_CACHE_DIR"):
+        with raises_hearts_error(HeartsError, "NUMBA_CACHE_DIR"):
             warm_up()
     with monkeypatch.context() as patch:
         patch.setattr(warmup, "unsaved", ["it cannot be saved in /there (full)"])
         patch.setattr(warmup, "PARTS", {"games": lambda: None})
-        with refused(HeartsError, "compiled code", "/there", hint="NUMBA_CACHE_DIR"):
+        with raises_hearts_error(HeartsError, "compiled code", "/there", hint="NUMBA_CACHE_DIR"):
             warmup._compile("games")
     monkeypatch.setitem(os.environ, "NUMBA_DISABLE_JIT", "1")
-    with refused(HeartsError, "NUMBA_DISABLE_JIT"):
+    with raises_hearts_error(HeartsError, "NUMBA_DISABLE_JIT"):
         warm_up()
 
 
