@@ -9,6 +9,7 @@ streams may change with their versions.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -22,7 +23,7 @@ import numpy as np
 
 from hearts_agents import HeartsEnv, HeartsVectorEnv, make_agent
 from hearts_env import BatchGame, Game, Match, Rules, hearts_v0
-from hearts_env.encoders import ENCODERS, encode
+from hearts_env.encoders import ENCODERS, encode, make_encoder
 from hearts_env.rules.presets import GAMES, PRESETS
 from hearts_env.solve.double_dummy import solve_double_dummy
 from hearts_env.support.files import write_json
@@ -33,7 +34,7 @@ DATA = Path(__file__).parent / "data" / "digests.json"
 OPTIONS: list[dict[str, Any]] = [
     {},
     {"opponent": ["easy", "pro"], "reward": "trick", "observation": "history"},
-    {"rules": "classic", "opponent": "easy", "observation": "planes", "skip_forced": True},
+    {"rules": "classic", "opponent": "easy", "observation": "recall", "skip_forced": True},
     {"rules": "hoyle", "players": 3, "episode": "match", "max_deals": 2, "reward": "win"},
     {"rules": "omnibus", "players": 5, "opponent": "standard", "reward": "points"},
 ]
@@ -88,13 +89,13 @@ def games(_: int) -> Iterator[Any]:
                 yield game.view(game.player).num_worlds
 
 
-def observations(_: int) -> Iterator[Any]:
-    """Every encoder's array at every fifth position of every game, for each player."""
+def observations(observation: str) -> Iterator[Any]:
+    """An encoder's array at every fifth position of every game, for each player."""
+    encoder = make_encoder(observation)
     for name, players in GAMES:
         for place, game in enumerate(played(Rules.preset(name, players), 3)):
             if place % 5 == 0:
-                for encoder in ENCODERS.values():
-                    yield [encode(encoder, game.view(player)) for player in range(players)]
+                yield [encode(encoder, game.view(player)) for player in range(players)]
 
 
 def hearts_v0_turns(_: int) -> Iterator[Any]:
@@ -140,21 +141,20 @@ def vector_environments(num_threads: int) -> Iterator[Any]:
             observations, infos = stepped[0], stepped[4]
 
 
-def batches(num_threads: int) -> Iterator[Any]:
-    """Self-play in many games at once."""
+def batches(observation: str, num_threads: int) -> Iterator[Any]:
+    """Self-play in many games at once, with one encoder."""
     for name, players in (("two_player", 2), ("kitty", 5)):
-        for observation in ENCODERS:
-            batch = BatchGame(
-                Rules.preset(name, players),
-                50,
-                seed=4,
-                observation=observation,
-                num_threads=num_threads,
-            )
-            for _ in range(70):
-                batch.play(batch.random_actions())
-                yield batch.done, batch.player
-            yield batch.observe(), batch.masks(), batch.scores(), batch.seeds
+        batch = BatchGame(
+            Rules.preset(name, players),
+            50,
+            seed=4,
+            observation=observation,
+            num_threads=num_threads,
+        )
+        for _ in range(70):
+            batch.play(batch.random_actions())
+            yield batch.done, batch.player
+        yield batch.observe(), batch.masks(), batch.scores(), batch.seeds
 
 
 def evaluations(_: int) -> Iterator[Any]:
@@ -176,20 +176,24 @@ def solutions(_: int) -> Iterator[Any]:
                 yield found.value, sorted(found.values.items())
 
 
-SUBJECTS: list[Callable[[int], Iterator[Any]]] = [
-    deals,
-    games,
-    observations,
-    hearts_v0_turns,
-    single_environments,
-    vector_environments,
-    batches,
-    evaluations,
-    solutions,
-]
+Subject = Callable[[int], Iterator[Any]]
+"""Yields values; its argument is the number of threads."""
+
+SUBJECTS: dict[str, Subject] = {
+    "deals": deals,
+    "games": games,
+    "hearts_v0_turns": hearts_v0_turns,
+    "single_environments": single_environments,
+    "vector_environments": vector_environments,
+    "evaluations": evaluations,
+    "solutions": solutions,
+}
+for _name in ENCODERS:
+    SUBJECTS[f"observations_{_name}"] = lambda _, name=_name: observations(name)
+    SUBJECTS[f"batches_{_name}"] = functools.partial(batches, _name)
 
 
-def digest_of(subject: Callable[[int], Iterator[Any]], num_threads: int = 1) -> str:
+def digest_of(subject: Subject, num_threads: int = 1) -> str:
     """The digest of all that a subject yields."""
     digest = blake2b(digest_size=16)
     for value in subject(num_threads):
@@ -209,7 +213,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="write the file")
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
-    made = {subject.__name__: digest_of(subject, arguments.threads) for subject in SUBJECTS}
+    made = {name: digest_of(subject, arguments.threads) for name, subject in SUBJECTS.items()}
     if arguments.write:
         write_json(DATA, made)
         return
