@@ -1,7 +1,7 @@
 """Deliberate faults, each of which a test must catch: ``make mutants``.
 
-`tests/data/mutants.toml` lists them. A fault has a module, a function of it and a change, which
-`tests/syntax_changes.py` explains: it names a place in the syntax tree, not a line.
+`tests/data/mutants.toml` lists them. A fault has a module, a function of it and a change of that
+function's text. The text is as ``ast.unparse`` writes it, so layout and comments do not matter.
 
 Each fault is put alone into a scratch copy of the tree, and its tests run there until one fails,
 which must pass without the fault. `tests/data/mutants_record.json` records the results. A fault
@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import argparse
 import ast
+import builtins
 import functools
 import hashlib
 import json
+import keyword
 import os
 import queue
 import re
@@ -30,9 +32,6 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-from tests.syntax_changes import CannotBePlaced, change  # noqa: E402
-
 LIST = ROOT / "tests" / "data" / "mutants.toml"
 RECORD = LIST.with_name("mutants_record.json")
 SOURCES = {"hearts_env": "hearts_env", "hearts_agents": "agents", "hearts_train": "train"}
@@ -43,6 +42,63 @@ NO_END = "no end"
 """Instead of a test, where they ran into that limit."""
 MOST_CLOCK = 7200.0
 """Seconds after which a test counts as hung; only one that waits for ever gets there."""
+
+
+# ---- changes -------------------------------------------------------------------------------------
+class CannotBePlaced(ValueError):
+    """The code does not have the place that a fault names, or has several."""
+
+
+def lines_of(tree: ast.Module, name: str) -> slice:
+    """Return the lines of a function or class; `name` is qualified, or empty for the module."""
+    found: ast.AST = tree
+    for part in filter(None, name.split(".")):
+        inner = [
+            node
+            for node in ast.walk(found)
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+            and node is not found
+            and node.name == part
+        ]
+        if not inner:
+            raise CannotBePlaced(f"there is no {name}")
+        found = inner[-1]  # after overloads
+    if isinstance(found, ast.stmt):
+        return slice(found.lineno - 1, found.end_lineno)
+    return slice(None)
+
+
+def change(text: str, name: str, words: str, nth: int = 0) -> str:
+    """Return a module's text, as ``ast.unparse`` writes it, with a change in one function.
+
+    Args:
+        text: The module.
+        name: The qualified name of the function; empty for the module.
+        words: ``old -> new``, two pieces of the function's text.
+        nth: Which occurrence of `old` is changed, from 1; 0 if there must be only one.
+
+    Raises:
+        CannotBePlaced: The function has no such place, or several.
+        SyntaxError: The changed text is not Python.
+    """
+    plain = ast.unparse(ast.parse(text)) + "\n"
+    lines = plain.splitlines(keepends=True)
+    place = lines_of(ast.parse(plain), name)
+    old, arrow, new = words.partition(" -> ")
+    pieces = "".join(lines[place]).split(old)
+    if not arrow or len(pieces) - 1 < max(nth, 1) or (len(pieces) > 2 and not nth):
+        raise CannotBePlaced(f"{old} fits {len(pieces) - 1} places of {name or 'the module'}")
+    known = {*re.findall(r"\w+", plain), *dir(builtins), *keyword.kwlist}
+    if unknown := [
+        word for word in re.findall(r"(?<![.\w])[A-Za-z_]\w*\b(?!=)", new) if word not in known
+    ]:
+        raise CannotBePlaced(f"{name} does not know {', '.join(unknown)}")
+    first = max(nth, 1)
+    lines[place] = [old.join(pieces[:first]) + new + old.join(pieces[first:])]
+    changed = ast.unparse(ast.parse("".join(lines))) + "\n"
+    if changed == plain:
+        raise CannotBePlaced(f"{words} changes nothing")
+    return changed
 
 
 # ---- the list ------------------------------------------------------------------------------------
@@ -360,49 +416,19 @@ def main() -> None:
     )
     parser.add_argument("--only", default="", help="faults whose module or words contain this")
     parser.add_argument("--workers", type=int, default=2, help="copies side by side")
-    parser.add_argument("--again", action="store_true", help="run what has been caught, too")
-    parser.add_argument("--show", action="store_true", help="print the changes; run nothing")
     arguments = parser.parse_args()
     everything = load()
     record = Record(RECORD, everything)
-    mutants, misplaced = [], 0
-    for mutant in everything:
-        if arguments.only not in f"{mutant.module} {mutant.fault}":
-            continue
-        try:
-            text = (ROOT / mutant.file).read_text(encoding="utf-8")
-            changed = mutant.apply(text)
-            if absent := [t for t in mutant.tests if not (ROOT / test_path(t)).exists()]:
-                raise CannotBePlaced(f"{mutant.module}: {mutant.fault}: no tests {absent}")
-        except (CannotBePlaced, OSError) as error:
-            misplaced += 1
-            print(f"cannot be placed: {error}", flush=True)
-            continue
-        if arguments.show:
-            show(mutant, text, changed)
-        elif arguments.again or not record.is_caught(mutant):
-            mutants.append(mutant)
-    missed = 0
-    if not arguments.show:
-        print(f"{len(mutants)} faults to run, of {len(everything)}", flush=True)
-        try:
-            missed = run(mutants, arguments.workers, record)
-        except KeyboardInterrupt:
-            print("stopped; the same command continues")
-            raise SystemExit(130) from None
-    if missed or misplaced:
-        sys.exit(f"{missed} faults were not caught, {misplaced} cannot be placed")
-
-
-def show(mutant: Mutant, text: str, changed: str) -> None:
-    """Print what a fault changes."""
-    import difflib
-
-    before, after = ast.unparse(ast.parse(text)).splitlines(), changed.splitlines()
-    print(f"{mutant.module}: {mutant.fault}")
-    for line in difflib.unified_diff(before, after, n=0, lineterm=""):
-        if not line.startswith(("---", "+++", "@@")):
-            print("   ", line)
+    chosen = [m for m in everything if arguments.only in f"{m.module} {m.fault}"]
+    mutants = [mutant for mutant in chosen if not record.is_caught(mutant)]
+    print(f"{len(mutants)} faults to run, of {len(everything)}", flush=True)
+    try:
+        missed = run(mutants, arguments.workers, record)
+    except KeyboardInterrupt:
+        print("stopped; the same command continues")
+        raise SystemExit(130) from None
+    if missed:
+        sys.exit(f"{missed} faults were not caught")
 
 
 if __name__ == "__main__":
