@@ -307,6 +307,14 @@ def test_the_leader_of_two_player_hearts_faces_105_worlds_less_the_lower_clubs()
     assert game.view(1).num_worlds == 14 * 13 // 2
 
 
+def test_points_on_the_first_trick_show_a_hand_of_nothing_else() -> None:
+    game = make_game("TC QC TD / TH QH AH / AC QD AD / TS QS AS", points_on_first_trick=False)
+    play(game, "TC TH")
+    # Seat 1 holds two of QH, AH and QS. The other five unseen cards are two of seat 0 and three of
+    # seat 3.
+    assert game.view(2).num_worlds == math.comb(3, 2) * math.comb(5, 2)
+
+
 def test_more_than_a_million_worlds_are_refused_with_their_number() -> None:
     view = Game.deal("classic", seed=1, deal_number=0).view(0)
     with raises_hearts_error(HeartsError, "worlds", "sample_worlds"):
