@@ -14,7 +14,7 @@ import pytest
 from hearts_agents.programs.process import ProgramError
 from hearts_env import CheckpointError, HeartsError, Rules, RulesError
 from hearts_env.support.arguments import check_number
-from hearts_env.support.errors import MAX_MESSAGE
+from hearts_env.support.errors import MAX_MESSAGE, MAX_QUOTED, quoted
 from hearts_train.learn.config import ConfigError
 from tests.refusals import raises_hearts_error
 
@@ -47,6 +47,22 @@ def test_a_cut_message_has_its_parts():
     error = HeartsError(f"deal: {'x' * MAX_MESSAGE}; give less")
     assert len(str(error)) == MAX_MESSAGE + 3
     assert (error.argument, error.hint) == ("deal", "give less")
+
+
+def test_quoted_values_are_short_whatever_they_are():
+    class Rude:
+        def __repr__(self):
+            raise RuntimeError
+
+    deep: list[object] = []
+    for _ in range(100_000):
+        deep = [deep]
+    wide = {str(n): list(range(1000)) for n in range(1000)}
+    for value in ("x" * 10**7, 16**5000, deep, wide, b"x" * 10**6, [wide] * 1000, Rude(), None):
+        assert 0 < len(quoted(value)) <= MAX_QUOTED
+    assert quoted("ab") == "'ab'"
+    assert quoted([1, "b"]) == "[1, 'b']"
+    assert quoted("x" * 100) == "'" + "x" * 76 + "..."
 
 
 def test_checks_pass_on_what_was_given():
