@@ -99,7 +99,7 @@ mutants: install ## put faults into copies of the code; tests must catch each (a
 	nice $(BIN)/python tests/mutants.py --workers $(WORKERS)
 
 matrix: install ## try the lowest, pinned and newest dependencies under each Python (long)
-	$(BIN)/python tests/matrix.py $(MATRIX_ARGS)
+	$(BIN)/nox $(MATRIX_ARGS)
 
 bench: $(VENV)/.installed-bench ## measure speed, and that of comparable libraries
 	$(BIN)/python -m bench speed $(BENCH_ARGS)
@@ -120,7 +120,7 @@ figures: install ## measure the playing strengths that docs/ still lacks (hours)
 	$(BIN)/python docs/tables.py
 
 clean: ## remove caches and builds; runs/ and .venv stay
-	rm -rf build dist docs/_site docs/reference .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist docs/_site docs/reference .nox .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
 
 distclean: clean ## remove .venv too; runs/ stays
