@@ -293,22 +293,19 @@ class _Way(NamedTuple):
 
     games: int
     threads: int = 1
-    observation: str = "flat"
     is_step: bool = True
     """By one call of ``step`` instead of ``observe``, ``masks`` and ``play``."""
 
     def __str__(self) -> str:
         calls = ".step" if self.is_step else ""
         threads = f", {self.threads} threads" if self.threads > 1 else ""
-        packed = f", {self.observation}" if self.observation != "flat" else ""
-        return f"BatchGame({self.games}){calls}{packed}{threads}"
+        return f"BatchGame({self.games}){calls}{threads}"
 
 
 _SIZES = (1024, 4096, 16_384, 65_536)
 _BATCHES = (
     _Way(4096, is_step=False),
     *[_Way(games) for games in _SIZES],
-    _Way(4096, observation="bits"),
     *[_Way(games, threads=2) for games in _SIZES],
 )
 
@@ -325,7 +322,7 @@ def _spread(batch: BatchGame) -> BatchGame:
 def _batch(rules: Rules, way: _Way) -> Measure:
     """Every decision observed and masked; without the time that choosing at random takes."""
     games = way.games
-    batch = BatchGame(rules, games, seed=3, num_threads=way.threads, observation=way.observation)
+    batch = BatchGame(rules, games, seed=3, num_threads=way.threads)
     observations, masks = batch.observe(), batch.masks()
     batch.step(batch.random_actions(), observations, masks)  # compiles
     _spread(batch)

@@ -274,7 +274,7 @@ def arrays() -> str:
     text = "# Arrays, place by place\n\nObservations of two-player Hearts; other rules have other "
     text += "sizes ([encoders](../encoders.md)).\n\n"
     for name in ENCODERS:
-        if name not in ("bits", "planes", "belief", "text"):  # those of flat, or no places
+        if name != "text":  # words have no places
             text += f"## `{name}`\n\n{parts.encoder(name, 'two_player')}\n"
     return text + f"## The state of a game\n\n{parts.state()}"
 

@@ -67,12 +67,11 @@ def test_a_batch_equals_single_games(name: str, players: int) -> None:
     check_against_single_games(BatchGame(Rules.preset(name, players), 3, seed=5), 90, 1)
 
 
-@pytest.mark.parametrize("observation", ["planes", "history", "belief", "text"])
+@pytest.mark.parametrize("observation", ["recall", "history", "text"])
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_batch_equals_single_games_in_every_encoder(name: str, observation: str) -> None:
     rules = Rules.preset(name)
-    steps = 12 if observation == "belief" and rules.players > 2 else 70
-    check_against_single_games(BatchGame(rules, 2, seed=9, observation=observation), steps, 2)
+    check_against_single_games(BatchGame(rules, 2, seed=9, observation=observation), 70, 2)
 
 
 def test_views_are_of_one_rule_set() -> None:
@@ -138,8 +137,7 @@ def test_a_batch_asks_a_subclass_that_writes_otherwise() -> None:
 @pytest.mark.parametrize(
     ("text", "observation", "dtype"),
     [(name, "flat", np.int8) for name in ("two_player", "classic", "party players=7", "micro")]
-    + [("two_player", name, np.int8) for name in ("planes", "history")]
-    + [("two_player", "bits", np.uint8), ("micro", "bits", np.uint8)]
+    + [("two_player", name, np.int8) for name in ("ranked", "history")]
     + [("two_player", "flat", np.float16), ("micro moon=choose", "text", np.uint8)],
 )
 def test_a_step_is_play_observe_and_masks(

@@ -100,7 +100,6 @@ def test_batches_are_shown_as_shares_of_the_yardstick():
         "BatchGame(4096).step, two_player": (30.0, "0.60"),
         "BatchGame(4096).step, 2 threads, two_player": (60.0, "1.20"),
         "BatchGame(1024).step, two_player": (30.0, ""),  # of another size than the yardstick
-        "BatchGame(4096).step, bits, two_player": (30.0, ""),
         "BatchGame(4096).step, classic": (30.0, ""),
         "C, one core (4096), two_player": (50.0, "1.00"),
     }

@@ -79,7 +79,6 @@ def test_overrides_are_yaml_and_go_into_lists():
         ("ppo.gamma=.nan", ["ppo.gamma", "nan"]),
         ("env.reward=margins", ["env.reward", "'margins'", "'margin'"]),
         ("env.seat=left", ["env.seat", "'left'", "random"]),
-        ("env.observation=bits", ["env.observation", "packed", "flat"]),
         ("budget.minutes=null", ["budget", "minutes: 3"]),
         ("ppo.batch_size=1e9", ["ppo.batch_size", "1000000000", "smaller"]),
         ("schedule=[]", ["schedule", "1"]),

@@ -195,7 +195,7 @@ def test_options_survive_json():
         ({"views": ["words"]}, "view words"),
         ({"observation": "flatt"}, "observation flatt 'flat'"),
         ({"dtype": "int64"}, "dtype int64"),
-        ({"dtype": "int8", "observation": "belief"}, "dtype int8"),
+        ({"dtype": "int8", "observation": "text"}, "dtype int8"),
         ({"action_mask": "mask"}, "action_mask mask"),
         ({"reward": "money"}, "reward money"),
         ({"reward": "chips"}, "reward chips"),

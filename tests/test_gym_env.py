@@ -47,7 +47,7 @@ def chooser(seed):
 
 
 @pytest.mark.parametrize("opponent", ["easy", "standard", ["pro", "easy"]])
-@pytest.mark.parametrize("observation", ["flat", "planes", "history", "belief", "text"])
+@pytest.mark.parametrize("observation", ["flat", "recall", "history", "text"])
 def test_gymnasiums_checker_has_nothing_to_say(opponent, observation):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -78,7 +78,7 @@ def test_every_setting_of_the_games_arrives_in_the_environment():
     settings = {
         "rules": "mini",
         "players": 2,
-        "observation": "planes",
+        "observation": "recall",
         "reward": "win",
         "seat": 1,
         "num_envs": 48,
@@ -89,7 +89,7 @@ def test_every_setting_of_the_games_arrives_in_the_environment():
     arena = Trainer(config).learner.env.arena
     assert (arena.rules.name, arena.rules.players) == ("mini", 2)
     assert arena.options.rewarder.kind == "win"
-    assert type(arena.batch.encoder).__name__ == "PlanesEncoder"
+    assert type(arena.batch.encoder).__name__ == "RecallEncoder"
     assert (arena.options.seat, arena.num_envs) == (1, 48)
     assert not arena.options.skip_forced
     assert (arena.learner == 1).all()

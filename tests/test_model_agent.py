@@ -247,8 +247,8 @@ def test_models_that_cannot_play_are_refused(models, tmp_path):
         make_agent(recurrent)
     with raises_hearts_error(HeartsError, "greedy", value="DQN"):
         make_agent(models["DQN"], greedy=False)
-    with raises_hearts_error(HeartsError, "encoder", "(12,)", "(90,)", "encoder=flat"):
-        make_agent(models["PPO"], encoder="bits", rules="micro")
+    with raises_hearts_error(HeartsError, "encoder", "(192,)", "(90,)", "encoder=flat"):
+        make_agent(models["PPO"], encoder="recall", rules="micro")
     with raises_hearts_error(HeartsError, "encoder"):
         evaluate(models["PPO"], "easy", "two_player", deals=2)
     with raises_hearts_error(HeartsError, "greedi", hint="greedy"):
@@ -397,7 +397,7 @@ def test_onnx_needs_no_trust_and_is_evaluated_as_others_are(linear):
     [
         (onnx(), "", "encoder"),
         (onnx(), "?encoder=flt", "encoder flt flat"),
-        (onnx(), "?encoder=bits&rules=micro", "encoder (12,) (90,) encoder=flat"),
+        (onnx(), "?encoder=recall&rules=micro", "encoder (192,) (90,) encoder=flat"),
         (onnx(taken=(1, SIZE)), "?encoder=flat", "agent 1 dynamic_axes"),
         (onnx(more=_field(11, _put("mask", ("n", 8)))), "?encoder=flat", "agent 2"),
         (onnx(kind=9), "?encoder=flat", "agent ONNX"),
@@ -420,7 +420,7 @@ def test_torchscript_that_does_not_fit_is_named(linear, tmp_path):
         make_agent(file + "?encoder=flat")
     for end, message in {
         "": "encoder",
-        "?encoder=bits&rules=micro": "agent float32",
+        "?encoder=text&rules=micro": "agent float32",
         "?encoder=flat&rules=micro&dtype=int8": "agent int8",
         "?encoder=flat&dtype=complex": "dtype complex",
     }.items():

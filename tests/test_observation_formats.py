@@ -148,12 +148,12 @@ def steps_of(way: str, env: Any, number: int) -> Iterator[tuple[Any, Any, Any]]:
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("dtype", [None, *DTYPES])
-@pytest.mark.parametrize("observation", ["flat", "planes", "belief"])
+@pytest.mark.parametrize("observation", ["flat", "history", "text"])
 def test_learners_see_the_same_numbers_in_every_format(
     way: str, mask: str, dtype: str | None, observation: str
 ) -> None:
     options: dict[str, Any] = {"rules": "micro", "observation": observation, "opponent": "easy"}
-    if dtype == "int8" and observation == "belief":
+    if dtype == "int8" and observation == "text":
         with raises_hearts_error(HeartsError, "dtype", "int8", "float32"):
             made(way, dtype=dtype, **options)
         return

@@ -121,14 +121,14 @@ pyspiel = pytest.importorskip("pyspiel")
 
 PLAYED = (
     "hearts_env(rules=micro)",
-    "hearts_env(rules=micro,chance=cards,observation=planes)",
+    "hearts_env(rules=micro,chance=cards,observation=history)",
     "hearts_env(rules=mini,reward=points,information_state=flat)",
     "hearts_env",
     "hearts_env(rules=micro queen_any_time:true,reward=win)",
     "hearts_env(rules=classic,reward=trick)",
     "hearts_env(rules=no_pass)",
     "hearts_env(rules=hoyle,players=3,reward=chips)",
-    "hearts_env(rules=kitty,players=5,observation=bits)",
+    "hearts_env(rules=kitty,players=5,observation=recall)",
 )
 
 

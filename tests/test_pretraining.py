@@ -54,14 +54,14 @@ def test_the_teacher_says_what_pimc_thinks(preset):
             assert np.isfinite(row).sum() == len(view.legal_actions())
 
 
-@pytest.mark.parametrize("name", ["flat", "ranked", "belief", "history"])
+@pytest.mark.parametrize("name", ["flat", "ranked", "text", "history"])
 def test_packed_observations_are_unpacked_unchanged(name):
     encoder = make_encoder(name)
     column, space = Column.of(encoder, MICRO), encoder.space(MICRO)
     given = np.stack([space.sample() for _ in range(9)])
     for rows in (given, given[:0]):
         kept = column.pack(rows)
-        assert kept.nbytes <= rows.nbytes / (1 if name == "belief" else 7)
+        assert kept.nbytes <= rows.nbytes / (1 if name == "text" else 7)
         read = column.unpack(kept)
         assert (read.dtype, read.shape) == (given.dtype, rows.shape)
         np.testing.assert_array_equal(read, rows)
@@ -174,7 +174,7 @@ def test_minutes_of_a_budget_are_those_of_play(tmp_path, clock, quick, monkeypat
     assert {row["decisions"] for row in rows if row["kind"] == "evaluation"} > {0}
 
 
-@pytest.mark.parametrize("encoder", ["flat", "ranked", "belief"])
+@pytest.mark.parametrize("encoder", ["flat", "ranked", "recall"])
 def test_totals_that_no_deal_has_shown_do_not_sway_a_match(encoder):
     env = {"rules": "micro", "num_envs": 16, "observation": encoder}
     learner = make_learner(recipe(pretraining={}, env=env))

@@ -46,7 +46,7 @@ CASES = [
     {"opponent": Counting(), "reward": "points"},
     {"rules": "classic", "opponent": ["standard", Counting()], "reward": "trick"},
     {"rules": "no_pass", "reward": "points", "seat": 2},
-    {"rules": "omnibus", "players": 5, "opponent": "easy", "observation": "planes"},
+    {"rules": "omnibus", "players": 5, "opponent": "easy", "observation": "recall"},
     {"rules": "hoyle", "players": 3, "episode": "match", "reward": "win"},
     {"episode": "match", "reward": "win", "steps": 500},
     {"episode": "match", "reward": "margin", "max_deals": 2},

@@ -13,7 +13,7 @@ from hearts_env import kernel as k
 from hearts_env.batch import kernel as loops
 from hearts_env.batch.views import BatchView
 from hearts_env.encoders import Encoder, make_encoder, write_many
-from hearts_env.encoders.flat import BitsEncoder, FlatEncoder
+from hearts_env.encoders.flat import FlatEncoder
 from hearts_env.game.game import Game
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import (
@@ -269,12 +269,10 @@ class BatchGame:
 
     def _words_of_step(self) -> k.Vector:
         """What ``loops.give_step`` completes; also finds what does a step in one pass."""
-        packed = type(self.encoder) is BitsEncoder
         self._fused = 0
-        if packed or type(self.encoder) is FlatEncoder:
-            whole = loops.bits_step if packed else loops.flat_step
-            frozen = loops.frozen_step(self.rules, packed) if self._is_frozen else whole
-            self._fused = address_of(frozen)
+        if type(self.encoder) is FlatEncoder:
+            step = loops.frozen_step(self.rules) if self._is_frozen else loops.flat_step
+            self._fused = address_of(step)
         tables = {name: array.ctypes.data for name, array in self._tables._asdict().items()}
         words = loops.Step(
             **tables,

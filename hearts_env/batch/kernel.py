@@ -239,9 +239,7 @@ def give_step(
 
 
 @inlined
-def _step_some(
-    r: k.Vector, words: k.Vector, observations: NDArray[np.int8], first: int, last: int
-) -> int:
+def _step_some(r: k.Vector, words: k.Vector, first: int, last: int) -> int:
     """``step`` of games `first` to `last`, with the words of an order."""
     n, width = words[W.num_games], words[W.width]
     tables = Tables(
@@ -255,56 +253,32 @@ def _step_some(
     rows = int64_at(words[W.rows], (n,))[first:last]
     actions = int64_at(words[W.actions], (n,))[first:last]
     masks = int8_at(words[W.masks], (n * width,))[first * width : last * width]
-    shown = observations[first:last]
+    shown = int8_at(words[W.observations], (n, words[W.length]))[first:last]
     step(r, tables, rows, actions, words[W.seed], words[W.autodeal], shown, masks)
     return 0
 
 
-@inlined
-def _step_flat(r: k.Vector, words: k.Vector, first: int, last: int) -> int:
-    shown = int8_at(words[W.observations], (words[W.num_games], words[W.length]))
-    return _step_some(r, words, shown, first, last)
-
-
-@inlined
-def _step_bits(r: k.Vector, words: k.Vector, first: int, last: int) -> int:
-    shown = uint8_at(words[W.observations], (words[W.num_games], words[W.length]))
-    return _step_some(r, words, shown, first, last)
-
-
 @shared
 def flat_step(address: int, first: int, last: int) -> int:
-    """``step`` for any rules, with observations of a byte a fact."""
+    """``step`` for any rules, from the address of the words of an order."""
     words = int64_at(address, (len(W),))
-    return _step_flat(constants_at(words[W.rules], (words[W.num_rules],)), words, first, last)
-
-
-@shared
-def bits_step(address: int, first: int, last: int) -> int:
-    """``step`` for any rules, with observations of a bit a fact."""
-    words = int64_at(address, (len(W),))
-    return _step_bits(constants_at(words[W.rules], (words[W.num_rules],)), words, first, last)
+    return _step_some(constants_at(words[W.rules], (words[W.num_rules],)), words, first, last)
 
 
 @functools.lru_cache(maxsize=64)
-def frozen_step(rules: Rules, packed: bool) -> Any:  # noqa: FBT001
-    """``flat_step``, or ``bits_step`` if `packed`, compiled for these rules alone.
+def frozen_step(rules: Rules) -> Any:
+    """``flat_step`` compiled for these rules alone, which takes about half the time.
 
-    Whatever the rules decide is decided when it is compiled: it takes about half the time. The
-    compiler's cache distinguishes rule sets by what the function closes over, so that has to be the
+    The compiler's cache distinguishes rule sets by the function's closure, so the closure holds the
     vector and nothing else.
     """
     r = rules.vector
 
     @shared
-    def frozen_flat(address: int, first: int, last: int) -> int:
-        return _step_flat(r, int64_at(address, (len(W),)), first, last)
+    def frozen(address: int, first: int, last: int) -> int:
+        return _step_some(r, int64_at(address, (len(W),)), first, last)
 
-    @shared
-    def frozen_bits(address: int, first: int, last: int) -> int:
-        return _step_bits(r, int64_at(address, (len(W),)), first, last)
-
-    return frozen_bits if packed else frozen_flat
+    return frozen
 
 
 @jit

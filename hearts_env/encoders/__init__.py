@@ -8,11 +8,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from hearts_env.encoders.base import BatchEncoder, Encoder
-from hearts_env.encoders.belief import BeliefEncoder
-from hearts_env.encoders.flat import BitsEncoder, FlatEncoder, step_row
+from hearts_env.encoders.base import BatchEncoder, Encoder, shape_and_dtype
+from hearts_env.encoders.flat import FlatEncoder, step_row
 from hearts_env.encoders.history import HistoryEncoder, TextEncoder
-from hearts_env.encoders.planes import PlanesEncoder
 from hearts_env.encoders.ranked import RankedEncoder, RecallEncoder
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import is_plain_name
@@ -24,12 +22,9 @@ ENCODERS: dict[str, Any] = {
     encoder.name: encoder
     for encoder in (
         FlatEncoder(),
-        BitsEncoder(),
         RankedEncoder(),
         RecallEncoder(),
-        PlanesEncoder(),
         HistoryEncoder(),
-        BeliefEncoder(),
         TextEncoder(),
     )
 }
@@ -98,23 +93,13 @@ def writer_of(observation: str | Encoder) -> Writer:
 def kind_of(observation: str | Encoder, rules: Rules) -> tuple[tuple[int, ...], Any]:
     """Return shape and dtype of an observation, remembered for the package's own encoders.
 
-    To make a space takes a hundred times as long as to write an observation.
-
     Raises:
         HeartsError: as ``make_encoder``.
     """
-    if isinstance(observation, str):
-        if observation in OWN_WRITERS:
-            return _own_kind(observation, rules)
-    elif type(observation) in _OWN_TYPES:
-        return _own_kind(cast(Hashable, observation), rules)
-    space = make_encoder(observation).space(rules)
-    return space.shape, space.dtype
-
-
-@functools.lru_cache(maxsize=256)
-def _own_kind(observation: Any, rules: Rules) -> tuple[tuple[int, ...], Any]:
-    space = make_encoder(observation).space(rules)
+    encoder = make_encoder(observation)
+    if type(encoder) in _OWN_TYPES:
+        return shape_and_dtype(cast(Hashable, encoder), rules)
+    space = encoder.space(rules)
     return space.shape, space.dtype
 
 
@@ -155,8 +140,8 @@ def _writes_many(kind: Any) -> bool:
 
 def step_of(encoder: Encoder) -> Callable[[Array, Array, int, Array, Array], int] | None:
     """``step_row``, which writes the observations of `encoder` too, or None."""
-    # Not for subclasses: what they write may differ.
-    return step_row if type(encoder) in (FlatEncoder, BitsEncoder) else None
+    # Not for subclasses, which may write something else.
+    return step_row if type(encoder) is FlatEncoder else None
 
 
 def encode(encoder: Encoder, view: PlayerView) -> Array:
@@ -170,12 +155,9 @@ def encode(encoder: Encoder, view: PlayerView) -> Array:
 __all__ = [
     "ENCODERS",
     "BatchEncoder",
-    "BeliefEncoder",
-    "BitsEncoder",
     "Encoder",
     "FlatEncoder",
     "HistoryEncoder",
-    "PlanesEncoder",
     "TextEncoder",
     "encode",
     "make_encoder",

@@ -84,7 +84,7 @@ _FIRST = np.zeros(1, np.int64)
 
 def check_row(encoder: Encoder, rules: Rules, out: Array) -> None:
     """Refuse an array that cannot hold an observation: compiled code would write beside it."""
-    shape, dtype = _kind_of(cast(Hashable, encoder), rules)
+    shape, dtype = shape_and_dtype(cast(Hashable, encoder), rules)
     is_array = isinstance(out, np.ndarray)  # one that lies in a file is
     if is_array and out.shape == shape and out.dtype == dtype and out.flags.writeable:
         return
@@ -95,8 +95,8 @@ def check_row(encoder: Encoder, rules: Rules, out: Array) -> None:
     raise HeartsError(f"out: {found}; {needed}")
 
 
-@functools.lru_cache(maxsize=64)
-def _kind_of(encoder: Hashable, rules: Rules) -> tuple[tuple[int, ...], Any]:
-    """Shape and dtype of an observation."""
+@functools.lru_cache(maxsize=256)
+def shape_and_dtype(encoder: Hashable, rules: Rules) -> tuple[tuple[int, ...], Any]:
+    """Return shape and dtype of an observation, remembered: making a space takes far longer."""
     space = cast(Encoder, encoder).space(rules)
     return space.shape, space.dtype

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from hearts_env import kernel as k
 from hearts_env.encoders.base import BatchEncoder
 from hearts_env.encoders.features import Block, may_hold, pack, put, seat_at, seat_name
-from hearts_env.encoders.flat import FlatEncoder, write_words
+from hearts_env.encoders.flat import FlatEncoder, spread
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arrays import Array
 from hearts_env.support.bits import popcount, stack_words
@@ -58,8 +58,8 @@ def pack_ranks(r: k.Vector, s: k.Vector, player: int, at: int, words: NDArray[np
 def write_ranked_row(r: k.Vector, s: k.Vector, player: int, out: NDArray[np.int8]) -> int:
     """Write what `player` knows over the first places of the row `out`; returns how many."""
     words = stack_words()
-    size = pack_ranks(r, s, player, pack(r, s, player, False, words), words)
-    write_words(words, out[:size])
+    size = pack_ranks(r, s, player, pack(r, s, player, words), words)
+    spread(words, out[:size])
     return size
 
 

@@ -28,7 +28,7 @@ DType: TypeAlias = str | type[np.generic] | np.dtype[Any] | None
 class ObservationFormat:
     """What an environment makes of an encoder's array and of a mask.
 
-    The dtype is the encoder's own (int8; of ``bits`` and ``text`` uint8, of ``belief`` float32)
+    The dtype is the encoder's own (int8; of ``text`` uint8)
     unless another is given. ``float32`` and ``float16`` are the same numbers, which float16 rounds;
     ``int8`` is refused where the encoder's numbers are of another kind.
 

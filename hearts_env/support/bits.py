@@ -47,15 +47,6 @@ def put_word(out: NDArray[np.int8], at: int, word: np.uint64) -> None:
         out[at + j] = word >> np.uint64(j) & np.uint64(1)
 
 
-def put_bits(out: NDArray[np.uint8], at: int, word: np.uint64) -> None:
-    """Write the 64 bits of `word` over ``out[at : at + 8]``, in place.
-
-    In each byte the first bit is the highest, as ``np.unpackbits`` reads them.
-    """
-    for j in range(8):
-        out[at + j] = int(f"{int(word) >> 8 * j & 255:08b}"[::-1], 2)
-
-
 STACK_WORDS = 64
 """As many words as ``stack_words`` gives."""
 
@@ -134,17 +125,6 @@ def _place(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 
 @intrinsic
-def _store_bits(typing_context: Any, out: Any, at: Any, word: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        bytes_ = builder.bswap(builder.bitreverse(args[2]))
-        place = _place(context, builder, signature, args)
-        builder.store(bytes_, builder.bitcast(place, bytes_.type.as_pointer()), align=1)
-        return context.get_dummy_value()
-
-    return types.void(out, types.int64, types.uint64), codegen
-
-
-@intrinsic
 def _words_on_stack(typing_context: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         array = context.make_array(signature.return_type)(context, builder)
@@ -174,21 +154,6 @@ def _put_word(out, at, word):  # type: ignore[no-untyped-def]  # numba compares 
     if out.layout != "C" or out.dtype.bitwidth != 8:  # a user's array, of another kind
         return _put_one_by_one
     return lambda out, at, word: _store_word(out, at, word)
-
-
-def _put_bits_one_by_one(out, at, word):  # type: ignore[no-untyped-def]
-    for j in range(8):
-        byte = np.uint64(0)
-        for i in range(8):
-            byte |= (word >> np.uint64(8 * j + i) & np.uint64(1)) << np.uint64(7 - i)
-        out[at + j] = byte
-
-
-@overload(put_bits)
-def _put_bits(out, at, word):  # type: ignore[no-untyped-def]  # numba compares the bare signatures
-    if out.layout != "C":
-        return _put_bits_one_by_one
-    return lambda out, at, word: _store_bits(out, at, word)
 
 
 def _new_words() -> NDArray[np.uint64]:

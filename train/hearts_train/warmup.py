@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
-import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -125,8 +124,8 @@ def _play(*presets: str) -> None:
 
 
 def _play_environments() -> None:
-    """Play a deal with each way of writing observations: within the step, as bits, and after it."""
-    for observation in ("flat", "bits", "planes"):
+    """Play a deal with each way of writing observations: within the step, and after it."""
+    for observation in ("flat", "history"):
         env = hearts_v0.env("two_player", observation=observation)
         env.reset(seed=0)
         while env.agents:
@@ -136,23 +135,22 @@ def _play_environments() -> None:
 
 def _play_batches() -> None:
     """Play many games until one is over and the next is dealt, observed after each card."""
-    for observation, freeze in itertools.product(("flat", "bits"), (False, True)):
-        batch = BatchGame("two_player", 2, observation=observation, freeze=freeze)
+    for freeze in (False, True):
+        batch = BatchGame("two_player", 2, freeze=freeze)
         while not batch.done.any():
             batch.step(batch.random_actions())
     batch.play(batch.random_actions())
     batch.masks()
     batch.restore(batch.state())
     batch.revoke(games=np.arange(1))
-    many = BatchGame("two_player", 1024, observation="flat", num_threads=2)
+    many = BatchGame("two_player", 1024, num_threads=2)
     many.step(many.random_actions())  # the orders for other threads
 
 
 def _step_frozen(preset: str) -> None:
-    """What `BatchGame` compiles for one rule set alone."""
-    for observation in ("flat", "bits"):
-        batch = BatchGame(preset, 2, observation=observation, freeze=True)
-        batch.step(batch.random_actions())
+    """Compile the step of `BatchGame` for one rule set alone."""
+    batch = BatchGame(preset, 2, freeze=True)
+    batch.step(batch.random_actions())
 
 
 def _observe() -> None:

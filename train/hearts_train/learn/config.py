@@ -91,13 +91,6 @@ class EnvConfig(_Section):
     )
     skip_forced: bool = Field(default=True, description="leave out decisions with one legal action")
 
-    @field_validator("observation")
-    @classmethod
-    def _is_for_networks(cls, observation: str) -> str:
-        if observation == "bits":
-            raise ValueError("bits are packed, eight in a number; give flat, which says the same")
-        return observation
-
     @field_validator("seat")
     @classmethod
     def _is_seat(cls, seat: int | str) -> int | str:
