@@ -49,7 +49,7 @@ def all_worlds(seeds: range) -> tuple[list[int], list[int]]:
         rng, game = random.Random(seed), Game.deal(RULES, seed)
         for _ in range(2):
             game.play(rng.choice(game.legal_actions()))
-        view = game.view(game.player or 0)
+        view = game.view(game.current_player or 0)
         hands = hidden_hands(view)
         values = np.empty((len(hands), len(view.legal_actions())), np.int64)
         table.clear()

@@ -32,8 +32,8 @@ def main() -> None:
     """Play the deal, open its board in a browser, and keep what it shows."""
     agents = [make_agent("standard", seed=0), make_agent("pro", seed=0)]
     game = Game.deal("two_player", seed=3)
-    while game.player is not None:
-        game.play(agents[game.player].act(game.view(game.player)))
+    while game.current_player is not None:
+        game.play(agents[game.current_player].act(game.view(game.current_player)))
     names = {"Player 0": "standard", "Player 1": "pro"}
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         file = Path(folder) / "board.html"

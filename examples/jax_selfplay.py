@@ -47,7 +47,7 @@ for step in range(report.choose(full=2_000, smoke=20)):
         seen, masks = jnp.from_dlpack(batch.observe()), jnp.from_dlpack(batch.masks())
         cards = jax.random.categorical(key, logits(weights_of(state), seen, masks))
         rows.append((seen, masks, cards))
-        movers.append(batch.player)
+        movers.append(batch.current_player)
         batch.play(cards)
     margins = (batch.scores()[:, ::-1] - batch.scores()) / batch.rules.max_margin
     paid = np.concatenate([margins[np.arange(256), seats] for seats in movers])

@@ -283,7 +283,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         if not self.observation_format.mask_in_observation:
             return self.observation_format.join(out, self._no_mask)
         mask = np.zeros(self._num_actions, _INT8)
-        if seat == game.player and not self._is_stopped:
+        if seat == game.current_player and not self._is_stopped:
             _write_mask.call(game.legal_mask, mask)
         return self.observation_format.join(out, mask)
 
@@ -453,12 +453,12 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
 
     def _begin_deal(self, game: Game) -> None:
         """Begin a deal of the episode with its first turn."""
-        assert game.player is not None
+        assert game.current_player is not None
         self._game = game
         self._totals = None if self.match is None else list(self.match.totals)
         self._mask, self._ready = _empty(self._num_actions, _INT8), None
         _write_mask.call(game.legal_mask, self._mask)
-        self.agent_selection = self.possible_agents[game.player]
+        self.agent_selection = self.possible_agents[game.current_player]
 
     def _forget(self, agent: str) -> None:
         """Clear what was paid last, and what `agent` was paid and told since its last turn."""

@@ -63,7 +63,7 @@ def brute_values(game: Game) -> dict[int, int]:
         after = game.clone()
         after.play(action)
         states[0] = after.vector
-        values[action] = int(brute_force(game.rules.vector, states, 0, game.player))
+        values[action] = int(brute_force(game.rules.vector, states, 0, game.current_player))
     return values
 
 
@@ -112,7 +112,7 @@ def random_position(rng: random.Random, rules: Rules, most: int = 6) -> Game | N
             return game
         legal = game.legal_actions()
         action = rng.choice(legal)
-        if greedy is not None and game.player == greedy and rng.random() < 0.8:
+        if greedy is not None and game.current_player == greedy and rng.random() < 0.8:
             trumps = [card for card in legal if rules.deck[card][1] == rules.trump]
             action = max(
                 trumps or legal, key=lambda card: "23456789TJQKA".index(rules.deck[card][0])

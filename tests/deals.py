@@ -43,12 +43,12 @@ def play(game: Game, plays: str) -> Game:
     naive = naive_of(game)
     for action in game.actions:
         naive.play(action)
-    assert (naive.phase, naive.player, naive.legal()) == (
+    assert (naive.phase, naive.current_player, naive.legal()) == (
         game.phase,
-        game.player,
+        game.current_player,
         game.legal_actions(),
     )
-    assert (naive.points(), naive.scores()) == (game.points(), game.scores())
+    assert (naive.points(), naive.scores()) == (game.points, game.scores())
     return game
 
 
@@ -67,5 +67,5 @@ def played(rules: str, seed: int, *names: str, cards: int | None = None) -> Game
     agents = [make_agent(name, seed=1) for name in names]
     game = Game.deal(rules, seed)
     while not game.is_over and len(game.actions) != cards:
-        game.play(agents[game.player].act(game.view(game.player)))
+        game.play(agents[game.current_player].act(game.view(game.current_player)))
     return game

@@ -82,11 +82,11 @@ def games(_: int) -> Iterator[Any]:
     for name, players in GAMES:
         for seed in (1, 2**40 + 3):
             *_, game = played(Rules.preset(name, players), seed)
-            yield game.to_text(), game.scores(), game.points(), game.margins()
+            yield game.to_text(), game.scores(), game.points, game.margins()
     for seed in range(8):
         for place, game in enumerate(played(Rules.preset("two_player"), seed)):
-            if place % 5 == 2 and game.player is not None:
-                yield game.view(game.player).num_worlds
+            if place % 5 == 2 and game.current_player is not None:
+                yield game.view(game.current_player).num_worlds
 
 
 def observations(observation: str) -> Iterator[Any]:
@@ -153,7 +153,7 @@ def batches(observation: str, num_threads: int) -> Iterator[Any]:
         )
         for _ in range(70):
             batch.play(batch.random_actions())
-            yield batch.done, batch.player
+            yield batch.done, batch.current_player
         yield batch.observe(), batch.masks(), batch.scores(), batch.seeds
 
 

@@ -126,7 +126,7 @@ def own_actions(game: Game, player: int) -> Iterator[int]:
     """What `player` has done in a game, in order."""
     again = game.start()
     for action in game.actions:
-        if again.player == player:
+        if again.current_player == player:
             yield action
         again.play(action)
 
@@ -149,7 +149,7 @@ def decisions(rules: Any, seed: int, player: int, number: int) -> list[Game]:
     game = Game.deal(rules, seed)
     found = []
     while not game.is_over:
-        if game.player == player:
+        if game.current_player == player:
             found.append(game.clone())
         game.play(rng.choice(game.legal_actions()))
     return [found[0], *rng.sample(found[1:], min(number - 1, len(found) - 1))]

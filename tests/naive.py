@@ -141,7 +141,7 @@ class NaiveGame:
         self.shooter: int | None = None
         self.moon_choice: int | None = None
         self.offender: int | None = None
-        self.player: int | None = 0
+        self.current_player: int | None = 0
         self.phase = "pass"
         # "`hold` no exchange".
         if exchanged or rules.pass_count == 0 or pass_offset(rules, deal_number) == 0:
@@ -158,12 +158,12 @@ class NaiveGame:
 
     def legal_cards(self) -> set[str]:
         """Returns the cards that the player to move may pass or play."""
-        if self.player is None or self.phase == "moon":
+        if self.current_player is None or self.phase == "moon":
             return set()
-        hand = self.hands[self.player]
+        hand = self.hands[self.current_player]
         if self.phase == "pass":
             # "A chosen card is not legal again, and stays in the hand".
-            return hand - self.passed[self.player]
+            return hand - self.passed[self.current_player]
         if not self.history:
             return self._first_leads(hand)
         return self._follows(hand) if self.trick else self._leads(hand)
@@ -219,7 +219,7 @@ class NaiveGame:
         """Passes or plays the card `action`, or makes the moon choice; ValueError if illegal."""
         if action not in self.legal():
             raise ValueError(f"action {action} is not one of {self.legal()}")
-        assert self.player is not None
+        assert self.current_player is not None
         if self.phase == "moon":
             self.moon_choice = action
             self._end()
@@ -230,21 +230,21 @@ class NaiveGame:
 
     def revoke(self) -> None:
         """Ends the deal by an illegal action of the player to move."""
-        assert self.player is not None, "the deal is over"
-        self.offender = self.player
+        assert self.current_player is not None, "the deal is over"
+        self.offender = self.current_player
         self.shooter = None  # Known already at a moon choice, but a revoked deal has no moon.
         self._end()
 
     def _end(self) -> None:
-        self.phase, self.player = "over", None
+        self.phase, self.current_player = "over", None
 
     def _pass_card(self, card: str) -> None:
-        assert self.player is not None
-        self.passed[self.player].add(card)
+        assert self.current_player is not None
+        self.passed[self.current_player].add(card)
         # "Seat 0 chooses all its `pass_count` cards, then seat 1, and so on, whoever deals."
-        if len(self.passed[self.player]) == self.rules.pass_count:
-            self.player += 1
-        if self.player < self.rules.players:
+        if len(self.passed[self.current_player]) == self.rules.pass_count:
+            self.current_player += 1
+        if self.current_player < self.rules.players:
             return
         # "until all are delivered together".
         for seat, cards in enumerate(self.passed):
@@ -263,11 +263,11 @@ class NaiveGame:
             lowest = deck_order(card for hand in self.hands for card in hand)[0]
             first = next(seat for seat, hand in enumerate(self.hands) if lowest in hand)
         self.phase = "play"
-        self.first_leader = self.leader = self.player = first
+        self.first_leader = self.leader = self.current_player = first
 
     def _play_card(self, card: str) -> None:
-        assert self.player is not None
-        hand, rules = self.hands[self.player], self.rules
+        assert self.current_player is not None
+        hand, rules = self.hands[self.current_player], self.rules
         void = bool(self.trick) and not in_suit(hand, suit_of(self.trick[0][1]))
         # "broken once a heart has been played", under both.
         if suit_of(card) == "H":
@@ -279,13 +279,13 @@ class NaiveGame:
         if rules.queen_breaks_hearts and card == QUEEN:
             self.hearts_broken = True
         hand.remove(card)
-        self.trick.append((self.player, card))
-        self.history.append((self.player, card))
+        self.trick.append((self.current_player, card))
+        self.history.append((self.current_player, card))
         self.broken.append(self.hearts_broken)
         if len(self.trick) == rules.players:
             self._finish_trick()
         else:
-            self.player = (self.player + 1) % rules.players
+            self.current_player = (self.current_player + 1) % rules.players
 
     def _finish_trick(self) -> None:
         cards = {card: seat for seat, card in self.trick}
@@ -299,7 +299,7 @@ class NaiveGame:
         if self.kitty and self.kitty_taker is None and self._awards_kitty(set(cards)):
             self.kitty_taker = taker
         # "Its taker leads the next."
-        self.leader = self.player = taker
+        self.leader = self.current_player = taker
         if not any(self.hands):
             self._finish_play()
 
@@ -330,7 +330,7 @@ class NaiveGame:
             self.shooter = takers[0]
             # "after the last trick the shooter picks one of two extra actions".
             if self.rules.moon == "choose":
-                self.phase, self.player = "moon", self.shooter
+                self.phase, self.current_player = "moon", self.shooter
 
     # ---- what it costs ------------------------------------------------------------------------
 
@@ -493,10 +493,10 @@ def _fits(rules: Any, known: NaiveKnowledge, present: list[set[str]], dead: set[
     kitty = dead | (known.kitty or set())
     game = NaiveGame(rules, hands, kitty, known.deal_number, known.dealer, exchanged=True)
     # Whoever leads first holds the lowest card dealt (or is the eldest hand).
-    if game.player != known.first_leader:
+    if game.current_player != known.first_leader:
         return False
     for (player, card), broken in zip(known.history, known.broken, strict=True):
-        if game.player != player or card not in game.legal_cards():
+        if game.current_player != player or card not in game.legal_cards():
             return False
         game.play(game.deck.index(card))
         if game.hearts_broken != broken:

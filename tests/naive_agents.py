@@ -55,8 +55,8 @@ def _action(game: NaiveGame, *, aware: bool) -> int:
         pick = max if game.phase == "pass" else min
         return game.deck.index(pick(legal, key=value))
     led = suit_of(game.trick[0][1])
-    assert game.player is not None
-    has_suit = bool(in_suit(game.hands[game.player], led))
+    assert game.current_player is not None
+    has_suit = bool(in_suit(game.hands[game.current_player], led))
     card = _following(game, legal, led) if has_suit else _void(game, legal, aware=aware)
     if aware and card == "QS" and takes(game, card):
         others = in_suit(legal, "S") - {"QS"}
@@ -91,8 +91,8 @@ def naive_pro(game: NaiveGame, policy: Policy = naive_standard) -> int:
     legal = game.legal()
     if game.phase != "play" or len(legal) == 1:
         return policy(game)
-    assert game.player is not None
-    known = game.knowledge(game.player)
+    assert game.current_player is not None
+    known = game.knowledge(game.current_player)
     sums = dict.fromkeys(legal, Fraction())
     for world in naive_worlds(game.rules, known):
         for action in legal:
@@ -100,7 +100,7 @@ def naive_pro(game: NaiveGame, policy: Policy = naive_standard) -> int:
             other.hands = [set(hand) for hand in world[:-1]]
             if game.kitty_taker is None:
                 other.kitty = set(world[-1])
-            sums[action] += played_out(other, action, game.player, policy)
+            sums[action] += played_out(other, action, game.current_player, policy)
     return max(legal, key=lambda action: (sums[action], -action))
 
 

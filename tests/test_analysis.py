@@ -31,13 +31,13 @@ def test_values_are_those_of_the_solver_and_of_pimc() -> None:
     game = played("mini", 3, "easy", "easy")
     pimc, replay = make_agent("pimc", seed=0), game.start()
     for action, moment in zip(game.actions, analyse(game).moments, strict=True):
-        view = replay.view(replay.player)
+        view = replay.view(replay.current_player)
         values = solve_double_dummy(replay).values
         names = [game.rules.deck[a] for a in view.legal_actions()]
         assert moment.values == {game.rules.deck[a]: v for a, v in values.items()}
         assert moment.means == dict(zip(names, pimc.margins(view), strict=True))
         assert moment.worlds == view.num_worlds
-        assert moment.player == replay.player
+        assert moment.player == replay.current_player
         assert moment.expected_loss >= 0
         assert moment.lost >= 0
         replay.play(action)
@@ -60,7 +60,7 @@ def test_unfinished_and_revoked_deals_are_analysed_as_far_as_they_go() -> None:
     found = analyse(game)
     assert len(found.moments) == 3
     assert any("3 of 10" in line for line in summary(found))
-    offender = game.player
+    offender = game.current_player
     game.revoke()
     found = analyse(game)
     assert len(found.moments) == 3
@@ -87,16 +87,16 @@ def test_games_of_more_players_are_estimated(tmp_path: Path) -> None:
     """The figures are pro's, from samples that follow from the positions."""
     agents, game = [make_agent("standard", seed=p) for p in range(4)], Game.deal("classic", 2, 1)
     while len(game.actions) < 12 + 15:
-        game.play(agents[game.player].act(game.view(game.player)))
+        game.play(agents[game.current_player].act(game.view(game.current_player)))
     found = analyse(game, names=["A", "B", "You", "D"])
     assert found == analyse(game, names=["A", "B", "You", "D"])
     assert [m.number for m in found.moments] == list(range(12, 27))  # after the exchange
     replay, pro = game.start(), make_agent("pro", seed=0)
     for number, action in enumerate(game.actions):
         if number >= 12:
-            m, advice = found.moments[number - 12], values(pro, replay.view(replay.player))
+            m, advice = found.moments[number - 12], values(pro, replay.view(replay.current_player))
             name = game.rules.action_name
-            assert (m.player, m.card) == (replay.player, name(action))
+            assert (m.player, m.card) == (replay.current_player, name(action))
             assert m.means == {name(w.action): w.margin for w in advice.worths}
             assert list(m.means) == [name(a) for a in replay.legal_actions()]
             shown_worse = max(m.means.values()) - m.means[m.card]

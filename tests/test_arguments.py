@@ -120,7 +120,7 @@ def subjects() -> Iterator[tuple[str, Callable[[], Subject]]]:
         return batch.states.tobytes(), batch.seeds.tolist(), batch.done.tolist()
 
     seat = {"player": 1}
-    seats = dict.fromkeys(("hand", "passed", "received", "voids"), seat)
+    seats = dict.fromkeys(("hand", "passed", "received"), seat)
     both = {"taken": seat, "played": seat, "cards_left": seat}
     hands = [["QC", "QS", "QH"], ["AC", "AD", "AH"]]
 
@@ -275,7 +275,7 @@ def test_a_wrong_seat_is_one_error_wherever_it_is_named(wrong: Any) -> None:
     game = Game.deal("micro", 3)
     view = game.view(0)
     refusals = set()
-    calls = [game.view, game.hand, game.taken, game.played, game.passed, game.received, game.voids]
+    calls = [game.view, game.hand, game.taken, game.played, game.passed, game.received]
     for call in [*calls, game.cards_left, view.taken, view.played, view.cards_left]:
         with raises_hearts_error(HeartsError, "player", 1) as caught:
             call(wrong)

@@ -107,8 +107,8 @@ def plain_worlds(agent, game, player):
     for world in view.worlds():
         replay, weight = Game.from_view(view, world).start(), 1.0
         for action in game.actions:
-            if replay.player != player:
-                chances = agent.action_probs(BatchView.of([replay.view(replay.player)]))
+            if replay.current_player != player:
+                chances = agent.action_probs(BatchView.of([replay.view(replay.current_player)]))
                 weight *= chances[0, action]
             replay.play(action)
         if weight:
@@ -123,7 +123,7 @@ def test_endings_are_the_best_of_a_plain_search(text):
     for seed in range(12):
         game = Game.deal(tree.rules, seed)
         while game.phase == "play":
-            player = game.player
+            player = game.current_player
             alike = list(plain_worlds(agent, game, player))
             if player == seed % 2 and alike and len(game.legal_actions()) > 1:
                 values = plain_values(agent, player, alike)
@@ -162,12 +162,15 @@ def test_the_worlds_of_a_fan_are_whole_states():
     for _ in range(9):
         game.play(game.legal_actions()[-1])
     fan = Tracker(make_agent("easy", seed=0).action_probs).fan(
-        BatchView.of([game.view(game.player)])
+        BatchView.of([game.view(game.current_player)])
     )
     assert any(np.array_equal(state, game.vector) for state in fan.states)
     for state in fan.states[:5]:
         other = Game.from_state(game.rules, state)
-        assert other.view(game.player).vector.tolist() == game.view(game.player).vector.tolist()
+        assert (
+            other.view(game.current_player).vector.tolist()
+            == game.view(game.current_player).vector.tolist()
+        )
 
 
 def test_an_even_selection_keeps_the_weight_of_each_branch():
@@ -243,9 +246,9 @@ def test_what_is_said_to_be_won_is_won_at_the_table(method):
     won, deals = 0, list(all_deals(Rules.preset("micro")))
     for seat in range(2):
         games = [game.clone() for game in deals]
-        while open_games := [game for game in games if game.player is not None]:
+        while open_games := [game for game in games if game.current_player is not None]:
             for player in (seat, 1 - seat):
-                mine = [game for game in open_games if game.player == player]
+                mine = [game for game in open_games if game.current_player == player]
                 if mine:
                     views = BatchView.of([game.view(player) for game in mine])
                     actions = (attacker if player == seat else agent).act_batch(views)

@@ -41,7 +41,7 @@ def position(hands: str, plays: str = "", **fields: Any) -> Game:
 
 def own_view(game):
     """What the player to act sees."""
-    return game.view(game.player)
+    return game.view(game.current_player)
 
 
 def choice(name: str, game: Game) -> str:
@@ -366,7 +366,7 @@ def test_a_budget_of_milliseconds_ends_the_sampling(late: None) -> None:
     game = Game.deal("classic", 3, deal_number=3)
     while len(game.legal_actions()) < 2:
         game.play(game.legal_actions()[0])
-    view = game.view(game.player)
+    view = game.view(game.current_player)
     for worlds, limit, number in ((5000, 0.001, 8), (5000, 4.5, 40), (3, 10**9, 3)):
         assert examined(view, worlds=worlds, milliseconds=limit) == number
     view = own_view(Game.deal("no_pass", 3))  # without a number of worlds only time limits it
@@ -419,7 +419,7 @@ def test_the_margins_of_pro_are_what_it_chooses_by() -> None:
     for seed in range(5):
         game = Game.deal("two_player", seed)
         while not game.is_over:
-            view = game.view(game.player)
+            view = game.view(game.current_player)
             margins = pro.margins(view)
             best = view.legal_actions()[margins.index(max(margins))]
             assert best == pro.act(view)

@@ -48,7 +48,7 @@ def check_against_single_games(batch: BatchGame, steps: int, seed: int) -> None:
         assert np.array_equal(views.observe(batch.encoder), observations)
         actions = np.zeros(batch.num_games, np.int64)
         for i, game in enumerate(games):
-            view = game.view(batch.player[i])
+            view = game.view(batch.current_player[i])
             assert views[i] == view
             assert np.array_equal(observations[i], encode(batch.encoder, view))
             assert np.flatnonzero(masks[i]).tolist() == game.legal_actions()
@@ -239,7 +239,7 @@ def test_a_batch_goes_on_from_its_state(name: str, players: int, autodeal: bool)
         for key in ("states", "legal", "seeds", "done"):
             assert np.array_equal(getattr(one, key), getattr(two, key)), key
         assert np.array_equal(one.scores(), two.scores())
-        rows = np.flatnonzero(one.player >= 0)
+        rows = np.flatnonzero(one.current_player >= 0)
         for batch in (one, two):  # also the streams of random actions go on
             batch.play(batch.random_actions(games=rows), games=rows)
         assert np.array_equal(one.states, two.states)
@@ -252,7 +252,7 @@ def test_a_revoke_is_part_of_a_batchs_state() -> None:
     one.play(one.random_actions())
     k.revoke(one.states[1])
     two.restore(one.state())
-    assert two.player.tolist()[1] == -1
+    assert two.current_player.tolist()[1] == -1
     assert np.array_equal(one.states, two.states)
 
 
@@ -286,14 +286,14 @@ def choose_in_deck_order(game: Any, rng: random.Random) -> int:
     """A legal action; the cards to pass in deck order, as a state has no order of them."""
     legal = game.legal_actions()
     if game.phase == "pass":
-        missing = game.rules.pass_count - len(game.passed(game.player))
+        missing = game.rules.pass_count - len(game.passed(game.current_player))
         above = [a for a in legal if a > max(chosen_so_far(game), default=-1)]
         return rng.choice(above[: len(above) - missing + 1])
     return rng.choice(legal)
 
 
 def chosen_so_far(game: Any) -> list[int]:
-    return [game.rules.index[card] for card in game.passed(game.player)]
+    return [game.rules.index[card] for card in game.passed(game.current_player)]
 
 
 def check_past(ours: Game, single: Game) -> None:
@@ -455,7 +455,7 @@ def test_some_games_alone_are_what_they_are_among_all(autodeal: bool) -> None:
     finished = np.array([g for g in range(n) if games[g].is_over], np.int64)
     assert bool(len(finished)) != autodeal
     assert not batch.random_actions(games=finished).any()
-    assert (batch.player[finished] == -1).all()
+    assert (batch.current_player[finished] == -1).all()
 
 
 def test_some_games_draw_what_they_draw_among_all() -> None:

@@ -55,7 +55,7 @@ def test_a_player_who_never_errs_is_seen_through() -> None:
     for seed in range(20):
         game = Game.deal("two_player", seed)
         for _ in range(12):
-            game.play(standard.act(game.view(game.player)))
+            game.play(standard.act(game.view(game.current_player)))
         view = game.view(0)
         found = belief(view, standard.action_probs)
         own = mask_of(game.rules.index[card] for card in game.hand(1))

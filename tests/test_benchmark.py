@@ -137,7 +137,7 @@ def test_pro_of_the_large_tracks_plays_as_it_did(track, cards):
     game = Game.deal(Rules.from_text(TRACKS[track].rules), seed=3)
     pro, chosen = make_agent("pro", seed=1), []
     while not game.is_over:  # it is asked only; all seats play their first legal card
-        if game.player == 0:
+        if game.current_player == 0:
             chosen.append(game.rules.action_name(int(pro.act(game.view(0)))))
         game.play(game.legal_actions()[0])
     assert chosen == cards.split()

@@ -62,10 +62,10 @@ def test_the_steps_are_the_deal(record: Record, told: dict) -> None:
     assert [(seat, card) for seat, card, *_ in told["steps"]] == list(game.history)
     ends = [step for step in told["steps"] if len(step) == 4]
     assert len(ends) == 13
-    assert ends[-1][3] == game.points()
+    assert ends[-1][3] == game.points
     for number, (_, _, taker, points) in enumerate(ends, 1):
         after = at(game, 2 * number)
-        assert points == after.points()
+        assert points == after.points
         assert {card for _, card in game.tricks[number - 1]} <= set(after.taken(taker))
 
 
@@ -76,7 +76,7 @@ def test_after_each_card_best_play_ends_at_its_value(record: Record, told: dict)
             game = at(record.game, moment["number"])
             assert line[0][1] == card
             for seat, name, *_ in line:
-                assert seat == game.player
+                assert seat == game.current_player
                 game.play(name)
             assert game.margins()[moment["player"]] == moment["values"][card]
 
@@ -125,14 +125,16 @@ def test_costliest_is_nothing_where_no_card_gave_a_point_away() -> None:
 
 def test_luck_is_the_worth_of_the_cards_before_the_first(record: Record, told: dict) -> None:
     start = record.game.start()
-    sign = 1 if start.player == 0 else -1
+    sign = 1 if start.current_player == 0 else -1
     value = solve_double_dummy(start).value * sign
     assert told["luck"]["dealt"] == [value, -value]
     for seat in range(2):
         worths = []
         for world in start.view(seat).worlds():
             game = Game(start.rules, world[:2], world[2], dealer=start.dealer)
-            worths.append(solve_double_dummy(game).value * (1 if game.player == seat else -1))
+            worths.append(
+                solve_double_dummy(game).value * (1 if game.current_player == seat else -1)
+            )
         assert len(worths) in (91, 105)  # who leads, has the lowest card
         assert told["luck"]["hand"][seat] == pytest.approx(np.mean(worths))
     # The cards, less what one gave away, and what the other did: that is the result.
@@ -159,7 +161,7 @@ def test_the_champion_gets_the_same_cards_and_the_same_opponent(record: Record) 
     assert found == replayed(record, 0)
     game, agents = record.game.start(), [make_agent("champion", seed=0), make_agent("pro", seed=1)]
     while not game.is_over:
-        game.play(agents[game.player].act(game.view(game.player)))
+        game.play(agents[game.current_player].act(game.view(game.current_player)))
     assert found["points"] == game.scores()[0]
     assert [step[1] for step in found["steps"]] == [card for _, card in game.history]
     assert replayed(record, 1)["others"] == ["champion"]  # in the place of a person
@@ -180,7 +182,7 @@ def test_a_branch_is_measured_like_the_deal(record: Record, told: dict) -> None:
     found = position(record, [*names[: other["number"]], card])
     game = at(record.game, other["number"])
     game.play(card)
-    assert found["moment"]["player"] == game.player
+    assert found["moment"]["player"] == game.current_player
     assert found["moment"]["values"] == {
         game.rules.deck[a]: v for a, v in solve_double_dummy(game).values.items()
     }
@@ -195,7 +197,7 @@ def test_an_unfinished_deal_has_the_position_it_stands_in() -> None:
     assert told["scores"] is None
     assert [player["champion"] for player in told["players"]] == [None, None]
     assert len(told["moments"]) == len(told["steps"]) == 3
-    assert told["next"]["player"] == game.player
+    assert told["next"]["player"] == game.current_player
     assert list(told["next"]["values"]) == [game.rules.deck[a] for a in game.legal_actions()]
     assert told["next"] == position(Record(game), [s[1] for s in told["steps"]])["moment"]
 
@@ -217,7 +219,7 @@ def test_moons_and_revokes_are_steps_too() -> None:
     assert told["steps"][-1] == [game.shooter, "moon:off"]
     assert told["next"] is None
     game = played("mini", 5, "easy", "easy", cards=3)
-    offender = game.player
+    offender = game.current_player
     game.revoke()
     told = review(Record(game))
     assert told["steps"][-1] == [offender, "revoke"]

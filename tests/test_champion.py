@@ -152,8 +152,8 @@ def scores_by_hand(agent, view, tau, epsilon, models=()):
                 game = Game.from_view(view, world)
                 game.play(action)
                 while not game.is_over:
-                    mover = agent if game.player == view.player else model
-                    game.play(mover.act(game.view(game.player)))
+                    mover = agent if game.current_player == view.player else model
+                    game.play(mover.act(game.view(game.current_player)))
                 values[place] += weight * game.margins()[view.player]
     chances = agent.with_greedy(False).action_probs(BatchView.of([view]))[0, legal]
     return values / total / tau + np.log(np.maximum(chances, 1e-9))
@@ -169,7 +169,7 @@ def test_the_card_is_the_one_that_counting_world_by_world_finds(models):
         game = Game.deal("mini", seed)
         for _ in range(seed % 4):
             game.play(game.legal_actions()[-1])
-        view = game.view(game.player)
+        view = game.view(game.current_player)
         if len(view.legal_actions()) > 1:
             scores = scores_by_hand(agent, view, 0.3, 0.05, others)
             weighed = searching.weighed(BatchView.of([view]))
@@ -215,7 +215,9 @@ def test_a_short_time_is_nearly_kept(clock, monkeypatch):
         game.play(game.legal_actions()[0])
     for milliseconds in (1, 5, 20, 50):
         clock.time = 0.0
-        SearchAgent(network_player("two_player"), f"{milliseconds}ms").act(game.view(game.player))
+        SearchAgent(network_player("two_player"), f"{milliseconds}ms").act(
+            game.view(game.current_player)
+        )
         assert 0.4 * milliseconds <= 1000 * clock.time <= max(2, milliseconds)
 
 

@@ -132,8 +132,8 @@ def test_sampled_actions_follow_the_softmax_over_legal_actions(path):
         game.play(game.legal_actions()[0])
     while len(game.legal_actions()) < 4:
         game.play(game.legal_actions()[0])
-    assert game.player is not None
-    view = game.view(game.player)
+    assert game.current_player is not None
+    view = game.view(game.current_player)
     legal = view.legal_actions()
     agent = load_agent(path, seed=1, greedy=False)
     out = np.zeros((1, INPUTS), np.int8)
@@ -243,14 +243,14 @@ def test_other_rules_are_refused_when_asked_to_play(path):
     other = Rules.preset("two_player").replace(trump=None)
     for rules in (other, Rules.preset("mini")):
         game = Game.deal(rules, seed=0)
-        assert game.player is not None
+        assert game.current_player is not None
         with raises_hearts_error(CheckpointError, "rules"):
-            agent.act(game.view(game.player))
+            agent.act(game.view(game.current_player))
         with raises_hearts_error(CheckpointError, "rules"):
             agent.act_batch(BatchGame(rules, 3).views())
     game = Game.deal(Rules.from_dict(RULES.to_dict()), seed=0)  # equal, another object
-    assert game.player is not None
-    assert agent.act(game.view(game.player)) in game.legal_actions()
+    assert game.current_player is not None
+    assert agent.act(game.view(game.current_player)) in game.legal_actions()
 
 
 def test_what_does_not_fit_is_not_saved(tmp_path):
@@ -291,8 +291,10 @@ def test_a_player_plays_rules_that_only_end_a_match_otherwise(path):
     for other, totals in ((ends, [80, 40]), (ends | {"end_score": 50}, [40, 20])):
         # Totals are seen as shares of the end score.
         game = Game.deal(RULES.replace(**other), seed=4, totals=totals)
-        assert agent.act(game.view(game.player)) == agent.act(twin.view(twin.player))
+        assert agent.act(game.view(game.current_player)) == agent.act(
+            twin.view(twin.current_player)
+        )
         observed, seen = (
-            encode(make_encoder("flat"), one.view(one.player)) for one in (game, twin)
+            encode(make_encoder("flat"), one.view(one.current_player)) for one in (game, twin)
         )
         np.testing.assert_array_equal(observed, seen)

@@ -63,8 +63,8 @@ def test_decisions_lead_from_the_deal_to_the_end():
         rows = np.flatnonzero(found.games == game)
         assert found.steps[rows].tolist() == list(range(len(rows)))
         for row in rows:
-            assert again.player == found.views.players[row]
-            assert again.view(again.player).to_text() == found.views[row].to_text()
+            assert again.current_player == found.views.players[row]
+            assert again.view(again.current_player).to_text() == found.views[row].to_text()
             again.play(int(found.actions[row]))
         assert again.is_over
         assert again.scores() == found.scores[game].tolist()
@@ -81,7 +81,7 @@ def test_values_are_those_of_the_solver(rules):
         game = Game.deal(found.rules, int(found.seeds[found.games[row]]))
         for action in found.actions[found.games == found.games[row]][: found.steps[row]]:
             game.play(int(action))
-        view = game.view(game.player)
+        view = game.view(game.current_player)
         legal = view.legal_actions()
         others = np.setdiff1d(np.arange(found.rules.num_actions), legal)
         assert np.isnan(values.seen[row, others]).all()

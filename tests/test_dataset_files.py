@@ -75,8 +75,12 @@ def test_decisions_show_what_was_seen_and_what_each_card_was_worth(made):
         if row["game"] != number:
             number = row["game"]
             game = Game.deal("mini", seed=games[number]["seed"])
-        view, legal = game.view(game.player), game.legal_actions()
-        assert (row["seat"], row["phase"], row["trick"]) == (game.player, "play", game.trick_number)
+        view, legal = game.view(game.current_player), game.legal_actions()
+        assert (row["seat"], row["phase"], row["trick"]) == (
+            game.current_player,
+            "play",
+            game.trick_number,
+        )
         assert row["view_text"] == view.to_text()
         assert json.loads(row["view_json"])["hand"] == list(view.hand)
         assert row["legal_actions"] == legal

@@ -31,7 +31,7 @@ def naive_value(game: NaiveGame, player: int) -> int:
         after = copy_naive(game)
         after.play(action)
         values.append(naive_value(after, player))
-    return max(values) if game.player == player else min(values)
+    return max(values) if game.current_player == player else min(values)
 
 
 # ---- against brute force ------------------------------------------------------------------------
@@ -52,7 +52,7 @@ def test_equal_to_the_second_rule_book():
         for action, value in found.values.items():
             after = naive_at(game)
             after.play(action)
-            assert naive_value(after, game.player) == value, game.to_text()
+            assert naive_value(after, game.current_player) == value, game.to_text()
 
 
 def test_full_deals_agree_with_a_search_without_endgames():
@@ -90,7 +90,7 @@ def test_the_choice_of_the_shooter():
     for action in game.legal_actions():
         after = game.clone()
         after.play(action)
-        expected[action] = int(after.margins()[game.player])
+        expected[action] = int(after.margins()[game.current_player])
     assert found.values == expected
     assert solve_batch([game]).tolist() == [found.value]
     game.play(found.best[0])
@@ -103,11 +103,11 @@ def test_the_choice_of_the_shooter():
 def test_best_play_keeps_the_value():
     for seed in range(20):
         game = Game.deal("two_player", seed)
-        sign = 1 if game.player == 0 else -1
+        sign = 1 if game.current_player == 0 else -1
         value = sign * solve(game).value
         while not game.is_over:
             found = solve(game)
-            assert found.value == (value if game.player == 0 else -value)
+            assert found.value == (value if game.current_player == 0 else -value)
             assert found.best == [a for a, v in found.values.items() if v == found.value]
             game.play(found.best[seed % len(found.best)])
         assert game.margins()[0] == value
@@ -119,7 +119,7 @@ def test_worlds_and_single_solves_agree():
         rng = random.Random(seed)
         for _ in range(plays):
             game.play(rng.choice(game.legal_actions()))
-        view = game.view(game.player)
+        view = game.view(game.current_player)
         worlds, values = solve_worlds(view)
         assert worlds == list(view.worlds())
         assert values.shape == (len(worlds), len(view.legal_actions()))
@@ -170,7 +170,7 @@ BAD: list[Any] = [
     ),
     ("view", lambda: solve_worlds(DEAL)),
     ("game", lambda: solve(None)),
-    ("game", lambda: solve(DEAL.view(DEAL.player))),
+    ("game", lambda: solve(DEAL.view(DEAL.current_player))),
     ("table mini", lambda: solve(Game.deal("micro", 0), table=TranspositionTable("mini"))),
     ("table", lambda: solve(DEAL, table=3)),
     ("max_nodes 3", lambda: solve(LARGE[0], max_nodes=3)),
@@ -197,9 +197,9 @@ def test_bad_input_is_named(message, call):
 
 def test_worlds_that_do_not_fit_are_named():
     game = Game.deal("two_player", 0)
-    view = game.view(game.player)
+    view = game.view(game.current_player)
     world = next(iter(view.worlds()))
-    other = 1 - game.player
+    other = 1 - game.current_player
     few = tuple(cards[1:] if p == other else cards for p, cards in enumerate(world))
     swapped = (world[1], world[0], world[2])
     for wrong, message in ((few, 12), (swapped, swapped[0][0]), (("XX",), "XX")):

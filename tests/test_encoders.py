@@ -140,8 +140,8 @@ def test_a_game_is_observed_as_its_views_are(name: str | Encoder, preset: str) -
             assert game.observe(out, player=player, observation=name) is out
             assert np.array_equal(out, view)
         to_act = game.observe(observation=name)
-        assert np.array_equal(to_act, encode(encoder, game.view(game.player or 0)))
-        if game.player is None:
+        assert np.array_equal(to_act, encode(encoder, game.view(game.current_player or 0)))
+        if game.current_player is None:
             break
         game.play(game.legal_actions()[-1])
 
@@ -161,7 +161,7 @@ def test_observing_without_an_array_makes_no_space_each_time(
     for game in games * 5:
         for observation in ("flat", FlatEncoder()):
             seen = game.observe(observation=observation)
-            assert np.array_equal(seen, encode(FlatEncoder(), game.view(game.player or 0)))
+            assert np.array_equal(seen, encode(FlatEncoder(), game.view(game.current_player or 0)))
     # `encode` makes one each time; `observe` at most one for each of the games' rules and ways.
     assert len(made) - 20 <= 4
 

@@ -65,15 +65,15 @@ def test_trees_have_what_plain_enumeration_finds(text):
         while waiting:
             now = waiting.pop()
             positions += 1
-            if now.player is None:
+            if now.current_player is None:
                 lines += 1
                 continue
             legal = now.legal_actions()
             if len(legal) > 1:
-                seen = now.view(now.player).vector.tobytes()
-                if seen not in views[now.player]:
-                    views[now.player].add(seen)
-                    sequences[now.player] += len(legal)
+                seen = now.view(now.current_player).vector.tobytes()
+                if seen not in views[now.current_player]:
+                    views[now.current_player].add(seen)
+                    sequences[now.current_player] += len(legal)
             for action in legal:
                 after = now.clone()
                 after.play(action)
@@ -134,12 +134,12 @@ def test_large_decks_have_what_the_naive_rules_find_in_some_of_their_deals(deck)
         ended, waiting = [], [(root, {})]
         while waiting:
             game, chosen = waiting.pop()
-            if game.player is None:
+            if game.current_player is None:
                 ended.append((tuple(game.history), game.scores()[1] - game.scores()[0], chosen))
                 continue
             legal = game.legal()
             if len(legal) > 1:
-                where = game.player, deals[number][game.player], tuple(game.history)
+                where = game.current_player, deals[number][game.current_player], tuple(game.history)
                 chosen = chosen | {where: len(legal)}
             for action in legal:
                 after = copy.deepcopy(game)
@@ -391,8 +391,8 @@ def test_the_player_plays_the_policy_from_both_seats(micro, player):
     for game in itertools.islice(all_deals(micro.rules), 0, None, 7):
         hands = [game.hand(0), game.hand(1)]
         mirrored = Game(micro.rules, hands=hands[::-1], kitty=game.kitty, deal_number=0, dealer=0)
-        while game.player is not None:
-            views = [game.view(game.player), mirrored.view(mirrored.player)]
+        while game.current_player is not None:
+            views = [game.view(game.current_player), mirrored.view(mirrored.current_player)]
             assert views[0].player != views[1].player
             tables = [player.action_probs(BatchView.of([view])) for view in views]
             assert np.array_equal(*tables)

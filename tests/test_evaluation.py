@@ -36,13 +36,13 @@ def play_plainly(agent, opponent, rules, deals, seed):
     for number in range(deals):
         for seat in range(rules.players):
             game = Game.deal(rules, derived_seed(seed, number))
-            while (player := game.player) is not None:
+            while (player := game.current_player) is not None:
                 game.play((agent if player == seat else opponent).act(game.view(player)))
             scores = game.scores()
             rows.append(scores[seat:] + scores[:seat])
             shooters.append(None if game.shooter is None else game.shooter == seat)
             if rules.settlement != "points":
-                chips.append(float(settle(rules.settlement, game.points())[0][seat]))
+                chips.append(float(settle(rules.settlement, game.points)[0][seat]))
     return np.array(rows, float), shooters, chips
 
 
@@ -101,12 +101,12 @@ def test_block_has_the_others_in_order_of_play(rules):
     rows, points, shooters = [], [], []
     for number, seat in itertools.product(range(6), range(made.players)):
         game = Game.deal(made, derived_seed(11, number))
-        while (player := game.player) is not None:
+        while (player := game.current_player) is not None:
             game.play(agents[player != seat].act(game.view(player)))
         # From the agent's seat on, the next to play at the next seat.
         order = [(seat + step) % made.players for step in range(made.players)]
         rows.append([game.scores()[other] for other in order])
-        points.append([game.points()[other] for other in order])
+        points.append([game.points[other] for other in order])
         shooters.append(-1 if game.shooter is None else order.index(game.shooter))
     assert block.scores.tolist() == rows
     assert block.points.tolist() == points

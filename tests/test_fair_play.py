@@ -534,7 +534,7 @@ def test_an_answer_that_never_ends_is_a_fault():
 def test_our_players_refuse_what_they_cannot_be_asked(name):
     """A game knows all cards; a batch and a list are easy slips for a batch's views."""
     agent, game = make_agent(name), Game.deal("two_player", seed=1)
-    for wrong in (game, None, game.view(1 - game.player)):
+    for wrong in (game, None, game.view(1 - game.current_player)):
         with raises_hearts_error(HeartsError, "view"):
             agent.act(wrong)  # type: ignore[arg-type]
     batch = BatchGame("two_player", 3, seed=1, autodeal=False)

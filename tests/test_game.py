@@ -83,7 +83,7 @@ def test_a_bad_action_is_refused_and_leaves_the_game_as_it_was(
         assert word in message
     assert "\n" not in message
     assert game == before
-    assert (game.actions, game.legal_actions(), game.player) == ([], [0], 0)
+    assert (game.actions, game.legal_actions(), game.current_player) == ([], [0], 0)
     game.play(0)  # and can be played on
 
 
@@ -106,9 +106,9 @@ def test_who_takes_a_trick_leads_the_next(game: Game) -> None:
     takers = list(game.trick_takers)
     leaders = [trick[0][0] for trick in (*game.tricks, game.trick) if trick]
     assert takers[: len(leaders) - 1] == leaders[1:]
-    assert [takers.count(p) for p in range(game.rules.players)] == game.tricks_taken()
-    if game.player is not None:
-        assert game.view(game.player).trick_takers == game.trick_takers
+    assert [takers.count(p) for p in range(game.rules.players)] == game.tricks_taken
+    if game.current_player is not None:
+        assert game.view(game.current_player).trick_takers == game.trick_takers
 
 
 def test_nothing_can_be_played_after_the_end() -> None:
@@ -120,7 +120,12 @@ def test_nothing_can_be_played_after_the_end() -> None:
     with raises_hearts_error(IllegalActionError, "action"):
         game.revoke()
     assert game == before
-    assert (game.is_over, game.player, game.legal_mask, game.legal_actions()) == (True, None, 0, [])
+    assert (game.is_over, game.current_player, game.legal_mask, game.legal_actions()) == (
+        True,
+        None,
+        0,
+        [],
+    )
 
 
 def test_a_moon_choice_has_a_name() -> None:
@@ -149,7 +154,7 @@ def test_undo_goes_back_step_by_step(rules: Rules, seed: int) -> None:
         assert game == earlier
         assert game.actions == earlier.actions
         assert game.legal_actions() == earlier.legal_actions()
-        assert (game.player, game.phase) == (earlier.player, earlier.phase)
+        assert (game.current_player, game.phase) == (earlier.current_player, earlier.phase)
     with raises_hearts_error(IllegalActionError, "undo"):
         game.undo()
 

@@ -82,7 +82,7 @@ def test_the_parallel_form_begins_from_a_game() -> None:
     given = played("classic", 3, 30)
     env = hearts_v0.parallel_env("classic")
     observations, infos = env.reset(options={"game": given})
-    turn = f"player_{given.player}"
+    turn = f"player_{given.current_player}"
     assert env.game == given
     assert env.game is not given
     assert {info["active_agent"] for info in infos.values()} == {turn}
@@ -153,7 +153,7 @@ def test_many_learners_go_on_as_single_ones(options: dict[str, Any]) -> None:
 
 def test_one_game_is_copied_to_all_and_a_mask_keeps_the_others() -> None:
     given, other = played("two_player", 4, 8), played("two_player", 6, 5)
-    envs = HeartsVectorEnv(3, seat=given.player)
+    envs = HeartsVectorEnv(3, seat=given.current_player)
     envs.reset(seed=1, options={"game": given})
     assert [envs.get_attr("game")[place] for place in range(3)] == [given] * 3
     mask = np.array([False, True, False])
@@ -168,7 +168,7 @@ def test_stable_baselines3_sets_games_as_options() -> None:
     from hearts_agents.envs.sb3 import HeartsSB3VecEnv
 
     given = played("two_player", 4, 8)
-    envs = HeartsSB3VecEnv(2, seat=given.player, seed=1)
+    envs = HeartsSB3VecEnv(2, seat=given.current_player, seed=1)
     envs.set_options({"game": given})
     envs.reset()
     assert [envs.arena.batch.game(place) for place in range(2)] == [given] * 2
@@ -184,8 +184,8 @@ def test_opponents_play_up_to_the_learners_turn() -> None:
     for seat in range(4):
         env, beside = HeartsEnv("classic", seat=seat), given.clone()
         _, info = env.reset(seed=1, options={"game": given})
-        while beside.player != seat:
-            beside.play(make_agent("standard").act(beside.view(beside.player)))
+        while beside.current_player != seat:
+            beside.play(make_agent("standard").act(beside.view(beside.current_player)))
         assert env.game == beside
         assert np.flatnonzero(info["action_mask"]).tolist() == beside.legal_actions()
 
@@ -286,7 +286,7 @@ def test_a_list_of_games_has_one_for_each_environment() -> None:
 
 def test_a_game_in_which_the_learner_decides_nothing_is_refused() -> None:
     game = played("two_player", 1, 25)
-    seat = 1 - game.player
+    seat = 1 - game.current_player
     env = HeartsEnv(seat=seat)
     with raises_hearts_error(HeartsError, "game"):
         env.reset(seed=1, options={"game": game})
@@ -298,7 +298,7 @@ def test_a_game_in_which_the_learner_decides_nothing_is_refused() -> None:
     other = HeartsEnv(seat="random")  # the seat that has something to decide is found
     for seed in range(4):
         other.reset(seed=seed, options={"game": game})
-        assert other.seat == game.player
+        assert other.seat == game.current_player
 
 
 def test_a_match_that_is_over_with_a_game_is_refused() -> None:

@@ -197,7 +197,7 @@ def test_match_is_that_of_the_seed() -> None:
             env.step(None)
             continue
         assert raw.game == match.game
-        assert agent == f"player_{match.player}"
+        assert agent == f"player_{match.current_player}"
         action = legal(env)
         match.play(action)
         env.step(action)
@@ -605,12 +605,12 @@ def test_state_gives_back_the_whole_game(game: tuple[str, int]) -> None:
             assert facts[f"played_{p}"] == g.played(p)
             assert facts[f"taken_{p}"] == g.taken(p)
             assert facts.get(f"passed_{p}", ()) == g.passed(p)
-            assert facts[f"tricks_{p}"] == g.tricks_taken()[p]
+            assert facts[f"tricks_{p}"] == g.tricks_taken[p]
             assert facts[f"total_{p}"] == 0
         deck = {card: i for i, card in enumerate(rules.deck)}
         assert facts["trick"] == tuple(sorted((c for _, c in g.trick), key=deck.__getitem__))
         assert facts.get("kitty", ()) == g.kitty
-        assert facts["player"] == g.player
+        assert facts["player"] == g.current_player
         assert facts["leader"] == g.leader
         assert facts["winner"] == g.winner
         assert facts["dealer"] == g.dealer

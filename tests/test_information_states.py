@@ -236,7 +236,7 @@ def test_games_of_a_seed_differ_from_a_table_in_nothing_that_counts(name: str) -
         hands = [game.hand(p) for p in range(rules.players)]
         same = Game(rules, hands, deal_number=number, dealer=dealer)
         while not game.is_over:
-            assert (game.player, game.legal_mask) == (same.player, same.legal_mask)
+            assert (game.current_player, game.legal_mask) == (same.current_player, same.legal_mask)
             action = rng.choice(game.legal_actions())
             game.play(action)
             same.play(action)

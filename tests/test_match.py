@@ -102,7 +102,7 @@ def play_deal(match: Match, rng: random.Random, *, revoke: bool = False) -> Naiv
     """Plays the deal of a match at random to its end, or to a revoke; the naive game of it."""
     game, naive = match.game, naive_of(match.game)
     while naive.phase != "over":
-        assert match.player == naive.player
+        assert match.current_player == naive.current_player
         assert match.legal_actions() == naive.legal()
         assert match.game is game
         if revoke and rng.random() < 0.2:
@@ -316,7 +316,7 @@ def test_last_net_is_what_a_deal_added_to_the_totals() -> None:
 
 def test_a_revoke_in_a_match() -> None:
     match = Match("two_player", seed=1)
-    offender = match.player
+    offender = match.current_player
     assert offender is not None
     match.revoke()
     assert match.last_game is not None
@@ -327,7 +327,7 @@ def test_a_revoke_in_a_match() -> None:
     assert match.num_deals == 1
     # In chips it is settled like points taken: hoyle of four, all 13 of them.
     match = Match("hoyle", seed=1)
-    offender = match.player
+    offender = match.current_player
     match.revoke()
     assert sorted(match.totals) == [87, *[100 + Fraction(13, 3)] * 3]
     assert match.totals[offender] == 87  # type: ignore[index]

@@ -27,8 +27,8 @@ def test_a_pair_of_matches_is_played_with_the_seats_swapped() -> None:
             match = Match(RULES, derived_seed(3, 4 + row))
             agents = [make_agent("standard", seed=0), make_agent("pro", seed=0)]
             while not match.is_over:
-                agent = agents[match.player != seating]
-                match.play(agent.act(match.game.view(match.player)))
+                agent = agents[match.current_player != seating]
+                match.play(agent.act(match.game.view(match.current_player)))
             assert block.won[row, seating] == (match.winner == seating)
             assert block.lengths[row, seating] == match.num_deals
             lead = match.totals[1 - seating] - match.totals[seating]

@@ -128,7 +128,7 @@ def charged_plainly(opponent):
         margin = 0
         for seat in (0, 1):
             game = Game.deal(RULES, derived_seed(SEED, number))
-            while (player := game.player) is not None:
+            while (player := game.current_player) is not None:
                 view = game.view(player)
                 if player == seat and goes_wrong(view):
                     game.revoke()

@@ -543,7 +543,7 @@ def test_agent_file_that_loads_a_training_checkpoint_plays_its_network(views, tm
 def test_an_action_of_minus_infinity_is_still_above_those_that_are_not_legal(tmp_path):
     pytest.importorskip("onnxruntime")
     game = Game.deal(RULES, seed=1)
-    view = game.view(game.player or 0)
+    view = game.view(game.current_player or 0)
     observation = encode(ENCODER, view)
     weights = np.full((SIZE, ACTIONS), 1.0, np.float32)
     weights[:, view.legal_actions()] = -3e38  # whose sum is minus infinity

@@ -76,7 +76,7 @@ def start_both(options: dict[str, bool], hands: list[list[str]], direction: int)
 def play_both(game: Game, state, table: dict[str, int], choose) -> None:
     """Play to the end side by side, comparing at every step."""
     while not game.is_over:
-        assert state.current_player() == game.player
+        assert state.current_player() == game.current_player
         legal = [game.rules.deck[action] for action in game.legal_actions()]
         assert sorted(state.legal_actions()) == sorted(table[card] for card in legal)
         card = choose(game, legal)

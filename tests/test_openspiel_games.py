@@ -167,14 +167,14 @@ def test_a_state_is_a_game_from_its_first_card_to_its_last(name: str) -> None:
         ours = state.hearts.clone()
         rewarder, earned = Rewarder(setup.rules, setup.reward), np.zeros(setup.rules.players)
         while not state.is_terminal():
-            assert state.current_player() == ours.player
+            assert state.current_player() == ours.current_player
             assert state.legal_actions() == ours.legal_actions()
             for player in range(setup.rules.players):
                 view = ours.view(player)
                 assert state.information_state_string(player) == view.key()
                 assert state.observation_string(player) == view.to_text()
             encoder = make_encoder(setup.parameters.get("observation", "flat"))
-            shown = encode(encoder, ours.view(ours.player)).ravel().astype(np.float32)
+            shown = encode(encoder, ours.view(ours.current_player)).ravel().astype(np.float32)
             assert state.observation_tensor() == shown.tolist()
             action = rng.choice(ours.legal_actions())
             assert state.action_to_string(action) == setup.rules.action_name(action)

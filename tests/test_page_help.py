@@ -26,7 +26,7 @@ from tests.page import browser as browser  # noqa: E402
 from tests.page import person as person  # noqa: E402
 from tests.page import visit as visit  # noqa: E402
 
-SEED = next(s for s in range(99) if Game.deal("two_player", s).player == 0)
+SEED = next(s for s in range(99) if Game.deal("two_player", s).current_player == 0)
 """A deal in which the person leads the first card."""
 
 
@@ -35,7 +35,7 @@ def history(person: Person) -> Game:
     game = Game.deal("two_player", SEED)
     told = person.page.evaluate("window.told")
     for seat, card in told:
-        assert game.player == seat
+        assert game.current_player == seat
         game.play(card)
     return game
 

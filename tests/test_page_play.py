@@ -125,7 +125,7 @@ def test_cards_of_a_trick_cover_neither_one_another_nor_a_player(visit, size, pl
 
 
 def test_the_only_card_of_a_trick_lies_in_the_middle(person) -> None:
-    seed = next(s for s in range(50) if Game.deal("two_player", s).player == 1)
+    seed = next(s for s in range(50) if Game.deal("two_player", s).current_player == 1)
     person.sit_down("two_player", ["me", "easy"], seed=seed)
     place = "(node) => { const {x, width} = node.getBoundingClientRect(); return x + width / 2; }"
     middle = person.page.locator(".felt").evaluate(place)
@@ -232,7 +232,7 @@ def test_a_card_is_dragged_onto_the_table(person) -> None:
 
 
 def test_the_live_line_tells_what_happens(person) -> None:
-    seed = next(s for s in range(50) if Game.deal("two_player", s).player == 1)
+    seed = next(s for s in range(50) if Game.deal("two_player", s).current_player == 1)
     person.sit_down("two_player", ["me", "easy"], seed=seed)
     lead = Game.deal("two_player", seed).legal_actions()
     assert len(lead) == 1  # the lowest club must be led

@@ -180,7 +180,7 @@ def test_totals_that_no_deal_has_shown_do_not_sway_a_match(encoder):
     learner = make_learner(recipe(pretraining={}, env=env))
     learner.update()
     game, late = Game.deal("micro", seed=5), Game.deal("micro", seed=5, totals=[3, 90])
-    views = [some.view(some.player) for some in (game, late)]
+    views = [some.view(some.current_player) for some in (game, late)]
     agent = learner.agent()
     seen = [encode(make_encoder(encoder), view) for view in views]
     assert not np.array_equal(*seen)

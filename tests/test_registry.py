@@ -50,8 +50,8 @@ def test_players_of_one_s_own_act_singly_and_in_batches():
     agent: Any = make_agent(f"{__name__}:First", seed=5, step=3)
     assert (agent.seed, agent.step, agent.name) == (5, 3, f"{__name__}:First")
     game = Game.deal("two_player", 1)
-    assert game.player is not None
-    view = game.view(game.player)
+    assert game.current_player is not None
+    view = game.view(game.current_player)
     assert agent.act(view) == game.legal_actions()[0]
     batch = BatchGame("two_player", 6)
     views = batch.views()

@@ -45,7 +45,7 @@ def test_a_seats_picture_is_its_view(game: tuple[str, int]) -> None:
             picture, view = picture_of(g, seat), g.view(seat)
             assert picture.viewer == seat
             assert picture.phase == g.phase
-            assert picture.current_player == g.player
+            assert picture.current_player == g.current_player
             assert picture.trick == view.trick
             assert picture.trump == rules.trump
             assert picture.hearts_broken == view.hearts_broken
@@ -77,8 +77,8 @@ def test_all_shows_everything_and_an_onlooker_nothing_closed(game: tuple[str, in
         assert everything.kitty == g.kitty
         shown = [rules.deck[a] for a in g.legal_actions() if a < len(rules.deck)]
         assert list(everything.legal) == shown
-        if g.player is not None:
-            assert picture_of(g, "current_player") == picture_of(g, g.player)
+        if g.current_player is not None:
+            assert picture_of(g, "current_player") == picture_of(g, g.current_player)
         else:
             onlooker = picture_of(g, "current_player")
             assert onlooker.viewer is None

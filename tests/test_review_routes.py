@@ -28,7 +28,7 @@ from tests.web_browser import client as client
 Result = TypeVar("Result")
 DEALT = Game.deal("mini", 4)
 TEXT = DEALT.to_text()
-OTHERS = DEALT.hand(1 - DEALT.player)[0]  # a card of the player who is not to act
+OTHERS = DEALT.hand(1 - DEALT.current_player)[0]  # a card of the player who is not to act
 
 
 def text_of(rules: str, seed: int = 1) -> str:
@@ -328,7 +328,7 @@ def test_odds_by_a_model_are_not_asked_of_too_many_worlds(client, monkeypatch):
 
 def test_a_policy_in_parts_is_the_policy_until_nobody_waits():
     games = [Game.deal("two_player", seed) for seed in range(100)]
-    views = BatchView.of([game.view(game.player) for game in games])
+    views = BatchView.of([game.view(game.current_player) for game in games])
     rows: list[int] = []
 
     def policy(part: BatchView) -> Any:

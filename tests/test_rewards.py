@@ -51,7 +51,7 @@ def test_compiled_chips_are_those_of_the_settlement(
     rules = Rules.preset("hoyle", min(players, 6)).replace(settlement=method)
     game = Game.deal(rules, seed)
     if revoked:
-        offender = game.player
+        offender = game.current_player
         game.revoke()
         points = [13 if p == offender else 0 for p in range(rules.players)]
         # In a dead kitty nobody can be charged for hearts.
@@ -75,7 +75,7 @@ def test_a_deal_pays_its_net_chips_at_its_end(text: str) -> None:
         while not any(env.terminations.values()):
             assert not any(env.rewards.values())
             env.step(rng.choice(env.game.legal_actions()))
-        net, _ = naive_settle(env.rules.settlement, env.game.points(), Fraction())
+        net, _ = naive_settle(env.rules.settlement, env.game.points, Fraction())
         assert list(env.rewards.values()) == [float(chips) for chips in net]
         assert list(env.infos["player_0"]["chips"]) == [float(chips) for chips in net]
 

@@ -339,12 +339,12 @@ def test_no_margin_is_larger(rules: Rules, no_trick: int, moon_points: int, seed
     for number in range(12):
         game = Game.deal(rules, seed + number)
         styles = [rng.choice(["low", "high", "any"]) for _ in range(rules.players)]
-        while game.player is not None:
+        while game.current_player is not None:
             legal = game.legal_actions()
             picks = {"low": legal[0], "high": legal[-1], "any": rng.choice(legal)}
             if rng.random() < 0.1:
                 revoked = game.clone()
                 revoked.revoke()
                 assert max(map(abs, revoked.margins())) <= rules.max_margin + 1e-9
-            game.play(picks[styles[game.player]])
+            game.play(picks[styles[game.current_player]])
         assert max(map(abs, game.margins())) <= rules.max_margin + 1e-9

@@ -119,7 +119,7 @@ def test_exchange_seat_0_chooses_first_whoever_deals() -> None:
         game = make_game(THREE, dealer=dealer, pass_count=2, pass_rotation=("left",))
         order = []
         while game.phase == "pass":
-            order.append(game.player)
+            order.append(game.current_player)
             game.play(game.legal_actions()[0])
         assert order == [0, 0, 1, 1, 2, 2]
 
@@ -193,14 +193,14 @@ def test_exchange_of_whole_hands() -> None:
     game = make_game("2C 3H / 4C 5H", pass_count=2, pass_rotation=("left",))
     play(game, "2C 3H 4C 5H")
     # Everything changes hands, also the lead.
-    assert (hand(game, 0), hand(game, 1), game.player) == ("4C 5H", "2C 3H", 1)
+    assert (hand(game, 0), hand(game, 1), game.current_player) == ("4C 5H", "2C 3H", 1)
 
 
 def test_exchange_the_lowest_club_leads_where_it_lies_afterwards() -> None:
     game = make_game(THREE, pass_count=1, pass_rotation=("right",))
     assert game.view(0).leader is None
     play(game, "2C 5D 8S")  # 2C goes from seat 0 to seat 2
-    assert (game.player, game.leader, legal(game)) == (2, 2, "2C")
+    assert (game.current_player, game.leader, legal(game)) == (2, 2, "2C")
 
 
 # ---- the rules, one after another ---------------------------------------------------------------
@@ -385,17 +385,17 @@ def rows() -> list[Any]:
 def shown(game: Game, fact: str) -> str:
     """What is true of a game, in the words of a fact about the same thing."""
     seats = {"leader": game.leader, "kitty": game.kitty_taker, "shooter": game.shooter}
-    lists = {"points": game.points(), "scores": game.scores(), "tricks": game.tricks_taken()}
+    lists = {"points": game.points, "scores": game.scores(), "tricks": game.tricks_taken}
     name = fact.removeprefix("no ").split()[0]
     if name in seats:
         return f"no {name}" if seats[name] is None else f"{name} {seats[name]}"
     if name in lists:
         return " ".join((name, *map(str, lists[name])))
     if name in ("phase", "shown"):
-        return f"{name} {game.phase if name == 'phase' else game.voids(1) or 'none'}"
+        return f"{name} {game.phase if name == 'phase' else game.voids[1] or 'none'}"
     if name.endswith("broken"):
         return "broken" if game.hearts_broken else "unbroken"
-    return f"{game.player}: {legal(game)}"
+    return f"{game.current_player}: {legal(game)}"
 
 
 @pytest.mark.parametrize(("fields", "deal", "plays", "facts"), rows())
@@ -479,11 +479,11 @@ def test_moon_of_two_player_hearts_is_20() -> None:
     # which seat 0 has none.
     play(game, "2C TC AC 4C QD 2D AD 4D AS 2S QS 4S")
     # Nobody was void yet, and no heart has been played.
-    assert (game.points(), game.hearts_broken) == ([0, 13], False)
+    assert (game.points, game.hearts_broken) == ([0, 13], False)
     play(game, "AH 6C")  # only hearts left
-    assert (game.points(), game.hearts_broken) == ([0, 14], True)
+    assert (game.points, game.hearts_broken) == ([0, 14], True)
     play(game, "QH 8C TH 6D 8H 8D 6H 6S 4H 8S 2H TS")
-    assert (game.points(), game.shooter, game.scores()) == ([0, 20], 1, [20, 0])
+    assert (game.points, game.shooter, game.scores()) == ([0, 20], 1, [20, 0])
 
 
 @pytest.mark.parametrize(("choice", "scores"), [(0, [-36, 0]), (1, [-10, 26])])
@@ -491,11 +491,11 @@ def test_moon_choice(choice: int, scores: list[int]) -> None:
     game = play(make_game(MOON, moon="choose", card_points=POINTS["JACK"]), MOON_PLAYS)
     # Six cards: the extra actions are 6 (off oneself) and 7 (to everybody else).
     assert game.rules.num_actions == 8
-    assert (game.phase, game.player, game.legal_actions()) == ("moon", 0, [6, 7])
+    assert (game.phase, game.current_player, game.legal_actions()) == ("moon", 0, [6, 7])
     assert game.leader is None  # all tricks are over
     assert game.scores() == [-8, 0]
     game.play(6 + choice)
-    assert (game.phase, game.player, game.scores()) == ("over", None, scores)
+    assert (game.phase, game.current_player, game.scores()) == ("over", None, scores)
     assert game.moon_choice == ("off", "others")[choice]
 
 
@@ -504,7 +504,7 @@ def test_moon_choice_only_after_a_moon() -> None:
     game = Game(rules, ["QC QS QH", "AC AD AH"], "QD AS")
     # 13 and 1 to seat 1, 1 to seat 0: no moon, no choice.
     play(game, "QC AC AD QH QS AH")
-    assert (game.phase, game.points()) == ("over", [1, 14])
+    assert (game.phase, game.points) == ("over", [1, 14])
     assert (Rules.preset("micro").num_actions, rules.num_actions) == (8, 10)
 
 
@@ -529,9 +529,9 @@ def test_revoke_charges_every_penalty_point_in_play_or_taken(
         no_trick_points=-5,
         card_points={**HEARTS_AND_QUEEN, "TD": -10},
     )
-    offender = play(game, plays).player
+    offender = play(game, plays).current_player
     game.revoke()
-    assert (game.phase, game.player, game.legal_actions()) == ("over", None, [])
+    assert (game.phase, game.current_player, game.legal_actions()) == ("over", None, [])
     assert (game.revoker, game.scores()) == (
         offender,
         [charge if seat == offender else 0 for seat in range(2)],
@@ -554,9 +554,9 @@ def test_a_whole_deal_of_micro() -> None:
     assert legal(play(game, "AC")) == "AD"  # no heart yet: AD is neither spade nor heart
     assert legal(play(game, "AD")) == "QS QH"
     play(game, "QH")  # a trump takes AD, and its own point
-    assert (game.player, game.points(), game.voids(0)) == (0, [1, 0], "D")
+    assert (game.current_player, game.points, game.voids[0]) == (0, [1, 0], "D")
     play(game, "QS AH")
-    assert (game.points(), game.scores(), game.margins()) == ([1, 14], [1, 14], [13, -13])
+    assert (game.points, game.scores(), game.margins()) == ([1, 14], [1, 14], [13, -13])
     assert game.tricks == (((0, "QC"), (1, "AC")), ((1, "AD"), (0, "QH")), ((0, "QS"), (1, "AH")))
 
 

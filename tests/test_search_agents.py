@@ -20,7 +20,7 @@ def some_views(name: str, number: int, late: int = 0):
     rng, rules = np.random.default_rng(3), Rules.preset(name)
     for seed in range(number):
         game = played_on(rules, seed, int(rng.integers(late, 2 * rules.hand_size - 1)))
-        yield game, game.view(game.player)
+        yield game, game.view(game.current_player)
 
 
 def plain_margins(view, weights=None):
@@ -62,7 +62,7 @@ def test_fewer_worlds_are_drawn_from_the_seed() -> None:
     game = Game.deal("two_player", 4)
     for _ in range(8):
         game.play(game.legal_actions()[-1])
-    view = game.view(game.player)
+    view = game.view(game.current_player)
     few = [make_agent("pimc", seed=s, worlds=2).margins(view) for s in (1, 1, 2, 3, 4)]
     assert few[0] == few[1]
     assert any(margins != few[0] for margins in few[2:])
@@ -83,8 +83,8 @@ def test_a_choice_after_a_moon_is_made() -> None:
         while not game.is_over:
             if game.phase == "moon":
                 made += 1
-                action = pimc.act(game.view(game.player))
-                shooter = game.player
+                action = pimc.act(game.view(game.current_player))
+                shooter = game.current_player
                 margins = {}
                 for choice in game.legal_actions():
                     after = game.clone()
@@ -114,4 +114,4 @@ def test_names_options_and_games_that_cannot_be() -> None:
             make_agent(name, seed=0, **options)
     pimc = make_agent("pimc", seed=0)
     with raises_hearts_error(HeartsError, "rules", 4):
-        pimc.act(Game.deal("no_pass", 1).view(Game.deal("no_pass", 1).player))
+        pimc.act(Game.deal("no_pass", 1).view(Game.deal("no_pass", 1).current_player))

@@ -219,7 +219,7 @@ def pay(game: Game, kind: str) -> list[float]:
     if kind == "points":
         return [-float(score) for score in scores]
     if kind == "chips":
-        return [float(chips) for chips in settle(game.rules.settlement, game.points())[0]]
+        return [float(chips) for chips in settle(game.rules.settlement, game.points)[0]]
     if kind == "win":
         won = [score == min(scores) for score in scores]
         lost = n - sum(won)
@@ -247,7 +247,7 @@ def test_each_seat_is_paid_deal_by_deal_in_the_same_slot(rules, players, reward)
     over: list[list[Game]] = [[] for _ in range(n)]
     seats = []
     for step in range(steps):
-        seats += [(g, len(over[g]), game.player) for g, game in enumerate(playing)]
+        seats += [(g, len(over[g]), game.current_player) for g, game in enumerate(playing)]
         made._collect(0, 1)
         for g, game in enumerate(playing):
             game.play(int(games.rows.actions[step * n + g]))
@@ -303,7 +303,7 @@ def test_only_the_learners_seats_are_learnt_from_where_it_meets_opponents(seat):
     seats: list[int] = []
     for _ in range(8):
         batch, table = made.games[0].batch, made.games[0].table
-        seats += table.cast[np.arange(400), batch.player].tolist()
+        seats += table.cast[np.arange(400), batch.current_player].tolist()
         made._collect(0, 1)
         made.games[0].estimate(1.0, 1.0)
         made.games[0].drop_learnt()

@@ -65,7 +65,7 @@ def exact() -> Iterator[None]:
         seed += 1
         game = Game.deal("two_player", seed)
         while not game.is_over:
-            view = game.view(game.player or 0)
+            view = game.view(game.current_player or 0)
             solve_worlds(view)
             game.play(players[view.player].act(view))
         assert Game.from_text(game.to_text()) == game

@@ -212,7 +212,7 @@ def test_game_stopped_from_outside_is_kept(number, status, tmp_path):
     assert ("--resume" in err) == (number != "SIGKILL")
     game = TerminalGame.resume(path).game
     assert game.history[0] == (0, "2C")
-    assert game.player == 0
+    assert game.current_player == 0
 
 
 # ---- agents that misbehave -----------------------------------------------------------------------
@@ -269,8 +269,8 @@ def test_a_hint_names_the_card_that_heads_its_own_list(rules, deals):
     for seed in range(deals):
         game = Game.deal(rules, seed)
         while not game.is_over:
-            view = game.view(game.player)
-            if game.player == 0 and game.phase == "play" and len(view.legal_actions()) > 1:
+            view = game.view(game.current_player)
+            if game.current_player == 0 and game.phase == "play" and len(view.legal_actions()) > 1:
                 found = hint(agent, view)
                 assert found.action == found.worths[0].action
                 best = max(found.worths, key=lambda worth: worth.margin)

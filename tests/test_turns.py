@@ -32,13 +32,13 @@ def masked(rules: Rules, legal: list[int]) -> Any:
 
 def assert_turn(env: Any, game: Game) -> None:
     """What the player to act, and by turns another, is shown: as `game` has it."""
-    rules, agent = game.rules, f"player_{game.player}"
+    rules, agent = game.rules, f"player_{game.current_player}"
     assert env.agent_selection == agent
     observation, _, termination, truncation, info = env.last()
     assert not termination
     assert not truncation
     assert observation in env.observation_space(agent)
-    expected = encode(env.encoder, game.view(game.player))
+    expected = encode(env.encoder, game.view(game.current_player))
     mask = masked(rules, game.legal_actions())
     for given in (observation, env.observe(agent)):  # the first is ready, the second made for us
         assert given["observation"].dtype == expected.dtype
@@ -46,7 +46,7 @@ def assert_turn(env: Any, game: Game) -> None:
         assert given["action_mask"].dtype == np.int8
         assert np.array_equal(given["action_mask"], mask)
     assert np.array_equal(info["action_mask"], mask)
-    other = (game.player + 1 + len(game.actions) % (rules.players - 1)) % rules.players
+    other = (game.current_player + 1 + len(game.actions) % (rules.players - 1)) % rules.players
     waiting = env.observe(f"player_{other}")
     assert np.array_equal(waiting["observation"], encode(env.encoder, game.view(other)))
     assert not waiting["action_mask"].any()
@@ -79,7 +79,7 @@ def test_every_turn_is_that_of_a_game_played_beside_it(game: tuple[str, int]) ->
             assert not last["action_mask"].any()
             info = env.infos[agent]
             assert info["scores"].tolist() == beside.scores()
-            assert info["points"].tolist() == beside.points()
+            assert info["points"].tolist() == beside.points
             assert info["deal"] == beside.to_text()
 
 

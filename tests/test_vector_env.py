@@ -314,7 +314,7 @@ def test_stable_baselines3s_is_gymnasiums_with_other_infos(make_sb3, options):
             own = {"episode", "terminal_observation", "TimeLimit.truncated", "mine", "action_mask"}
             for name in their_infos[i].keys() - own:
                 assert np.array_equal(their_infos[i][name], infos["final_info"][name][i]), name
-            assert Game.deal("two_player", their_infos[i]["seed"]).player is not None
+            assert Game.deal("two_player", their_infos[i]["seed"]).current_player is not None
             totals[i], lengths[i] = 0, 0
     assert ended >= 14
 

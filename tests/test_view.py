@@ -84,6 +84,29 @@ HARD_RULES = {
 # ---- hidden information -------------------------------------------------------------------------
 
 
+def kinds_of_members(owner: type) -> dict[str, type]:
+    return {name: type(getattr(owner, name)) for name in dir(owner) if name[0] != "_"}
+
+
+def test_game_and_view_use_the_same_names() -> None:
+    game, view = kinds_of_members(Game), kinds_of_members(PlayerView)
+    only = {"player", "unseen", "key", "public_key", "num_worlds", "worlds", "sample_worlds"}
+    assert view.keys() - game.keys() == only
+    own = {"hand", "passed", "received"}  # of a game, a seat's
+    assert {name for name in view.keys() & game.keys() if view[name] is not game[name]} == own
+
+
+@quick_given(25, 150, games(rule_sets(max_players=5)))
+def test_game_and_view_agree_about_the_table(game: Game) -> None:
+    names = ("current_player", "is_over", "phase", "points", "tricks_taken", "voids", "taken")
+    for seat in range(game.rules.players):
+        view = game.view(seat)
+        for name in names:
+            ours, theirs = (getattr(one, name) for one in (game, view))
+            assert ours == theirs if name != "taken" else ours(seat) == theirs(seat)
+        assert view.hand == game.hand(seat)
+
+
 def assert_looks_the_same(game: Game, other: Game, player: int) -> None:
     """Fails if `player` could tell the two games apart."""
     view, redrawn = game.view(player), other.view(player)
@@ -95,9 +118,13 @@ def assert_looks_the_same(game: Game, other: Game, player: int) -> None:
     assert view.to_text() == redrawn.to_text()
     assert view.legal_actions() == redrawn.legal_actions()
     assert picture_of(game, player) == picture_of(other, player)  # what is drawn, in any way
-    assert (game.phase, game.player, game.trick) == (other.phase, other.player, other.trick)
-    assert game.points() == other.points()
-    assert game.tricks_taken() == other.tricks_taken()
+    assert (game.phase, game.current_player, game.trick) == (
+        other.phase,
+        other.current_player,
+        other.trick,
+    )
+    assert game.points == other.points
+    assert game.tricks_taken == other.tricks_taken
     assert game.hearts_broken == other.hearts_broken
     if game.revoker is None:  # a revoke charges points that lie hidden, but always the same
         assert game.scores() == other.scores()
@@ -208,7 +235,7 @@ def test_a_view_copies_and_pickles() -> None:
 def test_only_the_mover_has_legal_actions() -> None:
     for game in positions(Rules.preset("no_pass"), seed=9):
         for player in range(4):
-            expected = game.legal_actions() if game.player == player else []
+            expected = game.legal_actions() if game.current_player == player else []
             assert game.view(player).legal_actions() == expected
 
 
@@ -287,10 +314,12 @@ def test_worlds_before_anything_is_known() -> None:
 def test_worlds_when_the_first_leader_is_known() -> None:
     # No exchange: who is to lead has 2C, so that 38 cards are left for 12, 13 and 13 places.
     game = Game.deal("classic", seed=1, deal_number=3)
-    assert game.player is not None
+    assert game.current_player is not None
     others = math.factorial(38) // (math.factorial(12) * math.factorial(13) ** 2)
-    assert game.view((game.player + 1) % 4).num_worlds == others
-    assert game.view(game.player).num_worlds == math.factorial(39) // math.factorial(13) ** 3
+    assert game.view((game.current_player + 1) % 4).num_worlds == others
+    assert (
+        game.view(game.current_player).num_worlds == math.factorial(39) // math.factorial(13) ** 3
+    )
 
 
 def test_the_leader_of_two_player_hearts_faces_105_worlds_less_the_lower_clubs() -> None:

@@ -169,7 +169,7 @@ def test_a_slow_agent_stalls_no_other_table(tmp_path, caplog, monkeypatch):
     with contextlib.ExitStack() as stack:
         client = stack.enter_context(TestClient(app, base_url="http://localhost"))
         first, second = (stack.enter_context(browsing(client)) for _ in range(2))
-        seed = next(s for s in range(99) if Game.deal("two_player", s).player == 0)
+        seed = next(s for s in range(99) if Game.deal("two_player", s).current_player == 0)
         slow = first.create("two_player", slow_agent, seed=seed)["table"]
         first.act()
         assert begun.wait(LIMIT)
@@ -209,7 +209,7 @@ def test_no_player_is_asked_by_two_threads_when_a_card_is_taken_back(copies, tmp
     app = create_app(ServerFolder(tmp_path), Players([slow], patience=LIMIT))
     with TestClient(app, base_url="http://localhost") as client, browsing(client) as browser:
         copies.clear()
-        seed = next(s for s in range(99) if Game.deal("two_player", s).player == 0)
+        seed = next(s for s in range(99) if Game.deal("two_player", s).current_player == 0)
         table = browser.create("two_player", slow, seed=seed)["table"]
         for _ in range(2):
             browser.act()
@@ -227,7 +227,9 @@ def test_a_hint_comes_from_an_outside_agent_that_has_seen_no_other_seat(copies):
     copies.clear()
     for seed in range(4):
         game = Game.deal("two_player", seed)
-        assert table_help.hint_of(agent, game.view(game.player))["action"] in game.hand(game.player)
+        assert table_help.hint_of(agent, game.view(game.current_player))["action"] in game.hand(
+            game.current_player
+        )
     with pytest.raises(HeartsError):
         table_help.hint_of(agent, Game.deal("classic", 0).view(0))
     assert len({seat for one in copies for seat in one.seats}) == 2

@@ -146,7 +146,7 @@ class People(RuleBasedStateMachine):
 
     @property
     def turn(self) -> int | None:
-        return None if self.ended is not None else self.play.player
+        return None if self.ended is not None else self.play.current_player
 
     def here(self) -> set[int]:
         return {p for p, window in enumerate(self.windows[:-1]) if window is not None}
@@ -284,7 +284,7 @@ class People(RuleBasedStateMachine):
     def deal_next(self) -> None:
         """What the model does then."""
         self.ended = None
-        if self.play.player is None:
+        if self.play.current_player is None:
             self.number += 1
             self.deal()
         self.ready = set()

@@ -91,7 +91,7 @@ def test_who_comes_back_with_the_token_has_the_seat_and_nobody_else(client):
 
 def test_a_card_sent_again_after_something_was_taken_back_gets_the_whole_table(client):
     with browsing(client) as browser:
-        seed = next(s for s in range(99) if Game.deal("two_player", s).player == 0)
+        seed = next(s for s in range(99) if Game.deal("two_player", s).current_player == 0)
         table = browser.create("two_player", "easy", seed=seed)["table"]
         first = {"type": "act", "table": table, "seq": browser.state["seq"]}
         first["action"] = browser.state["view"]["legal"][0]

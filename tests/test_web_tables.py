@@ -112,7 +112,7 @@ def test_events_tell_a_deal_card_by_card(rules, tmp_path):
     }
     assert [(f["seat"], f["action"]) for f in by_kind["play"]] == list(game.history)
     assert [tuple(map(tuple, f["cards"])) for f in by_kind["trick"]] == list(game.tricks)
-    assert sum(f["worth"] for f in by_kind["trick"]) == sum(game.points())
+    assert sum(f["worth"] for f in by_kind["trick"]) == sum(game.points)
     takers = [facts["taker"] for facts in by_kind["trick"]]
     assert takers[:-1] == [trick[0][0] for trick in game.tricks[1:]]  # who takes leads the next
     passes = game.rules.pass_count * game.rules.players if game.direction != "hold" else 0

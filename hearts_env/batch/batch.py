@@ -48,7 +48,7 @@ class BatchGame:
 
     Game i is ``Game.deal(rules, seed=int(batch.seeds[i]))`` whatever the number of games or
     threads. With `autodeal` a finished game is followed by a new deal at once: ``done`` and
-    ``scores()`` then describe the finished one, ``player`` and observations the new one.
+    ``scores()`` then describe the finished one, ``current_player`` and observations the new one.
 
     Attributes:
         rules: the rules.
@@ -119,7 +119,7 @@ class BatchGame:
 
     # -- reading ----------------------------------------------------------------------------------
     @property
-    def player(self) -> k.Vector:
+    def current_player(self) -> k.Vector:
         """Whose turn it is in each game, ``(num_games,) int64``; -1 where a game is over."""
         return self.states[:, k.PLAYER].copy()
 

@@ -225,7 +225,7 @@ class Game(Position):
 
     # -- play -------------------------------------------------------------------------------------
     @property
-    def player(self) -> int | None:
+    def current_player(self) -> int | None:
         """The seat whose turn it is; None when the game is over."""
         return _SEATS[self._status >> 54 & 15]
 
@@ -274,7 +274,7 @@ class Game(Position):
             return ""
         wrong = f"{quoted(action)} is not an action of these rules"
         if 0 <= action < self.rules.num_actions:
-            wrong = f"{action} ({name(action)}) is not legal for player {self.player}"
+            wrong = f"{action} ({name(action)}) is not legal for player {self.current_player}"
         return f"action: {wrong}; legal now: {', '.join(f'{a} ({name(a)})' for a in legal)}"
 
     def revoke(self) -> None:
@@ -321,14 +321,6 @@ class Game(Position):
     def received(self, player: int) -> tuple[str, ...]:
         """The cards that a seat was passed, once delivered."""
         return self._pile(k.RECEIVED, player)
-
-    def voids(self, player: int) -> str:
-        """The suits that a seat has shown to be void in, like ``"CS"``."""
-        return self._voids(player)
-
-    def points(self) -> list[int]:
-        """The points of the cards that each seat has taken so far, before any moon."""
-        return self._points()
 
     # -- results ----------------------------------------------------------------------------------
     def scores(self) -> list[int]:
@@ -489,7 +481,7 @@ class Game(Position):
         return render_svg(picture_of(self, "all"))
 
     def __repr__(self) -> str:
-        turn = "over" if self.is_over else f"{self.phase}, player {self.player} to act"
+        turn = "over" if self.is_over else f"{self.phase}, player {self.current_player} to act"
         return f"<Game {self.rules.name}: {turn}, {len(self._actions)} actions>"
 
 
@@ -530,11 +522,11 @@ def _play_entry(game: Game, entry: Entry) -> None:
     for place, card in enumerate(entry.cards or ("",)):  # a revoke has no cards
         if game.is_over:
             raise NotationError(f"{text}: it follows the end of the deal; omit it")
-        is_turn = entry.seat == game.player or (is_trick and place > 0)
+        is_turn = entry.seat == game.current_player or (is_trick and place > 0)
         if phase not in (game.phase, "revoke") or not is_turn:
             raise NotationError(
                 f"{text}: it is not this player's turn ({game.phase}); "
-                f"player {game.player} is to act"
+                f"player {game.current_player} is to act"
             )
         if is_trick and place == 0 and (game.trick or entry.trick != number):
             raise NotationError(

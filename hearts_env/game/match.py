@@ -31,7 +31,7 @@ class Scoreboard:
         board = Scoreboard(rules)
         while not board.is_over:
             ...                          # play a deal
-            board.add(game.scores(), game.points())
+            board.add(game.scores(), game.points)
         print(board.totals, board.winner)
 
     Attributes:
@@ -319,9 +319,9 @@ class Match:
 
     # -- play -------------------------------------------------------------------------------------
     @property
-    def player(self) -> int | None:
+    def current_player(self) -> int | None:
         """The seat whose turn it is; None when the match is over."""
-        return self.game.player
+        return self.game.current_player
 
     def legal_actions(self) -> list[int]:
         """What the player to act may do, ascending."""

@@ -159,7 +159,7 @@ class HeartsState(pyspiel.State):  # type: ignore[misc]
         hearts = self._now.hearts
         if hearts is None:
             return _CHANCE
-        player = hearts.player
+        player = hearts.current_player
         return _TERMINAL if player is None else player
 
     def is_terminal(self) -> bool:

@@ -176,7 +176,7 @@ def estimate(rules: Rules | str, samples: int = _SAMPLES, seed: int = 0) -> Tree
     for _ in range(samples):
         game = _random_deal(rules, rng)
         weight = deals / samples
-        while (player := game.player) is not None:
+        while (player := game.current_player) is not None:
             positions += weight
             legal = game.legal_actions()
             if len(legal) > 1:

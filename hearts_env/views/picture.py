@@ -54,7 +54,7 @@ def picture_of(
         totals = game.totals
     names = names or [f"player_{seat}" for seat in range(game.rules.players)]
     source = _seen(game, viewer) if isinstance(viewer, int) else game
-    rules, vector = source.rules, source.vector
+    rules, vector, voids = source.rules, source.vector, source.voids
     seats = tuple(
         SeatPicture(
             name=names[seat],
@@ -62,7 +62,7 @@ def picture_of(
             points=int(vector[k.POINTS + k.SEAT * seat]),
             tricks=int(vector[k.TRICKS + k.SEAT * seat]),
             taken=tuple(c for c in source.taken(seat) if rules.card_points.get(c)),
-            voids=tuple(source._voids(seat)),
+            voids=tuple(voids[seat]),
             total=None if totals is None else totals[seat],
             passed=source._pile(k.PASSED, seat) if viewer in (seat, ALL) else (),
             received=source._pile(k.RECEIVED, seat) if viewer in (seat, ALL) else (),

@@ -45,6 +45,16 @@ class Position:
         return PHASES[self.vector[k.PHASE]]
 
     @property
+    def is_over(self) -> bool:
+        """True once the deal is finished."""
+        return bool(self.vector[k.PHASE] == k.OVER)
+
+    @property
+    def current_player(self) -> int | None:
+        """The seat of the player to act; None when the game is over."""
+        return self._seat(k.PLAYER)
+
+    @property
     def trick(self) -> tuple[tuple[int, str], ...]:
         """The unfinished trick as (seat, card), in order of play."""
         end = int(self.vector[k.NUM_PLAYED])
@@ -143,9 +153,21 @@ class Position:
         """The scores before this deal in a match."""
         return tuple(self.vector[k.every_seat(k.TOTALS, self.rules.players)].tolist())
 
+    @property
+    def points(self) -> list[int]:
+        """The points of the cards that each seat has taken so far, before any moon."""
+        return list(self.vector[k.every_seat(k.POINTS, self.rules.players)].tolist())
+
+    @property
     def tricks_taken(self) -> list[int]:
-        """How many tricks each seat has taken."""
+        """The number of tricks that each seat has taken."""
         return list(self.vector[k.every_seat(k.TRICKS, self.rules.players)].tolist())
+
+    @property
+    def voids(self) -> tuple[str, ...]:
+        """The suits that each seat has shown to be void in, like ``"CS"``."""
+        shown = self.vector[k.every_seat(k.VOIDS, self.rules.players)].tolist()
+        return tuple("".join(suit for i, suit in enumerate(SUITS) if m >> i & 1) for m in shown)
 
     def taken(self, player: int) -> tuple[str, ...]:
         """The cards that a seat has taken, an awarded kitty among them."""
@@ -158,13 +180,6 @@ class Position:
     def cards_left(self, player: int) -> int:
         """How many cards a seat holds."""
         return int(k.cards_left(self.rules.vector, self.vector, self._check(player)))
-
-    def _points(self) -> list[int]:
-        return list(self.vector[k.every_seat(k.POINTS, self.rules.players)].tolist())
-
-    def _voids(self, player: int) -> str:
-        shown = int(self.vector[k.VOIDS + k.SEAT * self._check(player)])
-        return "".join(suit for i, suit in enumerate(SUITS) if shown >> i & 1)
 
     def _check(self, player: int) -> int:
         if player.__class__ is int and 0 <= player < self.rules.players:

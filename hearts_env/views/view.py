@@ -61,21 +61,6 @@ class PlayerView(Position):
         return self._pile(k.RECEIVED, self.player)
 
     @property
-    def voids(self) -> tuple[str, ...]:
-        """The suits that each seat has shown to be void in, like ``"CS"``."""
-        return tuple(self._voids(p) for p in range(self.rules.players))
-
-    @property
-    def points(self) -> list[int]:
-        """The points of the cards that each seat has taken so far, before any moon."""
-        return self._points()
-
-    @property
-    def current_player(self) -> int | None:
-        """The seat whose turn it is; None when the game is over."""
-        return self._seat(k.PLAYER)
-
-    @property
     def legal_mask(self) -> int:
         """What this player may do now, as a bit mask over actions; 0 when another is to act."""
         if self.vector[k.PLAYER] != self.player:

@@ -117,7 +117,7 @@ def _play(*presets: str) -> None:
     for preset in presets:
         game = Game.deal(preset, 0)
         while legal := game.legal_actions():
-            game.view(game.player or 0).to_text()
+            game.view(game.current_player or 0).to_text()
             game.play(legal[0])
         game.scores()
         Game.from_state(game.rules, game.vector).undo()
@@ -163,7 +163,7 @@ def _ask(*names: str) -> None:
     game, batch = _after_tricks(), BatchGame("two_player", 2)
     for name in names:
         agent = make_agent(name, seed=0)
-        agent.act(game.view(game.player or 0))
+        agent.act(game.view(game.current_player or 0))
         agent.act_batch(batch.views())
 
 
@@ -178,7 +178,7 @@ def _train() -> None:
 def _solve() -> None:
     game = _after_tricks()
     solve_double_dummy(game)
-    solve_worlds(game.view(game.player or 0))
+    solve_worlds(game.view(game.current_player or 0))
     solve_batch([game])
 
 
@@ -198,12 +198,12 @@ def _solve_trees() -> None:
     agent = make_agent("easy", seed=0)
     exploit(agent, "micro")
     game = _after_tricks(9)
-    belief(game.view(game.player or 0), agent.action_probs)
+    belief(game.view(game.current_player or 0), agent.action_probs)
 
 
 def _attack() -> None:
     game = _after_tricks(9)
-    Attacker("standard", "lbr").act(game.view(game.player or 0))
+    Attacker("standard", "lbr").act(game.view(game.current_player or 0))
     whole_game(Rules.preset("micro"), 0)
 
 

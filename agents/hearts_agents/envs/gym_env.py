@@ -256,7 +256,7 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         agent = table.possible_agents[self.seat]
         while not self._is_over:
             game = table.game
-            player = game.player
+            player = game.current_player
             assert player is not None
             legal = game.legal_mask
             if player == self.seat:

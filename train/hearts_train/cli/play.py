@@ -69,7 +69,7 @@ def play(
         settings = ("against", "rules", "seed", "match", "save")
         refuse_other(context, settings, "with --resume the game continues as it was; omit it")
         game = TerminalGame.resume(resume)
-        if game.play.player is None:
+        if game.play.current_player is None:
             raise Mistake(f"--resume: the game in {resume} is over; start another")
     else:
         check_new(save, "--save")

@@ -119,7 +119,7 @@ def steps(record: Record, cards: CardText) -> Iterator[tuple[int, str]]:
     rules, replay = game.rules, game.start()
 
     for action in game.actions:
-        seat, phase = replay.player, replay.phase
+        seat, phase = replay.current_player, replay.phase
         assert seat is not None
         name, number, kitty_taker = names[seat], replay.trick_number + 1, replay.kitty_taker
         if action == -1:

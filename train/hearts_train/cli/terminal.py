@@ -139,7 +139,7 @@ class TerminalGame:
         self._say(f"{self.game.rules.name}, seed {self._seed}. {COMMANDS}")
         if path is not None:
             self.save(path)
-        while (seat := self.play.player) is not None:
+        while (seat := self.play.current_player) is not None:
             action = self._asked(ask) if seat == 0 else self._answered(seat)
             if action is None:
                 return False

@@ -186,7 +186,7 @@ class SelfPlayGames:
                 self.batch.reset(games=ended)
                 self._draw_cast(ended)
             if len(waiting):
-                places = self.table.cast[waiting, self.batch.player[waiting]]
+                places = self.table.cast[waiting, self.batch.current_player[waiting]]
                 self.pool.play(self.batch, waiting, places)
             games = np.concatenate([ended, waiting])
             if not len(games):

@@ -213,10 +213,10 @@ class Measurer:
 
     def measure(self, game: Game, action: int, *, worlds: bool = True) -> Moment:
         """What each legal card of a position in the play is worth, and which is played."""
-        assert game.player is not None
-        name, view = game.rules.action_name, game.view(game.player)
+        assert game.current_player is not None
+        name, view = game.rules.action_name, game.view(game.current_player)
         cards = [name(legal) for legal in game.legal_actions()]
-        place = (len(game.actions), game.trick_number + 1, game.player, name(action))
+        place = (len(game.actions), game.trick_number + 1, game.current_player, name(action))
         if self.table is None:
             advice = values(self._pro, view)
             worths = {name(worth.action): worth for worth in advice.worths}
@@ -240,7 +240,7 @@ class Measurer:
         """The double-dummy margin of seat 0 in a position that can be solved."""
         assert self.table is not None
         value = solve_double_dummy(game, table=self.table).value
-        return value if game.is_over or game.player == 0 else -value
+        return value if game.is_over or game.current_player == 0 else -value
 
 
 # ---- showing -------------------------------------------------------------------------------------

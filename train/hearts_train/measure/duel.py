@@ -412,7 +412,7 @@ class Duel:
 
 def _play_turn(matches: Sequence[Match], seat: int, player: Seat) -> int:
     """Play a card in each match in which it is this seat's turn; returns the faults."""
-    turn = [match for match in matches if match.player == seat]
+    turn = [match for match in matches if match.current_player == seat]
     if not turn:
         return 0
     actions, faults = player.ask(BatchView.of([match.game.view(seat) for match in turn]))

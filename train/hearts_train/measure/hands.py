@@ -114,7 +114,7 @@ class HandContest(Contest):
         asleep, won, own = _tricks_asleep(self.awake), [], []
         with participant.answering(rules, secret_seed(self.seed, "hands", task.first)) as player:
             policy = as_policy(player, participant.name)
-            while (mover := game.player) is not None and game.trick_number < asleep:
+            while (mover := game.current_player) is not None and game.trick_number < asleep:
                 chances = policy(BatchView.of([game.view(mover)]))[0]
                 game.play(int(rng.choice(len(chances), p=chances)))
             leader = int(game.vector[k.FIRST_LEADER])
@@ -146,14 +146,14 @@ def num_positions(rules: Rules, policy: Policy | None, awake: Sequence[int] | No
     rng = np.random.default_rng(0)
     for role in range(2):
         batch = BatchGame(rules, _SAMPLES, seed=1, autodeal=False)
-        responding = batch.player ^ role
+        responding = batch.current_player ^ role
         weights = np.ones(_SAMPLES)
         while not batch.done.all():
             games = np.flatnonzero(~batch.done)
             views = batch.views(games=games)
             options = views.legal_table.astype(np.float64)
             is_listed = views.vectors[:, k.TRICK_NUM] >= asleep
-            is_own = batch.player[games] == responding[games]
+            is_own = batch.current_player[games] == responding[games]
             is_own &= is_free[views.vectors[:, k.TRICK_NUM]]
             asked = np.flatnonzero(is_listed & ~is_own & (options.sum(1) > 1))
             if policy is not None and len(asked):

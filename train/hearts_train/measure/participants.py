@@ -48,7 +48,7 @@ def rounds(batch: BatchGame, players: Sequence[Seat]) -> Iterator[list[tuple[int
         player.ready()
         player.begin(np.full(len(batch.done), seat))
     while not batch.done.all():
-        turn = batch.player  # -1 where the game is over
+        turn = batch.current_player  # -1 where the game is over
         games = [np.flatnonzero(turn == seat) for seat in range(len(players))]
         yield [(seat, players[seat], own) for seat, own in enumerate(games) if len(own)]
         over = np.flatnonzero(batch.done & ~reported)

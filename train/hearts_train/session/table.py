@@ -223,7 +223,7 @@ class Table:
     @property
     def turn(self) -> int | None:
         """The seat that is to act; None between deals and after the end."""
-        return None if self.ended is not None or self.is_closed else self.play.player
+        return None if self.ended is not None or self.is_closed else self.play.current_player
 
     @property
     def is_match_over(self) -> bool:
@@ -438,7 +438,7 @@ class Table:
         self._done.clear()
         self.log.clear()
         self._past.clear()
-        if self.play.player is None:
+        if self.play.current_player is None:
             self.deals.clear()
             self.number += 1
             if self.is_match:
@@ -468,7 +468,7 @@ class Table:
         seats = range(self.rules.players)
         tags = {f"Player {p}": self.name_of(p) for p in seats}
         return {
-            "points": game.points(),
+            "points": game.points,
             "scores": game.scores(),
             "net": self.sheet[-1]["net"],
             "shooter": game.shooter,
@@ -522,10 +522,10 @@ def _happened(before: Game, now: Game, seat: int, action: int) -> list[tuple[str
     if now.hearts_broken and not before.hearts_broken:
         found.append(("broken", {"seat": seat}))
     if now.trick_number > before.trick_number:
-        cards, points = now.history[-rules.players :], now.points()
+        cards, points = now.history[-rules.players :], now.points
         taker = now.trick_takers[-1]
         facts = {"taker": taker, "cards": [list(play) for play in cards], "points": points}
-        found.append(("trick", {**facts, "worth": points[taker] - before.points()[taker]}))
+        found.append(("trick", {**facts, "worth": points[taker] - before.points[taker]}))
     if now.kitty_taker is not None and before.kitty_taker is None:
         found.append(("kitty", {"seat": now.kitty_taker, "cards": list(now.kitty)}))
     if now.shooter is not None and before.shooter is None:

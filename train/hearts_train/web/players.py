@@ -348,8 +348,8 @@ class Players:
             for game in usual or agent.games[:1]:
                 dealt, place = Game.deal(game, 0), AgentSeat()
                 for _ in range(2):
-                    if dealt.player is None:
+                    if dealt.current_player is None:
                         break
-                    action, fault = agent.answer(place, dealt.view(dealt.player), 0)
+                    action, fault = agent.answer(place, dealt.view(dealt.current_player), 0)
                     dealt.play(dealt.legal_actions()[0] if fault is not None else action)
                 place.close()

@@ -160,7 +160,7 @@ def costliest(record: Record, seat: int, progress: Progress = no_progress) -> Js
     choices: list[Moment] = []
     for number, action in enumerate(game.actions):
         progress(number, len(game.actions))
-        is_own = replay.phase == "play" and replay.player == seat and action >= 0
+        is_own = replay.phase == "play" and replay.current_player == seat and action >= 0
         if is_own and len(replay.legal_actions()) > 1:
             choices.append(measurer.measure(replay, action))
         play_step(replay, action)
@@ -240,7 +240,7 @@ def _luck(start: Game, before: int) -> Json:
             for *hands, kitty in start.view(seat).worlds()
         ]
         values = solve_batch(games)
-        movers = np.array([game.player for game in games])
+        movers = np.array([game.current_player for game in games])
         means.append(float(np.where(movers == seat, values, -values).mean()))
     return {"dealt": [before, -before], "hand": means}
 
@@ -295,8 +295,10 @@ def replayed(record: Record, seat: int) -> Json:
     ]
     agents: list[Agent] = [make_agent(name, seed=p) for p, name in enumerate(names)]
     steps: list[Step] = []
-    while game.player is not None:
-        steps.append(play_step(game, agents[game.player].act(game.view(game.player))))
+    while game.current_player is not None:
+        steps.append(
+            play_step(game, agents[game.current_player].act(game.view(game.current_player)))
+        )
     others = [name for p, name in enumerate(names) if p != seat]
     return {"agent": best, "others": others, "points": game.scores()[seat], "steps": steps}
 
@@ -338,7 +340,7 @@ def _model_of(rules: Rules) -> str:
 
 def play_step(game: Game, action: int) -> Step:
     """Play an action, -1 for a revoke, and return it as a step."""
-    seat = game.player
+    seat = game.current_player
     if action < 0:
         game.revoke()
         return [seat, REVOKE]
@@ -346,7 +348,7 @@ def play_step(game: Game, action: int) -> Step:
     game.play(action)
     if game.trick_number == tricks:
         return [seat, name]
-    return [seat, name, game.trick_takers[-1], game.points()]
+    return [seat, name, game.trick_takers[-1], game.points]
 
 
 def lines_of(game: Game, table: TranspositionTable) -> dict[str, list[Step]]:

@@ -77,7 +77,7 @@ class Helper:
         game = Game.deal("two_player", 0)
         for _ in range(3):
             game.play(game.legal_actions()[0])
-        view = game.view(game.player or 0)
+        view = game.view(game.current_player or 0)
         values_of(self._best(view), view)
         odds_of(view)
         odds_by(self.players.listed["standard"], view)
