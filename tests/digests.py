@@ -67,6 +67,10 @@ def rows_of(choose: Choices, masks: Any) -> Any:
     return np.array([[*np.flatnonzero(m)][choose(int(m.sum()))] for m in masks], np.int64)
 
 
+Shown = tuple[Any, Any]
+"""What an environment shows of the game and pays, and its infos."""
+
+
 # ---- what is compared ----------------------------------------------------------------------------
 def deals(_: int) -> Iterator[Any]:
     """What seeds deal in every game, and the seeds of the first deals of a match."""
@@ -98,8 +102,8 @@ def observations(observation: str) -> Iterator[Any]:
                 yield [encode(encoder, game.view(player)) for player in range(players)]
 
 
-def hearts_v0_turns(_: int) -> Iterator[Any]:
-    """All of ``last`` and ``infos``, and the state, in every game."""
+def hearts_v0_turns(_: int) -> Iterator[Shown]:
+    """All of ``last``, the rewards and the state in every game, and the infos."""
     for rules in PRESETS:
         for episode in ("deal", "match"):
             env: Any = hearts_v0.raw_env(rules, episode=episode, reward="trick")
@@ -108,37 +112,38 @@ def hearts_v0_turns(_: int) -> Iterator[Any]:
             for _ in range(75):
                 if env._is_stopped:
                     break
-                yield env.last(), env.infos, env.rewards, env.state()
+                *seen, info = env.last()
+                yield [seen, info["action_mask"], env.rewards, env.state()], [info, env.infos]
                 legal = env.game.legal_actions()
                 env.step(legal[choose(len(legal))])
-            yield env.infos, env.rewards
+            yield env.rewards, env.infos
 
 
-def single_environments(_: int) -> Iterator[Any]:
-    """Observations, rewards and infos against players of the table."""
+def single_environments(_: int) -> Iterator[Shown]:
+    """Observations, masks and rewards against players of the table, and the infos."""
     for options in OPTIONS:
         env, choose = HeartsEnv(**options), Choices(7)
         for seed in (11, 12, None):
             observation, info = env.reset(seed=seed)
-            yield observation, info
+            yield [observation, info["action_mask"]], info
             over = False
             while not over:
                 (action,) = rows_of(choose, [info["action_mask"]])
-                stepped = env.step(action)
-                yield stepped
-                over, info = stepped[2] or stepped[3], stepped[4]
+                *seen, info = env.step(action)
+                yield [seen, info["action_mask"]], info
+                over = seen[2] or seen[3]
 
 
-def vector_environments(num_threads: int) -> Iterator[Any]:
+def vector_environments(num_threads: int) -> Iterator[Shown]:
     """The same in many games at once."""
     for options in OPTIONS:
         envs, choose = HeartsVectorEnv(9, **options, num_threads=num_threads), Choices(9)
         observations, infos = envs.reset(seed=21)
         for _ in range(40):
-            yield observations, infos
-            stepped = envs.step(rows_of(choose, infos["action_mask"]))
-            yield stepped
-            observations, infos = stepped[0], stepped[4]
+            yield [observations, infos["action_mask"]], infos
+            *seen, infos = envs.step(rows_of(choose, infos["action_mask"]))
+            yield [seen, infos["action_mask"], infos.get("final_obs")], infos
+            observations = seen[0]
 
 
 def batches(observation: str, num_threads: int) -> Iterator[Any]:
@@ -182,12 +187,14 @@ Subject = Callable[[int], Iterator[Any]]
 SUBJECTS: dict[str, Subject] = {
     "deals": deals,
     "games": games,
-    "hearts_v0_turns": hearts_v0_turns,
-    "single_environments": single_environments,
-    "vector_environments": vector_environments,
     "evaluations": evaluations,
     "solutions": solutions,
 }
+for _environment in (hearts_v0_turns, single_environments, vector_environments):
+    for _place, _part in enumerate(("", "_infos")):
+        SUBJECTS[_environment.__name__ + _part] = lambda threads, f=_environment, part=_place: (
+            shown[part] for shown in f(threads)
+        )
 for _name in ENCODERS:
     SUBJECTS[f"observations_{_name}"] = lambda _, name=_name: observations(name)
     SUBJECTS[f"batches_{_name}"] = functools.partial(batches, _name)
