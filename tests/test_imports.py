@@ -58,7 +58,7 @@ ALONE = {"sb3.py": {"stable_baselines3"}, "libraries.py": {"torch"}}
 
 ROOMS = {
     "hearts_env": "support cards kernel seeds rules render views encoders game batch envs "
-    "hearts_v0 solve openspiel",
+    "hearts_v0 solve openspiel jax",
     "agents/hearts_agents": "user_code base registry models programs spec baseline_kernel "
     "baselines search attackers search_agent champion isolation guard served envs "
     "template",
@@ -183,7 +183,8 @@ def test_our_own_trainer_needs_no_other_library_for_learning_than_torch() -> Non
 
 
 def test_the_core_loads_nothing_heavy() -> None:
-    heavy = ["torch", "stable_baselines3", "matplotlib", "PIL", "pygame", "pydantic", "numba"]
+    libraries = ["torch", "jax", "stable_baselines3", "matplotlib", "PIL", "pygame", "pydantic"]
+    heavy = [*libraries, "numba"]
     report = f"print([m for m in {heavy} if m in sys.modules])"
     use = (
         "hearts_env.Rules.preset('classic').to_dict(); import hearts_env.render as r; "

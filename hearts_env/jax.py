@@ -1,0 +1,358 @@
+"""Two-player Hearts in JAX, in the shape of Pgx's ``Env``: jit and vmap it with the learner.
+
+::
+
+    env = Hearts("two_player")
+    init, step = jax.jit(jax.vmap(env.init)), jax.jit(jax.vmap(auto_reset(env.step, env.init)))
+    state = init(jax.random.split(jax.random.key(0), 1024))
+    state = step(state, actions, jax.random.split(jax.random.key(1), 1024))
+
+``hearts_env.kernel`` decides every rule. This is not a second engine for all of them: it plays
+``two_player`` and its smaller decks, and reads the deck, points, trump and moon from ``Rules``.
+Only legality, taking a trick and what a card proves are written again, and ``tests/test_jax.py``
+holds them to ``BatchGame`` over 2,000 deals. Needs the extra ``jax``; Pgx need not be installed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hearts_env import __version__
+from hearts_env import kernel as k
+from hearts_env.cards import HEARTS, SPADES
+from hearts_env.encoders.features import TOTAL_STEPS
+from hearts_env.encoders.flat import FlatEncoder
+from hearts_env.rules.presets import GAMES
+from hearts_env.rules.rules import FIELDS, Rules
+from hearts_env.support.errors import DealError, HeartsError, RulesError, needs, quoted
+
+try:
+    import jax
+    import jax.numpy as jnp
+except ImportError:
+    raise HeartsError(f"jax: hearts_env.jax {needs('jax')}") from None
+
+__all__ = ["Hearts", "State", "auto_reset"]
+
+_DECK = ("removed", "hand_size", "trump", "card_points", "moon_points")
+_ENDS = ("end_score", "end_when", "tie", "max_deals", "target")
+"""With those of `_DECK` the fields that may differ from ``two_player``; these end a match."""
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class State:
+    """A deal as it stands, with the attributes of a state of Pgx.
+
+    A policy reads `observation`: fields with an underscore hold hidden cards.
+
+    Attributes:
+        current_player: the seat to act, int32; 0 when the deal is over.
+        observation: what that seat knows, as the encoder ``flat`` writes it, ``(size,) int8``.
+        rewards: the margin of each seat over ``rules.max_margin`` when the deal has just ended,
+            else zeros, ``(2,) float32``.
+        terminated: whether the deal is over; with ``auto_reset``, whether the last one has ended.
+        truncated: always False.
+        legal_action_mask: ``(num_actions,) bool``; all True when the deal is over.
+    """
+
+    env_id = "hearts"
+
+    current_player: jax.Array
+    observation: jax.Array
+    rewards: jax.Array
+    terminated: jax.Array
+    truncated: jax.Array
+    legal_action_mask: jax.Array
+    _step_count: jax.Array  # cards played
+    _is_over: jax.Array  # `terminated`, but False where the next deal has begun
+    _scores: jax.Array  # (2,)
+    _hands: jax.Array  # cards held, (2, cards); so the next three
+    _played: jax.Array
+    _taken: jax.Array
+    _excluded: jax.Array  # cards that play proves not to be in the hand
+    _voids: jax.Array  # suits shown void, (2, 4)
+    _trick: jax.Array  # the card led to the unfinished trick, (cards,)
+    _first_leader: jax.Array
+
+    @property
+    def scores(self) -> jax.Array:
+        """Both seats' scores of the last finished deal, ``(2,) int32``; zeros before the first."""
+        return self._scores
+
+    def replace(self, **changes: Any) -> State:
+        """Return the same state with some fields changed."""
+        return dataclasses.replace(self, **changes)
+
+
+class Hearts:
+    """Two-player Hearts with Pgx's interface; all methods can be jitted and vmapped.
+
+    Attributes:
+        rules: the rules.
+        num_players: 2; a player's number is its seat.
+        num_actions: the number of cards; action i is the card ``rules.deck[i]``.
+        observation_shape: that of ``flat``.
+    """
+
+    id = State.env_id
+    version = __version__
+    num_players = 2
+
+    def __init__(self, rules: Rules | str = "two_player") -> None:
+        """Read the rules.
+
+        Args:
+            rules: the rules, or a preset's name. The deck, the cards dealt, the trump and what
+                cards and moon are worth may differ from ``two_player``, and nothing else.
+
+        Raises:
+            RulesError: if another rule differs; the message names it.
+        """
+        self.rules = Rules.make(rules)
+        _check(self.rules)
+        r, self.num_actions = self.rules.vector, self.rules.num_actions
+        self._blocks = FlatEncoder().blocks(self.rules)
+        self.observation_shape = FlatEncoder().space(self.rules).shape
+        self._suits = r[k.R_SUIT_OF :][: self.num_actions] == np.arange(4)[:, None]
+        self._points = r[k.R_POINTS_OF :][: self.num_actions].astype(np.int32)
+        self._trumps = self._suits[r[k.R_TRUMP]] & (r[k.R_TRUMP] >= 0)
+        # A hand that leads an unbroken heart holds none of these.
+        self._others = ~(self._suits[HEARTS] | self._suits[SPADES])
+
+    def init(self, key: jax.Array) -> State:
+        """Shuffle and deal, by a key of ``jax.random``."""
+        place = jax.random.permutation(key, self.num_actions)
+        return self._begin(place // self.rules.hand_size == jnp.arange(2)[:, None])
+
+    def deal(self, hands: Any) -> State:
+        """Begin a known deal.
+
+        The kitty is what is in neither hand. Dealer and deal number change nothing: under these
+        rules the lowest club leads, and no cards are passed.
+
+        Args:
+            hands: whether each seat is dealt each card of ``rules.deck``, ``(2, num_actions)
+                bool``; ``[[card in hand for card in rules.deck] for hand in hands]`` of names.
+
+        Raises:
+            DealError: if the shape is wrong, or, outside ``jit`` and ``vmap``, the hands are not of
+                ``rules.hand_size`` different cards each.
+        """
+        size, wanted = self.rules.hand_size, (2, self.num_actions)
+        shape = np.shape(hands if hasattr(hands, "shape") else np.asarray(hands, object))
+        if shape != wanted:
+            raise DealError(
+                f"hands: the shape is {shape}; give {wanted}, True where a card is held"
+            )
+        dealt = jnp.asarray(hands, bool)
+        if not isinstance(dealt, jax.core.Tracer):
+            sizes, doubled = dealt.sum(1).tolist(), dealt.all(0)
+            if sizes != [size, size] or doubled.any():
+                raise DealError(
+                    f"hands: {sizes} cards, {doubled.sum()} of them in both; give {size} to each"
+                )
+        return self._begin(dealt)
+
+    def step(self, state: State, action: jax.Array, key: jax.Array | None = None) -> State:
+        """Play a card; `key` is ignored, as nothing is drawn.
+
+        An illegal action ends the deal as ``BatchGame.revoke`` does, with the rewards of Pgx: -1
+        for the offender, 1 for the opponent. A deal that is over stays as it is, with rewards 0.
+        """
+        card = jnp.arange(self.num_actions) == action
+        is_legal = (card & state.legal_action_mask).any()
+        after = _where(is_legal, self._play(state, card), self._revoke(state))
+        after = self._show(after.replace(_step_count=state._step_count + 1))
+        over = state.replace(rewards=jnp.zeros_like(state.rewards))
+        return _where(state._is_over, over, after)
+
+    def observe(self, state: State, player_id: jax.Array | None = None) -> jax.Array:
+        """Encode what a player knows as ``flat`` does; if None, the current player."""
+        player = state.current_player if player_id is None else player_id
+        seats, led = jnp.array([player, 1 - player]), self._suit_of(state._trick)
+        unseen = ~(state._hands[player] | state._played.any(0))
+        winner = (state._played & state._trick).any(1)  # who led, while the trick has one card
+        leader = jnp.where(state._trick.any(), winner, jnp.arange(2) == state.current_player)
+        facts = {
+            "hand": state._hands[player],
+            "trick": state._trick,
+            "may_hold_1": unseen & ~state._excluded[1 - player],
+            "led_suit": led,
+            "winner": winner[seats],
+            "leader": leader[seats] & ~state._is_over,
+            "first_leader": seats == state._first_leader,
+            "to_move": (player == state.current_player) & ~state._is_over,
+            "broken": self._is_broken(state),
+            "phase": jnp.arange(4) == jnp.where(state._is_over, k.OVER, k.PLAY),
+        }
+        for away in range(2):
+            facts[f"played_{away}"] = state._played[seats[away]]
+            facts[f"taken_{away}"] = state._taken[seats[away]][self._points != 0]
+            facts[f"voids_{away}"] = state._voids[seats[away]]
+            facts[f"total_{away}"] = jnp.zeros(TOTAL_STEPS, bool)  # a deal on its own
+        parts = [jnp.atleast_1d(facts[block.name]) for block in self._blocks]
+        return jnp.concatenate(parts).astype(jnp.int8)
+
+    def _begin(self, hands: jax.Array) -> State:
+        """The state before the first card."""
+        none, no = jnp.zeros_like(hands), jnp.bool_(False)
+        # The lowest card dealt leads.
+        leader = jnp.where(hands[0, hands.any(0).argmax()], 0, 1).astype(jnp.int32)
+        state = State(
+            current_player=leader,
+            observation=none,
+            rewards=jnp.zeros(2, jnp.float32),
+            terminated=no,
+            truncated=no,
+            legal_action_mask=none[0],
+            _step_count=jnp.int32(0),
+            _is_over=no,
+            _scores=jnp.zeros(2, jnp.int32),
+            _hands=hands,
+            _played=none,
+            _taken=none,
+            _excluded=none,
+            _voids=jnp.zeros((2, 4), bool),
+            _trick=none[0],
+            _first_leader=leader,
+        )
+        return self._show(state)
+
+    def _show(self, state: State) -> State:
+        """Write the mask and the observation that belong to a state."""
+        shown = state.replace(legal_action_mask=self._legal(state))
+        return shown.replace(observation=self.observe(shown))
+
+    def _legal(self, state: State) -> jax.Array:
+        """What the player to act may do, as ``kernel.legal_mask``."""
+        hand = state._hands[state.current_player]
+        follow = hand & self._cards_of(self._suit_of(state._trick))
+        lowest = jnp.arange(self.num_actions) == hand.argmax()
+        ladder = [
+            (state._is_over, jnp.ones_like(hand)),
+            (follow.any(), follow),
+            (state._trick.any(), hand),
+            (~state._played.any(), lowest),
+            (self._is_broken(state) | ~(hand & self._others).any(), hand),
+        ]
+        conditions, cards = zip(*ladder, strict=True)
+        return jnp.select(conditions, cards, hand & ~self._suits[HEARTS])
+
+    def _is_broken(self, state: State) -> jax.Array:
+        """Whether a heart has been played, or a player was unable to follow suit."""
+        return (state._played & self._suits[HEARTS]).any() | state._voids.any()
+
+    def _suit_of(self, card: jax.Array) -> jax.Array:
+        """The suit of a card, both one-hot; none of no card."""
+        return (self._suits & card).any(1)
+
+    def _cards_of(self, suit: jax.Array) -> jax.Array:
+        """All cards of a suit that is given one-hot."""
+        return (self._suits & suit[:, None]).any(0)
+
+    def _play(self, state: State, card: jax.Array) -> State:
+        """Play a legal card, as ``kernel.play_card``; the card is one-hot."""
+        me, trick, seats = state.current_player, state._trick, jnp.arange(2)[:, None]
+        suit, led = self._suit_of(card), self._suit_of(trick)
+        is_lead, is_first = ~trick.any(), ~state._played.any()
+        is_void = ~is_lead & (suit != led).any()
+        # What the card proves. The first lead is the lowest card in both hands.
+        is_alone = is_lead & ~is_first & suit[HEARTS] & ~self._is_broken(state)
+        absent = is_alone & self._others | is_void & self._cards_of(led)
+        below = is_first & (jnp.arange(self.num_actions) < card.argmax())
+        # The highest trump takes the trick, else the highest card of the led suit.
+        beats = jnp.where(is_void, (card & self._trumps).any(), card.argmax() > trick.argmax())
+        taker = jnp.where(beats, me, 1 - me)
+        taken = state._taken | (seats == taker) & ~is_lead & (trick | card)
+        hands = state._hands & ~card
+        is_over = ~hands.any()
+        scores = self._score(taken)
+        return state.replace(
+            current_player=jnp.where(is_over, 0, jnp.where(is_lead, 1 - me, taker)),
+            rewards=is_over * (scores[::-1] - scores) / jnp.float32(self.rules.max_margin),
+            terminated=is_over,
+            _is_over=is_over,
+            _scores=jnp.where(is_over, scores, state._scores),
+            _hands=hands,
+            _played=state._played | (seats == me) & card,
+            _taken=taken,
+            _excluded=state._excluded | below | (seats == me) & absent,
+            _voids=state._voids | (seats == me) & is_void & led,
+            _trick=is_lead & card,
+        )
+
+    def _score(self, taken: jax.Array) -> jax.Array:
+        """The scores at the end, as ``kernel.score``."""
+        has_penalty = (taken & (self._points > 0)).any(1)
+        bonus = (taken * np.minimum(self._points, 0)).sum(1)
+        moon = bonus + jnp.where(has_penalty, 0, self.rules.moon_points)
+        is_shot = has_penalty[0] != has_penalty[1]
+        return jnp.where(is_shot, moon, (taken * self._points).sum(1))
+
+    def _revoke(self, state: State) -> State:
+        """End the deal at the expense of the player to act, as ``kernel.revoke``."""
+        is_loser = jnp.arange(2) == state.current_player
+        dealt = (state._hands | state._played).any(0)
+        return state.replace(
+            current_player=jnp.int32(0),
+            rewards=jnp.where(is_loser, -1, 1).astype(jnp.float32),
+            terminated=jnp.bool_(True),
+            _is_over=jnp.bool_(True),
+            _scores=jnp.where(is_loser, (dealt * np.maximum(self._points, 0)).sum(), 0),
+        )
+
+
+def auto_reset(
+    step_fn: Callable[..., State], init_fn: Callable[[jax.Array], State]
+) -> Callable[[State, jax.Array, jax.Array], State]:
+    """Return a step after whose end the next deal begins at once, like Pgx's ``auto_reset``.
+
+    ``terminated``, ``truncated``, ``rewards`` and ``scores`` describe the finished deal, everything
+    else the next.
+
+    Args:
+        step_fn: ``env.step``.
+        init_fn: ``env.init``; it gets the key that is the third argument of the step.
+    """
+
+    def step(state: State, action: jax.Array, key: jax.Array) -> State:
+        after = step_fn(state, action, key)
+        new = init_fn(key).replace(
+            terminated=after.terminated,
+            truncated=after.truncated,
+            rewards=after.rewards,
+            _scores=after._scores,
+        )
+        return _where(after.terminated | after.truncated, new, after)
+
+    return step
+
+
+def _where(condition: jax.Array, one: State, other: State) -> State:
+    """`one` where a condition holds, else `other`."""
+    chosen: State = jax.tree.map(lambda a, b: jnp.where(condition, a, b), one, other)
+    return chosen
+
+
+def _foreign_field(rules: Rules) -> str | None:
+    """The first field, if any, in which rules differ from ``two_player`` and may not."""
+    base = Rules.preset("two_player")
+    fixed = (name for name in FIELDS if name not in _DECK + _ENDS)
+    return next((name for name in fixed if getattr(rules, name) != getattr(base, name)), None)
+
+
+def _check(rules: Rules) -> None:
+    """Raise unless these rules are played here."""
+    if (name := _foreign_field(rules)) is not None:
+        known = [game for game, n in GAMES if _foreign_field(Rules.preset(game, n)) is None]
+        value, own = getattr(rules, name), getattr(Rules.preset("two_player"), name)
+        raise RulesError(
+            f"{name}: {quoted(value)} is not played in JAX, only {own!r}; take {', '.join(known)}, "
+            "or BatchGame for other rules",
+            value=value,
+        )

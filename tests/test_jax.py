@@ -1,0 +1,160 @@
+"""Hearts in JAX has the numbers of ``BatchGame`` and behaves as an environment of Pgx does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hearts_env import BatchGame, DealError, Rules, RulesError
+from hearts_env import kernel as k
+from hearts_env.rules.presets import GAMES
+from tests.refusals import raises_hearts_error
+from tests.slow import TIMES, slow
+
+
+@slow
+def test_without_jax_the_message_says_what_to_install() -> None:
+    code = (
+        "import sys; sys.modules['jax'] = None\n"
+        "from hearts_env import HeartsError\n"
+        "try: import hearts_env.jax\n"
+        "except HeartsError as error: print(error.argument, error.hint, sep=';')"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.startswith("jax;pip install "), shown.stdout
+    assert "[jax]" in shown.stdout
+
+
+jax = pytest.importorskip("jax")
+from hearts_env.jax import Hearts, auto_reset  # noqa: E402
+
+VARIED = Rules.preset("two_player_20").replace(
+    trump="S", moon_points=9, card_points={"QH": 3, "AS": 5, "AC": -4, "TD": -2}, end_score=7
+)
+"""Everything that may differ from ``two_player`` does."""
+PLAYED = {
+    "two_player",
+    "mini",
+    "micro",
+    "mini_6",
+    "midi",
+    "two_player_16",
+    "two_player_20",
+}
+
+
+def hands_of(batch: BatchGame) -> Any:
+    """Who holds what, ``(num_games, 2, cards)``: the deal, where one begins."""
+    masks = batch.states[:, k.every_seat(k.HANDS, 2)]
+    return masks[:, :, None] >> np.arange(len(batch.rules.deck)) & 1 == 1
+
+
+def check_equal(state: Any, batch: BatchGame, over: Any) -> None:
+    """Compare all that players see and get, but for an illegal action; `over`: which deals end."""
+    assert np.array_equal(state.terminated, over)
+    assert not np.any(state.truncated)
+    assert np.array_equal(state.current_player, np.maximum(batch.current_player, 0))
+    assert np.array_equal(state.observation, batch.observe())
+    assert np.array_equal(
+        state.legal_action_mask, batch.masks() | (batch.current_player < 0)[:, None]
+    )
+    assert np.array_equal(state.scores, batch.scores())
+
+
+def play_along(rules: Rules | str, num_games: int, deals: int) -> None:
+    """Play the same cards in JAX and in a batch, deal after deal, and compare after each card."""
+    batch, env = BatchGame(rules, num_games, seed=3, freeze=False), Hearts(rules)
+
+    @jax.jit
+    @jax.vmap
+    def step(state: Any, action: Any, hands: Any) -> Any:
+        after = auto_reset(env.step, lambda _: env.deal(hands))(state, action, None)
+        return after, env.observe(after, 1 - after.current_player)
+
+    state = jax.jit(jax.vmap(env.deal))(hands_of(batch))
+    check_equal(state, batch, batch.done)
+    for _ in range(deals * 2 * batch.rules.hand_size):
+        actions = batch.random_actions()
+        batch.play(actions)
+        state, seen = step(state, actions, hands_of(batch))
+        check_equal(state, batch, batch.done)
+        assert np.array_equal(seen, batch.observe(players=1 - np.maximum(batch.current_player, 0)))
+        scores, ended = batch.scores(), batch.done[:, None]
+        margins = ended * (scores[:, ::-1] - scores) / batch.rules.max_margin
+        # XLA multiplies by the reciprocal, so the last bit may differ.
+        np.testing.assert_allclose(state.rewards, margins.astype("float32"), rtol=1.2e-7, atol=0)
+    assert batch.done.all()
+
+
+def test_deals_in_jax_have_the_numbers_of_a_batch() -> None:
+    play_along("two_player", 100, deals=1)
+
+
+@slow
+@pytest.mark.parametrize("rules", [*sorted(PLAYED), VARIED], ids=str)
+def test_two_thousand_deals_in_jax_have_the_numbers_of_a_batch(rules: Rules | str) -> None:
+    play_along(rules, 500, deals=4 * TIMES)
+
+
+@slow
+def test_an_illegal_card_in_jax_ends_the_deal_as_a_revoke_does() -> None:
+    batch, env = BatchGame("mini", 200, seed=5, autodeal=False, freeze=False), Hearts("mini")
+    state, step = jax.vmap(env.deal)(hands_of(batch)), jax.jit(jax.vmap(env.step))
+    rows, last = np.arange(200), batch.rules.num_actions
+    over = np.zeros(200, bool)
+    for turn in range(10):
+        offends = (rows % 12 == turn) & ~over  # some games end by themselves
+        wrong = np.where(rows % 3 == 0, batch.masks().argmin(1), np.where(rows % 3 == 1, -1, last))
+        offenders = batch.current_player
+        actions = np.where(offends, wrong, batch.random_actions())
+        batch.play(actions[~offends & ~over], games=rows[~offends & ~over])
+        batch.revoke(games=rows[offends])
+        ended = offends | batch.done & ~over
+        before, state = state, step(state, actions)
+        over |= ended
+        check_equal(state, batch, over)
+        paid = np.where(np.arange(2) == offenders[:, None], -1, 1)
+        assert np.array_equal(np.asarray(state.rewards)[offends], paid[offends])
+        assert not np.asarray(state.rewards)[~ended].any()
+        assert np.array_equal(state._played[over & ~ended], before._played[over & ~ended])
+    assert over.all()
+
+
+@slow
+def test_keys_deal_every_card_to_every_place_alike() -> None:
+    env, deals = Hearts("two_player"), 4_000
+    states = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.key(1), deals))
+    hands = np.asarray(states._hands)
+    assert (hands.sum(2) == 13).all()
+    assert not hands.all(1).any()
+    expected, sd = deals * 13 / 28, (deals * 13 / 28 * 15 / 28) ** 0.5
+    assert (abs(hands.sum(0) - expected) < 4 * sd).all()
+    assert not np.any(states.rewards)
+    assert not np.any(states.terminated)
+
+
+def test_rules_that_jax_does_not_play_are_refused_by_field() -> None:
+    for name, players in GAMES:
+        rules = Rules.preset(name, players)
+        if name in PLAYED:
+            assert Hearts(rules).observation_shape == BatchGame(rules, 1).space.shape
+        else:
+            field = "players" if players != 2 else "first_lead"
+            with raises_hearts_error(RulesError, field, *PLAYED, value=getattr(rules, field)):
+                Hearts(rules)
+    with raises_hearts_error(RulesError, "queen_any_time", hint="BatchGame"):
+        Hearts("two_player queen_any_time=true")
+
+
+@pytest.mark.parametrize(
+    "hands",
+    [np.eye(2, 8), np.ones((2, 8)), np.ones((2, 9)), [["QC"], ["QC", "AC"]], None],
+    ids=str,
+)
+def test_a_deal_of_other_cards_is_refused(hands: Any) -> None:
+    with raises_hearts_error(DealError, "hands"):
+        Hearts("micro").deal(hands)
