@@ -34,7 +34,7 @@ from hearts_env.rules.presets import PRESETS
 from hearts_env.rules.rules import CHOICES, FIELDS, RANGES
 from hearts_env.rules.values import MAX_POINTS
 from hearts_train.cli.benchmark import declared
-from hearts_train.cli.reports import format_tricks
+from hearts_train.cli.solving import format_tricks
 from hearts_train.console import Mistake
 from hearts_train.measure.analysis import analyse
 from hearts_train.measure.benchmark import (

@@ -27,18 +27,17 @@ from hearts_env.solve.response import ALL, Responses, _thinned, whole_game
 from hearts_env.solve.tree import Tree
 from hearts_train import console
 from hearts_train.cli.app import app
-from hearts_train.cli.reports import show_attack
+from hearts_train.cli.solving import show_exploit
 from hearts_train.measure import exploit as exploiting
 from hearts_train.measure.contest import _BLOCKS, Contest, Task
 from hearts_train.measure.exploit import (
     BEST,
-    Exploiter,
-    ExploiterScore,
+    Attack,
     ExploitResult,
+    Gain,
     is_small,
     play_of,
 )
-from hearts_train.measure.exploitability import best_response_to
 from hearts_train.measure.hands import HandContest, num_positions
 from hearts_train.measure.statistics import mean_and_interval
 from tests.refusals import mistake, raises_hearts_error
@@ -216,7 +215,7 @@ def micro():
 
 
 def gains(agent, rules="micro", **options):
-    found = Exploiter(agent, list(METHODS), rules, **options).exactly()
+    found = hearts_train.exploit(agent, rules, list(METHODS), **options)
     return found, {gain.attacker: gain.margin for gain in found.gains}
 
 
@@ -274,21 +273,22 @@ def test_who_is_awake_in_some_tricks_wins_part_of_it(name):
 
 
 def test_who_sleeps_plays_as_the_agent_at_the_table():
-    exploiter = Exploiter("standard", ["belief", "endings"], awake=[])
-    found = exploiter.over_deals(8)
+    both = "standard", "two_player", ["belief", "endings"]
+    found = hearts_train.exploit(*both, awake=[], deals=8)
     assert [gain.margin for gain in found.gains] == [0, 0]
     assert [gain.over_first for gain in found.gains] == [None, 0]
-    late = Exploiter("standard", ["belief", "endings"], awake=range(12, 14)).over_deals(48)
+    late = hearts_train.exploit(*both, awake=range(12, 14), deals=48)
     assert 0 < late.gains[1].margin < 9  # two tricks of the fourteen that all of them win
     assert late.gains[1].over_first == pytest.approx(late.gains[1].margin - late.gains[0].margin)
 
 
 def test_a_search_by_worlds_is_attacked_and_one_by_time_is_not():
-    found = Exploiter("champion?small=true&search=2", ["belief"], awake=[12, 13]).over_deals(2)
+    name = "champion?small=true&search=2"
+    found = hearts_train.exploit(name, "two_player", ["belief"], awake=[12, 13], deals=2)
     assert found.gains[0].deals == 2
     for timed in ("champion?search=5ms", "champion?search=1s"):
         with raises_hearts_error(HeartsError, "agent", "search=16"):
-            Exploiter(timed, ["belief"])
+            hearts_train.exploit(timed, "two_player", ["belief"])
 
 
 class Asked(Agent):
@@ -324,13 +324,16 @@ def test_an_agent_without_probabilities_is_found_out():
     assert play_of(Drawing(), rules) == (False, True)
     assert play_of(make_agent("easy", seed=0), rules) == (True, False)
     assert play_of(make_agent("standard", seed=0), rules) == (False, False)
-    exploiter = Exploiter(Drawing(), ["belief"])
-    assert exploiter.is_one_draw
-    assert exploiter.noise > 0
-    assert Exploiter("standard", ["belief"]).noise == 0
+    asleep = {"awake": [], "deals": 2}
+    with pytest.warns(UserWarning, match="draws"):
+        drawn = hearts_train.exploit(Drawing(), "two_player", ["belief"], **asleep)
+    assert drawn.is_one_draw
+    assert drawn.noise > 0
+    assert hearts_train.exploit("standard", "two_player", ["belief"], **asleep).noise == 0
     # Of a small deck one draw is attacked: the same for all, and for the best response.
-    found, won = gains(Drawing())
-    assert found.is_one_draw
+    with pytest.warns(UserWarning, match="draws"):
+        found, won = gains(Drawing())
+    assert (found.is_one_draw, found.noise) == (True, 0)
     assert 0 < won["belief"] <= max(won.values()) <= found.exploitability + 1e-9
 
 
@@ -350,7 +353,7 @@ def test_who_can_be_attacked_and_by_whom():
         ("nobody", ["lbr"], {}, "agent nobody"),
     ]:
         with raises_hearts_error(HeartsError, *said.split()):
-            Exploiter(agent, attackers, **options)
+            Attack([agent], attackers=attackers, **options).run()
     for options, said in [
         ({"method": "x"}, "method"),
         ({"tricks": -1}, "tricks"),
@@ -435,12 +438,11 @@ def test_nobody_who_was_asked_is_left_running():
     assert Opened.began == 1
     assert not Opened.running
     saved = [Opened(), Opened()]  # so that no two have the same id
-    exploiter = Exploiter(saved[0], ["belief", saved[1]], "micro")
-    assert not Opened.running
-    exploiter.exactly()
-    assert not Opened.running
-    exploiter.over_deals(4)
-    assert not Opened.running
+    for rules, options in (("micro", {}), ("midi", {"deals": 4, "awake": [6]})):
+        attack = Attack(saved[:1], rules, ["belief", saved[1]], **options)
+        assert not Opened.running
+        attack.run()
+        assert not Opened.running
 
 
 # ---- the command ---------------------------------------------------------------------------------
@@ -462,11 +464,12 @@ def test_the_command_shows_the_truth_beside_what_was_found():
 
 def test_an_attacker_that_was_stopped_is_shown_with_its_own_deals(capsys):
     common = {"margin": 1.0, "ci95": (0.5, 1.5), "ms_per_decision": 1.0}
-    gains = [ExploiterScore(attacker=f"of {n}", deals=n, **common) for n in (400, 112)]
+    gains = [Gain(attacker=f"of {n}", deals=n, **common) for n in (400, 112)]
     how = {"exploitability": None, "is_one_draw": False, "noise": 0.0, "tricks": 3, "seed": 0}
-    show_attack(
-        ExploitResult(agent="a", rules="two_player", gains=tuple(gains), interrupted=True, **how)
+    found = ExploitResult(
+        agent="a", rules="two_player", gains=tuple(gains), interrupted=True, **how
     )
+    show_exploit(Attack(["pro"], "two_player", ["lbr", "pimc"]), [found])
     shown = capsys.readouterr().out
     assert "of 112 (stopped: 112 deals)" in shown
     assert "of 400 (" not in shown
@@ -550,7 +553,7 @@ def test_a_run_trained_against_the_agent_attacks_it(tmp_path):
 # ---- best responses to drawn hands ---------------------------------------------------------------
 @pytest.mark.parametrize("name", ["pro", "pimc", "easy"])
 def test_the_mean_over_drawn_hands_covers_the_truth(name, micro):
-    truth = best_response_to(name, micro).exploitability
+    truth = hearts_train.exploitability(name, micro)
     found = hearts_train.exploit(name, "micro", [BEST], deals=150, seed=2)
     (gain,) = found.gains
     low, high = gain.ci95
@@ -580,7 +583,7 @@ def test_a_deck_between_is_answered_hand_by_hand_and_said_to_be():
     assert done.exit_code == 0, done.stderr
     assert "--max-memory 12" in done.stderr
     assert "each exact" in done.stdout
-    mistake(run("standard", "--rules", "midi", "--attackers", BEST, "--tricks", 3), "--tricks")
+    mistake(run("standard", "--rules", "midi", "--attackers", BEST, "--tricks", 3), "tricks", BEST)
     with raises_hearts_error(HeartsError, "attackers", "alone"):
         hearts_train.exploit("standard", "midi", [BEST, "lbr"])
 

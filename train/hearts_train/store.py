@@ -228,30 +228,43 @@ def saving(
             continue is of another kind, version or settings; or another process holds it.
         OSError: if it cannot be read or written.
     """
-    if save is not None and resume is not None:
-        raise HeartsError("save: resumed work stays in its file; omit save")
-    if save is None and resume is None:
+    path = check_place(save, resume)  # before the lock file is made, which an error could leave
+    if path is None:
         yield None
         return
-    path = Path(save if resume is None else resume)  # type: ignore[arg-type]
-    # Before the lock file is made, which an error would otherwise name or leave behind.
-    if resume is None:
-        check_output(path, "save")
-    else:
-        path.stat()
     with held(lock_beside(path), f"results: {str(path)!r}"):
         if resume is not None:
             store = Store.open(path, kind, is_exact=True)
             _check_settings(str(path), store.settings, _plain(settings))
         else:
-            try:
-                store = Store.create(path, kind, settings)
-            except FileExistsError:
-                raise HeartsError(
-                    f"save: {str(path)!r} already exists; continue it with resume (--resume), or "
-                    "name another file"
-                ) from None
+            check_place(save, resume)
+            store = Store.create(path, kind, settings)
         yield store
+
+
+def check_place(
+    save: str | os.PathLike[str] | None, resume: str | os.PathLike[str] | None
+) -> Path | None:
+    """Return the file that ``saving`` begins or continues; None if neither is given.
+
+    Raises:
+        HeartsError: if both are given, or the file to begin exists or has no folder.
+        OSError: if the file to continue is not there.
+    """
+    if save is not None and resume is not None:
+        raise HeartsError("save: resumed work stays in its file; omit save")
+    if resume is not None:
+        Path(resume).stat()
+        return Path(resume)
+    if save is None:
+        return None
+    check_output(Path(save), "save")
+    if os.path.lexists(save):
+        raise HeartsError(
+            f"save: {str(save)!r} already exists; continue it with resume (--resume), or name "
+            "another file"
+        )
+    return Path(save)
 
 
 def sealed(entry: Mapping[str, Any]) -> bytes:

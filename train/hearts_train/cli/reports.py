@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
-import re
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,17 +12,15 @@ from typing import Any
 
 import typer
 
-from hearts_agents.attackers import METHODS
 from hearts_agents.spec import AgentSpec
-from hearts_env import Rules, __version__
+from hearts_env import __version__
 from hearts_env.render.scene import count_text
-from hearts_env.solve.tree import estimate, format_count, format_gigabytes
 from hearts_train import console
-from hearts_train.cli.options import names_in, refuse_said
+from hearts_train.cli.options import refuse_said
 from hearts_train.console import Mistake
 from hearts_train.measure.comparison import Comparison
 from hearts_train.measure.contest import read_saved
-from hearts_train.measure.display import format_interval, format_margin, format_ms, short_names
+from hearts_train.measure.display import format_interval, short_names
 from hearts_train.measure.duel import Example
 from hearts_train.measure.evaluation import (
     Evaluation,
@@ -32,18 +28,10 @@ from hearts_train.measure.evaluation import (
     evaluations_table,
     platform_versions,
 )
-from hearts_train.measure.exploit import (
-    BEST,
-    ExploitResult,
-    default_attackers,
-    listed_positions,
-)
 from hearts_train.measure.statistics import HIGH, LOW
 
 FREE = ("workers", "backend", "resume", "allow_code", "as_json", "plot", "declare")
 """The options allowed with ``--resume``: none that changes a result."""
-_MOST_MEMORY = 256
-"""Gigabytes of the largest machines for which a tree is recommended."""
 
 
 def resumed(
@@ -225,115 +213,3 @@ def show_comparison(result: Comparison) -> None:
 def shown_interval(value: float, interval: tuple[float, float]) -> str:
     """Like ``+0.15 (+0.02 to +0.26)``: an interval that need not be symmetric."""
     return f"{value:+.3f} ({interval[0]:+.3f} to {interval[1]:+.3f})"
-
-
-# ---- attacks -------------------------------------------------------------------------------------
-
-
-def attackers_for(
-    agents: Sequence[str], rules: Rules, seed: int, awake: Sequence[int] | None
-) -> tuple[list[str], float]:
-    """Who answers agents on a deck that is not small, said with the reason; listed positions."""
-    size, positions = estimate(rules), listed_positions(agents, rules, seed, awake)
-    names = default_attackers(positions)
-    memory = math.ceil(1.2 * size.gigabytes)
-    exact = f" (exact with --max-memory {memory})" if memory <= _MOST_MEMORY else ""
-    then = "it is exact for each drawn deal" if names == [BEST] else "attackers give a lower bound"
-    console.note(
-        f"{rules.name}: the whole tree takes about {format_gigabytes(size.gigabytes)}{exact}; a "
-        f"best response lists some {format_count(positions)} positions for a deal: {then}"
-    )
-    return names, positions
-
-
-def attackers_in(text: str | None) -> list[str]:
-    """The names of the attackers of an option, where ``all`` stands for `METHODS`; None: these."""
-    if text is None:
-        return list(METHODS)
-    names = names_in(text, "--attackers")
-    if "all" not in names:
-        return names
-    return [*METHODS, *(name for name in names if name not in ("all", *METHODS))]
-
-
-def tricks_in(text: str | None) -> range | None:
-    """The tricks of ``--awake``, like 7-13, or 7; None: not given."""
-    if text is None:
-        return None
-    found = re.fullmatch(r"\s*(\d{1,2})\s*(?:-\s*(\d{1,2})\s*)?", text)
-    first, last = (0, 0) if found is None else (int(found[1]), int(found[2] or found[1]))
-    if not 1 <= first <= last:
-        raise Mistake(f"--awake: {text!r} are no tricks; give the first and the last, like 7-13")
-    return range(first, last + 1)
-
-
-def format_tricks(tricks: Sequence[int]) -> str:
-    """Like 7-13, or 1, 3."""
-    if len(tricks) > 1 and tricks[-1] - tricks[0] == len(tricks) - 1:
-        return f"{tricks[0]}-{tricks[-1]}"
-    return ", ".join(map(str, tricks))
-
-
-def show_attack(result: ExploitResult) -> None:
-    """Print what each attacker wins, and which wins most."""
-    is_exact = result.gains[0].ci95 is None
-    first = result.gains[0].attacker
-    more = [] if len(result.gains) == 1 else [f"more than {first}"]
-    columns = ["attacker", "wins a deal"]
-    columns += ["of the best response"] if is_exact else [*more, "ms"]
-    rows = []
-    for gain in result.gains:
-        if is_exact:
-            share = "-" if gain.ratio is None else f"{gain.ratio:.1%}"
-            rows.append([gain.attacker, f"{gain.margin:+.4f}", share])
-        else:
-            margin = format_margin(gain.margin, gain.ci95)
-            is_short = gain.deals < result.gains[0].deals
-            stopped = f" (stopped: {count_text(gain.deals, 'deal')})" * is_short
-            over = format_margin(gain.over_first, gain.over_first_ci95)
-            rows.append([gain.attacker + stopped, margin])
-            assert gain.ms_per_decision is not None
-            rows[-1] += [*([over] if more else []), format_ms(gain.ms_per_decision)]
-    if is_exact:
-        rows.append(["best response", f"{result.exploitability:+.4f}", "exact"])
-        over = "over all deals, exact"
-    else:
-        stopped = " (stopped early)" * result.interrupted
-        over = f"95 % interval over {result.gains[0].deals:,} duplicate deals{stopped}"
-    drawn = " (one draw)" * result.is_one_draw
-    title = f"what is won from {result.agent}{drawn}, {result.rules}: points a deal, {over}"
-    title += _awake_words(result)
-    console.print_table(title, columns, rows)
-    best = result.best
-    amount = f"{best.margin:+.4f}" if is_exact else format_margin(best.margin, best.ci95)
-    console.note(f"the best attacker is {best.attacker}: {amount} points a deal")
-    for gain in result.gains:
-        if gain.agent_faults:
-            console.note(
-                f"{result.agent}: forfeited {gain.agent_faults:,} deals against "
-                f"{gain.attacker} (faults)"
-            )
-
-
-def _awake_words(result: ExploitResult) -> str:
-    """The tricks in which attackers attack, for a title."""
-    return "" if result.awake is None else f"; awake in tricks {format_tricks(result.awake)}"
-
-
-def show_best(results: Sequence[ExploitResult]) -> None:
-    """Print what a best response wins from each agent over drawn deals."""
-    first, rows = results[0], []
-    title = f"{first.rules}: what a best response wins, points a deal, 95 % interval over "
-    title += f"{first.gains[0].deals:,} deals, each exact{_awake_words(first)}"
-    for result in results:
-        (gain,) = result.gains
-        assert gain.ci95 is not None
-        stopped = f" (stopped: {count_text(gain.deals, 'deal')})" * result.interrupted
-        row = [result.agent + " (one draw)" * result.is_one_draw + stopped]
-        row.append(format_interval(gain.margin, gain.ci95, ".3f"))
-        if len(results) > 1:
-            row.append(format_margin(gain.over_first, gain.over_first_ci95))
-        rows.append([*row, f"{gain.seconds / gain.deals:.2g}"])
-    amount = "exploitability" if first.awake is None else "wins a deal"
-    more = [f"more than from {first.agent}"] if len(results) > 1 else []
-    console.print_table(title, ("agent", amount, *more, "seconds a deal"), rows)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -23,19 +23,9 @@ from hearts_train.cli.options import (
     app,
     check_apart,
     check_new,
-    is_said,
     names_in,
-    refuse_other,
 )
 from hearts_train.console import Mistake
-
-if TYPE_CHECKING:
-    from hearts_env import Rules
-
-
-_OF_EXACT = ("max_memory",)
-_OF_METHODS = ("tricks",)
-_OF_ATTACKERS = (*_OF_METHODS, "awake", "deals", "save", "workers", "backend")
 
 
 @app.command("solve", epilog="Example: hearts solve mini --save mini.safetensors --plot mini.png")
@@ -125,8 +115,9 @@ def exploit(
         ),
     ] = None,
     deals: Annotated[
-        int, typer.Option("--deals", help="Duplicate deals of each attacker; small decks: all.")
-    ] = 600,
+        int | None,
+        typer.Option("--deals", help="Deals that each attacker plays (default 600)."),
+    ] = None,
     tricks: Annotated[
         int | None,
         typer.Option("--tricks", help="Last tricks that 'endings' answers exactly; usually half."),
@@ -140,7 +131,15 @@ def exploit(
         ),
     ] = None,
     seed: Seed = 0,
-    max_memory: MaxMemory = 5.0,
+    max_memory: Annotated[
+        float | None,
+        typer.Option(
+            "--max-memory",
+            metavar="GB",
+            help="Answer exactly, with a tree of all deals that takes at most this; small decks: "
+            "5.",
+        ),
+    ] = None,
     allow_code: AllowCode = False,
     workers: Workers = None,
     backend: Backend = "local",
@@ -153,89 +152,48 @@ def exploit(
     On small decks (micro, mini), and with --max-memory, the best response to each agent is exact.
     On larger ones it is exact for each of many drawn deals. Where that takes too long, and with
     --attackers, attackers play against one agent: each sees only its own cards, but can query the
-    frozen agent's policy in any view.
+    frozen agent's policy in any view. An option that does not apply to the answer is refused.
     """
-    from hearts_env import Rules
-    from hearts_train.cli import reports
-    from hearts_train.measure.contest import check_deals
-    from hearts_train.measure.exploit import BEST, ExploitResult, is_small, over_hands
-    from hearts_train.measure.exploit import exploit as measure
-    from hearts_train.measure.participants import trained_rules
+    from hearts_train.cli import reports, solving
+    from hearts_train.measure.exploit import BEST, TREE, Attack
 
-    estimated: dict[str, Any] = {}
-    attacked: Sequence[Any] = agents or []
+    check_apart(save=save or resume, json=as_json)
+    attacked: list[Any] = [*(agents or [])]
+    arguments: dict[str, Any]
     if resume is not None:
         attacked, arguments = reports.resumed(context, resume, "exploit")
+        if arguments["attackers"] != [BEST]:
+            del attacked[1:]  # the attackers
+        games = [arguments.pop("rules")]
     elif not agents:
         raise Mistake("agent: none given; name one; see 'hearts exploit --help'")
     else:
-        if rules is not None:
-            games = [Rules.from_text(text) for text in names_in(rules, "--rules")]
-        else:
-            games = [trained_rules(agents) or Rules.make("two_player")]
-        is_exact = all(map(is_small, games)) or is_said(context, "max_memory")
-        if attackers is None and is_exact:
-            refuse_other(context, _OF_ATTACKERS, "is for attackers; omit it, or add --attackers")
-            _compute(agents, games, seed, max_memory, as_json=as_json)
-            return
-        if len(games) > 1:
-            raise Mistake(
-                "rules: attackers take one game; name one, or only small decks without --attackers"
-            )
-        refuse_other(context, _OF_EXACT, "is for exact answers on small decks; omit it")
-        check_deals(deals)
-        arguments = {"rules": games[0], "deals": deals, "seed": seed}
-        arguments["awake"] = reports.tricks_in(awake)
-        if attackers is None and not any(is_said(context, name) for name in _OF_METHODS):
-            names, positions = reports.attackers_for(agents, games[0], seed, arguments["awake"])
-            estimated = {"positions": positions}
-        else:
-            names = reports.attackers_in(attackers)
-        arguments["attackers"] = names
-        if BEST in names:
-            refuse_other(context, _OF_METHODS, f"is for other attackers than {BEST}; omit it")
-        else:
-            arguments["tricks"] = tricks
+        games = [None] if rules is None else names_in(rules, "--rules")
+        arguments = {"attackers": solving.attackers_in(attackers), "deals": deals, "seed": seed}
+        arguments |= {"tricks": tricks, "awake": solving.tricks_in(awake)}
+        arguments["max_memory"] = max_memory
     arguments |= {"save": save, "resume": resume, "workers": workers, "backend": backend}
-    arguments |= {"command": reports.command_line(), "show": console.progress}
-    is_best = arguments["attackers"] == [BEST]
-    if len(attacked) > 1 and not is_best and resume is None:
+    arguments["command"] = reports.command_line()
+    attacks = [Attack(attacked, game, **arguments) for game in games]
+    is_exact = all(attack.answer == TREE for attack in attacks)
+    if len(attacks) > 1 and not is_exact:
         raise Mistake(
-            f"agents: attackers other than {BEST} take one agent; name one, or only small decks "
-            "without --attackers"
+            "rules: attackers take one game; name one, or only small decks without --attackers"
         )
+    found: list[Any] = []
     with reports.stoppable("exploit", save or resume):
-        if is_best:
-            del arguments["attackers"]
-            results = over_hands(attacked, **estimated, **arguments)
-        else:
-            found = measure(attacked[0], **arguments)
-            assert isinstance(found, ExploitResult)
-            results = [found]
-    asked = len(attacked) if is_best else 1
-    if is_best:
-        reports.show_best(results)
-    else:
-        reports.show_attack(results[0])
+        for attack in attacks:
+            solving.explain(attack)
+            found += (results := attack.run(console.progress))
+            solving.show_exploit(attack, results)
+    records = [result.to_json() for result in found]
+    if is_exact:
+        _print(records, as_json, seed)
+        return
     if as_json:
-        records = [result.to_json() for result in results]
-        console.print_json(records if asked > 1 else records[0], as_json)
-    is_cut = results[-1].interrupted or len(results) < asked
+        console.print_json(records if len(attack.agents) > 1 else records[0], as_json)
+    is_cut = found[-1].interrupted or len(found) < len(attack.agents)
     reports.finish("exploit", save, resume, interrupted=is_cut)
-
-
-def _compute(
-    agents: list[str], games: list[Rules], seed: int, max_memory: float, *, as_json: str | None
-) -> None:
-    """Compute the best response to each agent in each game."""
-    from hearts_train.cli import solving
-
-    results = []
-    for played in games:
-        found = solving.exploit_agents(agents, played, seed=seed, max_memory=max_memory)
-        console.print_table(*solving.exploit_table(found))
-        results += found
-    _print((found.to_json() for found in results), as_json, seed)
 
 
 def _print(records: Iterable[dict[str, Any]], as_json: str | None, seed: int | None = None) -> None:

@@ -3,29 +3,43 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from hearts_agents.attackers import METHODS
 from hearts_env import Rules
-from hearts_env.solve.best_response import Exploitability, exploit, exploitability
+from hearts_env.render.scene import count_text
+from hearts_env.solve.best_response import Exploitability, exploitability
 from hearts_env.solve.equilibrium import Equilibrium, Solver, solve
 from hearts_env.solve.regret import ALGORITHMS, DEFAULT_ALGORITHM
 from hearts_env.solve.solved_files import Checkpoint, check_folder
-from hearts_env.solve.tree import Tree, estimate
+from hearts_env.solve.tree import Tree, estimate, format_count, format_gigabytes
 from hearts_env.support.arguments import check_positive
 from hearts_env.support.errors import did_you_mean
 from hearts_env.support.files import held, lock_beside, remove_leftovers
 from hearts_env.support.interrupts import held_interrupt
 from hearts_train import console
+from hearts_train.cli.options import names_in
 from hearts_train.console import Mistake
-from hearts_train.measure.display import ResultTable, new_figure, save_figure, styles, wrapped
-from hearts_train.measure.exploitability import asked
+from hearts_train.measure.display import (
+    ResultTable,
+    format_interval,
+    format_margin,
+    format_ms,
+    new_figure,
+    save_figure,
+    styles,
+    wrapped,
+)
+from hearts_train.measure.exploit import HANDS, TREE, Attack, ExploitResult
+from hearts_train.measure.exploitability import tree_of
 
 _LARGE = 1e7
 """Lines of a tree from which on it is said beforehand what it takes."""
@@ -62,7 +76,12 @@ def solve_deck(
         resumed = None if resume is None else Solver.load(resume, max_memory)
         if resumed is not None:
             _check_resumed(resumed, algorithms, iterations, seconds)
-        tree = _tree(str(deck), max_memory) if resumed is None else resumed.tree
+        if resumed is None:
+            rules = Rules.make(str(deck))
+            _say_large(rules, max_memory)
+            tree = tree_of(rules, max_memory, console.progress)
+        else:
+            tree = resumed.tree
         console.note(f"{tree.rules.name}: {tree.size}")
         for algorithm in [resumed.algorithm] if resumed else algorithms or [DEFAULT_ALGORITHM]:
             solver = resumed or Solver(tree, algorithm)
@@ -90,9 +109,8 @@ def solve_deck(
     return results
 
 
-def _tree(rules: Rules | str, max_memory: float) -> Tree:
-    """The tree of a deck; if it is a large one, what it takes is said first."""
-    rules = Rules.make(rules)
+def _say_large(rules: Rules, max_memory: float) -> None:
+    """Say how long a large tree takes, before it is built."""
     size = estimate(rules)
     if size.lines > _LARGE and size.gigabytes <= max_memory:
         build = console.format_seconds(_BUILDING * size.lines)
@@ -101,8 +119,6 @@ def _tree(rules: Rules | str, max_memory: float) -> Tree:
             f"{rules.name}: {size}; on one processor about {build} for the tree, "
             f"and {each} an iteration"
         )
-    with console.progress(f"{rules.name}: game tree") as report:
-        return Tree(rules, max_memory, report)
 
 
 def _say_stopping() -> None:
@@ -242,24 +258,64 @@ def _peak_megabytes() -> float | None:
 
 
 # ---- exploit -------------------------------------------------------------------------------------
-def exploit_agents(
-    names: Sequence[str], rules: Rules, *, seed: int, max_memory: float
-) -> list[Exploitability]:
-    """The exact exploitability of each agent."""
-    results = []
-    with ExitStack() as stack:  # agents may be programs
-        agents = [stack.enter_context(asked(name, rules, seed)) for name in names]
-        tree = _tree(rules, max_memory)
-        console.note(f"{tree.rules.name}: {tree.size}")
-        for name, policy in agents:
-            with console.progress(name) as report:
-                results.append(exploit(policy, tree, name, progress=report))
-            if results[-1].frozen:
-                console.note(
-                    f"{name}: draws random numbers and gives no probabilities (action_probs); one "
-                    "draw for each information set was taken as what it always plays"
-                )
-    return results
+_MOST_MEMORY = 256
+"""Gigabytes of the largest machines for which a tree is recommended."""
+
+
+def attackers_in(text: str | None) -> list[str] | None:
+    """The names of ``--attackers``, where ``all`` stands for `METHODS`; None: not given."""
+    if text is None:
+        return None
+    names = names_in(text, "--attackers")
+    if "all" not in names:
+        return names
+    return [*METHODS, *(name for name in names if name not in ("all", *METHODS))]
+
+
+def tricks_in(text: str | None) -> range | None:
+    """The tricks of ``--awake``, like 7-13, or 7; None: not given."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"\s*(\d{1,2})\s*(?:-\s*(\d{1,2})\s*)?", text)
+    first, last = (0, 0) if found is None else (int(found[1]), int(found[2] or found[1]))
+    if not 1 <= first <= last:
+        raise Mistake(f"--awake: {text!r} are no tricks; give the first and the last, like 7-13")
+    return range(first, last + 1)
+
+
+def format_tricks(tricks: Sequence[int]) -> str:
+    """Like 7-13, or 1, 3."""
+    if len(tricks) > 1 and tricks[-1] - tricks[0] == len(tricks) - 1:
+        return f"{tricks[0]}-{tricks[-1]}"
+    return ", ".join(map(str, tricks))
+
+
+def explain(attack: Attack) -> None:
+    """Say what an attack computes, where that takes long or was not asked for."""
+    rules = attack.rules
+    if attack.answer == TREE:
+        _say_large(rules, attack.max_memory)
+    elif attack.positions is not None:
+        size = estimate(rules)
+        memory = math.ceil(1.2 * size.gigabytes)
+        exact = f" (exact with --max-memory {memory})" if memory <= _MOST_MEMORY else ""
+        is_best = attack.answer == HANDS
+        then = "it is exact for each drawn deal" if is_best else "attackers give a lower bound"
+        console.note(
+            f"{rules.name}: the whole tree takes about {format_gigabytes(size.gigabytes)}{exact}; "
+            f"a best response lists some {format_count(attack.positions)} positions for a deal: "
+            f"{then}"
+        )
+
+
+def show_exploit(attack: Attack, results: Sequence[Any]) -> None:
+    """Print how much is won from each agent."""
+    if attack.answer == TREE:
+        console.print_table(*exploit_table(results))
+    elif attack.answer == HANDS:
+        _show_best(results)
+    else:
+        _show_attack(results[0])
 
 
 def exploit_table(results: Sequence[Exploitability]) -> ResultTable:
@@ -281,6 +337,71 @@ def exploit_table(results: Sequence[Exploitability]) -> ResultTable:
 
 def _points(value: float) -> str:
     return f"{value:.4f}" if value >= 0.001 else f"{max(value, 0.0):.2e}"
+
+
+def _show_attack(result: ExploitResult) -> None:
+    """Print what each attacker wins, and which wins most."""
+    is_exact = result.gains[0].ci95 is None
+    first = result.gains[0].attacker
+    more = [] if len(result.gains) == 1 else [f"more than {first}"]
+    columns = ["attacker", "wins a deal"]
+    columns += ["of the best response"] if is_exact else [*more, "ms"]
+    rows = []
+    for gain in result.gains:
+        if is_exact:
+            share = "-" if gain.ratio is None else f"{gain.ratio:.1%}"
+            rows.append([gain.attacker, f"{gain.margin:+.4f}", share])
+        else:
+            margin = format_margin(gain.margin, gain.ci95)
+            is_short = gain.deals < result.gains[0].deals
+            stopped = f" (stopped: {count_text(gain.deals, 'deal')})" * is_short
+            over = format_margin(gain.over_first, gain.over_first_ci95)
+            rows.append([gain.attacker + stopped, margin])
+            assert gain.ms_per_decision is not None
+            rows[-1] += [*([over] if more else []), format_ms(gain.ms_per_decision)]
+    if is_exact:
+        rows.append(["best response", f"{result.exploitability:+.4f}", "exact"])
+        over = "over all deals, exact"
+    else:
+        stopped = " (stopped early)" * result.interrupted
+        over = f"95 % interval over {result.gains[0].deals:,} duplicate deals{stopped}"
+    drawn = " (one draw)" * result.is_one_draw
+    title = f"what is won from {result.agent}{drawn}, {result.rules}: points a deal, {over}"
+    title += _awake_words(result)
+    console.print_table(title, columns, rows)
+    best = result.best
+    amount = f"{best.margin:+.4f}" if is_exact else format_margin(best.margin, best.ci95)
+    console.note(f"the best attacker is {best.attacker}: {amount} points a deal")
+    for gain in result.gains:
+        if gain.agent_faults:
+            console.note(
+                f"{result.agent}: forfeited {gain.agent_faults:,} deals against "
+                f"{gain.attacker} (faults)"
+            )
+
+
+def _awake_words(result: ExploitResult) -> str:
+    """The tricks in which attackers attack, for a title."""
+    return "" if result.awake is None else f"; awake in tricks {format_tricks(result.awake)}"
+
+
+def _show_best(results: Sequence[ExploitResult]) -> None:
+    """Print what a best response wins from each agent over drawn deals."""
+    first, rows = results[0], []
+    title = f"{first.rules}: what a best response wins, points a deal, 95 % interval over "
+    title += f"{first.gains[0].deals:,} deals, each exact{_awake_words(first)}"
+    for result in results:
+        (gain,) = result.gains
+        assert gain.ci95 is not None
+        stopped = f" (stopped: {count_text(gain.deals, 'deal')})" * result.interrupted
+        row = [result.agent + " (one draw)" * result.is_one_draw + stopped]
+        row.append(format_interval(gain.margin, gain.ci95, ".3f"))
+        if len(results) > 1:
+            row.append(format_margin(gain.over_first, gain.over_first_ci95))
+        rows.append([*row, f"{gain.seconds / gain.deals:.2g}"])
+    amount = "exploitability" if first.awake is None else "wins a deal"
+    more = [f"more than from {first.agent}"] if len(results) > 1 else []
+    console.print_table(title, ("agent", amount, *more, "seconds a deal"), rows)
 
 
 # ---- pictures ------------------------------------------------------------------------------------
