@@ -473,7 +473,7 @@ def read_results(data: Data, folder: Path) -> None:
         assert store is not None
         for record in store.records:
             with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError):
-                block = Block.of(record.entry["block"], 2)
+                block = Block.of(record["block"], 2)
                 assert block.scores.shape == (2 * block.deals, 2)
         size = len(store.records)
         store.append({"pairing": [0, 1]})

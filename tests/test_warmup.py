@@ -34,12 +34,18 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, count: Callable[[str], int]) -> li
     return sizes
 
 
+def keep_parts(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """Leave out all other parts."""
+    monkeypatch.setattr(warmup, "PARTS", {name: PARTS[name] for name in names})
+
+
 @pytest.mark.slow
-def test_all_functions_are_compiled_and_kept():
+def test_all_functions_are_compiled_and_kept(monkeypatch):
     if not hasattr(getattr(kernel.deal, "_cache", None), "_cache_file"):
         pytest.skip("compiling is switched off, or nothing compiled is kept")
     # What is compiled for each preset alone is more of the same, and slow.
-    warm_up(workers=1, parts=[name for name in PARTS if "batches of" not in name])
+    keep_parts(monkeypatch, *[name for name in PARTS if "batches of" not in name])
+    warm_up(workers=1)
     missing = set()
     # What training and measuring add is compiled by them, before their clocks run.
     for package in (hearts_env, hearts_agents):
@@ -60,7 +66,8 @@ def test_all_functions_are_compiled_and_kept():
 def test_processes_do_the_parts_and_an_interruption_ends_them(workers, monkeypatch):
     shown: list[tuple[float, float]] = []
     parts = ["double-dummy endgames", "pimc", "observations"]
-    done = warm_up(lambda *told: shown.append(told), workers=workers, parts=parts)
+    keep_parts(monkeypatch, *parts)
+    done = warm_up(lambda *told: shown.append(told), workers=workers)
     assert list(done) == parts
     assert shown == [(number, 3) for number in range(4)]
 
@@ -69,15 +76,15 @@ def test_processes_do_the_parts_and_an_interruption_ends_them(workers, monkeypat
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        warm_up(press, workers=workers, parts=parts)
+        warm_up(press, workers=workers)
     assert multiprocessing.active_children() == []
 
 
 def test_no_more_processes_than_parts(monkeypatch):
     sizes = stand_in(monkeypatch, len)
-    done = warm_up(workers=5, parts=["games", "pimc"])
+    keep_parts(monkeypatch, "games", "pimc")
+    done = warm_up(workers=5)
     assert (done, sizes) == ({"games": 5, "pimc": 4}, [2])
-    assert warm_up(parts=[]) == {}
 
 
 @pytest.mark.parametrize("workers", [0, 1025, "two", True])
@@ -87,8 +94,6 @@ def test_odd_numbers_of_workers(workers):
 
 
 def test_nothing_is_compiled_that_cannot_be_kept(monkeypatch):
-    with raises_hearts_error(HeartsError, "parts", "gmaes"):
-        warm_up(parts=["gmaes"])
     with monkeypatch.context() as patch:
         patch.setattr(warmup, "cache_folder", lambda package: None)
         with raises_hearts_error(HeartsError, "NUMBA_CACHE_DIR"):

@@ -28,7 +28,7 @@ _BINARY = getattr(os, "O_BINARY", 0)  # of Windows, which else would write other
 _HEADER = ("format", "version", "package", "settings")
 
 
-class Kind(NamedTuple):
+class FileKind(NamedTuple):
     """What a file holds."""
 
     name: str
@@ -43,14 +43,6 @@ class Kind(NamedTuple):
     """What to give instead of something else: ``give one that --save has written``."""
 
 
-class Record(NamedTuple):
-    """A line after the header."""
-
-    line: int
-    """Its number in the file; the header is line 1."""
-    entry: dict[str, Any]
-
-
 class Store:
     """One file: what it holds, and where more is appended.
 
@@ -58,31 +50,25 @@ class Store:
 
     Attributes:
         path: The file.
-        kind: What it holds.
-        package: The version of the package that wrote it.
         settings: What everything in it follows from.
-        records: The whole lines after the header, in their order, those appended here too.
+        records: The entries of the whole lines after the header, in their order, those appended
+            here too.
         damaged: The numbers of the lines that are not whole, from 1.
     """
 
-    def __init__(
-        self, path: Path, kind: Kind, package: str, settings: dict[str, Any], *, is_synced: bool
-    ) -> None:
+    def __init__(self, path: Path, settings: dict[str, Any], *, is_synced: bool) -> None:
         self.path = path
-        self.kind = kind
-        self.package = package
         self.settings = settings
-        self.records: list[Record] = []
+        self.records: list[dict[str, Any]] = []
         self.damaged: list[int] = []
         self._is_synced = is_synced
         self._end = 0
-        self._lines = 1
 
     @classmethod
     def create(
         cls,
         path: str | os.PathLike[str],
-        kind: Kind,
+        kind: FileKind,
         settings: Mapping[str, Any],
         *,
         is_synced: bool = True,
@@ -99,7 +85,7 @@ class Store:
             FileExistsError: if something is there.
             OSError: if it cannot be written; then there is no file.
         """
-        store = cls(Path(path), kind, __version__, _plain(settings), is_synced=is_synced)
+        store = cls(Path(path), _plain(settings), is_synced=is_synced)
         header = dict(zip(_HEADER, (kind.name, kind.version, __version__, settings), strict=True))
         if os.path.lexists(path):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
@@ -112,24 +98,22 @@ class Store:
     def open(
         cls,
         path: str | os.PathLike[str],
-        kind: Kind,
+        kind: FileKind,
         *,
-        is_exact: bool = False,
         is_synced: bool = True,
         limit: int = MOST_BYTES,
     ) -> Store:
-        """Read a file; what is appended follows its last whole line.
+        """Read a file of this version of the package; new lines follow its last whole one.
 
         Args:
             path: the file.
             kind: what it must hold.
-            is_exact: refuse a file that another version of the package wrote.
             is_synced: as for ``create``.
             limit: the most bytes that it may have.
 
         Raises:
-            HeartsError: if it is too large, of another kind or another version, or its header is
-                damaged.
+            HeartsError: if it is too large, of another kind or version, written by another version
+                of the package, or its header is damaged.
             OSError: if it cannot be read.
         """
         path = Path(path)
@@ -146,25 +130,25 @@ class Store:
                 f"{where}: {name} is of version {quoted(header.get('version'))}, this package "
                 f"reads {kind.version}; use the package that wrote it ({quoted(package)})"
             )
-        if is_exact and package != __version__:
+        if package != __version__:
             raise CheckpointError(
                 f"{where}: {name} was written by version {quoted(package)} of hearts-env, this is "
                 f"{quoted(__version__)}, which may play differently; use the version that wrote "
                 "it, or start another file"
             )
         settings = header.get("settings")
-        if not isinstance(settings, dict) or not isinstance(package, str):
+        if not isinstance(settings, dict):
             raise CheckpointError(
                 f"{where}: the settings in {name} are damaged; start another file"
             )
-        store = cls(path, kind, package, settings, is_synced=is_synced)
-        store._end, store._lines = end, len(lines)
+        store = cls(path, settings, is_synced=is_synced)
+        store._end = end
         for number, line in enumerate(lines[1:], 2):
             entry = unsealed(line)
             if entry is None:
                 store.damaged.append(number)
             else:
-                store.records.append(Record(number, entry))
+                store.records.append(entry)
         return store
 
     def append(self, entry: Mapping[str, Any]) -> None:
@@ -184,8 +168,7 @@ class Store:
             error.filename = str(self.path)
             raise
         self._end += len(data)
-        self._lines += 1
-        self.records.append(Record(self._lines, _plain(entry)))
+        self.records.append(_plain(entry))
 
     def _write(self, handle: int, data: bytes) -> None:
         """Put data behind the last whole line, all of it or nothing."""
@@ -212,7 +195,7 @@ class Store:
 def saving(
     save: str | os.PathLike[str] | None,
     resume: str | os.PathLike[str] | None,
-    kind: Kind,
+    kind: FileKind,
     settings: Mapping[str, Any],
 ) -> Iterator[Store | None]:
     """The file that results are saved to while they are found, locked against other processes.
@@ -234,7 +217,7 @@ def saving(
         return
     with held(lock_beside(path), f"results: {str(path)!r}"):
         if resume is not None:
-            store = Store.open(path, kind, is_exact=True)
+            store = Store.open(path, kind)
             _check_settings(str(path), store.settings, _plain(settings))
         else:
             check_place(save, resume)

@@ -11,7 +11,7 @@ import contextlib
 import functools
 import io
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
@@ -40,12 +40,7 @@ from hearts_train.executor import check_executor, spread
 _DEFAULT_WORKERS = 4  # more get in one another's way: few functions are of one part alone
 
 
-def warm_up(
-    progress: Progress = no_progress,
-    *,
-    workers: int | None = None,
-    parts: Sequence[str] | None = None,
-) -> dict[str, int]:
+def warm_up(progress: Progress = no_progress, *, workers: int | None = None) -> dict[str, int]:
     """Compile what games, environments, players and solvers need, as far as it is not compiled.
 
     An interruption ends the processes at once; what they have compiled so far stays.
@@ -53,19 +48,16 @@ def warm_up(
     Args:
         progress: called with the number of parts done and of all.
         workers: processes; None: one for each core, at most 4.
-        parts: names out of `PARTS`; None: all of them.
 
     Returns:
-        How many functions each part had compiled, one for several types counted for each; 0: all
-        that it needs was compiled before, by an earlier start or by a part named before it.
+        How many functions each of `PARTS` had compiled, one for several types counted for each; 0
+        if an earlier start, or an earlier part, had compiled all that it needs.
 
     Raises:
-        HeartsError: compiled code cannot be saved, compiling is switched off, `workers` or
-            `parts` are no such thing, or a part ended three processes.
+        HeartsError: compiled code cannot be saved, compiling is switched off, `workers` is no
+            number of processes, or a part ended three processes.
     """
-    names = list(PARTS) if parts is None else list(parts)
-    if unknown := [name for name in names if name not in PARTS]:
-        raise HeartsError(f"parts: no part {unknown[0]!r}; known: {', '.join(PARTS)}")
+    names = list(PARTS)
     wanted, _ = check_executor(workers, "local")
     _check_cache()
     size = max(1, min(wanted or min(_cores(), _DEFAULT_WORKERS), len(names)))

@@ -36,7 +36,7 @@ from hearts_train.data.options import DatasetOptions, check_libraries, versions
 from hearts_train.data.playing import BLOCK, ExactValues, Played, Seating
 from hearts_train.executor import check_executor, spread
 from hearts_train.measure.participants import AgentLike, compile_players
-from hearts_train.store import Kind, Store, saving
+from hearts_train.store import FileKind, Store, saving
 
 FORMAT = "hearts-env dataset"
 VERSION = 1
@@ -54,7 +54,7 @@ _MOST_FAULTS = 10
 _SETTINGS = "settings.jsonl"
 _MADE = "made"
 """The folder of files that are moved to their place when all are there."""
-_KIND = Kind(
+_KIND = FileKind(
     "hearts-env unfinished dataset",
     2,
     "resume",
@@ -240,7 +240,7 @@ def unfinished_options(folder: str | os.PathLike[str]) -> DatasetOptions:
         is_done = kind_of(Path(folder) / FACTS) == "file"
         held = "a finished dataset" if is_done else "no unfinished dataset"
         raise HeartsError(f"resume: {str(folder)!r} holds {held}; name another folder")
-    settings = Store.open(Path(folder) / UNFINISHED / _SETTINGS, _KIND, is_exact=True).settings
+    settings = Store.open(Path(folder) / UNFINISHED / _SETTINGS, _KIND).settings
     options = DatasetOptions.from_json({k: v for k, v in settings.items() if k != "players"})
     for agent in options.agents:
         AgentSpec.from_json(agent).check_allowed(f"resume: {str(folder)!r}")

@@ -37,7 +37,7 @@ from hearts_train.measure.participants import (
     compile_players,
     rules_for,
 )
-from hearts_train.store import Kind, Store, saving
+from hearts_train.store import FileKind, Store, saving
 
 Pairing = tuple[int, int]
 """Who plays whom, by place."""
@@ -52,7 +52,7 @@ MAX_DEALS = 10_000_000
 """Duplicate deals; the scores of all of them are in memory, 80 bytes a deal with two players."""
 LONGEST_ANSWER = 86_400
 """Seconds that an answer may be waited for: a day."""
-RESULTS = Kind(
+RESULTS = FileKind(
     "hearts-env results", 2, "resume", "a file of results", "give one that --save has written"
 )
 _NOT_WRITTEN = (KeyError, TypeError, ValueError, OverflowError, AttributeError)
@@ -290,8 +290,7 @@ class Contest:
         with saving(save, resume, RESULTS, settings) as self._store:
             for record in [] if self._store is None else self._store.records:
                 with contextlib.suppress(*_NOT_WRITTEN):
-                    (i, j), block = record.entry["pairing"], record.entry["block"]
-                    found = self._block(block)
+                    (i, j), found = record["pairing"], self._block(record["block"])
                     self._known[i, j, found.first, found.deals] = found
             try:
                 yield
@@ -313,7 +312,7 @@ def read_saved(
             or runs code and the user does not allow that.
         OSError: if it cannot be read.
     """
-    settings = Store.open(path, RESULTS, is_exact=True).settings
+    settings = Store.open(path, RESULTS).settings
     name = repr(os.fspath(path))
     try:
         if work not in (None, settings["work"]):

@@ -18,9 +18,9 @@ from hearts_env import CheckpointError, Game, HeartsError, Match, Rules
 from hearts_env.game.notation import Record
 from hearts_env.seeds import derived_seed, secret_seed
 from hearts_env.support.arguments import check_choice, check_flag, check_is, check_seed
-from hearts_train.store import Kind, Store
+from hearts_train.store import FileKind, Store
 
-KIND = Kind("hearts-env table", 1, "table", "the file of a table", "remove it")
+KIND = FileKind("hearts-env table", 1, "table", "the file of a table", "remove it")
 MOST_BYTES = 8 * 2**20
 """Of a table's file; some 100,000 cards."""
 TABLE_ID = re.compile(r"[0-9a-f]{16}")
@@ -175,14 +175,14 @@ class Table:
                 these rules do not allow.
             OSError: if it cannot be read.
         """
-        store = Store.open(path, KIND, is_exact=True, is_synced=False, limit=MOST_BYTES)
+        store = Store.open(path, KIND, is_synced=False, limit=MOST_BYTES)
         try:
             if store.damaged:
                 raise HeartsError(f"table: line {store.damaged[0]} is damaged; remove the file")
             check_choice("table", store.settings["table"], [path.stem])
             table = cls(**_checked(store.settings))
             for record in store.records:
-                table._follow(record.entry)
+                table._follow(record)
         except Exception as error:  # one odd file must not keep people from their other tables
             raise CheckpointError(
                 f"table: {str(path)!r} is damaged; remove it, or start another table"
