@@ -530,7 +530,6 @@ LONG = "a" * 250
         (f"evaluate easy --save {LONG}", "--save aaa"),
         (f"evaluate easy --plot {LONG}.png", "--plot aaa"),
         ("evaluate easy --isolate --time-limit 1e10", "time_limit 1e+10"),
-        ("solve micro --algorithm ,", "--algorithm ','"),
         ("evaluate /dev/null", "checkpoint '/dev/null'"),
         ("solve --resume .", "--resume ."),
         ("replay deal.html --plot kept", "--plot kept"),

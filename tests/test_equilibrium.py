@@ -13,11 +13,10 @@ import pytest
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.batch.views import BatchView
-from hearts_env.solve import equilibrium, tree
+from hearts_env.solve import equilibrium, tree, walk
 from hearts_env.solve.best_response import best_response, exploit
 from hearts_env.solve.equilibrium import SHIPPED, Solver, load, solve
-from hearts_env.solve.regret import ALGORITHMS
-from hearts_env.solve.tree import Tree, count_tree, estimate, measure
+from hearts_env.solve.tree import Tree, count_tree
 from hearts_env.solve.walk import Walk
 from tests.naive import NaiveGame
 from tests.refusals import raises_hearts_error
@@ -100,8 +99,7 @@ def test_micro_and_mini_have_the_counts_of_plain_play():
         ("micro", 560, 4_216, 17_608),
         ("mini", 16_632, 7_426_296, 30_401_526),
     ):
-        size = measure(name)
-        assert size.exact
+        size = count_tree(Walk(Rules.preset(name)))
         assert (2 * size.deals, 2 * size.lines, 2 * size.positions) == (deals, lines, positions)
 
 
@@ -184,28 +182,40 @@ def won_by_best(player, lines, deals):
     return sum(worth(some, 0) for some in hands.values())
 
 
-@pytest.mark.slow
-def test_estimates_come_near():
-    for name in ("micro", "mini"):
-        guess, true = estimate(name, samples=600), measure(name)
-        assert guess.deals == true.deals
-        assert not guess.exact
-        for field in ("positions", "lines", "gigabytes"):
-            assert getattr(guess, field) == pytest.approx(getattr(true, field), rel=0.25)
-        for field in ("infosets", "sequences"):
-            assert sum(getattr(guess, field)) == pytest.approx(sum(getattr(true, field)), rel=0.25)
+def test_counting_ends_where_a_limit_is_passed(monkeypatch):
+    monkeypatch.setattr(walk, "_PART", 200)  # lines, of 2,108
+    whole = count_tree(Walk(Rules.preset("micro")))
+    counted = []
+    run = Walk.count
+
+    def noted(self, watch):
+        return run(self, lambda totals: [counted.append(int(totals[walk.LINES])), watch(totals)])
+
+    monkeypatch.setattr(Walk, "count", noted)
+    deals = walk.walk_bytes(whole.rules) / 1e9
+    memory = deals + (whole.gigabytes - deals) / 3
+    for limits in ({"max_memory": memory}, {"most_sequences": sum(whole.sequences) // 3}):
+        counted.clear()
+        with pytest.raises(HeartsError):
+            Tree("micro", **limits)
+        assert 200 <= counted[-1] < whole.lines / 2
+    counted.clear()
+    exact = {"max_memory": whole.gigabytes, "most_sequences": sum(whole.sequences)}
+    assert Tree("micro", **exact).size == whole
+    assert counted[-1] == whole.lines
 
 
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Tree("two_player"), ("max_memory", "5 GB", "lines")),
-        (lambda: Tree("micro", 1e-6), ("max_memory", "micro")),
+        (lambda: Tree("two_player"), ("max_memory", "5 GB", "1,965,713,400 deals")),
+        (lambda: Tree("micro", 1e-6), ("max_memory", "micro", "280 deals")),
+        (lambda: Tree("micro", 1e-4), ("max_memory", "micro", "lines")),
+        (lambda: Tree("micro", most_sequences=99), ("rules", "micro", "99 sequences")),
         (lambda: Tree("micro", max_memory=0), ("max_memory", "0")),
         (lambda: Tree("micro", max_memory="much"), ("max_memory", "much")),
         (lambda: Tree("classic"), ("rules", "4 players")),
         (lambda: Tree("micro pass_count=1 pass_rotation=left"), ("rules", "exchange")),
-        (lambda: solve("micro", "cfr"), ("algorithm", "cfr+")),
         (lambda: Solver(Tree("micro"), num_threads=0), ("num_threads", "0")),
         (lambda: solve("micro", target=-1), ("target", "-1")),
         (lambda: solve("micro", iterations=0), ("iterations", "0")),
@@ -221,19 +231,8 @@ def test_mistakes_are_named(make, words):
 
 # ---- solving -------------------------------------------------------------------------------------
 # Best responses, which are those of a plain search (test_exploit.py), prove an equilibrium.
-@quick_cases(
-    ("algorithm", "target"),
-    [("pdcfr+", 1e-10), ("pcfr+", 1e-10), ("dcfr", 1e-10), ("cfr+", 4e-10)],
-    [("pdcfr+", 1e-10), ("pcfr+", 1e-10), ("dcfr", 1e-10)],
-)
-def test_regrets_find_an_equilibrium(micro, algorithm, target):
-    found = solve(micro, algorithm, target=target, iterations=100_000)
-    assert found.exploitability < 1e-9
-    check_figures(found)
-
-
-@pytest.mark.parametrize("text", [deck for deck in DECKS if deck != "micro"])
-def test_other_decks_are_solved_too(text):
+@pytest.mark.parametrize("text", DECKS)
+def test_regrets_find_an_equilibrium(text):
     found = solve(text, target=1e-8, iterations=20_000)
     assert found.exploitability < 1e-6
     check_figures(found)
@@ -253,18 +252,17 @@ def test_openspiel_finds_it_unexploitable(micro):
     assert openspiel_exploitability(micro, found.chances) < 1e-9
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_iterations_agree_with_the_formulas_in_plain_python(algorithm):
+def test_iterations_agree_with_the_formulas_in_plain_python():
     deck = Tree("micro hand_size=2")
-    solver = Solver(deck, algorithm)
+    solver = Solver(deck)
     for _ in range(12):
         solver.step()
-    for one, two in zip(solver.chances(), plain_iterations(deck, algorithm, 12), strict=True):
+    for one, two in zip(solver.chances(), plain_iterations(deck, 12), strict=True):
         assert one == pytest.approx(two, abs=1e-12)
 
 
-def plain_iterations(deck, algorithm, number):
-    """The average policies after some iterations, by the table of docs/equilibrium.md."""
+def plain_iterations(deck, number):
+    """The average policies after some iterations, by the formulas of docs/equilibrium.md."""
     infosets = [
         [list(range(first, last)) for first, last in itertools.pairwise(side.first.tolist())]
         for side in deck.sides
@@ -282,8 +280,8 @@ def plain_iterations(deck, algorithm, number):
 
     lines = list(zip(deck.ends.T.tolist(), deck.margins.tolist(), strict=True))
 
-    def kept(t, power):
-        return t**power / (t**power + 1)
+    def kept(t):
+        return t**2.3 / (t**2.3 + 1)
 
     for t in range(1, number + 1):
         for p, side in enumerate(deck.sides):
@@ -302,24 +300,14 @@ def plain_iterations(deck, algorithm, number):
                 chosen = {}
                 for j in js:
                     r, old = earned[j] - mean, regrets[p][j]
-                    if algorithm == "cfr+":
-                        new = chosen[j] = max(old + r, 0)
-                    elif algorithm == "pcfr+":
-                        new = max(old + r, 0)
-                        chosen[j] = max(new + r, 0)
-                    elif algorithm == "pdcfr+":
-                        new = max(kept(t - 1, 2.3) * old + r, 0)
-                        chosen[j] = max(kept(t, 2.3) * new + r, 0)
-                    else:
-                        new = (kept(t, 1.5) if old > 0 else 1 / 2) * old + r
-                        chosen[j] = max(new, 0)
+                    new = max(kept(t - 1) * old + r, 0)
+                    chosen[j] = max(kept(t) * new + r, 0)
                     regrets[p][j] = new
                 total = sum(chosen.values())
                 for j in js:
                     chances[p][j] = chosen[j] / total if total else 1 / len(js)
-            weight = t ** {"cfr+": 1, "pcfr+": 2, "pdcfr+": 5, "dcfr": 2}[algorithm]
             for j, share in enumerate(plan(p)):
-                sums[p][j] += weight * share
+                sums[p][j] += t**5 * share
     averages = [side.uniform() for side in deck.sides]
     for p in range(2):
         for js in infosets[p]:

@@ -15,10 +15,9 @@ import numpy as np
 import pytest
 
 from hearts_agents import make_agent
-from hearts_env import CheckpointError
+from hearts_env import CheckpointError, Rules
 from hearts_env.solve import equilibrium, solved_files
 from hearts_env.solve.equilibrium import Solver, load, solve
-from hearts_env.solve.regret import ALGORITHMS
 from hearts_env.solve.tree import Tree
 from hearts_env.support.files import held
 from hearts_env.support.interrupts import SIGNALS
@@ -140,12 +139,12 @@ def test_a_hostile_file_is_refused_in_one_line(kind, file):
         ({"curve": [[2, 0.0, 0.0, 0.0], [1, 0.0, 0.0, 0.0]]}, "curve"),
         ({"curve": [[9, 0.0, 0.0, 0.0]]}, "curve"),
         ({"curve": [[1, float("nan"), 0.0, 0.0]]}, "curve"),
-        ({"algorithm": ["x"]}, "['x']"),
-        ({"algorithm": "lp"}, "'lp'"),
         ({"kind": "x" * 10**5}, "xxx"),
         ({"rules": 5}, "rules"),
         ({"rules": {"players": 4}}, "rules"),
-        ({"rules": Tree("micro").rules.to_dict()}, "information"),
+        ({"rules": Rules.preset("micro").to_dict()}, "sequences"),
+        ({"rules": Rules.preset("micro").to_dict(), "sequences": [10**6, 0]}, "information"),
+        ({"sequences": [10, 10]}, "too few"),
         ({"rules": {"players": 2}}, "rules"),
         ({"sequences": [1, True]}, "sequences"),
         ({"tree": 1}, "information"),
@@ -194,7 +193,7 @@ def test_a_policy_file_is_small_and_plays_alike(tmp_path):
     found.save(file)
     assert file.stat().st_size < 10_000
     again = load(file)
-    for name in ("rules", "algorithm", "iterations", "seconds"):
+    for name in ("rules", "iterations", "seconds"):
         assert getattr(again, name) == getattr(found, name)
     assert again.exploitability < 1e-4  # rounded
     assert again.value == pytest.approx(found.value, abs=1e-4)
@@ -206,11 +205,10 @@ def test_a_policy_file_is_small_and_plays_alike(tmp_path):
 
 
 # ---- keeping a state -----------------------------------------------------------------------------
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_a_resumed_solver_continues_as_if_never_stopped(algorithm, tmp_path):
+def test_a_resumed_solver_continues_as_if_never_stopped(tmp_path):
     tree, file = Tree("micro"), tmp_path / "state.safetensors"
-    whole = solve(tree, algorithm, iterations=90)
-    solve(tree, algorithm, iterations=37, save_to=file)
+    whole = solve(tree, iterations=90)
+    solve(tree, iterations=37, save_to=file)
     again = Solver.load(file)
     assert again.iteration == 37
     ended = solve(again, iterations=90)
@@ -331,7 +329,7 @@ def test_a_second_ctrl_c_ends_it_at_once_and_leaves_the_state_whole(tmp_path, mo
 def test_ctrl_c_keeps_a_state_that_nobody_named(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pressing(monkeypatch, "look", [signal.SIGINT], after=-1)
-    files = [tmp_path / f"solve-micro-pdcfr+{end}.safetensors" for end in ("", "-2", "-3")]
+    files = [tmp_path / f"solve-micro{end}.safetensors" for end in ("", "-2", "-3")]
     for file in files:  # the second and the third do not overwrite
         shown = run("solve", "micro", "--target", "1e-9")
         assert shown.exit_code == 130, shown.output
@@ -360,9 +358,9 @@ def test_a_file_that_another_process_is_at_work_on_is_refused(tmp_path):
 @pytest.mark.slow
 def test_solve_prints_a_table_and_one_line_of_json(tmp_path):
     out, policy, plot = (tmp_path / name for name in ("a.safetensors", "b.safetensors", "c.png"))
-    shown = run("solve", "micro", "--algorithm", "dcfr,pcfr+", "--policy", policy, "--plot", plot)
+    shown = run("solve", "micro", "--policy", policy, "--plot", plot)
     assert shown.exit_code == 0, shown.stderr
-    assert re.search(r"(?s)exploitability.*dcfr.*pcfr", shown.stdout)
+    assert re.search(r"(?s)exploitability.*\de-\d\d", shown.stdout)
     assert "2,108 lines" in shown.stderr
     assert plot.read_bytes().startswith(b"\x89PNG")
     assert make_agent(str(policy)).solved.exploitability < 1e-4
@@ -376,16 +374,15 @@ def test_solve_prints_a_table_and_one_line_of_json(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_state_keeps_its_algorithm_and_what_it_took(tmp_path):
+def test_a_resumed_solve_notes_the_limits_it_had_reached(tmp_path):
     state = tmp_path / "a.safetensors"
     run("solve", "micro", "--iterations", 9, "--save", state)
-    mistake(run("solve", "--resume", state, "--algorithm", "dcfr"), "--algorithm", "pdcfr+")
     for option, value, words in (
         ("--iterations", 12, None),
         ("--iterations", 3, "--iterations: .*12"),
         ("--minutes", 1e-9, "--minutes: "),
     ):
-        shown = run("solve", "--resume", state, "--algorithm", "pdcfr+", option, value)
+        shown = run("solve", "--resume", state, option, value)
         assert shown.exit_code == 0
         assert ("already" in shown.stderr) == (words is not None)
         assert re.search(words or "", shown.stderr)
@@ -406,8 +403,6 @@ def test_limits_are_checked_before_the_tree_is_built(option, value, monkeypatch)
     ("args", "words"),
     [
         (("two_player",), ("max_memory", "GB")),
-        (("micro", "--algorithm", "lp"), ("lp", "pcfr+")),
-        (("micro", "--algorithm", "cfr+,dcfr", "--save", "x.safetensors"), ("--algorithm",)),
         (("micro", "--policy", "x.npz"), ("--policy", ".safetensors")),
         (("micro", "--resume", "x.safetensors"), ("deck", "--resume")),
         ((), ("deck", "--resume")),

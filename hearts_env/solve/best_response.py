@@ -24,7 +24,7 @@ import numpy as np
 from hearts_env.batch.views import BatchView
 from hearts_env.rules.rules import Rules
 from hearts_env.solve.beliefs import Policy, certain, check_policy
-from hearts_env.solve.side import backward_best
+from hearts_env.solve.side import backward_best, take_best
 from hearts_env.solve.tree import DEFAULT_MEMORY, Tree
 from hearts_env.support.arguments import check_player
 from hearts_env.support.arrays import Floats, Ints, Ints32
@@ -63,11 +63,10 @@ def best_response(tree: Tree, player: int, chances: Floats) -> BestResponse:
     player = check_player(player, 2)
     side, other = tree.sides[player], tree.sides[1 - player]
     values = tree.gradient(player, other.plan(other.check(chances)))
-    chosen = np.empty(side.num_infosets, np.int64)
-    backward_best(side.parent, side.first, values, chosen)
+    backward_best((side.parent, side.first, 0), 0, side.num_infosets, values, np.empty(0))
     best = np.zeros(side.num_sequences)
     best[: len(side.hands)] = 1.0
-    best[chosen] = 1.0
+    take_best(side.first, values, best)
     hand_values = values[: len(side.hands)].copy()
     return BestResponse(player, float(hand_values.sum()), best, hand_values)
 

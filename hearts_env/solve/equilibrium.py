@@ -3,7 +3,7 @@
 Both players improve in turns. An information set has, for each action, the *regret* of not having
 always played it, weighted by chance and by the other player's plan (Zinkevich et al. 2007), and
 plays in proportion to positive regrets. The average of all plans converges to an equilibrium.
-``hearts_env.solve.regret`` says how regrets are counted and plans weighed.
+``hearts_env.solve.regret`` has the algorithm, PDCFR+.
 """
 
 from __future__ import annotations
@@ -20,19 +20,16 @@ import numpy as np
 from hearts_env.rules.rules import Rules
 from hearts_env.solve.best_response import Profile, exploitability
 from hearts_env.solve.regret import (
-    BEST_RESPONSE,
-    DEFAULT_ALGORITHM,
     Lines,
     Memory,
-    Sets,
     Update,
-    check_algorithm,
+    answer,
     go_back,
     improve,
     update_of,
     weigh,
 )
-from hearts_env.solve.side import Side, backward_mean, follow
+from hearts_env.solve.side import Sets, Side, backward_best, backward_mean, follow
 from hearts_env.solve.solved_files import (
     ARRAYS,
     Checkpoint,
@@ -84,7 +81,6 @@ class Equilibrium:
 
     Attributes:
         tree: The game tree that the policies are for.
-        algorithm: How they were found.
         chances: The chances of every action of either player, one a sequence of the tree.
         value: What the first leader is ahead, in points a deal, where both play so.
         exploitability: What a best response to them wins in the mean over both seats.
@@ -95,7 +91,6 @@ class Equilibrium:
     """
 
     tree: Tree
-    algorithm: str
     chances: Profile
     value: float
     exploitability: float
@@ -133,8 +128,8 @@ class Equilibrium:
         uniformly.
         """
         arrays = {f"chances{p}": chances for p, chances in enumerate(self.chances)}
-        saved = (self.tree, self.algorithm, self.iterations, self.seconds, arrays)
-        write_solved(Path(path), Saved("policy", *saved))
+        saved = Saved("policy", self.tree, self.iterations, self.seconds, arrays)
+        write_solved(Path(path), saved)
 
 
 def load(path: str | Path, max_memory: float = DEFAULT_MEMORY) -> Equilibrium:
@@ -159,7 +154,7 @@ def load(path: str | Path, max_memory: float = DEFAULT_MEMORY) -> Equilibrium:
         first, second = arrays["chances0"], arrays["chances1"]
     value, spread = tree.value(first, second), exploitability(tree, (first, second))
     done = saved.iterations, saved.seconds
-    return Equilibrium(tree, saved.algorithm, (first, second), value, spread, *done, curve)
+    return Equilibrium(tree, (first, second), value, spread, *done, curve)
 
 
 def shipped_file(name: str) -> Path:
@@ -173,7 +168,6 @@ class Solver:
 
     Attributes:
         tree: The tree.
-        algorithm: One of ``ALGORITHMS``.
         iteration: Iterations done.
         seconds: Time that they took.
         curve: What was found at the looks taken so far (``look``).
@@ -182,7 +176,6 @@ class Solver:
     def __init__(
         self,
         tree: Tree,
-        algorithm: str = DEFAULT_ALGORITHM,
         num_threads: int | None = None,
         arrays: Mapping[str, Array] | None = None,
     ) -> None:
@@ -190,16 +183,14 @@ class Solver:
 
         Args:
             tree: what to solve.
-            algorithm: one of ``ALGORITHMS``.
             num_threads: threads that share the work; None: as many as there are processors, where
                 there is enough work. The result does not depend on it.
             arrays: those of a saved state, which are used and not copied.
 
         Raises:
-            HeartsError: an unknown algorithm, or a number of threads out of range.
+            HeartsError: the number of threads is out of range.
         """
         self.tree = tree
-        self.algorithm = check_algorithm(algorithm)
         self.iteration = 0
         self.seconds = 0.0
         self.curve: list[Checkpoint] = []
@@ -230,9 +221,11 @@ class Solver:
         # be interrupted.
         with held_interrupt():
             memory, lines = self._memory(0), self._lines(0)
-            marks, update = np.zeros((1, 2), np.int64), update_of(algorithm, 1)
-            go_back(marks, lines, self._plan, 1, self._sets[0], memory, self._earned[0], update)
-            improve(0, 0, self._sets[0], memory, self._earned[0], update)
+            marks, update, earned = np.zeros((1, 2), np.int64), update_of(1), self._earned[0]
+            go_back(marks, lines, self._plan, 1, self._sets[0], memory, earned, update)
+            improve(0, 0, self._sets[0], memory, earned, update)
+            answer(marks, lines, self._plan, 1, self._sets[0], self._values, earned)
+            backward_best(self._sets[0], 0, 0, self._values, earned)
             weigh(0, 0, self._plan, 1.0, self._averages[0])
         self._follow(1)
 
@@ -255,7 +248,7 @@ class Solver:
         """One iteration: both players' turns."""
         begin = clock.now()
         t = self.iteration + 1
-        update = update_of(self.algorithm, t)
+        update = update_of(t)
         for p in range(2):
             self._turn(p, update)
         self.iteration = t
@@ -263,12 +256,13 @@ class Solver:
 
     def _turn(self, p: int, update: Update) -> None:
         self._go_back(p, self._plan, update)
-        self._follow(p, update[3])
+        self._follow(p, update.weight)
 
-    def _go_back(self, p: int, plan: Floats, update: Update) -> None:
+    def _go_back(self, p: int, plan: Floats, update: Update | None) -> None:
         """The pass back of a player against a plan; then `_earned` has what its hands earn.
 
-        All that is earned is times the number of deals, which makes no difference to regrets.
+        If `update` is None, its best response earns it, and it learns nothing. All that is earned
+        is times the number of deals, which makes no difference to regrets.
         """
         side, sets = self.tree.sides[p], self._sets[p]
         memory, lines = self._memory(p), self._lines(p)
@@ -276,16 +270,24 @@ class Solver:
 
         def work(task: int) -> None:
             some = marks[self._cuts[task] : self._cuts[task + 1] + 1]
-            go_back(some, lines, plan, 1 - 2 * p, sets, memory, self._tops[p][task], update)
+            top = self._tops[p][task]
+            if update is None:
+                answer(some, lines, plan, 1 - 2 * p, sets, self._values, top)
+            else:
+                go_back(some, lines, plan, 1 - 2 * p, sets, memory, top, update)
 
         self._share(work)
         top = self._tops[p].sum(0)
         self._tops[p][:] = 0.0
         base = len(top)
         self._values[:base] = top
-        improve(0, side.top, (*sets[:2], 0), memory, top, update)
+        all_here = (*sets[:2], 0)
+        if update is None:
+            backward_best(all_here, 0, side.top, self._values, top)
+        else:
+            improve(0, side.top, all_here, memory, top, update)
         self._earned[p] = self._values[: len(side.hands)].copy()
-        self._values[:base] = 0.0
+        self._values[: base if update else None] = 0.0
 
     def _follow(self, p: int, weight: float = 0.0) -> None:
         """Make the plan of a player, and add it times `weight` to the average."""
@@ -337,7 +339,7 @@ class Solver:
         scale = 1.0 / float(plans[0][0])  # an empty sequence has the sum of all weights
         won = 0.0
         for p in range(2):
-            self._go_back(p, plans[1 - p], BEST_RESPONSE)
+            self._go_back(p, plans[1 - p], None)
             won += float(self._earned[p].sum())
         sums = np.zeros(len(self._cuts) - 1)
 
@@ -356,7 +358,6 @@ class Solver:
         last = self.curve[-1]
         return Equilibrium(
             self.tree,
-            self.algorithm,
             self.chances(),
             last.value,
             last.exploitability,
@@ -368,8 +369,8 @@ class Solver:
     # -- files ------------------------------------------------------------------------------------
     def save(self, path: str | Path) -> None:
         """Write all that is needed to continue, whole or not at all."""
-        figures = (self.algorithm, self.iteration, self.seconds)
-        write_solved(Path(path), Saved("state", self.tree, *figures, self._state(), self.curve))
+        done = (self.iteration, self.seconds)
+        write_solved(Path(path), Saved("state", self.tree, *done, self._state(), self.curve))
 
     def _state(self) -> dict[str, Floats]:
         """The arrays that a file has."""
@@ -395,7 +396,7 @@ class Solver:
 
     @classmethod
     def _restored(cls, saved: Saved, num_threads: int | None = None) -> Solver:
-        solver = cls(saved.tree, saved.algorithm, num_threads, saved.arrays)
+        solver = cls(saved.tree, num_threads, saved.arrays)
         solver.iteration, solver.seconds = saved.iterations, saved.seconds
         solver.curve = saved.curve
         return solver
@@ -403,7 +404,6 @@ class Solver:
 
 def solve(
     game: Solver | Tree | Rules | str,
-    algorithm: str = DEFAULT_ALGORITHM,
     *,
     target: float | None = None,
     iterations: int | None = None,
@@ -420,7 +420,6 @@ def solve(
 
     Args:
         game: the rules, their tree, or a solver that continues.
-        algorithm: one of ``ALGORITHMS``; a solver has its own.
         target: exploitability in points a deal; None: 1e-5 if nothing else ends it.
         iterations: at most this many in all.
         seconds: at most this many for iterations, those of a resumed solver counted in.
@@ -442,11 +441,10 @@ def solve(
         iterations = check_number("iterations", iterations, 1, None, other=", or None")
     if target is None and iterations is None and seconds is None:
         target = DEFAULT_TARGET
-    check_algorithm(algorithm)
     if isinstance(game, Solver):
         solver = game
     else:
-        solver = Solver(game if isinstance(game, Tree) else Tree(game), algorithm)
+        solver = Solver(game if isinstance(game, Tree) else Tree(game))
     file = None if save_to is None else _StateFile(solver, Path(save_to))
 
     def is_over(found: Checkpoint) -> bool:

@@ -7,7 +7,7 @@ until its figures agree with the tree that its rules need. The header:
 |---|---|
 | `format` | `hearts-env equilibrium` |
 | `version` | `3` |
-| `about` | JSON: `kind` (policy or state), `rules`, `algorithm`, `sequences` (how many of each player), `tree` (a number that differs between trees), `seconds`; `iterations` of a policy; `iteration` and `curve` of a state |
+| `about` | JSON: `kind` (policy or state), `rules`, `sequences` (how many of each player), `tree` (a number that differs between trees), `seconds`; `iterations` of a policy; `iteration` and `curve` of a state |
 | `digest` | of everything else |
 
 Of a state the tensors are ``chances0``, ``regrets1``, ...: float64, one number a sequence. Of a
@@ -28,9 +28,9 @@ from typing import Any
 import numpy as np
 
 from hearts_env.rules.rules import Rules
-from hearts_env.solve.regret import ALGORITHMS
+from hearts_env.solve.beliefs import check_two_players
 from hearts_env.solve.side import Side
-from hearts_env.solve.tree import Tree, estimate
+from hearts_env.solve.tree import Tree
 from hearts_env.support.arrays import Array, Floats
 from hearts_env.support.errors import CheckpointError, HeartsError, quoted
 from hearts_env.support.files import json_object, kind_of
@@ -72,7 +72,6 @@ class Saved:
     Attributes:
         kind: ``policy`` or ``state``.
         tree: The game tree.
-        algorithm: How it was solved.
         iterations: Iterations done.
         seconds: Their time.
         arrays: The arrays of `ARRAYS`, each for both players, as ``chances0``.
@@ -81,7 +80,6 @@ class Saved:
 
     kind: str
     tree: Tree
-    algorithm: str
     iterations: int
     seconds: float
     arrays: dict[str, Array]
@@ -101,7 +99,6 @@ def write_solved(path: Path, saved: Saved) -> None:
     about = {
         "kind": saved.kind,
         "rules": tree.rules.to_dict(),
-        "algorithm": saved.algorithm,
         "sequences": [side.num_sequences for side in tree.sides],
         "tree": _number_of(tree),
         "seconds": saved.seconds,
@@ -213,13 +210,10 @@ def _checked(
 ) -> Saved:
     """What a file holds, every entry checked."""
     kind: Any = about.get("kind")
-    algorithm: Any = about.get("algorithm")
     seconds: Any = about.get("seconds")
     is_state = kind == "state"
-    known = ALGORITHMS if is_state else (*ALGORITHMS, "lp")  # a linear program: that of micro
-    for name, value, values in (("kind", kind, tuple(ARRAYS)), ("algorithm", algorithm, known)):
-        if value not in values:
-            raise _bad(f"its {name} {quoted(value)} is unknown", value=value)
+    if kind not in tuple(ARRAYS):
+        raise _bad(f"its kind {quoted(kind)} is unknown", value=kind)
     if type(seconds) not in (int, float) or not 0 <= seconds < 1e15:
         raise _bad(f"seconds is {quoted(seconds)}", value=seconds)
     counted = "iteration" if is_state else "iterations"
@@ -233,22 +227,28 @@ def _checked(
         raise _bad(f"other arrays than {', '.join(sorted(names))} are in it")
     check = _array if is_state else _unpacked
     arrays = {name: check(name, tensors[name], side) for name, side in names.items()}
-    return Saved(kind, tree, algorithm, count, float(seconds), arrays, curve)
+    return Saved(kind, tree, count, float(seconds), arrays, curve)
 
 
 def _tree(about: dict[str, Any], max_memory: float, rules: Rules | None) -> Tree:
     """The tree of the file's rules, or of `rules`, which is the one it was made with."""
-    try:
-        size = estimate(rules or Rules.from_dict(about.get("rules", {})), samples=30)
-    except (HeartsError, TypeError) as error:
-        raise _bad(f"its rules cannot be played: {error}") from None
     stated = about.get("sequences")
     if not isinstance(stated, list) or [type(n) for n in stated] != [int, int]:
         raise _bad("sequences is damaged")
-    # Building a tree may take minutes, which a file of a few kilobytes cannot be worth.
-    if sum(size.sequences) > 100 * (sum(stated) + 100):
+    most = sum(stated)
+    try:
+        rules = rules or Rules.from_dict(about.get("rules", {}))
+        check_two_players(rules)
+    except (HeartsError, TypeError) as error:
+        raise _bad(f"its rules cannot be played: {error}") from None
+    # Building a tree may take minutes, which a file of a few kilobytes cannot be worth. Either
+    # player may be dealt any hand, and each of its hands has an empty sequence.
+    if math.comb(len(rules.deck), rules.hand_size) > most:
         raise _bad("has too few numbers for its rules")
-    tree = Tree(size.rules, max_memory)
+    try:
+        tree = Tree(rules, max_memory, most_sequences=most)
+    except HeartsError as error:
+        raise CheckpointError(str(error)) from None
     if about.get("tree") != _number_of(tree):
         raise _bad(
             "its information sets are numbered differently from here",

@@ -49,6 +49,7 @@ points to 1; the trump shoots the moon, as it does in the other two deals:
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -56,7 +57,6 @@ import numpy as np
 
 from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView
-from hearts_env.game.game import Game
 from hearts_env.rules.rules import Rules
 from hearts_env.solve.beliefs import check_two_players
 from hearts_env.solve.side import Side
@@ -69,6 +69,7 @@ from hearts_env.solve.walk import (
     SEQUENCES,
     Walk,
     num_deals,
+    walk_bytes,
 )
 from hearts_env.support.arguments import check_positive
 from hearts_env.support.arrays import Array, Floats, Ints, Ints32, Numbers
@@ -76,16 +77,11 @@ from hearts_env.support.errors import HeartsError
 from hearts_env.support.jit import jit
 from hearts_env.support.progress import Progress, no_progress
 from hearts_env.views.view import PlayerView
-from hearts_env.views.worlds import Worlds
 
 DEFAULT_MEMORY = 5.0
 """Gigabytes (10^9 bytes) that a tree and its solver may take where nothing else is said."""
-_SOLVED = ("micro", "mini", "mini_6", "midi")
-"""The presets that were made to be solved, the smallest first."""
-_SAMPLES = 300
-"""Lines that an estimate draws."""
 _MOST_DEALS = 50_000_000
-"""More deals than that are not counted one by one."""
+"""Deals are listed one by one; more than that are not."""
 
 
 # ---- how large a tree is -------------------------------------------------------------------------
@@ -100,35 +96,32 @@ def check_memory(max_memory: float) -> float:
 
 @dataclass(frozen=True)
 class TreeSize:
-    """How large the game tree of a deck is, seat 0 leading.
+    """The size of the game tree of a deck, counted, with seat 0 leading.
 
     Attributes:
         rules: The rules.
         deals: Deals in which seat 0 leads first.
         positions: Positions in all of them, first and last ones included.
         lines: Deals played to their end, in every way.
-        infosets: Information sets with a choice, of either player.
-        sequences: Sequences of either player, the empty ones not counted.
-        exact: Whether they are counted; else estimated from a sample.
+        infosets: Information sets with a choice, of each player.
+        sequences: Their actions.
     """
 
     rules: Rules
-    deals: float
-    positions: float
-    lines: float
-    infosets: tuple[float, float]
-    sequences: tuple[float, float]
-    exact: bool
+    deals: int
+    positions: int
+    lines: int
+    infosets: tuple[int, int]
+    sequences: tuple[int, int]
 
     @property
-    def tree_bytes(self) -> float:
+    def tree_bytes(self) -> int:
         """Bytes of the tree's arrays while it is built."""
-        depth = 2 * self.rules.hand_size
-        # Both players' arrays have the larger length; a walk notes for each depth all deals.
-        return 9 * self.lines + 16 * max(self.infosets) + (36 * depth + 100) * self.deals
+        # Both players' arrays have the larger length.
+        return 9 * self.lines + 16 * max(self.infosets) + walk_bytes(self.rules)
 
     @property
-    def solver_bytes(self) -> float:
+    def solver_bytes(self) -> int:
         """Bytes that solving it takes, beside the tree."""
         return 32 * sum(self.sequences) + 16 * max(self.sequences)
 
@@ -138,18 +131,11 @@ class TreeSize:
         return (self.tree_bytes + self.solver_bytes) / 1e9
 
     def __str__(self) -> str:
-        about = "" if self.exact else "about "
-        infosets, sequences = (format_count(sum(n)) for n in (self.infosets, self.sequences))
         return (
-            f"{about}{format_count(self.deals)} deals, {format_count(self.positions)} positions, "
-            f"{format_count(self.lines)} lines, {infosets} information sets, {sequences} "
-            f"sequences, {format_gigabytes(self.gigabytes)}"
+            f"{self.deals:,} deals, {self.positions:,} positions, {self.lines:,} lines, "
+            f"{sum(self.infosets):,} information sets, {sum(self.sequences):,} sequences, "
+            f"{format_gigabytes(self.gigabytes)}"
         )
-
-
-def format_count(number: float) -> str:
-    """``16,632``, or ``3.1e+15`` where there are too many digits."""
-    return f"{number:,.0f}" if number < 1e9 else f"{number:.1e}"
 
 
 def format_gigabytes(gigabytes: float) -> str:
@@ -158,93 +144,63 @@ def format_gigabytes(gigabytes: float) -> str:
     return f"{gigabytes:{form}} GB"
 
 
-def estimate(rules: Rules | str, samples: int = _SAMPLES, seed: int = 0) -> TreeSize:
-    """The size of the tree from random lines, each weighted by the choices along it (Knuth 1975).
-
-    A position met stands for as many as there were choices on the way to it; an information set
-    has one position for each of the worlds that its player holds possible.
+def start_walk(rules: Rules | str, max_memory: float) -> Walk:
+    """Return the walk through the tree of `rules`.
 
     Raises:
-        HeartsError: rules of other than two players, or with an exchange.
+        HeartsError: rules of other than two players, or with an exchange; or their deals alone
+            take more than `max_memory` gigabytes.
     """
     rules = Rules.make(rules)
     check_two_players(rules)
-    deals = num_deals(rules)
-    rng = np.random.default_rng(seed)
-    positions = lines = 0.0
-    infosets, sequences = np.zeros(2), np.zeros(2)
-    for _ in range(samples):
-        game = _random_deal(rules, rng)
-        weight = deals / samples
-        while (player := game.current_player) is not None:
-            positions += weight
-            legal = game.legal_actions()
-            if len(legal) > 1:
-                share = weight / max(Worlds(game.view(player)).count, 1)
-                infosets[player] += share
-                sequences[player] += share * len(legal)
-            weight *= len(legal)
-            game.play(legal[rng.integers(len(legal))])
-        positions += weight
-        lines += weight
-    pairs = [(float(pair[0]), float(pair[1])) for pair in (infosets, sequences)]
-    return TreeSize(rules, float(deals), positions, lines, pairs[0], pairs[1], exact=False)
+    deals, gigabytes = num_deals(rules), walk_bytes(rules) / 1e9
+    if gigabytes > check_memory(max_memory) or deals > _MOST_DEALS:
+        reason = f"its {deals:,} deals alone take {format_gigabytes(gigabytes)}"
+        raise _too_large(rules, max_memory, reason)
+    return Walk(rules)
 
 
-def _random_deal(rules: Rules, rng: np.random.Generator) -> Game:
-    """A uniformly drawn deal in which seat 0 leads first."""
-    cards = [rules.deck[i] for i in rng.permutation(len(rules.deck))]
-    n = rules.hand_size
-    hands = [cards[:n], cards[n : 2 * n]]
-    for _ in range(2):
-        game = Game(rules, hands=hands, kitty=cards[2 * n :], deal_number=0, dealer=1)
-        if game.leader == 0:
-            break
-        hands.reverse()
-    return game
+def count_tree(
+    walk: Walk, max_memory: float = math.inf, most_sequences: float = math.inf
+) -> TreeSize:
+    """Count the tree of a walk; end as soon as a limit is passed.
 
-
-def measure(rules: Rules | str, max_memory: float = DEFAULT_MEMORY) -> TreeSize:
-    """The size of the tree: counted where it fits into `max_memory` gigabytes, else estimated.
+    Args:
+        walk: the walk.
+        max_memory: gigabytes that the tree and its solver may take.
+        most_sequences: sequences that both players together may have.
 
     Raises:
-        HeartsError: rules of other than two players, or with an exchange.
+        HeartsError: a limit is passed.
     """
-    size = estimate(rules)
-    return count_tree(Walk(size.rules)) if _may_fit(size, max_memory) else size
+
+    def watch(totals: Ints) -> None:
+        size = _size_of(walk.rules, totals)
+        if size.gigabytes > max_memory:
+            raise _too_large(walk.rules, max_memory, f"it has more than {size.lines:,} lines")
+        if sum(size.sequences) > most_sequences:
+            raise HeartsError(
+                f"rules: {walk.rules.name} has more than {most_sequences:,} sequences; "
+                "give rules with fewer cards"
+            )
+
+    return _size_of(walk.rules, walk.count(watch))
 
 
-def _may_fit(size: TreeSize, max_memory: float) -> bool:
-    """Whether an estimate is so small that counting is worth it."""
-    return size.gigabytes <= 1.5 * check_memory(max_memory) and size.deals <= _MOST_DEALS
+def _size_of(rules: Rules, totals: Ints) -> TreeSize:
+    """Return the size that the totals of a walk tell."""
+    deals, positions, lines = (int(totals[i]) for i in (DEALS, POSITIONS, LINES))
+    both = (totals[:-DEEP] + totals[DEEP:]).tolist()
+    infosets, sequences = ((both[i], both[i + 1]) for i in (INFOSETS, SEQUENCES))
+    return TreeSize(rules, deals, positions, lines, infosets, sequences)
 
 
-def refuse_size(size: TreeSize, max_memory: float) -> None:
-    """Refuse a tree that is too large.
-
-    Raises:
-        HeartsError: it takes more than `max_memory` gigabytes; the message has the figure.
-    """
-    if not size.exact or size.gigabytes > max_memory:
-        raise HeartsError(
-            f"max_memory: the game tree of {size.rules.name} does not fit into {max_memory:g} GB: "
-            f"{size}; allow more{_smaller(max_memory)}"
-        )
-
-
-def _smaller(max_memory: float) -> str:
-    """What fits of the presets that were made to be solved, as advice."""
-    names = [name for name in _SOLVED if estimate(name).gigabytes <= max_memory]
-    return f", or take fewer cards, as in {' or '.join(names)}" if names else ""
-
-
-def count_tree(walk: Walk, progress: Progress = no_progress) -> TreeSize:
-    """The size of the tree of a walk, counted."""
-    totals = walk.count(progress)
-    deals, positions, lines = (float(totals[i]) for i in (DEALS, POSITIONS, LINES))
-    both = totals[:-DEEP] + totals[DEEP:]
-    pairs = [(float(both[first]), float(both[first + 1])) for first in (INFOSETS, SEQUENCES)]
-    return TreeSize(walk.rules, deals, positions, lines, pairs[0], pairs[1], exact=True)
+def _too_large(rules: Rules, max_memory: float, reason: str) -> HeartsError:
+    """Return the error of a tree that does not fit."""
+    return HeartsError(
+        f"max_memory: the game tree of {rules.name} does not fit into {max_memory:g} GB: "
+        f"{reason}; allow more, or take fewer cards, as in mini"
+    )
 
 
 # ---- the tree ------------------------------------------------------------------------------------
@@ -268,31 +224,30 @@ class Tree:
         rules: Rules | str,
         max_memory: float = DEFAULT_MEMORY,
         progress: Progress = no_progress,
+        *,
+        most_sequences: float = math.inf,
     ) -> None:
-        """Build the tree.
+        """Count the tree, then build it.
 
         Args:
             rules: for two players, without an exchange.
-            max_memory: gigabytes that it may take, a solver for it included.
-            progress: called now and then with the lines done, of all that are counted and written.
+            max_memory: gigabytes that it may take, a solver for it included. Counting ends as soon
+                as it would take more.
+            progress: called now and then with the lines written and their number.
+            most_sequences: sequences that both players together may have.
 
         Raises:
-            HeartsError: it would take more; the message has the figure.
+            HeartsError: it would take more, or has more sequences.
         """
-        size = estimate(rules)
-        if not _may_fit(size, max_memory):
-            refuse_size(size, max_memory)
-        walk, lines = Walk(size.rules), size.lines
-        size = count_tree(walk, lambda done, _: progress(done, max(2 * lines, 2 * done)))
-        refuse_size(size, max_memory)
-        self._build(walk, size, progress)
+        walk = start_walk(rules, max_memory)
+        self._build(walk, count_tree(walk, max_memory, most_sequences), progress)
 
     def _build(self, walk: Walk, size: TreeSize, progress: Progress = no_progress) -> None:
         """Make the sides from a walk of known size."""
         self.rules, self.size, self._walk = walk.rules, size, walk
         self.deals_of_hands = [np.bincount(ids) for ids in walk.ids]
         self.num_deals = len(walk.deals)
-        records = walk.write(lambda done, lines: progress(lines + done, 2 * lines))
+        records = walk.write(progress)
         self.ends, self.margins, self.marks = records.ends, records.margins, records.marks
         sides = [
             Side(

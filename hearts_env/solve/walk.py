@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +27,9 @@ TOP = 3
 """Cards played up to which histories are *top* ones; below each of longer ones is a *branch*."""
 BLOCK = 1 << 15
 """Lines after which a walk marks where it is: what is to be done with them fits into a cache."""
+
+_PART = 1 << 18
+"""Lines after which a walk reports how far it is."""
 
 # ---- what a walk counts: places in `totals` ------------------------------------------------------
 DEALS, POSITIONS, LINES, HISTORIES, BRANCHES, MARKS = range(6)
@@ -108,6 +111,15 @@ def num_deals(rules: Rules) -> int:
     return both if rules.first_lead == "eldest_hand" else both // 2
 
 
+def walk_bytes(rules: Rules) -> int:
+    """Return the memory of a walk: at each depth it notes every deal."""
+    return (72 * rules.hand_size + 100) * num_deals(rules)
+
+
+def _unwatched(_totals: Ints) -> None:
+    """Let a walk go on."""
+
+
 class Walk:
     """All public histories, depth first; with each the deals that agree with it.
 
@@ -136,15 +148,18 @@ class Walk:
         """How much there is: a number for each of the places from `DEALS` on."""
         return self.count()
 
-    def count(self, progress: Progress = no_progress) -> Ints:
-        """How much there is, as `totals`, which it sets; `progress` is told lines done and 0."""
+    def count(self, watch: Callable[[Ints], object] = _unwatched) -> Ints:
+        """Return how much there is, and keep it as `totals`.
+
+        Every `_PART` lines `watch` is called with the totals so far; it may raise to end the count.
+        """
         totals = self._start_totals()
-        self._run(self._records(0, 0, 0), totals, progress)
+        self._run(self._records(0, 0, 0), totals, watch)
         self.totals = totals
         return totals
 
     def write(self, progress: Progress = no_progress) -> Records:
-        """What there is; `progress` is told lines done and all of them."""
+        """Return what there is; `progress` is called with the lines done and their number."""
         counted, totals = self.totals, self._start_totals()
         for place in (INFOSETS, INFOSETS + 1, SEQUENCES, SEQUENCES + 1):
             totals[place + DEEP] = counted[place]  # numbered after those of top histories
@@ -153,7 +168,7 @@ class Walk:
         records = self._records(lines, max(infosets), int(counted[BRANCHES]) + lines // BLOCK + 2)
         records.marks[0] = 0, totals[INFOSETS + DEEP], totals[INFOSETS + 1 + DEEP], 1
         totals[MARKS] = 1
-        self._run(records, totals, progress)
+        self._run(records, totals, lambda totals: progress(int(totals[LINES]), lines))
         records.marks[totals[MARKS]] = lines, *infosets, 1
         for p, number in enumerate(infosets):
             records.first[p, number] = len(self.hands[p]) + totals[SEQUENCES + p + DEEP]
@@ -215,19 +230,15 @@ class Walk:
         course[IS_NEW], course[STOP], course[LEVEL] = 1, np.iinfo(np.int64).max, 2
         return frames, hands, course
 
-    def _run(self, records: Records, totals: Ints, progress: Progress) -> None:
-        """The whole walk, in parts of `_PART` lines."""
+    def _run(self, records: Records, totals: Ints, watch: Callable[[Ints], object]) -> None:
+        """Walk through all histories; call `watch` after every part of `_PART` lines."""
         frames, hands, course = self._begin()
         shown = Shown(-1, np.empty((0, self.rules.state_size), np.int64))
         is_over = False
         while not is_over:
             course[STOP] = totals[LINES] + _PART
             is_over = _walk(self.rules.vector, hands, frames, records, shown, totals, course)
-            progress(int(totals[LINES]), len(records.margins))
-
-
-_PART = 1 << 18
-"""Lines after which a walk reports its progress."""
+            watch(totals)
 
 
 # ---- compiled: deals -----------------------------------------------------------------------------

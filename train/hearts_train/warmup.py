@@ -31,7 +31,6 @@ from hearts_env.solve import TranspositionTable, solve_batch, solve_double_dummy
 from hearts_env.solve.beliefs import belief
 from hearts_env.solve.best_response import exploit
 from hearts_env.solve.equilibrium import solve
-from hearts_env.solve.regret import ALGORITHMS
 from hearts_env.solve.response import whole_game
 from hearts_env.support.jit import cache_folder, unsaved
 from hearts_env.support.progress import Progress, no_progress
@@ -183,10 +182,9 @@ def _after_tricks(tricks: int = 1) -> Game:
 
 
 def _solve_trees() -> None:
-    for name in ALGORITHMS:
-        found = solve("micro", name, iterations=2)
-        found.hand_values()
-        found.tree.find(BatchGame("micro", 2).views())
+    found = solve("micro", iterations=2)
+    found.hand_values()
+    found.tree.find(BatchGame("micro", 2).views())
     agent = make_agent("easy", seed=0)
     exploit(agent, "micro")
     game = _after_tricks(9)

@@ -33,12 +33,6 @@ def solve_deck(
     deck: Annotated[
         str | None, typer.Argument(help="Rules for two players with few cards: micro, mini, ...")
     ] = None,
-    algorithm: Annotated[
-        str | None,
-        typer.Option(
-            "--algorithm", metavar="NAME,...", help="pdcfr+ (default), pcfr+, cfr+, dcfr."
-        ),
-    ] = None,
     iterations: Annotated[
         int | None, typer.Option("--iterations", help="At most this many in all.")
     ] = None,
@@ -69,9 +63,8 @@ def solve_deck(
         raise Mistake(
             f"--policy: {policy.name!r} is not a player's file; end its name in .safetensors"
         )
-    results = solving.solve_deck(
+    result = solving.solve_deck(
         deck,
-        None if algorithm is None else names_in(algorithm, "--algorithm"),
         target=target,
         iterations=iterations,
         minutes=minutes,
@@ -79,16 +72,16 @@ def solve_deck(
         resume=resume,
         max_memory=max_memory,
     )
-    console.print_table(*solving.solve_table(results))
+    console.print_table(*solving.solve_table(result))
     say_written(save)
     if policy is not None:
-        results[-1].save(policy)
+        result.save(policy)
         say_written(policy)
     if plot is not None:
-        solving.draw_curves(results, plot)
+        solving.draw_curve(result, plot)
         console.note(f"drawn: {plot}")
-    _print(map(solving.solve_json, results), as_json)
-    if results[-1].interrupted:
+    _print([solving.solve_json(result)], as_json)
+    if result.interrupted:
         raise console.stopped()
 
 

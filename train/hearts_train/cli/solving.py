@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -11,18 +10,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from hearts_agents.attackers import METHODS
 from hearts_env import Rules
 from hearts_env.render.scene import count_text
 from hearts_env.solve.best_response import Exploitability, exploitability
 from hearts_env.solve.equilibrium import Equilibrium, Solver, solve
-from hearts_env.solve.regret import ALGORITHMS, DEFAULT_ALGORITHM
 from hearts_env.solve.solved_files import Checkpoint, check_folder
-from hearts_env.solve.tree import Tree, estimate, format_count, format_gigabytes
+from hearts_env.solve.tree import Tree
 from hearts_env.support.arguments import check_positive
-from hearts_env.support.errors import did_you_mean
 from hearts_env.support.files import held, lock_beside, remove_leftovers
 from hearts_env.support.interrupts import held_interrupt
 from hearts_train import console
@@ -35,22 +30,15 @@ from hearts_train.measure.display import (
     format_ms,
     new_figure,
     save_figure,
-    styles,
     wrapped,
 )
 from hearts_train.measure.exploit import HANDS, TREE, Attack, ExploitResult
 from hearts_train.measure.exploitability import tree_of
 
-_LARGE = 1e7
-"""Lines of a tree from which on it is said beforehand what it takes."""
-_BUILDING, _ITERATION = 2.2e-7, 9e-9
-"""Seconds of one processor: to build a line; of an iteration, for each line and each sequence."""
-
 
 # ---- solve ---------------------------------------------------------------------------------------
 def solve_deck(
     deck: str | None,
-    algorithms: Sequence[str] | None,
     *,
     target: float | None,
     iterations: int | None,
@@ -58,9 +46,8 @@ def solve_deck(
     save: Path | None,
     resume: Path | None,
     max_memory: float,
-) -> list[Equilibrium]:
-    """Solve a deck with one algorithm, or several for comparison; a signal ends it early."""
-    _check_algorithms(algorithms, has_file=save is not None or resume is not None)
+) -> Equilibrium:
+    """Solve a deck, or go on with a saved state; a signal ends it early."""
     if (deck is None) == (resume is None):
         raise Mistake(
             "deck: missing, or given with --resume too; give a deck, like mini, or --resume FILE"
@@ -70,55 +57,35 @@ def solve_deck(
         if value is not None:
             check_positive(option, value)
     seconds = None if minutes is None else 60.0 * minutes
-    results: list[Equilibrium] = []
     with _state_file(save, resume) as state_file:
         _compile()
-        resumed = None if resume is None else Solver.load(resume, max_memory)
-        if resumed is not None:
-            _check_resumed(resumed, algorithms, iterations, seconds)
-        if resumed is None:
-            rules = Rules.make(str(deck))
-            _say_large(rules, max_memory)
-            tree = tree_of(rules, max_memory, console.progress)
+        if resume is None:
+            solver = Solver(tree_of(Rules.make(str(deck)), max_memory, console.progress))
         else:
-            tree = resumed.tree
-        console.note(f"{tree.rules.name}: {tree.size}")
-        for algorithm in [resumed.algorithm] if resumed else algorithms or [DEFAULT_ALGORITHM]:
-            solver = resumed or Solver(tree, algorithm)
-            with _progress(f"{tree.rules.name}, {algorithm}") as report:
-                result = solve(
-                    solver,
-                    target=target,
-                    iterations=iterations,
-                    seconds=seconds,
-                    save_to=state_file,
-                    progress=report,
-                    stopping=_say_stopping,
-                )
-            results.append(result)
-            if result.interrupted:
-                with held_interrupt():
-                    if state_file is None:
-                        state_file = _free_name(f"solve-{tree.rules.name}-{algorithm}")
-                        solver.save(state_file)
-                console.note(
-                    f"stopped after {solver.iteration:,} iterations; continue with: "
-                    f"hearts solve --resume {state_file}"
-                )
-                break
-    return results
-
-
-def _say_large(rules: Rules, max_memory: float) -> None:
-    """Say how long a large tree takes, before it is built."""
-    size = estimate(rules)
-    if size.lines > _LARGE and size.gigabytes <= max_memory:
-        build = console.format_seconds(_BUILDING * size.lines)
-        each = console.format_seconds(_ITERATION * (size.lines + sum(size.sequences)))
-        console.note(
-            f"{rules.name}: {size}; on one processor about {build} for the tree, "
-            f"and {each} an iteration"
-        )
+            solver = Solver.load(resume, max_memory)
+            _note_reached(solver, iterations, seconds)
+        name = solver.tree.rules.name
+        console.note(f"{name}: {solver.tree.size}")
+        with _progress(name) as report:
+            result = solve(
+                solver,
+                target=target,
+                iterations=iterations,
+                seconds=seconds,
+                save_to=state_file,
+                progress=report,
+                stopping=_say_stopping,
+            )
+        if result.interrupted:
+            with held_interrupt():
+                if state_file is None:
+                    state_file = _free_name(f"solve-{name}")
+                    solver.save(state_file)
+            console.note(
+                f"stopped after {solver.iteration:,} iterations; continue with: "
+                f"hearts solve --resume {state_file}"
+            )
+    return result
 
 
 def _say_stopping() -> None:
@@ -137,17 +104,6 @@ def _progress(label: str) -> Iterator[Callable[[Checkpoint], None]]:
                 report(found.seconds, found.seconds + found.seconds_left, text)
 
         yield show
-
-
-def _check_algorithms(algorithms: Sequence[str] | None, *, has_file: bool) -> None:
-    """Refuse unknown algorithms, and a state file where there is no state, or several."""
-    for algorithm in algorithms or ():
-        if algorithm not in ALGORITHMS:
-            raise Mistake(
-                f"--algorithm: {algorithm!r} is unknown; {did_you_mean(algorithm, ALGORITHMS)}"
-            )
-    if has_file and len(algorithms or ()) > 1:
-        raise Mistake("--algorithm: a saved state has one algorithm; give one")
 
 
 def _compile() -> None:
@@ -178,12 +134,8 @@ def _state_file(save: Path | None, resume: Path | None) -> Iterator[Path | None]
         yield state_file
 
 
-def _check_resumed(
-    solver: Solver, algorithms: Sequence[str] | None, iterations: int | None, seconds: float | None
-) -> None:
-    """Refuse an algorithm other than the state's, and note the limits it has already reached."""
-    if algorithms is not None and list(algorithms) != [solver.algorithm]:
-        raise Mistake(f"--algorithm: the state is of {solver.algorithm}; omit it")
+def _note_reached(solver: Solver, iterations: int | None, seconds: float | None) -> None:
+    """Note the limits that a saved state has already reached."""
     if iterations is not None and solver.iteration >= iterations:
         console.note(f"--iterations: the state already has {solver.iteration:,}; none is added")
     if seconds is not None and solver.seconds >= seconds:
@@ -208,22 +160,18 @@ def _free_name(text: str) -> Path:
     return next(path for n in names if not (path := Path(f"{n}.safetensors")).exists())
 
 
-def solve_table(results: Sequence[Equilibrium]) -> ResultTable:
-    """A row for each result."""
-    columns = ("algorithm", "value to the leader", "exploitability", "iterations", "seconds")
-    rows = [
-        [
-            result.algorithm + " (stopped)" * result.interrupted,
-            f"{result.value:+.9f}",
-            f"{max(result.exploitability, 0.0):.2e}",
-            f"{result.iterations:,}",
-            f"{result.seconds:.1f}",
-            f"{result.megabytes:,.0f} MB" if result.megabytes >= 1 else "< 1 MB",
-        ]
-        for result in results
+def solve_table(result: Equilibrium) -> ResultTable:
+    """Return the figures of a result as a table of one row."""
+    columns = ("value to the leader", "exploitability", "iterations", "seconds", "memory")
+    row = [
+        f"{result.value:+.9f}" + " (stopped)" * result.interrupted,
+        f"{max(result.exploitability, 0.0):.2e}",
+        f"{result.iterations:,}",
+        f"{result.seconds:.1f}",
+        f"{result.megabytes:,.0f} MB" if result.megabytes >= 1 else "< 1 MB",
     ]
-    title = f"{results[0].rules.name}: points a deal; the memory is that of all arrays"
-    return ResultTable(title, (*columns, "memory"), rows)
+    title = f"{result.rules.name}: points a deal; the memory is that of all arrays"
+    return ResultTable(title, columns, [row])
 
 
 def solve_json(result: Equilibrium) -> dict[str, Any]:
@@ -231,17 +179,16 @@ def solve_json(result: Equilibrium) -> dict[str, Any]:
     size = result.tree.size
     return {
         "rules": result.rules.name,
-        "algorithm": result.algorithm,
         "value": result.value,
         "exploitability": result.exploitability,
         "iterations": result.iterations,
         "seconds": result.seconds,
         "megabytes": result.megabytes,
         "peak_megabytes": _peak_megabytes(),
-        "deals": int(size.deals),
-        "lines": int(size.lines),
-        "infosets": [int(n) for n in size.infosets],
-        "sequences": [int(n) for n in size.sequences],
+        "deals": size.deals,
+        "lines": size.lines,
+        "infosets": list(size.infosets),
+        "sequences": list(size.sequences),
         "interrupted": result.interrupted,
         "curve": [[c.iteration, c.seconds, c.exploitability] for c in result.curve],
     }
@@ -258,8 +205,6 @@ def _peak_megabytes() -> float | None:
 
 
 # ---- exploit -------------------------------------------------------------------------------------
-_MOST_MEMORY = 256
-"""Gigabytes of the largest machines for which a tree is recommended."""
 
 
 def attackers_in(text: str | None) -> list[str] | None:
@@ -291,20 +236,15 @@ def format_tricks(tricks: Sequence[int]) -> str:
 
 
 def explain(attack: Attack) -> None:
-    """Say what an attack computes, where that takes long or was not asked for."""
-    rules = attack.rules
-    if attack.answer == TREE:
-        _say_large(rules, attack.max_memory)
-    elif attack.positions is not None:
-        size = estimate(rules)
-        memory = math.ceil(1.2 * size.gigabytes)
-        exact = f" (exact with --max-memory {memory})" if memory <= _MOST_MEMORY else ""
+    """Say what is computed of a deck that is not small, where it was not asked for."""
+    if attack.answer != TREE and attack.positions is not None:
+        positions = attack.positions
+        number = f"{positions:,.0f}" if positions < 1e9 else f"{positions:.1e}"
         is_best = attack.answer == HANDS
         then = "it is exact for each drawn deal" if is_best else "attackers give a lower bound"
         console.note(
-            f"{rules.name}: the whole tree takes about {format_gigabytes(size.gigabytes)}{exact}; "
-            f"a best response lists some {format_count(attack.positions)} positions for a deal: "
-            f"{then}"
+            f"{attack.rules.name}: a best response lists some {number} positions for a deal: "
+            f"{then} (--max-memory GB: exact over all deals, if the whole tree fits)"
         )
 
 
@@ -405,34 +345,20 @@ def _show_best(results: Sequence[ExploitResult]) -> None:
 
 
 # ---- pictures ------------------------------------------------------------------------------------
-def draw_curves(results: Sequence[Equilibrium], path: Path) -> None:
+def draw_curve(result: Equilibrium, path: Path) -> None:
     """Plot exploitability against iterations and against seconds."""
     figure = new_figure(9, 4)
     left, right = figure.subplots(1, 2, sharey=True)
-    style = styles([result.algorithm for result in results])
-    for result in results:
-        points = [c for c in result.curve if c.iteration and c.exploitability > 0]
-        for axes, xs in (
-            (left, [c.iteration for c in points]),
-            (right, [c.seconds for c in points]),
-        ):
-            values = [c.exploitability for c in points]
-            axes.loglog(
-                xs,
-                values,
-                label=result.algorithm,
-                **style[result.algorithm]._asdict(),
-                markersize=5,
-                markevery=[-1] if points else None,
-            )
+    points = [c for c in result.curve if c.iteration and c.exploitability > 0]
+    spread = [c.exploitability for c in points]
+    left.loglog([c.iteration for c in points], spread)
+    right.loglog([c.seconds for c in points], spread)
     left.set_xlabel("iterations")
     right.set_xlabel("seconds")
     left.set_ylabel("exploitability, points a deal")
     for axes in (left, right):
         axes.grid(alpha=0.3)
         axes.spines[["top", "right"]].set_visible(False)
-    right.legend(frameon=False)
-    tree = results[0].tree
-    infosets = int(np.sum(tree.size.infosets))
-    figure.suptitle(wrapped(f"{tree.rules.name}: {infosets:,} information sets"), fontsize=11)
+    infosets = sum(result.tree.size.infosets)
+    figure.suptitle(wrapped(f"{result.rules.name}: {infosets:,} information sets"), fontsize=11)
     save_figure(figure, path)
