@@ -14,7 +14,7 @@ from hearts_env import CheckpointError
 from hearts_env.solve.tree import Tree
 from hearts_train.learn import games as sp
 from hearts_train.learn.config_files import make_config
-from hearts_train.learn.ppo_kernel import FIGURES
+from hearts_train.learn.ppo import FIGURES
 from hearts_train.learn.training import distances, make_learner
 from tests.refusals import raises_hearts_error
 from tests.slow import quick_cases
@@ -74,8 +74,8 @@ def test_past_snapshots_play_the_policy_of_their_time():
     settings = {"self_play": {"latest_share": 0.5, "keep": 1, "keep_every": 1}}
     made = learner("ppo", **SMALL | settings)
     made.update()
-    past = made.opponents[0].snapshots[1]
-    views = made.games[0].batch.views(np.arange(12))
+    past = made.opponents.snapshots[1]
+    views = made.games.batch.views(np.arange(12))
     chances = past.action_probs(views)
     assert ((chances > 0.0) == (views.legal_table != 0)).all()
     expected = made.agent()
@@ -97,36 +97,36 @@ def test_a_state_that_lacks_an_array_is_refused(algorithm):
 
 
 # ---- VRPO ----------------------------------------------------------------------------------------
-def returns_by(made: Any, worth: Any, gae_lambda: float) -> tuple[Any, Any]:
+def returns_by(made: Any, worth: Any) -> tuple[Any, Any]:
     """The returns of all decisions of a learner's games, if the critic said `worth`; which count.
 
     Values are its mean under the policy that drew the cards: uniform here.
     """
-    games = made.games[0]
+    games = made.games
     some = slice(0, games.size)
     legal = games.rows.masks[some] != 0
     games.worth[some] = worth
     games.rows.values[some] = np.where(legal, worth, 0.0).sum(1) / legal.sum(1)
-    ready = games.estimate(1.0, gae_lambda)
+    ready = made._estimate()
     return games.rows.returns[: games.size].copy(), ready
 
 
-def played(**changes: Any) -> Any:
+def played(gae_lambda: float) -> Any:
     """A learner after some cards drawn uniformly: the weights of its policy are 0."""
-    made = learner("vrpo", **changes)
+    made = learner("vrpo", ppo=RECIPE["ppo"] | {"gae_lambda": gae_lambda})
     with torch.no_grad():
         made.network.policy[-1].weight[:] = 0.0
         made.network.policy[-1].bias[:] = 0.0
-    made._collect(0, 8)
+    made._play(8)
     return made
 
 
 def test_a_critic_that_says_nothing_leaves_what_was_earned_to_the_end():
     """With lambda 1: the sum of rewards, which change their sign with the player."""
-    made = played()
-    rows, (returns, ready) = made.games[0].rows, returns_by(made, 0.0, 1.0)
+    made = played(1.0)
+    rows, (returns, ready) = made.games.rows, returns_by(made, 0.0)
     plain = learner("ppo")
-    plain._collect(0, 8)
+    plain._play(8)
     assert len(set(rows.seats[ready])) == 2
     ends = ready[rows.nexts[ready] == sp.END]
     np.testing.assert_allclose(returns[ends], rows.rewards[ends])
@@ -141,11 +141,11 @@ def test_a_critic_that_says_nothing_leaves_what_was_earned_to_the_end():
 
 def test_luck_that_the_critic_sees_is_taken_out_and_the_mean_stays():
     """The critic's noise of later cards has mean 0: a return differs by it alone, with lambda 1."""
-    made, rng = played(), np.random.default_rng(0)
-    games = made.games[0]
-    plain, _ = returns_by(made, 0.0, 1.0)
+    made, rng = played(1.0), np.random.default_rng(0)
+    games = made.games
+    plain, _ = returns_by(made, 0.0)
     noise = rng.normal(size=(games.size, made.rules.num_actions)).astype(np.float32)
-    found, ready = returns_by(made, noise, 1.0)
+    found, ready = returns_by(made, noise)
     rows = games.rows
     legal = rows.masks[: games.size] != 0
     means = np.where(legal, noise, 0.0).sum(1) / legal.sum(1)
@@ -162,12 +162,12 @@ def test_luck_that_the_critic_sees_is_taken_out_and_the_mean_stays():
 
 
 def test_with_lambda_0_the_critic_is_believed_after_one_card():
-    made = played()
-    games, rows = made.games[0], made.games[0].rows
+    made = played(0.0)
+    games, rows = made.games, made.games.rows
     worth = np.random.default_rng(1).normal(size=(games.size, made.rules.num_actions))
     legal = rows.masks[: games.size] != 0
     means = np.where(legal, worth, 0.0).sum(1) / legal.sum(1)
-    returns, ready = returns_by(made, worth.astype(np.float32), 0.0)
+    returns, ready = returns_by(made, worth.astype(np.float32))
     for row in ready:
         after = rows.nexts[row]
         sign = 0.0 if after < 0 else 1.0 if rows.seats[after] == rows.seats[row] else -1.0
@@ -176,9 +176,9 @@ def test_with_lambda_0_the_critic_is_believed_after_one_card():
 
 def test_the_critic_sees_the_hands_of_the_others():
     made = learner("vrpo", env=RECIPE["env"] | {"rules": "party players=4 hand_size=3"})
-    games, actions = made.games[0], made.rules.num_actions
+    games, actions = made.games, made.rules.num_actions
     states = games.batch.states.copy()
-    made._collect(0, 1)
+    made._play(1)
     for g, state in enumerate(states):
         own = state[sp.k.PLAYER]
         for other in range(1, 4):
@@ -193,11 +193,11 @@ def test_the_critic_sees_the_hands_of_the_others():
 )
 def test_one_chain_of_decisions_where_one_wins_what_the_other_loses(rules, reward, chains):
     made = learner("vrpo", env=RECIPE["env"] | {"rules": rules, "reward": reward})
-    made._collect(0, 8)
-    rows, size = made.games[0].rows, made.games[0].size
+    made._play(8)
+    rows, size = made.games.rows, made.games.size
     inner = np.flatnonzero(rows.nexts[:size] >= 0)
     is_same = rows.seats[rows.nexts[inner]] == rows.seats[inner]
-    assert made.games[0].table.last.shape[1] == chains
+    assert made.games.table.last.shape[1] == chains
     assert is_same.all() == (chains > 1)
 
 

@@ -7,7 +7,6 @@ import sys
 from typing import Any, get_args
 
 import pytest
-import torch
 import yaml
 
 from hearts_env import HeartsError
@@ -18,8 +17,7 @@ from hearts_train.learn.config_files import (
     read_tree,
     shipped_configs,
 )
-from hearts_train.learn.learner import Learner
-from hearts_train.learn.ppo import PPOLearner
+from hearts_train.learn.ppo import Learner
 from tests.refusals import raises_hearts_error
 
 
@@ -208,7 +206,6 @@ POSITIONS = {"pretraining": {"positions": 100}}
 @pytest.mark.parametrize(
     ("algorithm", "changes", "names"),
     [
-        ("ppo", {"threads": 4, "env": {"num_envs": 3}, "ppo": {"batch_size": 9}}, "4 3"),
         ("maskable_ppo", {"device": "cuda"}, "device cuda"),
         ("maskable_ppo", {"precision": "bfloat16"}, "precision bfloat16"),
         (
@@ -230,12 +227,6 @@ def test_settings_that_do_not_go_together_are_refused(algorithm, changes, names)
         make_config(changes)
 
 
-@pytest.mark.parametrize("algorithm", ["maskable_ppo", "exact"])
-def test_threads_that_share_no_games_may_be_more_than_these(algorithm):
-    few = {"env": {"num_envs": 3}, "ppo": {"num_steps": 4, "batch_size": 6}}
-    assert make_config({"algorithm": algorithm, "threads": 4, **few}).threads == 4
-
-
 def test_updates_that_fit_into_no_memory_are_refused(monkeypatch):
     for field, env, steps in (
         ("config env.num_envs", {"num_envs": 10**11}, 1),
@@ -245,13 +236,9 @@ def test_updates_that_fit_into_no_memory_are_refused(monkeypatch):
         with raises_hearts_error(ConfigError, *field.split()):
             make_config({"env": env, "ppo": {"num_steps": steps}})
 
-    whole = torch.zeros
+    def fails(*_: Any, **__: Any) -> None:
+        raise MemoryError
 
-    def fails(shape: object, **how: Any) -> torch.Tensor:
-        if isinstance(shape, tuple):
-            raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
-        return whole(shape, **how)
-
-    monkeypatch.setattr(torch, "zeros", fails)
+    monkeypatch.setattr(Learner, "kind_of_games", fails)
     with raises_hearts_error(ConfigError, "ppo.num_steps", 1024):
-        PPOLearner(TrainConfig())
+        Learner(TrainConfig())

@@ -110,7 +110,7 @@ def test_kept_snapshots_are_the_player_as_it_was():
         if update % 2 == 0:
             past.append(policy_tensors(trainer.learner.model.policy))
     # Five were taken; three places: the fourth and fifth have taken the first two.
-    kept = [agent.network.tensors() for agent in trainer.learner.opponents[0].snapshots]
+    kept = [agent.network.tensors() for agent in trainer.learner.opponents.snapshots]
     for network, number in zip(kept, (4, 3, 4, 2), strict=True):
         for name, array in past[number].items():
             assert np.array_equal(network[name], array), (number, name)

@@ -27,8 +27,7 @@ from hearts_train.cli import training as train_command
 from hearts_train.cli.app import app
 from hearts_train.learn import log, runs, training
 from hearts_train.learn.config import ConfigError
-from hearts_train.learn.learner import DivergenceError, Learner
-from hearts_train.learn.ppo import PPOLearner
+from hearts_train.learn.ppo import DivergenceError, Learner
 from hearts_train.learn.training import Trainer, train
 from tests.faults import Died
 from tests.refusals import raises_hearts_error
@@ -120,8 +119,7 @@ def test_a_run_killed_and_resumed_is_the_run_never_killed(
 
 def deals_of(trainer: Trainer) -> set[int]:
     """The seeds of the deals under way."""
-    assert isinstance(trainer.learner, PPOLearner)
-    return {seed for games in trainer.learner.games for seed in games.batch.seeds.tolist()}
+    return set(trainer.learner.games.batch.seeds.tolist())
 
 
 @pytest.mark.slow
@@ -263,7 +261,7 @@ def test_a_start_that_fails_while_compiling_leaves_nothing(tmp_path, monkeypatch
         made.extend(path.name for path in (tmp_path / "run").iterdir())
         die()
 
-    monkeypatch.setattr(PPOLearner, "warm_up", look)
+    monkeypatch.setattr(Learner, "warm_up", look)
     with pytest.raises(Died):
         train(recipe(), tmp_path / "run", progress=False)
     assert made == [runs.LOCK_NAME]  # which a kill leaves
@@ -332,13 +330,13 @@ def test_a_terminal_that_has_gone_does_not_keep_a_run_from_being_saved(
 
 
 def test_a_signal_while_compiling_is_kept_until_everything_is_saved(tmp_path, monkeypatch, quick):
-    warm_up = PPOLearner.warm_up
+    warm_up = Learner.warm_up
 
-    def interrupted(self: PPOLearner) -> None:
+    def interrupted(self: Learner) -> None:
         stop(number=signal.SIGTERM)
         warm_up(self)
 
-    monkeypatch.setattr(PPOLearner, "warm_up", interrupted)
+    monkeypatch.setattr(Learner, "warm_up", interrupted)
     result = train(recipe(), tmp_path / "run", progress=False)
     assert (result.updates, result.signal_number) == (0, signal.SIGTERM)
     assert runs.load_state(tmp_path / "run" / runs.STATE_NAME).counters.updates == 0
@@ -362,15 +360,15 @@ def test_a_second_signal_stops_at_once(whole, tmp_path, monkeypatch, quick):
 # ---- divergence ----------------------------------------------------------------------------------
 @pytest.mark.slow
 def test_a_run_that_diverges_ends_with_its_last_good_player(tmp_path, monkeypatch, quick):
-    def spoil(self: PPOLearner) -> dict[str, Any]:
+    def spoil(self: Learner) -> dict[str, Any]:
         row = learn(self)
         if self.counters.decisions == 5 * 72:
             with torch.no_grad():
                 self.network.policy[-1].bias[2] = torch.nan
         return row
 
-    learn = PPOLearner._learn
-    monkeypatch.setattr(PPOLearner, "_learn", spoil)
+    learn = Learner._learn
+    monkeypatch.setattr(Learner, "_learn", spoil)
     folder = tmp_path / "run"
     config = recipe("checkpoint.every_seconds=0.0001")
     with raises_hearts_error(DivergenceError, "update 5", "ppo.learning_rate"):

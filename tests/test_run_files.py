@@ -22,7 +22,7 @@ from hearts_train.cli.app import app
 from hearts_train.learn import log, runs
 from hearts_train.learn.config import ConfigError
 from hearts_train.learn.config_files import load_config
-from hearts_train.learn.learner import Learner
+from hearts_train.learn.ppo import Learner
 from hearts_train.learn.training import Trainer, train
 from tests.refusals import raises_hearts_error
 from tests.training_runs import assert_same_history, recipe
@@ -343,27 +343,27 @@ def test_counters_that_are_no_counters_are_refused(tmp_path, header):
 def test_states_that_do_not_fit_are_refused_though_their_digest_is_right(whole, tmp_path):
     tensors, header = read_tensors(whole / runs.STATE_NAME)
     folder = shutil.copytree(whole, tmp_path / "run")
-    weight, moment = tensors["policy/trunk.0.weight"], tensors["optimizer/mean"]
+    weight, moment = tensors["policy/trunk.0.weight"], tensors["optimizer/0/exp_avg"]
     last, nexts, actions = (
-        tensors[f"games/0/{name}"] for name in ("last", "rows/nexts", "rows/actions")
+        tensors[f"games/{name}"] for name in ("last", "rows/nexts", "rows/actions")
     )
     for name, array in [
         ("policy/trunk.0.weight", np.full_like(weight, np.nan)),
         ("policy/trunk.0.weight", weight.astype(np.float64)),
         ("policy/trunk.0.weight", np.ascontiguousarray(weight.T)),
-        ("optimizer/mean", np.full_like(moment, np.inf)),
-        ("optimizer/count", np.array(-1)),
+        ("optimizer/0/exp_avg", np.full_like(moment, np.inf)),
+        ("optimizer/0/step", np.array(-1.0, np.float32)),
         ("snapshot/0/policy.0.bias", np.zeros(3, "f4")),
         ("snapshot/99/policy.0.bias", np.zeros(8, "f4")),
         ("snapshot/²/policy.0.bias", np.zeros(8, "f4")),
-        ("games/0/cast", np.zeros((3, 2), np.int64)),
-        ("games/0/cast", np.full_like(tensors["games/0/cast"], 77)),
-        ("games/0/order", np.zeros(6, np.uint64)),
-        ("games/0/last", np.minimum(last, 3)),
-        ("games/0/rows/actions", actions[1:]),
-        ("games/0/rows/actions", actions + 99),
-        ("games/0/rows/nexts", nexts + 7),
-        ("games/0/seed", np.array(-1)),
+        ("games/cast", np.zeros((3, 2), np.int64)),
+        ("games/cast", np.full_like(tensors["games/cast"], 77)),
+        ("games/order", np.zeros(6, np.uint64)),
+        ("games/last", np.minimum(last, 3)),
+        ("games/rows/actions", actions[1:]),
+        ("games/rows/actions", actions + 99),
+        ("games/rows/nexts", nexts + 7),
+        ("games/seed", np.array(-1)),
     ]:
         write_tensors(folder / runs.STATE_NAME, tensors | {name: array}, header)
         with raises_hearts_error(CheckpointError, "resume"):

@@ -98,7 +98,7 @@ def test_schedule_and_snapshots_set_the_pool(tmp_path):
     trainer = Trainer(config)
 
     def weights():
-        return {entry.name: entry.weight for entry in trainer.learner.opponents[0].pool.entries}
+        return {entry.name: entry.weight for entry in trainer.learner.opponents.pool.entries}
 
     nobody = {"easy": 0.0, "standard": 0.0, "self 0": 0.0, "self 1": 0.0, "self 2": 0.0}
     assert weights() == nobody | {"easy": 1.0}
@@ -106,7 +106,7 @@ def test_schedule_and_snapshots_set_the_pool(tmp_path):
     for _ in range(5):
         trainer.learner.update()
     trainer.learner._set_rates()
-    assert trainer.learner.opponents[0].num_past == 2
+    assert trainer.learner.opponents.num_past == 2
     assert weights() == nobody | {"standard": 1.0, "self 0": 1.5, "self 1": 0.75, "self 2": 0.75}
 
 

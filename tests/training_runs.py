@@ -14,7 +14,7 @@ from safetensors.numpy import load_file
 from hearts_train.learn import log, runs, training
 from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.config_files import load_config
-from hearts_train.learn.learner import Learner
+from hearts_train.learn.ppo import Learner
 from hearts_train.learn.training import train
 from tests.faults import Died
 

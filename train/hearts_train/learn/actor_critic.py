@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import itertools
 import math
 import warnings
@@ -17,15 +16,11 @@ from torch import nn
 
 from hearts_agents.models.network import Network
 from hearts_env.support.arguments import check_array
-from hearts_env.support.arrays import Bytes, Floats32, Ints32
 from hearts_env.support.errors import HeartsError
-from hearts_env.support.jit import jit
 from hearts_env.support.tensors import Tensors
 from hearts_train.learn.config import ConfigError, NetworkConfig
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "tanh": nn.Tanh}
-_LINE = 16
-"""Floats in a cache line: where each layer's weights begin."""
 
 
 def set_threads(threads: int) -> None:
@@ -90,25 +85,30 @@ class ActorCritic(nn.Module):
     def forward(
         self, observations: torch.Tensor, hidden: torch.Tensor | None = None
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Logits ``(n, actions)`` and values, float32, of ``(n, inputs)`` observations.
+        """Logits ``(n, actions)`` and values, float32, of ``(n, *shape)`` observations.
 
         Values are ``(n,)``, or ``(n, values)`` where there are several; `hidden` is ``(n,
         hidden)``.
         """
-        features = self.trunk(observations)
+        features = self.trunk(observations.flatten(1))
         known = features if hidden is None else torch.cat([features, hidden], 1)
         values = self.value(known).float()
         return self.policy(features).float(), values[:, 0] if values.shape[1] == 1 else values
 
+    def logits(self, observations: torch.Tensor) -> torch.Tensor:
+        """Return the logits alone, ``(n, actions)`` float32."""
+        logits: torch.Tensor = self.policy(self.trunk(observations.flatten(1)))
+        return logits.float()
+
 
 class Weights:
-    """All weights of a module, as a run saves them."""
+    """The weights of a module, as a run saves them."""
 
     def __init__(self, module: nn.Module) -> None:
         self.module = module
 
     def state(self) -> Tensors:
-        """New arrays, by their names in the module."""
+        """Return new arrays, by their names in the module."""
         found = self.module.state_dict().items()
         return {name: tensor.cpu().numpy().copy() for name, tensor in found}
 
@@ -121,11 +121,51 @@ class Weights:
         self.module.load_state_dict(given)
 
 
+class Moments:
+    """The moments of an Adam optimizer, by the number of the weights.
+
+    There are none before the first step.
+    """
+
+    def __init__(self, optimizer: torch.optim.Optimizer) -> None:
+        self.optimizer = optimizer
+
+    def state(self) -> Tensors:
+        """Return new arrays."""
+        return {
+            f"{number}/{name}": torch.as_tensor(tensor).cpu().numpy().copy()
+            for number, moments in self.optimizer.state_dict()["state"].items()
+            for name, tensor in moments.items()
+        }
+
+    def restore(self, state: Tensors, name: str) -> None:
+        """Restore what ``state`` returned; HeartsError if it does not fit."""
+        moments: dict[int, dict[str, torch.Tensor]] = {}
+        learnt = {key.partition("/")[0] for key in state}
+        every = (weights for group in self.optimizer.param_groups for weights in group["params"])
+        for number, weights in enumerate(every):
+            like = weights.detach().cpu().numpy()
+            shapes = {"step": np.zeros((), np.float32), "exp_avg": like, "exp_avg_sq": like}
+            if str(number) in learnt:  # else no loss has depended on these weights
+                moments[number] = {
+                    key: torch.from_numpy(
+                        check_array(f"{name}/{number}/{key}", state.get(f"{number}/{key}"), shape)
+                    ).clone()
+                    for key, shape in shapes.items()
+                }
+                if not moments[number]["step"] >= 0:
+                    raise HeartsError(
+                        f"{name}/{number}/step: it is no number of steps; take another checkpoint"
+                    )
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": moments, "param_groups": groups})
+
+
 def perceptron(sizes: Sequence[int], activation: str, *, ends_linear: bool = True) -> nn.Sequential:
     """Linear layers from size to size, an activation after each; after the last if wanted."""
     layers: list[nn.Module] = []
     for inputs, outputs in itertools.pairwise(sizes):
-        linear = SparseLinear(inputs, outputs)
+        linear = nn.Linear(inputs, outputs)
         nn.init.orthogonal_(linear.weight, math.sqrt(2))
         nn.init.zeros_(linear.bias)
         layers += [linear, ACTIVATIONS[activation]()]
@@ -144,106 +184,6 @@ def policy_tensors(network: ActorCritic) -> dict[str, NDArray[np.float32]]:
         for i, layer in enumerate(linear_layers(network))
         for name, array in layer.named_parameters()
     }
-
-
-class Replicas:
-    """A network, and copies of it with the same weights in the same memory.
-
-    All weights are one vector, and so are the gradients of each replica: replicas compute gradients
-    in parallel, and summing, clipping and stepping are one operation each.
-    """
-
-    def __init__(self, network: ActorCritic, number: int) -> None:
-        """`number` replicas; the first is `network` itself."""
-        self.networks = [network, *(copy.deepcopy(network) for _ in range(number - 1))]
-        starts = [0]
-        for weights in network.parameters():
-            starts.append(starts[-1] + math.ceil(weights.numel() / _LINE) * _LINE)
-        like = next(network.parameters())
-        self.weights = torch.zeros(starts[-1], device=like.device)
-        self.gradients = [torch.zeros_like(self.weights) for _ in self.networks]
-        for replica, gradient in zip(self.networks, self.gradients, strict=True):
-            for weights, start in zip(replica.parameters(), starts[:-1], strict=True):
-                own = slice(start, start + weights.numel())
-                self.weights[own] = weights.data.flatten()
-                weights.data = self.weights[own].view_as(weights)
-                weights.grad = gradient[own].view_as(weights)
-
-    def state(self) -> Tensors:
-        """The weights, a new array by name."""
-        return {"weights": self.weights.cpu().numpy().copy()}
-
-    def restore(self, state: Mapping[str, NDArray[Any]], name: str) -> None:
-        """Restore what ``state`` returned; HeartsError if it does not fit."""
-        array = check_array(f"{name}/weights", state.get("weights"), self.weights.cpu().numpy())
-        self.weights.copy_(torch.from_numpy(array.copy()))
-
-    def add_gradients(self) -> None:
-        """Add the gradients of all replicas to the first's, in order."""
-        for gradient in self.gradients[1:]:
-            self.gradients[0] += gradient
-
-
-class Adam:
-    """The Adam optimizer (Kingma and Ba 2015, algorithm 1).
-
-    For one vector of weights. torch's own imports its compiler first, which takes a second.
-    """
-
-    DECAYS = (0.9, 0.999)
-    EPSILON = 1e-5
-
-    def __init__(self, weights: torch.Tensor) -> None:
-        """Before the first step; `weights` are changed in place."""
-        self.weights = weights
-        self.count = 0
-        self.mean = torch.zeros_like(weights)
-        self.square = torch.zeros_like(weights)
-
-    def reset(self) -> None:
-        """Forget all steps."""
-        self.count = 0
-        self.mean.zero_()
-        self.square.zero_()
-
-    def state(self) -> Tensors:
-        """The optimizer's state, new arrays by name."""
-        moments = {"mean": self.mean, "square": self.square}
-        arrays = {name: moment.cpu().numpy().copy() for name, moment in moments.items()}
-        return arrays | {"count": np.array(self.count)}
-
-    def restore(self, state: Mapping[str, NDArray[Any]], name: str) -> None:
-        """Restore what ``state`` returned; HeartsError if it does not fit."""
-        count = check_array(f"{name}/count", state.get("count"), np.array(0))
-        if count < 0:
-            raise HeartsError(
-                f"{name}/count: it is not a whole number from 0; take another checkpoint"
-            )
-        self.count = int(count)
-        for key, own in (("mean", self.mean), ("square", self.square)):
-            array = check_array(f"{name}/{key}", state.get(key), own.cpu().numpy())
-            own.copy_(torch.from_numpy(array.copy()))
-
-    @torch.no_grad()
-    def step(self, gradient: torch.Tensor, learning_rate: float, most: float = math.inf) -> None:
-        """One step against `gradient`, which is first cut to a norm of at most `most`, in place."""
-        self.count += 1
-        torch._fused_adam_(  # torch's own calls it too: one pass over all weights
-            [self.weights],
-            [gradient],
-            [self.mean],
-            [self.square],
-            max_exp_avg_sqs=[],
-            state_steps=[torch.tensor(float(self.count), device=gradient.device)],
-            lr=learning_rate,
-            beta1=self.DECAYS[0],
-            beta2=self.DECAYS[1],
-            weight_decay=0.0,
-            eps=self.EPSILON,
-            amsgrad=False,
-            maximize=False,
-            grad_scale=(gradient.norm() / most).clamp(min=1.0),  # by which it divides
-        )
 
 
 class TorchNetwork(Network):
@@ -273,78 +213,3 @@ class TorchNetwork(Network):
                     x = self._activate(x)
             logits: NDArray[Any] = x.numpy()
         return logits
-
-
-# ---- the first layer -----------------------------------------------------------------------------
-# Of the 200 numbers of ``flat`` about 36 are not 0. The output is the sum of the weights of those
-# inputs, each times its number; a weight's gradient is the sum of the output's gradients over the
-# observations in which its input is not 0. In float32 this takes half the time of a dense product.
-_ROWS = 128
-"""Gradients added at once, few enough for the second cache of a processor."""
-
-
-class SparseLinear(nn.Linear):
-    """A linear layer that takes int8 observations, on the processor, as well as floats."""
-
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        """``(n, inputs) int8`` or floats to ``(n, outputs)`` floats."""
-        if inputs.dtype is torch.int8:
-            apply: Any = _SparseProduct.apply
-            return torch.as_tensor(apply(inputs, self.weight, self.bias))
-        return super().forward(inputs)
-
-
-class _SparseProduct(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any, inputs: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor
-    ) -> torch.Tensor:
-        ctx.save_for_backward(inputs)
-        outputs = bias.detach().repeat(len(inputs), 1)
-        _add(inputs, weight.detach().t().contiguous(), outputs)
-        return outputs
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[None, torch.Tensor, torch.Tensor]:
-        (inputs,) = ctx.saved_tensors
-        by_input = torch.zeros(inputs.shape[1], gradients[0].shape[1])
-        for first in range(0, len(inputs), _ROWS):
-            some = slice(first, first + _ROWS)
-            _add(inputs[some].t().contiguous(), gradients[0][some].contiguous(), by_input)
-        return None, by_input.t(), gradients[0].sum(0)
-
-
-def _add(numbers: torch.Tensor, rows: torch.Tensor, totals: torch.Tensor) -> None:
-    found = np.empty((len(rows), 2), np.int32)
-    add_products(numbers.numpy(), rows.numpy(), totals.numpy(), found)
-
-
-@jit
-def add_products(numbers: Bytes, rows: Floats32, totals: Floats32, found: Ints32) -> None:
-    """Add the product of two matrices to a third.
-
-    Args:
-        numbers: ``(n, m)``, most of them 0.
-        rows: ``(m, size)``.
-        totals: ``(n, size)``, added to.
-        found: ``(m, 2)``, for use here: where a row of `numbers` is not 0, and what is there.
-    """
-    for n in range(len(numbers)):
-        num, total = 0, totals[n]
-        for i in range(len(rows)):
-            found[num, 0], found[num, 1] = i, numbers[n, i]
-            num += numbers[n, i] != 0
-        done = 0
-        while done + 4 <= num:  # storing a total takes longer than adding to it
-            one, two = rows[found[done, 0]], rows[found[done + 1, 0]]
-            three, four = rows[found[done + 2, 0]], rows[found[done + 3, 0]]
-            a, b = np.float32(found[done, 1]), np.float32(found[done + 1, 1])
-            c, d = np.float32(found[done + 2, 1]), np.float32(found[done + 3, 1])
-            for j in range(len(total)):
-                total[j] += a * one[j] + b * two[j] + c * three[j] + d * four[j]
-            done += 4
-        while done < num:
-            one, a = rows[found[done, 0]], np.float32(found[done, 1])
-            for j in range(len(total)):
-                total[j] += a * one[j]
-            done += 1

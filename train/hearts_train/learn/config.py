@@ -313,8 +313,6 @@ class Algorithm(NamedTuple):
     """Its documentation in the setting ``algorithm``."""
     without: tuple[str, ...] = ()
     """Settings that it cannot have, also as ``name=value``."""
-    shares_games: bool = True
-    """Whether its threads have the games of ``env.num_envs`` among them."""
 
     def load(self) -> Any:
         """The class of its learner, imported now."""
@@ -327,7 +325,7 @@ Name = Literal["ppo", "vrpo", "maskable_ppo", "exact"]
 _OF_PPO = ("pretraining.positions", "ppo.magnet_coef", "ppo.kl_coef", "network.start")
 
 ALGORITHMS: dict[Name, Algorithm] = {
-    "ppo": Algorithm("ppo:PPOLearner", "all seats learn"),
+    "ppo": Algorithm("ppo:Learner", "all seats learn"),
     "vrpo": Algorithm(
         "vrpo:VRPOLearner", "ppo with a critic of all hands", without=("pretraining.positions",)
     ),
@@ -335,13 +333,11 @@ ALGORITHMS: dict[Name, Algorithm] = {
         "maskable:MaskableLearner",
         "one seat, by sb3-contrib",
         (*_OF_PPO, "ema_decay", "device=cuda", "precision=bfloat16"),
-        shares_games=False,
     ),
     "exact": Algorithm(
         "exact:ExactLearner",
         "small decks, from exact values",
         (*_OF_PPO, "device=cuda"),
-        shares_games=False,
     ),
 }
 """The first is the default."""
@@ -360,7 +356,7 @@ class TrainConfig(_Section):
         ),
     )
     threads: Annotated[int, Field(ge=1, le=64)] = Field(
-        default=2, description="that share games and minibatches; of maskable_ppo: torch's own"
+        default=2, description="of torch, and of the games where they write observations"
     )
     device: Literal["cpu", "cuda", "auto"] = Field(
         default="cpu", description="of the network; auto: cuda where there is one"
@@ -415,7 +411,7 @@ class TrainConfig(_Section):
 
     def _check_algorithm(self) -> None:
         """Refuse settings that the algorithm does not use."""
-        one, name = ALGORITHMS[self.algorithm], self.algorithm
+        name = self.algorithm
         given = {
             "pretraining.positions": self.pretraining.positions,
             "ema_decay": self.ema_decay,
@@ -425,16 +421,11 @@ class TrainConfig(_Section):
             f"device={self.device}": True,
             f"precision={self.precision}": True,
         }
-        for setting in one.without:
+        for setting in ALGORITHMS[name].without:
             if given.get(setting):
                 key, _, value = setting.partition("=")
                 what = f"{value!r} is not" if value else "not"
                 raise ValueError(f"{key}: {what} for {name}; omit it, or take algorithm: ppo")
-        if one.shares_games and self.threads > self.env.num_envs:
-            raise ValueError(
-                f"threads: {self.threads} is more than the {self.env.num_envs} games of "
-                "env.num_envs, which they share; make it smaller"
-            )
         if name == "maskable_ppo" and self.rollout % self.ppo.batch_size == 1:
             raise ValueError(
                 f"ppo.batch_size: {self.ppo.batch_size} leaves a last minibatch of one decision; "

@@ -37,10 +37,9 @@ from hearts_env.solve.side import Side, backward_mean
 from hearts_env.solve.tree import DEFAULT_MEMORY, format_gigabytes
 from hearts_env.support.arrays import Array, Floats
 from hearts_env.support.tensors import Tensors
-from hearts_train.learn import runs
-from hearts_train.learn.actor_critic import ActorCritic, Adam, set_threads
-from hearts_train.learn.config import ConfigError, TrainConfig, between
-from hearts_train.learn.learner import NetworkLearner, Saved
+from hearts_train.learn.actor_critic import Moments
+from hearts_train.learn.config import ConfigError, between
+from hearts_train.learn.ppo import Learner, Saved
 
 _AT_ONCE = 16_384
 """Information sets in a forward pass."""
@@ -61,25 +60,21 @@ class Position(NamedTuple):
     legal: torch.Tensor
 
 
-class ExactLearner(NetworkLearner):
+class ExactLearner(Learner):
     """Both players of a small deck, learning from exact action values."""
 
     algorithm = "mirror and exploitability descent on exact values"
     rates = ()
     steps_by = "exact.learning_rate or exact.descent_rate"
 
-    def __init__(self, config: TrainConfig, state: runs.State | None = None) -> None:
-        """Make everything, as ``Learner`` has it; HeartsError if the game is too large."""
-        set_threads(config.threads)  # first: the last bits of the first weights depend on it
-        super().__init__(config, 1, state)
-        self.descent_optimizer = Adam(self.replicas.weights)
+    def _prepare(self) -> None:
+        """Look at all information sets; HeartsError if the game is too large."""
+        self.descent_optimizer = self._make_optimizer()
         """Takes the steps of the second stage, whose gradients are of another size."""
-        self._add_opponents()
         self._check_memory()
         self._positions = [self._look(player) for player in range(2)]
         if not any(bool((place.legal.sum(1) > 1).any()) for place in self._positions):
             raise ConfigError("env.rules: these rules leave nothing to decide; give others")
-        self._start(state)
 
     def _check_memory(self) -> None:
         """Refuse games whose information sets, with their observations, do not fit into memory."""
@@ -191,7 +186,7 @@ class ExactLearner(NetworkLearner):
         self,
         weights: list[Floats],
         losses: Callable[[int, torch.Tensor, torch.Tensor], torch.Tensor],
-        optimizer: Adam,
+        optimizer: torch.optim.Optimizer,
         rate: float,
         average: float,
     ) -> float:
@@ -207,23 +202,21 @@ class ExactLearner(NetworkLearner):
         keep = average ** (1 / exact.minibatches)
         share, total = exact.batch_size // 2, 0.0
         for _ in range(exact.minibatches):
-            self.replicas.gradients[0].zero_()
+            loss = torch.zeros(())
             for player, position in enumerate(self._positions):
                 drawn = np.searchsorted(sums[player], rng.random(share) * sums[player][-1])
                 rows = torch.from_numpy(np.minimum(drawn, len(sums[player]) - 1))
                 logits, _ = self._forward(self.network, position.observations[rows])
-                loss = losses(player, rows, logits).mean() / 2
-                torch.autograd.backward([loss])
-                total += float(loss.detach())
-            self._descend(self.replicas, optimizer, rate)
-            if self.averaged is not None:
-                self.averaged.weights.lerp_(self.replicas.weights, 1 - keep)
+                loss = loss + losses(player, rows, logits).mean() / 2
+            self._step(loss, rate, optimizer)
+            self._average(keep)
+            total += float(loss.detach())
         counters.decisions += exact.minibatches * 2 * share
         counters.gradient_epochs += 1
         return total / exact.minibatches
 
     def _log_policy(
-        self, network: ActorCritic, position: Position, sharpness: float = 1.0
+        self, network: torch.nn.Module, position: Position, sharpness: float = 1.0
     ) -> torch.Tensor:
         """The logarithms of its probabilities in all information sets; 0 where they are illegal."""
         parts = []
@@ -272,7 +265,8 @@ class ExactLearner(NetworkLearner):
 
     # -- state -------------------------------------------------------------------------------------
     def _saved(self) -> dict[str, Saved]:
-        return super()._saved() | {"descent_optimizer": self.descent_optimizer}
+        saved = self._saved_weights() | {"descent_optimizer": Moments(self.descent_optimizer)}
+        return saved | {"snapshot": self.opponents}
 
     # -- the player --------------------------------------------------------------------------------
     def tensors(self) -> Tensors:

@@ -9,7 +9,7 @@ The loops over games and rows are compiled: below, after `SelfPlayGames`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,9 +30,7 @@ from hearts_env.support.bits import lowest
 from hearts_env.support.errors import HeartsError
 from hearts_env.support.jit import jit
 from hearts_env.support.tensors import Tensors
-from hearts_train.learn.config import LATEST, TrainConfig
-
-Network = Callable[[slice], tuple[NDArray[np.float32], NDArray[np.float32]]]
+from hearts_train.learn.config import LATEST, EnvConfig
 
 MAX_FORCED_DEALS = 10_000
 
@@ -99,31 +97,39 @@ class SelfPlayGames:
 
     def __init__(
         self,
-        config: TrainConfig,
         rules: Rules,
         encoder: Encoder,
         pool: OpponentPool,
-        num_games: int,
+        env: EnvConfig,
+        num_steps: int,
+        *,
         seed: int,
-        empty: Callable[[tuple[int, ...], Any], NDArray[Any]] = np.empty,
+        num_threads: int = 1,
     ) -> None:
-        """Games that wait for ``begin``.
+        """Make games that wait for ``begin``.
 
-        Only they draw from `pool`; `seed` is that of the order of minibatches and of the actions
-        drawn; `empty` makes the arrays of the list.
+        Args:
+            rules: those that are played.
+            encoder: what the learner sees.
+            pool: its opponents; only these games draw from it.
+            env: how many games there are, and their settings.
+            num_steps: decisions of each game in an update.
+            seed: of the order of minibatches and of the actions drawn.
+            num_threads: those that write observations.
         """
-        self.rules, self.pool, self.num_games = rules, pool, num_games
-        self.rewarder = Rewarder(rules, config.env.reward)
-        self.seat = check_seat(rules, config.env.seat)
-        self.skip_forced = config.env.skip_forced
-        self.encoder = encoder
+        self.rules, self.encoder, self.pool = rules, encoder, pool
+        self.num_games = num_games = env.num_envs
+        self.num_threads = num_threads
+        self.rewarder = Rewarder(rules, env.reward)
+        self.seat = check_seat(rules, env.seat)
+        self.skip_forced = env.skip_forced
         self.order = np.random.default_rng(seed)
         self.random = self.order.integers(2**64, size=num_games, dtype=np.uint64)
-        capacity = num_games * (config.ppo.num_steps + rules.players)
+        capacity = num_games * (num_steps + rules.players)
         space = encoder.space(rules)
-        self.observations = empty((capacity, *space.shape), space.dtype)
+        self.observations = np.zeros((capacity, *space.shape), space.dtype)
         self.rows = Rows(
-            masks=empty((capacity, rules.num_actions), np.int8),
+            masks=np.zeros((capacity, rules.num_actions), np.int8),
             seats=np.zeros(capacity, np.int64),
             actions=np.zeros(capacity, np.int64),
             log_probs=np.zeros(capacity, np.float32),
@@ -133,6 +139,8 @@ class SelfPlayGames:
             advantages=np.zeros(capacity, np.float32),
             returns=np.zeros(capacity, np.float32),
         )
+        self.hands = np.zeros((capacity, 0), np.int8)
+        """``(rows, size)``: what a critic sees of the other seats' hands at each decision."""
         self.size = 0
         """Rows of the list that are in use."""
         self.chains = rules.players
@@ -144,7 +152,14 @@ class SelfPlayGames:
         n, players = self.num_games, self.rules.players
         self.seed = seed
         self.pool.reseed(secret_seed(seed, "opponents"))
-        self.batch = BatchGame(self.rules, n, seed, observation=self.encoder, autodeal=False)
+        self.batch = BatchGame(
+            self.rules,
+            n,
+            seed,
+            observation=self.encoder,
+            autodeal=False,
+            num_threads=self.num_threads,
+        )
         self.table = Table(
             self.batch.states,
             self.batch.legal,
@@ -158,20 +173,22 @@ class SelfPlayGames:
         self._advance(self._all)
 
     # -- playing ---------------------------------------------------------------------------------
-    def collect(self, network: Network, steps: int) -> None:
-        """Decide `steps` times in each game by `network`, which gets the place of the rows."""
+    def look(self) -> slice:
+        """Add a row for the decision of each game, with its observation; return these rows."""
+        own = slice(self.size, self.size + self.num_games)
+        self.batch.observe(self.observations[own])
+        self.batch.masks(self.rows.masks[own])
+        note(self.table, self.rows, self.size)
+        self.size += self.num_games
+        return own
+
+    def act(self, own: slice, logits: Floats32, values: Floats32) -> None:
+        """Draw the actions of the rows `own` from the softmax of their logits, and play on."""
         rows = self.rows
-        for _ in range(steps):
-            own = slice(self.size, self.size + self.num_games)
-            self.batch.observe(self.observations[own])
-            self.batch.masks(rows.masks[own])
-            note(self.table, rows, self.size)
-            logits, rows.values[own] = network(own)
-            actions = rows.actions[own]
-            choose(logits, self.batch.legal, self.random, actions, rows.log_probs[own])
-            self.size += self.num_games
-            play(self.rules.vector, self.table, actions)
-            self._advance(self._all)
+        rows.values[own] = values
+        choose(logits, self.batch.legal, self.random, rows.actions[own], rows.log_probs[own])
+        play(self.rules.vector, self.table, rows.actions[own])
+        self._advance(self._all)
 
     def _advance(self, games: NDArray[np.int64]) -> None:
         """Play on in `games` to the learner's next decisions, into new deals where one ends."""
@@ -201,9 +218,8 @@ class SelfPlayGames:
         draw_cast(r, games, deals, self.seat, pool.cumulative, latest, cast)
 
     # -- learning --------------------------------------------------------------------------------
-    def estimate(self, gamma: float, gae_lambda: float) -> NDArray[np.int64]:
-        """Write advantages and returns; returns the rows that can be learnt from."""
-        estimate_advantages(self.rows, self.size, gamma, gae_lambda)
+    def ready(self) -> Ints:
+        """Return the rows that can be learnt from: what they led to is known."""
         return np.flatnonzero(self.rows.nexts[: self.size] != PENDING)
 
     def drop_learnt(self) -> None:
@@ -391,22 +407,3 @@ def advance(
             if table.last[g, chain] >= 0:
                 rows.nexts[table.last[g, chain]] = END
                 table.last[g, chain] = -1
-
-
-@jit
-def estimate_advantages(rows: Rows, size: int, gamma: float, gae_lambda: float) -> None:
-    """Write advantages and returns of the first `size` rows (Schulman et al. 2016, eq. 16).
-
-    The advantage of a `PENDING` row is 0: its reward is not known yet, only its value is used, by
-    the decision before.
-    """
-    for i in range(size - 1, -1, -1):
-        after, value = rows.nexts[i], rows.values[i]
-        if after == PENDING:
-            rows.advantages[i] = 0.0
-        elif after == END:
-            rows.advantages[i] = rows.rewards[i] - value
-        else:
-            delta = rows.rewards[i] + gamma * rows.values[after] - value
-            rows.advantages[i] = delta + gamma * gae_lambda * rows.advantages[after]
-        rows.returns[i] = rows.advantages[i] + value

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -22,13 +21,12 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
 from hearts_agents.envs.sb3 import HeartsSB3VecEnv
 from hearts_env.seeds import derived_seed
-from hearts_env.support.arguments import check_array
 from hearts_env.support.tensors import Tensors
 from hearts_train.learn import runs
-from hearts_train.learn.actor_critic import ACTIVATIONS, Weights, perceptron, set_threads
-from hearts_train.learn.config import NetworkConfig, TrainConfig
+from hearts_train.learn.actor_critic import ACTIVATIONS, perceptron
+from hearts_train.learn.config import NetworkConfig
 from hearts_train.learn.export import policy_tensors
-from hearts_train.learn.learner import Learner, Saved
+from hearts_train.learn.ppo import Learner, Saved
 
 _NEVER = -1e8
 """The logit of an illegal action, as sb3-contrib has it."""
@@ -40,13 +38,16 @@ class MaskableLearner(Learner):
     algorithm = "MaskablePPO"
     packages = ("hearts-env", "sb3-contrib", "stable-baselines3", "torch", "numpy")
 
-    def __init__(self, config: TrainConfig, state: runs.State | None = None) -> None:
-        """Make everything, as ``Learner`` has it."""
-        super().__init__(config, state)
-        set_threads(config.threads)
-        self.env = self._make_env(self._add_opponents())
+    def _make_network(self) -> MaskableActorCriticPolicy:
+        self.env = self._make_env(self.opponents.pool)
         self.model = self._make_model()
-        self._start(state)
+        return self.model.policy
+
+    def _make_optimizer(self) -> torch.optim.Optimizer:
+        return self.model.policy.optimizer
+
+    def _prepare(self) -> None:
+        """Nothing: the library makes the rest."""
 
     def _make_env(self, opponent: Any) -> HeartsSB3VecEnv:
         env = self.config.env
@@ -119,16 +120,13 @@ class MaskableLearner(Learner):
                 row[name.removeprefix("train/")] = number if math.isfinite(number) else None
         return row
 
-    def _parameters(self) -> Iterable[torch.Tensor]:
-        return self.model.policy.parameters()
-
     # -- state -------------------------------------------------------------------------------------
     def tensors(self) -> Tensors:
-        """The policy's weights under their names in a checkpoint."""
+        """Return the policy's weights under their names in a player's file."""
         return policy_tensors(self.model.policy)
 
     def _saved(self) -> dict[str, Saved]:
-        return {"policy": Weights(self.model.policy), "optimizer": Moments(self.model.policy)}
+        return self._saved_weights() | {"snapshot": self.opponents}
 
     def _has_games(self, state: runs.State) -> bool:
         return False
@@ -137,36 +135,6 @@ class MaskableLearner(Learner):
         super()._restore(state)
         self.model.num_timesteps = self.counters.decisions
         self.model._n_updates = self.counters.gradient_epochs
-
-
-class Moments:
-    """The moments of a policy's Adam, by the number of its weights; none before the first step."""
-
-    def __init__(self, policy: MaskableActorCriticPolicy) -> None:
-        self.policy = policy
-
-    def state(self) -> Tensors:
-        """All of them, new arrays."""
-        return {
-            f"{number}/{name}": torch.as_tensor(tensor).numpy().copy()
-            for number, moments in self.policy.optimizer.state_dict()["state"].items()
-            for name, tensor in moments.items()
-        }
-
-    def restore(self, state: Tensors, name: str) -> None:
-        """Restore what ``state`` returned; HeartsError if it does not fit."""
-        moments: dict[int, dict[str, torch.Tensor]] = {}
-        for number, weights in enumerate(self.policy.parameters()) if state else ():
-            like = weights.detach().numpy()
-            shapes = {"step": np.zeros((), np.float32), "exp_avg": like, "exp_avg_sq": like}
-            moments[number] = {
-                key: torch.from_numpy(
-                    check_array(f"{name}/{number}/{key}", state.get(f"{number}/{key}"), shape)
-                )
-                for key, shape in shapes.items()
-            }
-        groups = self.policy.optimizer.state_dict()["param_groups"]
-        self.policy.optimizer.load_state_dict({"state": moments, "param_groups": groups})
 
 
 # ---- the network ---------------------------------------------------------------------------------

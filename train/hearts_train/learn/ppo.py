@@ -1,19 +1,22 @@
 """Proximal policy optimisation by self-play: every seat is the learner, from its own decisions.
 
-An update (Schulman et al. 2017) plays, estimates and learns; the numbers are those of ``ppo`` in
-the config:
+An update (Schulman et al. 2017) plays, estimates and learns, in the order of this file; the numbers
+are those of ``ppo`` in the config:
 
-1. **Play** (``games.py``): all games stand at a decision of the learner. One forward pass gives
-   logits and values for whoever is to move, an action is drawn, the games play on; ``num_steps``
-   times.
-2. **Estimate** (``games.estimate``): the advantage A of a decision is the sum of delta = r + gamma
-   v' - v over the decisions of its own seat from there to the end of the deal, each weighted by
-   another factor gamma ``gae_lambda`` (Schulman et al. 2016, eq. 16); the return R is v + A. Then
-   the advantages of an update are brought to mean 0 and deviation 1, if ``normalize_advantage``.
-3. **Learn**: for ``num_epochs`` go through the decisions in a random order, ``batch_size`` at a
-   time, and take a step of Adam down the gradient of the loss, cut to ``max_grad_norm``.
+1. **Play** (``Learner._play``): all games stand at a decision of the learner. One forward pass
+   gives logits and values for the players to move, an action is drawn, the games play on;
+   ``num_steps`` times.
+2. **Estimate** (``estimate_advantages``): the advantage A of a decision is the sum of delta = r +
+   gamma v' - v over the decisions of its own seat from there to the end of the deal, each weighted
+   by another factor gamma ``gae_lambda`` (Schulman et al. 2016, eq. 16). The return R is v + A.
+   Then the advantages of an update are brought to mean 0 and deviation 1, if
+   ``normalize_advantage``.
+3. **Learn** (``Learner._learn``): for ``num_epochs`` go through the decisions in a random order,
+   ``batch_size`` at a time, and take a step of Adam down the gradient of the loss, cut to
+   ``max_grad_norm``.
 
-The loss of a decision, with the ratio q = pi(a) / pi_old(a) (eq. 9 of the paper, and three pulls):
+The loss of a decision (``ppo_loss``), with the ratio q = pi(a) / pi_old(a) (eq. 9 of the paper, and
+three pulls):
 
     -min(q A, clip(q, 1 - c, 1 + c) A) + vf_coef (v - R)^2
         + kl_coef (q log q - q + 1) - ent_coef H(pi) + magnet_coef KL(pi, rho)
@@ -22,97 +25,406 @@ where c is ``clip_range``, H the entropy over legal actions and rho the policy o
 mean of the term of ``kl_coef`` over the actions of pi_old is KL(pi, pi_old).
 
 **Magnetic mirror descent** ("MMD": Sokota et al. 2023, eq. 7) is this loss with ``clip_range`` null
-and a ``kl_coef``, its step size being 1 / ``kl_coef``: the new policy maximises what actions earn,
-less a pull to the present policy and one to the magnet. That is the uniform policy, with
+and a ``kl_coef``, its step size being 1 / ``kl_coef``: the new policy maximises the actions' gains,
+less a pull to the present policy and one to the magnet. The magnet is the uniform policy, with
 ``ent_coef`` as temperature, which must fall for play to approach an equilibrium; or, by
 ``magnet_coef``, a policy that follows.
 
-The gradient by the logits l and the value v is written by hand and compiled
-(``ppo_kernel.objective``); torch carries it on through the network:
-
-- d(-q A) / dl_j = -q A (1[j = a] - pi_j), and 0 where the ratio is clipped;
-- d(q log q - q + 1) / dl_j = q log q (1[j = a] - pi_j);
-- dH / dl_j = -pi_j (log pi_j + H);
-- dKL / dl_j = pi_j (log pi_j - log rho_j - KL);
-- d(v - R)^2 / dv = 2 (v - R), and 0 where v is further than ``clip_range_vf`` from the value that
-  play had.
-
-Threads share the work: each has games of its own, and a part of each minibatch. They read the same
-weights, and their gradients are added in a fixed order, so that the result does not depend on which
-is quicker. It does depend on how many there are.
+Everything that shapes the learning follows from the seed and from the share of the budget spent.
+With a budget of decisions the same seed therefore gives the same player, however often the run was
+stopped or killed and resumed on the way (except with ``maskable_ppo``, whose resumed runs begin new
+games). A budget of minutes depends on the clock.
 """
 
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
+import json
 import math
-from collections.abc import Callable, Generator, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch.nn.functional import cross_entropy
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, log_softmax
 
-from hearts_agents.base import PerGameAgent
 from hearts_agents.models.network import Network, NetworkAgent
-from hearts_agents.spec import make_agent
-from hearts_env.encoders import Encoder
+from hearts_env.encoders import Encoder, make_encoder
 from hearts_env.rules.rules import Rules
 from hearts_env.seeds import derived_seed
-from hearts_env.support.arrays import Floats, Floats32, Ints
-from hearts_env.support.errors import HeartsError
-from hearts_env.support.workers import Workers
+from hearts_env.solve.tree import Tree
+from hearts_env.support import clock
+from hearts_env.support.arrays import Floats32, Ints
+from hearts_env.support.errors import CheckpointError, HeartsError
+from hearts_env.support.jit import jit
+from hearts_env.support.tensors import Tensors
 from hearts_train.learn import runs
 from hearts_train.learn.actor_critic import (
     ActorCritic,
+    Moments,
+    TorchNetwork,
+    Weights,
+    find_device,
+    find_precision,
     linear_layers,
     perceptron,
+    policy_tensors,
     set_threads,
 )
-from hearts_train.learn.config import AVERAGE, ConfigError, TrainConfig
-from hearts_train.learn.games import END, SelfPlayGames
-from hearts_train.learn.learner import NetworkLearner, Saved
-from hearts_train.learn.ppo_kernel import FIGURES, Clip, objective
+from hearts_train.learn.config import AVERAGE, ConfigError, TrainConfig, between
+from hearts_train.learn.games import END, PENDING, Rows, SelfPlayGames, part_of
+from hearts_train.learn.log import Counters
+from hearts_train.learn.opponents import Opponents, trained_network
 from hearts_train.learn.pretraining import Pretraining
 
+FIGURES = ("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "magnet_kl")
+"""The figures of the loss that are logged; ``approx_kl`` is Schulman's estimator k3."""
+
+_NEVER = -1e8
+"""The logit of an illegal action."""
 _TIE = 1e-4
 """Worths no further apart are equal: they are means of whole numbers, in two_player over at most
 105 worlds."""
 
 
-class PPOLearner(NetworkLearner):
-    """PPO of one network that plays all seats but those of its opponents."""
+# ---- the algorithm: data, advantages, loss -------------------------------------------------------
+class Decisions(NamedTuple):
+    """Decisions to learn from, a row each, on the device of the network."""
+
+    observations: Tensor
+    """``(n, *shape)``, as the encoder writes them."""
+    legal: Tensor
+    """``(n, actions)`` bool."""
+    actions: Tensor
+    """``(n,)`` int64: the action drawn."""
+    log_probs: Tensor
+    """``(n,)``: the logarithm of its probability."""
+    values: Tensor
+    """``(n,)``: what the value head expected."""
+    advantages: Tensor
+    returns: Tensor
+    hands: Tensor
+    """``(n, size)``: the other seats' cards, for a critic that sees them; else of size 0."""
+
+    def take(self, rows: Tensor) -> Decisions:
+        """Return some rows."""
+        return Decisions(*(column.index_select(0, rows) for column in self))
+
+
+@jit
+def estimate_advantages(rows: Rows, size: int, gamma: float, gae_lambda: float) -> None:
+    """Write advantages and returns of the first `size` rows (Schulman et al. 2016, eq. 16).
+
+    The advantage of a `PENDING` row is 0: its reward is not known yet, only its value is used, by
+    the decision before.
+    """
+    for i in range(size - 1, -1, -1):
+        after, value = rows.nexts[i], rows.values[i]
+        if after == PENDING:
+            rows.advantages[i] = 0.0
+        elif after == END:
+            rows.advantages[i] = rows.rewards[i] - value
+        else:
+            delta = rows.rewards[i] + gamma * rows.values[after] - value
+            rows.advantages[i] = delta + gamma * gae_lambda * rows.advantages[after]
+        rows.returns[i] = rows.advantages[i] + value
+
+
+class Coefficients(NamedTuple):
+    """The settings of the loss in an update; infinite clip ranges clip nothing."""
+
+    clip_range: float
+    clip_range_vf: float
+    vf_coef: float
+    kl_coef: float
+    ent_coef: Tensor
+    magnet_coef: Tensor
+
+
+def ppo_loss(
+    logits: Tensor, values: Tensor, rho: Tensor | None, some: Decisions, by: Coefficients
+) -> tuple[Tensor, Tensor]:
+    """Return the mean loss of a minibatch, and its `FIGURES`.
+
+    Args:
+        logits: ``(n, actions)``, of the network as it is.
+        values: ``(n,)``.
+        rho: ``(n, actions)``, the magnet's logits. If None, there is no magnet.
+        some: the decisions of the minibatch.
+        by: the settings.
+    """
+    log_pi = log_softmax(logits.masked_fill(~some.legal, _NEVER), 1)
+    pi = log_pi.exp()
+    log_q = log_pi.gather(1, some.actions[:, None])[:, 0] - some.log_probs
+    q, advantages = log_q.exp(), some.advantages
+    clipped = q.clamp(1.0 - by.clip_range, 1.0 + by.clip_range)
+    policy_loss = -torch.min(q * advantages, clipped * advantages).mean()
+    step = (values - some.values).clamp(-by.clip_range_vf, by.clip_range_vf)
+    value_loss = (some.values + step - some.returns).square().mean()
+    entropy = -(pi * log_pi).sum(1).mean()
+    moved = (q * log_q - q + 1.0).mean()
+    loss = policy_loss + by.vf_coef * value_loss + by.kl_coef * moved - by.ent_coef * entropy
+    magnet_kl = torch.zeros_like(entropy)
+    if rho is not None:
+        log_rho = log_softmax(rho.masked_fill(~some.legal, _NEVER), 1)
+        magnet_kl = (pi * (log_pi - log_rho)).sum(1).mean()
+        loss = loss + by.magnet_coef * magnet_kl
+    approx_kl = (q - 1.0 - log_q).mean()
+    clip_fraction = ((q - 1.0).abs() > by.clip_range).float().mean()
+    figures = [policy_loss, value_loss, entropy, approx_kl, clip_fraction, magnet_kl]
+    return loss, torch.stack(figures).detach()
+
+
+class Saved(Protocol):
+    """A part of a learner that a run saves."""
+
+    def state(self) -> Tensors:
+        """Return all that it needs to continue, new arrays by name."""
+
+    def restore(self, state: Tensors, name: str) -> None:
+        """Continue from what ``state`` returned; messages call it `name`.
+
+        HeartsError if anything is missing, or does not fit.
+        """
+
+
+class DivergenceError(HeartsError):
+    """Training diverged: the weights are not finite."""
+
+
+class Learner:
+    """A network that learns all seats but those of its opponents, its games and its counters.
+
+    Another algorithm is a subclass that overrides its own part: the loss, ``_estimate`` and
+    ``_evaluate`` (``vrpo``), or all of ``_prepare`` and ``_learn`` (``exact``, ``maskable``).
+    """
 
     algorithm = "PPO of every seat"
+    """Its name in model cards."""
+    packages: tuple[str, ...] = ("hearts-env", "torch", "numpy")
+    """The libraries whose versions model cards have."""
+    rates: tuple[str, ...] = ("learning_rate", "ent_coef")
+    """The attributes that change over the run and are logged."""
+    steps_by = "ppo.learning_rate or ppo.max_grad_norm"
+    """The settings to reduce if training diverges."""
     kind_of_games: type[SelfPlayGames] = SelfPlayGames
-    games: Sequence[SelfPlayGames]
+    games: SelfPlayGames
 
     def __init__(self, config: TrainConfig, state: runs.State | None = None) -> None:
-        """Make everything, as ``Learner`` has it."""
-        # Torch's own threads gain nothing in small products. First: the last bits of the first
-        # weights depend on their number.
-        set_threads(1)
-        super().__init__(config, config.threads, state)
-        self.workers = Workers(config.threads)
-        self.games = [self._make_games(thread) for thread in range(config.threads)]
-        if config.network.start is not None:
-            self._start_from(config.network.start)
-        average = self.averaged.networks[0] if self.averaged else None
-        self.magnet = find_magnet(config, self.rules, self.encoder, average)
-        if self.magnet is not None:
-            self.magnet.to(self.device)
-        self.pretraining = Pretraining(config, self.rules, self.encoder)
-        self._start(state)
+        """Make everything, to continue from `state` or start anew.
+
+        HeartsError if a rule set, encoder or opponent is unknown.
+        """
+        # First: the last bits of the first weights depend on it.
+        set_threads(config.threads)
+        self.config = config
+        self.counters = replace(state.counters) if state else Counters()
+        self.counters.starts += 1
+        self.rules = Rules.make(config.env.rules, config.env.players)
+        self.encoder = make_encoder(config.env.observation)
+        self.device = find_device(config.device)
+        self.precision = find_precision(config.precision, self.device)
+        self.opponents = Opponents(config.schedule, config.self_play, config.seed, self._player)
+        self._set_rates()
+        self.network = self._make_network().to(self.device)
+        self._resting: list[nn.Parameter] = []
+        """Weights of a trained player, which do not change in the first updates."""
+        self.optimizer = self._make_optimizer()
+        self.averaged = copy.deepcopy(self.network) if config.ema_decay else None
+        self.pretraining = Pretraining(config.pretraining, self.rules, self.encoder, config.seed)
+        self._prepare()
+        self.opponents.take(self.tensors(), 0)
+        if state is None or not self._has_games(state):
+            self._begin_games()
+        if state is not None:
+            self._restore(state)
+        self._set_rates()
+
+    # -- play --------------------------------------------------------------------------------------
+    def _play(self, num_steps: int) -> None:
+        """Decide `num_steps` times in each game, as the network's policy has it."""
+        with torch.inference_mode():
+            for _ in range(num_steps):
+                own = self.games.look()
+                self.games.act(own, *self._decide(own))
+
+    def _decide(self, own: slice) -> tuple[Floats32, Floats32]:
+        """Return the logits from which actions are drawn, and the values, of some rows."""
+        observations = torch.from_numpy(self.games.observations[own])
+        logits, values = self._forward(self.network, observations)
+        return logits.cpu().numpy(), values.cpu().numpy()
+
+    def _forward(
+        self, network: nn.Module, observations: Tensor, *hidden: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return logits and values, float32, on the device."""
+        given = (one.to(self.device, self.precision) for one in (observations, *hidden))
+        is_mixed = self.precision is not torch.float32
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=is_mixed):
+            logits, values = network(*given)
+        return logits, values
+
+    # -- estimate ----------------------------------------------------------------------------------
+    def _estimate(self) -> Ints:
+        """Write advantages and returns; return the rows that can be learnt from."""
+        ppo, games = self.config.ppo, self.games
+        estimate_advantages(games.rows, games.size, ppo.gamma, ppo.gae_lambda)
+        return games.ready()
+
+    def _decisions(self) -> Decisions:
+        """Return all decisions whose consequences are known."""
+        ready, rows = self._estimate(), self.games.rows
+        columns = (
+            self.games.observations,
+            rows.masks.view(np.bool_),
+            rows.actions,
+            rows.log_probs,
+            rows.values,
+            rows.advantages,
+            rows.returns,
+            self.games.hands,
+        )
+        return Decisions(*(torch.from_numpy(array[ready]).to(self.device) for array in columns))
+
+    # -- learn -------------------------------------------------------------------------------------
+    def _learn(self) -> dict[str, Any]:
+        """Play, estimate and learn, and count it; return the figures to be logged."""
+        if self.counters.pretraining_steps < self.pretraining.size:
+            return self._pretrain()
+        if self.config.network.start and self.counters.updates == self.config.network.start_updates:
+            self.optimizer.state.clear()
+        ppo = self.config.ppo
+        self._play(ppo.num_steps)
+        self.counters.decisions += self.config.env.num_envs * ppo.num_steps
+        batch = self._decisions()
+        self.games.drop_learnt()
+        logged = explained_variance(batch)
+        if ppo.normalize_advantage:
+            spread = batch.advantages.std(correction=0) + 1e-8
+            batch = batch._replace(advantages=(batch.advantages - batch.advantages.mean()) / spread)
+        by = self._coefficients()
+        sums, count = torch.zeros(len(FIGURES), device=self.device), 0
+        for _ in range(ppo.num_epochs):
+            is_near = True
+            for rows in self._minibatches(len(batch.actions)):
+                some = batch.take(rows)
+                loss, figures = self._loss(some, self._magnet(some.observations), by)
+                sums, count = sums + figures * len(rows), count + len(rows)
+                is_near = ppo.target_kl is None or bool(figures[3] <= 1.5 * ppo.target_kl)
+                if not is_near:
+                    break
+                self._step(loss, self.learning_rate)
+            self.counters.gradient_epochs += 1
+            if not is_near:
+                break
+        self._average(self.config.ema_decay)
+        means = zip(FIGURES, (sums / max(count, 1)).tolist(), strict=True)
+        return logged | {name: _finite(mean) for name, mean in means if count}
+
+    def _minibatches(self, number: int) -> list[Tensor]:
+        """Return `number` rows in a random order, in parts of about ``batch_size``."""
+        parts = max(1, round(number / self.config.ppo.batch_size))
+        order = self.games.order.permutation(number)
+        cut = np.array_split(order, parts) if number else []
+        return [torch.from_numpy(part).to(self.device) for part in cut]
+
+    def _loss(self, some: Decisions, rho: Tensor | None, by: Coefficients) -> tuple[Tensor, Tensor]:
+        """Return the loss of a minibatch and its `FIGURES`; with ``compile``, compiled."""
+        logits, values = self._evaluate(some)
+        return ppo_loss(logits, values, rho, some, by)
+
+    def _evaluate(self, some: Decisions) -> tuple[Tensor, Tensor]:
+        """Return the logits and values of decisions that are learnt from."""
+        return self._forward(self.network, some.observations)
+
+    def _magnet(self, observations: Tensor) -> Tensor | None:
+        """Return the logits of the magnet's policy. If there is no pull to it, None."""
+        if self.magnet is None or not self.magnet_coef:
+            return None
+        is_mixed = self.precision is not torch.float32
+        with torch.no_grad(), torch.autocast(self.device.type, torch.bfloat16, enabled=is_mixed):
+            given = observations.to(self.device, self.precision)
+            logits: Tensor = self.magnet(given).float()
+        return logits
+
+    def _coefficients(self) -> Coefficients:
+        ppo = self.config.ppo
+        ranges = (ppo.clip_range, ppo.clip_range_vf)
+        policy, value = (math.inf if limit is None else limit for limit in ranges)
+        falling = (torch.tensor(rate) for rate in (self.ent_coef, self.magnet_coef))
+        return Coefficients(policy, value, ppo.vf_coef, ppo.kl_coef, *falling)
+
+    def _step(
+        self, loss: Tensor, rate: float, optimizer: torch.optim.Optimizer | None = None
+    ) -> None:
+        """Take a step of Adam down the gradient of `loss`, cut to ``max_grad_norm``."""
+        optimizer = optimizer or self.optimizer
+        optimizer.zero_grad()
+        torch.autograd.backward(loss)
+        if self.counters.updates < self.config.network.start_updates:
+            for weights in self._resting:
+                assert weights.grad is not None
+                weights.grad.zero_()
+        nn.utils.clip_grad_norm_(self._weights, self.config.ppo.max_grad_norm)
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        optimizer.step()
+
+    @torch.no_grad()
+    def _average(self, keep: float) -> None:
+        """Let the average of the weights keep this share of itself."""
+        if self.averaged is not None:
+            for mean, weights in zip(self.averaged.parameters(), self._weights, strict=True):
+                mean.lerp_(weights, 1.0 - keep)
 
     # -- making ------------------------------------------------------------------------------------
-    def _make_games(self, thread: int) -> SelfPlayGames:
-        number = len(range(thread, self.config.env.num_envs, self.config.threads))
-        seed = derived_seed(self.config.seed, 10 + thread)
-        return self.kind_of_games(
-            self.config, self.rules, self.encoder, self._add_opponents(), number, seed, self._empty
-        )
+    @property
+    def _critic_sizes(self) -> tuple[int, ...]:
+        """``hidden`` and ``values`` of ``ActorCritic``, where they are not its defaults."""
+        return ()
+
+    def _make_network(self) -> nn.Module:
+        inputs = math.prod(self.encoder.space(self.rules).shape)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.config.seed)
+            network = ActorCritic(
+                inputs, self.rules.num_actions, self.config.network, *self._critic_sizes
+            )
+        # Single deals start at 0:0: weights of the totals are not learnt and must not act in a
+        # match.
+        first = next(layer for layer in network.modules() if isinstance(layer, nn.Linear))
+        with torch.no_grad():
+            first.weight[:, places_of_totals(self.encoder, self.rules)] = 0.0
+        return network
+
+    def _make_optimizer(self) -> torch.optim.Optimizer:
+        return torch.optim.Adam(self.network.parameters(), eps=1e-5, fused=True)
+
+    def _prepare(self) -> None:
+        """Make the games and everything else that is learnt from, before a state is restored."""
+        config = self.config
+        try:
+            self.games = self.kind_of_games(
+                self.rules,
+                self.encoder,
+                self.opponents.pool,
+                config.env,
+                config.ppo.num_steps,
+                seed=derived_seed(config.seed, 10),
+                num_threads=config.threads,
+            )
+        except MemoryError:
+            raise ConfigError(
+                f"ppo.num_steps: no memory for {config.ppo.num_steps} decisions of "
+                f"{config.env.num_envs} games; make it or env.num_envs smaller"
+            ) from None
+        if config.network.start is not None:
+            self._start_from(config.network.start)
+        self.magnet = self._find_magnet()
 
     def _start_from(self, name: str) -> None:
         """Take a trained player's weights: all but those of the value head."""
@@ -121,7 +433,8 @@ class PPOLearner(NetworkLearner):
                 "network.start: pretraining would overwrite the weights; leave out "
                 "pretraining.positions or network.start"
             )
-        player = _trained_player("network.start", name, self.rules, self.encoder).network
+        player = trained_network("network.start", name, self.rules, self.encoder)
+        assert isinstance(self.network, ActorCritic)
         layers = linear_layers(self.network)
         sizes = [layers[0].in_features, *(layer.out_features for layer in layers)]
         if sizes != list(player.sizes) or player.activation != self.config.network.activation:
@@ -131,223 +444,69 @@ class PPOLearner(NetworkLearner):
                 "network.trunk, network.policy and network.activation to its own",
                 value=name,
             )
-        for replicas in (self.replicas, *([self.averaged] if self.averaged else [])):
-            copy_layers(player, linear_layers(replicas.networks[0]))
+        for network in (self.network, self.averaged):
+            if isinstance(network, ActorCritic):
+                copy_layers(player, linear_layers(network))
+        self._resting = [weights for layer in layers for weights in layer.parameters()]
 
-    @property
-    def _is_starting(self) -> bool:
-        """Whether only the value head learns, since the other weights are a trained player's."""
-        network = self.config.network
-        return network.start is not None and self.counters.updates < network.start_updates
-
-    def _empty(self, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
-        """An array that can be copied to the device quickly."""
-        like = torch.from_numpy(np.empty(0, dtype))
-        try:
-            array = torch.zeros(shape, dtype=like.dtype, pin_memory=self.device.type == "cuda")
-        except RuntimeError:
-            raise ConfigError(
-                f"ppo.num_steps: no memory for {shape[0]} decisions of {self.config.env.num_envs} "
-                "games; make it or env.num_envs smaller"
-            ) from None
-        filled: NDArray[Any] = array.numpy()
-        return filled
+    def _find_magnet(self) -> Callable[[Tensor], Tensor] | None:
+        """Return what gives the magnet's logits of observations. If there is no magnet, None."""
+        name = self.config.ppo.magnet
+        if name == AVERAGE:
+            return self.averaged.logits if isinstance(self.averaged, ActorCritic) else None
+        player = trained_network("ppo.magnet", name, self.rules, self.encoder)
+        layers = perceptron(player.sizes, player.activation)
+        copy_layers(player, [layer for layer in layers if isinstance(layer, nn.Linear)])
+        return nn.Sequential(nn.Flatten(), layers).to(self.device)
 
     def _begin_games(self) -> None:
-        for thread, games in enumerate(self.games):
-            number = 1000 + 100 * self.counters.starts + thread
-            games.begin(derived_seed(self.config.seed, number) % 2**62)
+        """Start new games, with other deals after each start."""
+        number = 1000 + 100 * self.counters.starts
+        self.games.begin(derived_seed(self.config.seed, number) % 2**62)
 
     def warm_up(self) -> None:
-        """Compile and load all that an update needs; leaves no trace in what follows."""
-        most = self.rules.players * (self.rules.hand_size + 3)
-        for thread, games in enumerate(self.games):
-            before = games.state()
-            for _ in range(most):  # to the end of a deal
-                self._collect(thread, 1)
-                rows = games.estimate(1.0, 1.0)
-                has_ended = bool((games.rows.nexts[rows] == END).any())
-                self._gradient(thread, rows[:2], len(rows[:2]))
-                games.drop_learnt()
-                if has_ended:
-                    break
-            games.restore(before, "games")
+        """Compile what an update needs, before time is measured; leaves no trace."""
+        before = self.games.state()
+        has_ended = False
+        while not has_ended:
+            self._play(1)
+            batch, rows = self._decisions(), self.games.rows
+            has_ended = bool((rows.nexts[: self.games.size] == END).any())
+            self.games.drop_learnt()
+        size = torch.arange(self.config.ppo.batch_size, device=self.device)
+        some = batch.take(size % len(batch.actions))
+        loss, _ = self._loss(some, self._magnet(some.observations), self._coefficients())
+        torch.autograd.backward(loss)
+        self.optimizer.zero_grad()
+        self.games.restore(before, "games")
 
-    # -- learning ----------------------------------------------------------------------------------
+    # -- pretraining -------------------------------------------------------------------------------
     def preparing(self) -> Generator[tuple[str, float]]:
-        """Gather the positions of pretraining, where any are left to be learnt."""
+        """Prepare the next update where that takes long: gather the positions of pretraining.
+
+        Yields the name of the work and the share done, for display. Closing the generator discards
+        the work.
+        """
         if self.counters.pretraining_steps < self.pretraining.size:
-            with contextlib.closing(self.pretraining.gather()) as shares:
+            with contextlib.closing(self.pretraining.gather(self.config.threads)) as shares:
                 for share in shares:
                     yield "gathering positions", share
 
-    def _learn(self) -> dict[str, Any]:
-        if self.counters.pretraining_steps < self.pretraining.size:
-            return self._pretrain()
-        if self.config.network.start and self.counters.updates == self.config.network.start_updates:
-            self.optimizer.reset()
-        figures = self._play_and_learn()
-        if self.averaged is not None:
-            self.averaged.weights.lerp_(self.replicas.weights, 1 - self.config.ema_decay)
-        return figures
-
-    def _play_and_learn(self) -> dict[str, Any]:
-        ppo = self.config.ppo
-        self.workers.each(lambda thread: self._collect(thread, ppo.num_steps))
-        self.counters.decisions += self.config.env.num_envs * ppo.num_steps
-        ready = [games.estimate(ppo.gamma, ppo.gae_lambda) for games in self.games]
-        figures = self._take_in(ready)
-        sums, count = np.zeros(len(FIGURES)), 0
-        for _ in range(ppo.num_epochs):
-            is_near = True
-            for parts in self._minibatches(ready):
-                size = sum(map(len, parts))
-                found = self._minibatch(parts, size)
-                sums, count = sums + found, count + size
-                is_near = ppo.target_kl is None or found[3] <= 1.5 * ppo.target_kl * size
-                if not is_near:
-                    break
-                self._step(self.learning_rate)
-            self.counters.gradient_epochs += 1
-            if not is_near:
-                break
-        for games in self.games:
-            games.drop_learnt()
-        if not count:
-            return figures
-        means = zip(FIGURES, (sums / count).tolist(), strict=True)
-        return figures | {name: mean if math.isfinite(mean) else None for name, mean in means}
-
-    def _step(self, learning_rate: float) -> None:
-        if self._is_starting:
-            for weights in (*self.network.trunk.parameters(), *self.network.policy.parameters()):
-                assert weights.grad is not None
-                weights.grad.zero_()
-        super()._step(learning_rate)
-
-    def _collect(self, thread: int, steps: int) -> None:
-        """Play: `steps` decisions in each game of a thread."""
-        with torch.inference_mode():
-            self.games[thread].collect(functools.partial(self._decide, thread), steps)
-
-    def _decide(self, thread: int, rows: slice) -> tuple[Floats32, Floats32]:
-        """Logits by which actions are drawn, and values, of rows of a thread's observations."""
-        observations = torch.from_numpy(self.games[thread].observations[rows])
-        logits, values = self._forward(self.replicas.networks[thread], observations)
-        return logits.cpu().numpy(), values.cpu().numpy()
-
-    def _minibatches(self, ready: list[Ints]) -> Iterable[tuple[Ints, ...]]:
-        """All rows once in a random order, in parts of about ``batch_size``, by thread."""
-        number = max(1, round(sum(map(len, ready)) / self.config.ppo.batch_size))
-        orders = [
-            np.array_split(games.order.permutation(rows), number)
-            for games, rows in zip(self.games, ready, strict=True)
-        ]
-        return zip(*orders, strict=True)
-
-    def _minibatch(self, parts: tuple[Ints, ...], size: int) -> Floats:
-        """The gradient of a minibatch into the first replica's; returns the sums of its figures."""
-        return self._share(lambda thread: self._gradient(thread, parts[thread], size))
-
-    def _share(self, work: Callable[[int], Floats]) -> Floats:
-        """Have each thread add the gradient of its `work` to its replica's; all into the first's.
-
-        Returns the sums of the figures.
-        """
-        found: list[Floats] = [np.zeros(0)] * len(self.games)
-
-        def whole(thread: int) -> None:
-            self.replicas.gradients[thread].zero_()
-            found[thread] = work(thread)
-
-        self.workers.each(whole)
-        self.replicas.add_gradients()
-        return np.sum(found, axis=0)
-
-    def _gradient(self, thread: int, rows: Ints, size: int) -> Floats:
-        """A thread's part of a minibatch of `size`: its gradient, and the sums of its figures."""
-        games = self.games[thread]
-        if not len(rows):
-            return np.zeros(len(FIGURES))
-        observations = torch.from_numpy(games.observations).index_select(0, torch.from_numpy(rows))
-        outputs = self._outputs(thread, rows, observations)
-        return self._backward(games, rows, size, observations, outputs)
-
-    def _outputs(
-        self, thread: int, rows: Ints, observations: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """The logits and values of decisions that are learnt from."""
-        return self._forward(self.replicas.networks[thread], observations)
-
-    def _backward(
-        self,
-        games: SelfPlayGames,
-        rows: Ints,
-        size: int,
-        observations: torch.Tensor,
-        outputs: tuple[torch.Tensor, torch.Tensor],
-    ) -> Floats:
-        """Send the gradient of the loss back through the network; the sums of its figures."""
-        clip, sums = self._clip(), np.zeros(len(FIGURES))
-        logits, values = (output.detach().cpu().numpy() for output in outputs)
-        magnet = self._magnet(observations) if clip.magnet_coef else logits[:0]
-        gradients = np.empty_like(logits), np.empty_like(values)
-        objective(games.rows, rows, size, clip, logits, values, magnet, gradients, sums)
-        torch.autograd.backward(
-            outputs, [torch.from_numpy(gradient).to(self.device) for gradient in gradients]
-        )
-        return sums
-
-    def _magnet(self, observations: torch.Tensor) -> Floats32:
-        """The logits of the magnet's policy."""
-        assert self.magnet is not None
-        with torch.inference_mode():
-            found: Floats32 = self._apply(self.magnet, observations).float().cpu().numpy()
-        return found
-
-    def _clip(self) -> Clip:
-        ppo = self.config.ppo
-        ranges = (ppo.clip_range, ppo.clip_range_vf)
-        policy, value = (math.inf if limit is None else limit for limit in ranges)
-        return Clip(policy, value, ppo.vf_coef, ppo.kl_coef, self.ent_coef, self.magnet_coef)
-
-    def _take_in(self, ready: list[Ints]) -> dict[str, Any]:
-        """Look at an update's decisions as a whole, and normalise their advantages if wanted.
-
-        Returns how much of the variance of the returns the values explain, 1 at best.
-        """
-        lists = [games.rows for games in self.games]
-        advantages, returns = (
-            np.concatenate([every[rows] for every, rows in zip(arrays, ready, strict=True)])
-            for arrays in ([r.advantages for r in lists], [r.returns for r in lists])
-        )
-        if not len(returns):  # nobody has decided twice yet
-            return {}
-        if self.config.ppo.normalize_advantage:
-            mean, deviation = advantages.mean(), advantages.std() + np.float32(1e-8)
-            for games in self.games:
-                own = games.rows.advantages[: games.size]
-                own -= mean
-                own /= deviation
-        variance = float(returns.var())
-        left = float(advantages.var()) / variance if variance else math.inf
-        return {"explained_variance": 1.0 - left if math.isfinite(left) else None}
-
-    # -- pretraining -------------------------------------------------------------------------------
     def _pretrain(self) -> dict[str, Any]:
         """Learn a few minibatches of the teacher's positions."""
         teacher, counters, sums, count = self.pretraining, self.counters, np.zeros(2), 0
         for step in teacher.minibatches(counters.pretraining_steps):
             rows = teacher.rows(step)
-            sums += self._pretraining_gradient(rows)
+            outputs = self._forward(self.network, torch.from_numpy(teacher.observations(rows)))
+            losses = self._pretraining_losses(rows, *outputs)
+            self._step((losses[0] + losses[1]) / len(rows), teacher.learning_rate(step))
+            sums += [float(loss.detach()) for loss in losses]
             count += len(rows)
-            self._step(teacher.learning_rate(step))
             counters.pretraining_steps += 1
         if counters.pretraining_steps == teacher.size:  # play begins: nothing of this is needed
             teacher.forget()
-            self.optimizer.reset()
-        if self.averaged is not None:
-            self.averaged.weights.copy_(self.replicas.weights)
+            self.optimizer.state.clear()
+        self._average(0.0)
         error, value_error = (sums / count).tolist()
         return {
             "pretraining": counters.pretraining_steps / teacher.size,
@@ -355,24 +514,10 @@ class PPOLearner(NetworkLearner):
             "pretraining_value_error": value_error,
         }
 
-    def _pretraining_gradient(self, rows: Ints) -> Floats:
-        """The gradient of some positions into the first replica's; the sums of their errors."""
-        parts = np.array_split(rows, len(self.games))
-
-        def work(thread: int) -> Floats:
-            part = parts[thread]
-            observations = torch.from_numpy(self.pretraining.observations(part))
-            outputs = self._forward(self.replicas.networks[thread], observations)
-            losses = self._pretraining_losses(part, *outputs)
-            torch.autograd.backward([loss / len(rows) for loss in losses])
-            return np.array([float(loss.detach()) for loss in losses])
-
-        return self._share(work)
-
     def _pretraining_losses(
-        self, rows: Ints, logits: torch.Tensor, values: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Sums over the rows of the squared errors, of the logits and of the values.
+        self, rows: Ints, logits: Tensor, values: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return sums over the rows of the squared errors, of the logits and of the values.
 
         The logits of the legal cards are to be their worth times ``inverse_temperature``, whatever
         their mean; with ``target: action`` it is not their error but the cross-entropy with the
@@ -394,55 +539,166 @@ class PPOLearner(NetworkLearner):
         centred = torch.where(legal, errors - errors.sum(1, keepdim=True) / count, 0.0)
         return (centred.square().sum(1) / count[:, 0]).sum(), of_values
 
+    # -- the run -----------------------------------------------------------------------------------
+    @property
+    def progress(self) -> float:
+        """The share of the budget that is spent, 0 to 1."""
+        counters = self.counters
+        seconds = counters.seconds - counters.pretraining_seconds
+        return self.config.budget.share(counters.decisions, seconds)
+
+    def _set_rates(self) -> None:
+        """Set rates and opponents for this share of the budget."""
+        ppo, share = self.config.ppo, self.progress
+        self.learning_rate = between(ppo.learning_rate, ppo.learning_rate_end, share)
+        self.ent_coef = between(ppo.ent_coef, ppo.ent_coef_end, share)
+        self.magnet_coef = between(ppo.magnet_coef, ppo.magnet_coef_end, share)
+        self.phase = self.config.phase_at(share)
+        self.opponents.set_phase(self.phase)
+
+    def update(self) -> dict[str, Any]:
+        """Collect one rollout and learn from it; return the metrics to log.
+
+        Prepares first what is not prepared yet.
+        """
+        for _ in self.preparing():
+            pass
+        counters, before = self.counters, self.counters.decisions
+        self._set_rates()
+        begin = clock.now()
+        rates = {name: getattr(self, name) for name in self.rates}
+        values = self._learn()
+        by = (
+            "pretraining.learning_rate or pretraining.inverse_temperature"
+            if "pretraining" in values
+            else self.steps_by
+        )
+        if not all(bool(torch.isfinite(weights).all()) for weights in self._weights):
+            raise DivergenceError(
+                f"update {counters.updates + 1}: training diverged, the weights are no longer "
+                f"finite; the last save is intact: resume with a smaller {by}"
+            )
+        counters.updates += 1
+        if counters.updates % self.config.self_play.every == 0:
+            counters.snapshots += 1
+            self.opponents.take(self.tensors(), counters.snapshots)
+        seconds = clock.now() - begin
+        counters.learning_seconds += seconds
+        return (
+            {
+                "updates": counters.updates,
+                "decisions_per_second": (counters.decisions - before) / max(seconds, 1e-9),
+                "phase": self.phase,
+            }
+            | rates
+            | values
+        )
+
+    # -- the player --------------------------------------------------------------------------------
+    def tensors(self) -> Tensors:
+        """Return the policy's weights under their names in a player's file."""
+        network = self.network if self.averaged is None else self.averaged
+        assert isinstance(network, ActorCritic)
+        return dict(policy_tensors(network))
+
+    def agent(self) -> NetworkAgent:
+        """Return the learner as a player that takes its preferred actions."""
+        return self._player(self.tensors())
+
+    def _player(self, tensors: Tensors | None) -> NetworkAgent:
+        """Return a player of these weights, as ``tensors`` has them; None: of any weights."""
+        network = self.config.network
+        if tensors is None:
+            inputs = math.prod(self.encoder.space(self.rules).shape)
+            tensors = dict(policy_tensors(ActorCritic(inputs, self.rules.num_actions, network)))
+        own = TorchNetwork(tensors, network.activation)
+        return NetworkAgent(own, self.rules, self.encoder, seed=0)
+
+    @functools.cached_property
+    def tree(self) -> Tree:
+        """All information sets of the game, made on first use; HeartsError if they are too many."""
+        return Tree(self.rules)
+
     # -- state -------------------------------------------------------------------------------------
+    @functools.cached_property
+    def _weights(self) -> list[nn.Parameter]:
+        return list(self.network.parameters())
+
     def _saved(self) -> dict[str, Saved]:
-        games = {f"games/{thread}": games for thread, games in enumerate(self.games)}
-        return super()._saved() | games
+        """Return the parts that are saved, by the beginning of their names in the state.
+
+        They are restored in this order; ``games`` only under the same settings.
+        """
+        saved = self._saved_weights()
+        return saved | {"games": self.games, "snapshot": self.opponents}
+
+    def _saved_weights(self) -> dict[str, Saved]:
+        saved: dict[str, Saved] = {"policy": Weights(self.network)}
+        saved["optimizer"] = Moments(self.optimizer)
+        return saved if self.averaged is None else saved | {"average": Weights(self.averaged)}
+
+    @property
+    def _games_key(self) -> str:
+        """The settings of the games that a resumed run may change; new games then begin."""
+        env = self.config.env.model_dump(mode="json")
+        return json.dumps([self.opponents.pool.names, env], sort_keys=True)
+
+    def _has_games(self, state: runs.State) -> bool:
+        """Whether a state has games that can continue."""
+        return state.games == self._games_key
+
+    def state(self) -> runs.State:
+        """Return the whole training state, between two updates."""
+        tensors = {
+            f"{part}/{name}": array
+            for part, one in self._saved().items()
+            for name, array in one.state().items()
+        }
+        return runs.State(replace(self.counters), tensors, self._games_key)
+
+    def _restore(self, state: runs.State) -> None:
+        try:
+            for part, one in self._saved().items():
+                tensors = part_of(state.tensors, f"{part}/")
+                if part == "average" and not tensors:  # resumed with an average, which starts anew
+                    tensors = part_of(state.tensors, "policy/")
+                if part != "games" or self._has_games(state):
+                    one.restore(tensors, part)
+        except (HeartsError, RuntimeError) as error:
+            reason = str(error).splitlines()[0]
+            raise CheckpointError(
+                f"resume: the state does not fit the run's {runs.CONFIG_NAME} ({reason}); "
+                "resume another run, or start a new one"
+            ) from None
 
 
-# ---- the magnet ----------------------------------------------------------------------------------
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
 
 
-def find_magnet(
-    config: TrainConfig, rules: Rules, encoder: Encoder, average: ActorCritic | None
-) -> torch.nn.Module | None:
-    """What gives the magnet's logits of observations, on the processor; None: there is none.
-
-    `average` is the network that is the average of the learner's weights, if it has one.
-    ConfigError if the magnet is a player whose logits cannot be had from what the learner sees.
-    """
-    if config.ppo.magnet != AVERAGE:
-        player = _trained_player("ppo.magnet", config.ppo.magnet, rules, encoder).network
-        layers = perceptron(player.sizes, player.activation)
-        copy_layers(player, [layer for layer in layers if isinstance(layer, torch.nn.Linear)])
-        return layers
-    return None if average is None else torch.nn.Sequential(average.trunk, average.policy)
+def explained_variance(batch: Decisions) -> dict[str, float | None]:
+    """Return how much of the variance of the returns the values explain, 1 at best."""
+    if not len(batch.returns):  # no seat has decided twice yet
+        return {}
+    variance = float(batch.returns.var(correction=0))
+    left = float(batch.advantages.var(correction=0)) / variance if variance else math.inf
+    return {"explained_variance": _finite(1.0 - left)}
 
 
-def _trained_player(setting: str, name: str, rules: Rules, encoder: Encoder) -> NetworkAgent:
-    try:
-        agent = make_agent(name, seed=0)
-        agent = agent.player_of(rules) if isinstance(agent, PerGameAgent) else agent
-        if isinstance(agent, NetworkAgent):
-            agent.check_rules(rules)
-    except HeartsError as error:
-        raise ConfigError(f"{setting}: {error}") from None
-    if not isinstance(agent, NetworkAgent):
-        raise ConfigError(
-            f"{setting}: {name!r} is not a trained network; give champion, or a run's "
-            "folder or checkpoint",
-            value=name,
-        )
-    if agent.encoder != encoder:
-        raise ConfigError(
-            f"{setting}: {name!r} does not see what the learner sees; set env.observation to the "
-            "encoder that it was trained with, or take another player",
-            value=name,
-        )
-    return agent
+def places_of_totals(encoder: Encoder, rules: Rules) -> list[int]:
+    """Return where a block encoder's observations have the totals of a match."""
+    blocks = getattr(encoder, "blocks", None)
+    places: list[int] = []
+    start = 0
+    if blocks is not None and len(encoder.space(rules).shape) == 1:
+        for block in blocks(rules):
+            if block.name.startswith("total_"):
+                places += range(start, start + block.size)
+            start += block.size
+    return places
 
 
-def copy_layers(player: Network, layers: Sequence[torch.nn.Linear]) -> None:
+def copy_layers(player: Network, layers: Sequence[nn.Linear]) -> None:
     """Copy a player's weights into linear layers of the same sizes."""
     with torch.no_grad():
         for layer, (weight, bias) in zip(layers, player.layers, strict=True):

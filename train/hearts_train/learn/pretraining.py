@@ -25,7 +25,7 @@ from hearts_env.seeds import derived_seed
 from hearts_env.solve import TranspositionTable
 from hearts_env.support.arrays import Array, Floats
 from hearts_train.executor import spread
-from hearts_train.learn.config import TrainConfig, between
+from hearts_train.learn.config import PretrainingConfig, between
 
 _AT_ONCE = 64
 """Minibatches in an update."""
@@ -144,36 +144,37 @@ class Teacher:
 class Pretraining:
     """All positions of a config, pass by pass in random orders that follow from its seed."""
 
-    def __init__(self, config: TrainConfig, rules: Rules, encoder: Encoder) -> None:
-        """Gathers nothing yet; HeartsError if the teacher cannot play the rules."""
-        self.config = config.pretraining
-        self._workers = config.threads
+    def __init__(
+        self, config: PretrainingConfig, rules: Rules, encoder: Encoder, seed: int
+    ) -> None:
+        """Gather nothing yet; HeartsError if the teacher cannot play the rules."""
+        self.config = config
         self._column = Column.of(encoder, rules)
         self._per_pass = max(1, round(self.config.positions / self.config.batch_size))
         self.size = self.config.passes * self._per_pass if self.config.positions else 0
         """Minibatches in all."""
-        self._seed = derived_seed(config.seed, 20)
+        self._seed = derived_seed(seed, 20)
         self._pass, self._order = -1, np.empty(0, np.int64)
         self._positions: Positions | None = None
         if self.size:
             self._teacher = Teacher(
                 rules,
                 encoder,
-                derived_seed(config.seed, 21),
+                derived_seed(seed, 21),
                 self.config.temperature,
                 self.config.random,
             )
 
-    def gather(self) -> Generator[float]:
+    def gather(self, workers: int = 1) -> Generator[float]:
         """Gather all positions, the same with any number of workers; yields the share done.
 
         Closing the generator ends the workers and discards their work.
         """
         found: list[Positions] = []
-        count, block, some = 0, 0, 8 * self._workers
+        count, block, some = 0, 0, 8 * workers
         while self._positions is None and count < self.config.positions:
             blocks = range(block, block + some)
-            work = spread(self._teacher, blocks, workers=self._workers)
+            work = spread(self._teacher, blocks, workers=workers)
             with contextlib.closing(work) as parts:
                 for part in parts:
                     found.append(part)

@@ -58,7 +58,7 @@ NUM_KEPT = 3
 """Players of evaluations that stay in ``checkpoints/``, besides the best."""
 
 STATE_FORMAT = "hearts-env training state"
-STATE_VERSION = 5
+STATE_VERSION = 6
 
 
 @dataclass

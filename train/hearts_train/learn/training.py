@@ -33,8 +33,8 @@ from hearts_env.support.interrupts import Interrupted, noted_interrupt
 from hearts_train.learn import runs
 from hearts_train.learn.config import ALGORITHMS, ConfigError, TrainConfig
 from hearts_train.learn.config_files import load_config
-from hearts_train.learn.learner import Learner
 from hearts_train.learn.log import Metrics
+from hearts_train.learn.ppo import Learner
 from hearts_train.learn.report import EXPLOITED, draw_run, write_card
 from hearts_train.measure.evaluation import Evaluation, evaluate
 from hearts_train.screen import note, progress

@@ -21,11 +21,11 @@ would outweigh the entropy bonus and the magnet more and more.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from hearts_env import kernel as k
 from hearts_env.rules.rules import Rules
@@ -33,9 +33,8 @@ from hearts_env.support.arrays import Bytes, Floats32, Ints
 from hearts_env.support.bits import lowest
 from hearts_env.support.jit import jit
 from hearts_env.support.tensors import Tensors
-from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.games import END, PENDING, Rows, SelfPlayGames
-from hearts_train.learn.ppo import PPOLearner
+from hearts_train.learn.ppo import Decisions, Learner
 
 
 class VRPOGames(SelfPlayGames):
@@ -46,61 +45,58 @@ class VRPOGames(SelfPlayGames):
         worth: ``(rows, actions) float32``: Q.
     """
 
-    def __init__(self, config: TrainConfig, rules: Rules, *more: Any) -> None:
+    def __init__(self, rules: Rules, *more: Any, **settings: Any) -> None:
         """As of ``SelfPlayGames``."""
-        super().__init__(config, rules, *more)
-        if rules.players == 2 and config.env.reward != "points":
+        super().__init__(rules, *more, **settings)
+        if rules.players == 2 and self.rewarder.kind != "points":
             self.chains = 1
         capacity = len(self.observations)
         self.hands = np.zeros((capacity, (rules.players - 1) * rules.num_actions), np.int8)
         self.worth = np.zeros((capacity, rules.num_actions), np.float32)
 
-    def estimate(self, gamma: float, gae_lambda: float) -> Ints:
-        """Write advantages and returns; returns the rows that can be learnt from.
-
-        Their values are then those of the actions drawn, which the returns are for.
-        """
-        estimate_by_worth(self.rows, self.worth, self.size, gamma, gae_lambda)
-        ready = np.flatnonzero(self.rows.nexts[: self.size] != PENDING)
-        self.rows.values[ready] = self.worth[ready, self.rows.actions[ready]]
-        return ready
-
     def _saved(self) -> Tensors:
         return super()._saved() | {"hands": self.hands, "worth": self.worth}
 
 
-class VRPOLearner(PPOLearner):
+class VRPOLearner(Learner):
     """One network that plays all seats but those of its opponents, and a critic of all hands."""
 
     algorithm = "variance-reduced policy optimisation (VRPO) of every seat"
     kind_of_games = VRPOGames
-    games: Sequence[VRPOGames]
+    games: VRPOGames
 
     @property
     def _critic_sizes(self) -> tuple[int, int]:
         actions = self.rules.num_actions
         return (self.rules.players - 1) * actions, actions
 
-    def _decide(self, thread: int, rows: slice) -> tuple[Floats32, Floats32]:
-        games = self.games[thread]
-        reveal(self.rules.players, games.batch.states, games.hands[rows])
-        observations = torch.from_numpy(games.observations[rows])
-        hands = torch.from_numpy(games.hands[rows])
-        outputs = self._forward(self.replicas.networks[thread], observations, hands)
+    def _decide(self, own: slice) -> tuple[Floats32, Floats32]:
+        games = self.games
+        reveal(self.rules.players, games.batch.states, games.hands[own])
+        observations, hands = (
+            torch.from_numpy(array[own]) for array in (games.observations, games.hands)
+        )
+        outputs = self._forward(self.network, observations, hands)
         logits, worth = (output.cpu().numpy() for output in outputs)
-        games.worth[rows] = worth
+        games.worth[own] = worth
         values = np.empty(len(worth), np.float32)
         expect(logits, worth, games.batch.legal, values)
         return logits, values
 
-    def _outputs(
-        self, thread: int, rows: Ints, observations: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        games = self.games[thread]
-        hands = torch.from_numpy(games.hands[rows])
-        logits, worth = self._forward(self.replicas.networks[thread], observations, hands)
-        actions = torch.from_numpy(games.rows.actions[rows]).to(worth.device)
-        return logits, worth.gather(1, actions[:, None])[:, 0]
+    def _estimate(self) -> Ints:
+        """Write advantages and returns; return the rows that can be learnt from.
+
+        Their values are then those of the actions drawn, which the returns are for.
+        """
+        ppo, games = self.config.ppo, self.games
+        estimate_by_worth(games.rows, games.worth, games.size, ppo.gamma, ppo.gae_lambda)
+        ready = games.ready()
+        games.rows.values[ready] = games.worth[ready, games.rows.actions[ready]]
+        return ready
+
+    def _evaluate(self, some: Decisions) -> tuple[Tensor, Tensor]:
+        logits, worth = self._forward(self.network, some.observations, some.hands)
+        return logits, worth.gather(1, some.actions[:, None])[:, 0]
 
 
 @jit
