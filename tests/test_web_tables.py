@@ -181,6 +181,20 @@ def test_agents_draw_other_numbers_in_each_deal(tmp_path):
         assert len(set(seeds)) == len(seeds)
 
 
+@pytest.mark.parametrize("dealt_by", [None, 3])
+def test_each_deal_of_a_table_is_another(dealt_by, tmp_path):
+    seats = [Seat(owner="a" * 32, name="Anna"), Seat(agent="easy")]
+    table = began(tmp_path, "0" * 16, Rules.preset("micro"), seats, seed=9, dealt_by=dealt_by)
+    seeds = []
+    for _ in range(4):
+        seeds.append(table.play_seed)
+        while table.ended is None:
+            follow(table, table.game.legal_actions()[:1])
+        table.next()
+    assert len(set(seeds)) == 4
+    assert dealt_by is None or seeds[0] == dealt_by
+
+
 def test_cards_to_pass_are_chosen_together_and_taken_back_together(tmp_path):
     game = played("classic", 0)
     table = table_of(game, tmp_path, 0)
