@@ -12,6 +12,7 @@ that the code no longer gives. ``shown EXPRESSION as NAME.svg: what it shows`` i
 notebook would show of a value, in ``docs/images``.
 
     python docs/tables.py            write every part anew
+    python docs/tables.py PAGE ...   those of some pages
     python docs/tables.py --check    write nothing; exit status 1 when a part is stale
 """
 
@@ -132,10 +133,13 @@ def render(text: str, name: str = "page", *, run: bool | None = None, write: boo
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write or check every page; returns the exit status."""
     parser = argparse.ArgumentParser(description="Write the generated parts of the docs anew.")
+    parser.add_argument("pages", nargs="*", type=Path, help="these pages. If none, all")
     parser.add_argument("--check", action="store_true", help="write nothing; 1 if one is stale")
-    check: bool = parser.parse_args(arguments).check
+    options = parser.parse_args(arguments)
+    check: bool = options.check
     stale = []
-    for page in [*pages(), *DOCS.parent.glob("README.md")]:
+    named = [page.resolve() for page in options.pages]
+    for page in named or [*pages(), *DOCS.parent.glob("README.md")]:
         old = page.read_text(encoding="utf-8")
         new = render(old, str(page), write=not check)
         if new != old:

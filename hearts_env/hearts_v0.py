@@ -339,7 +339,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         return observation, self._cumulative_rewards[agent], terminated, truncated, info
 
     def state(self) -> FloatArray:
-        """Everything, hidden cards too: for centralised critics. See ``decode_state``."""
+        """Return everything, hidden cards too, for centralised critics: see ``state_blocks``."""
         pool = 0 if self.match is None else self.match.pool
         return encode_state(self.game, self._totals, pool)
 

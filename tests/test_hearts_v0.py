@@ -29,7 +29,7 @@ from hearts_env.cards import ALL_CARDS
 from hearts_env.encoders import ENCODERS
 from hearts_env.envs.options import ILLEGAL_ACTIONS
 from hearts_env.envs.rewards import REWARDS as ALL_REWARDS
-from hearts_env.game.state import decode_state, encode_state
+from hearts_env.game.state import encode_state, state_blocks
 from hearts_env.rules.presets import GAMES
 from tests.lockstep import QUICK
 from tests.refusals import raises_hearts_error
@@ -589,8 +589,27 @@ def test_copies_sample_on_identically_and_apart() -> None:
 
 
 # ---- state ---------------------------------------------------------------------------------------
+def parts_of(rules: Rules, state: Any) -> dict[str, Any]:
+    """The blocks of a state array by name; of cards their names, of one number that number."""
+    facts, start = {}, 0
+    for block in state_blocks(rules):
+        part = state[start : start + block.size]
+        start += block.size
+        if block.size == len(rules.deck):
+            assert set(part) <= {0, 1}
+            facts[block.name] = tuple(rules.deck[i] for i in np.flatnonzero(part))
+        else:
+            facts[block.name] = part.tolist() if block.size > 1 else float(part[0])
+    assert start == len(state)
+    return facts
+
+
+def one_hot(size: int, place: int | None) -> list[float]:
+    return [float(i == place) for i in range(size)]
+
+
 @quick_cases("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
-def test_state_gives_back_the_whole_game(game: tuple[str, int]) -> None:
+def test_state_shows_the_whole_game(game: tuple[str, int]) -> None:
     env: Any = hearts_v0.raw_env(*game)
     check_state_space(env)
     rules, n = env.rules, env.rules.players
@@ -599,28 +618,33 @@ def test_state_gives_back_the_whole_game(game: tuple[str, int]) -> None:
     while True:
         state, g = env.state(), env.game
         assert env.state_space.contains(state)
-        facts = decode_state(rules, state)
+        facts = parts_of(rules, state)
         for p in range(n):
             assert facts[f"hand_{p}"] == g.hand(p)
             assert facts[f"played_{p}"] == g.played(p)
             assert facts[f"taken_{p}"] == g.taken(p)
             assert facts.get(f"passed_{p}", ()) == g.passed(p)
-            assert facts[f"tricks_{p}"] == g.tricks_taken[p]
+            assert facts[f"tricks_{p}"] == pytest.approx(g.tricks_taken[p] / rules.hand_size)
             assert facts[f"total_{p}"] == 0
         deck = {card: i for i, card in enumerate(rules.deck)}
         assert facts["trick"] == tuple(sorted((c for _, c in g.trick), key=deck.__getitem__))
         assert facts.get("kitty", ()) == g.kitty
-        assert facts["player"] == g.current_player
-        assert facts["leader"] == g.leader
-        assert facts["winner"] == g.winner
-        assert facts["dealer"] == g.dealer
+        seats = {
+            "current_player": g.current_player,
+            "leader": g.leader,
+            "winner": g.winner,
+            "dealer": g.dealer,
+            "kitty_taker": g.kitty_taker,
+            "shooter": g.shooter,
+        }
+        for name, seat in seats.items():
+            assert facts.get(name, one_hot(n, seat)) == one_hot(n, seat)
         assert facts["broken"] == g.hearts_broken
-        assert ("pass", "play", "moon", "over")[facts["phase"]] == g.phase
-        assert facts.get("kitty_taker") == g.kitty_taker
-        assert facts.get("shooter") == g.shooter
+        phases = ("pass", "play", "moon", "over")
+        assert facts["phase"] == one_hot(4, phases.index(g.phase))
         if "exchange" in facts:
             steps = {"left": 1, "right": n - 1, "across": n // 2, "hold": 0}
-            assert facts["exchange"] == steps[g.direction]
+            assert facts["exchange"] == one_hot(n, steps[g.direction])
         if not env.infos or any(env.terminations.values()):
             break
         env.step(rng.choice(g.legal_actions()))
@@ -630,13 +654,13 @@ def test_state_of_a_match_has_totals_and_pool() -> None:
     rules = Rules.preset("hoyle", 3).replace(settlement="sweepstakes", stake=10)
     game = Game.deal(rules, 1)
     state = encode_state(game, [Fraction(7, 2), 15, Fraction(-5)], Fraction(33, 2))
-    facts = decode_state(rules, state)
+    facts = parts_of(rules, state)
     totals = [facts[f"total_{p}"] for p in range(3)]
-    assert [*totals, facts["pool"]] == pytest.approx([3.5, 15, -5, 16.5])
+    assert [*totals, facts["pool"]] == pytest.approx([3.5 / 30, 15 / 30, -5 / 30, 16.5 / 30])
     env: Any = hearts_v0.raw_env("micro", episode="match")
     env.reset(seed=1)
     for _ in range(6):
         env.step(env.game.legal_actions()[0])
-    facts = decode_state(env.rules, env.state())
-    assert [facts["total_0"], facts["total_1"]] == pytest.approx(env.match.totals)
+    facts, scale = parts_of(env.rules, env.state()), env.rules.end_score
+    assert [facts[f"total_{p}"] * scale for p in range(2)] == pytest.approx(env.match.totals)
     assert any(env.match.totals)

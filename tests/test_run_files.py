@@ -387,7 +387,7 @@ def test_what_cannot_be_resumed(whole, tmp_path):
     for override in (
         "env.rules=micro",
         "network.policy=[16]",
-        "env.observation=belief",
+        "env.observation=recall",
         "seed=9",
         "algorithm=maskable_ppo",
     ):

@@ -1,22 +1,22 @@
-"""The perfect-information array of a game, for centralised critics: all, from no seat's side.
+"""The perfect-information array of a game, for centralised critics: everything, seats absolute.
 
-Nothing else in the package gives hidden cards to a learner. Seats are absolute here. What order
-the earlier tricks were played in is left out: it changes nothing of what can still happen.
+Nothing else in the package gives hidden cards to a learner. The order of play within earlier tricks
+is left out, because it changes nothing that can still happen.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
 from hearts_env import kernel as k
+from hearts_env.encoders.features import Block
 from hearts_env.game.game import Game
 from hearts_env.rules.rules import Rules
 
@@ -25,160 +25,111 @@ FloatArray = NDArray[np.float32]
 MAX_TOTAL = 100.0
 """Totals and the pool are cut off at this many end scores (in chips: sums of all stakes)."""
 
-CARDS, SEAT, CHOICE, SHARE, TOTAL = "cards", "seat", "choice", "share", "total"
 
-
-@dataclass(frozen=True)
-class StateBlock:
-    """One part of the state array.
-
-    Attributes:
-        name: what it is called in ``decode_state``.
-        kind: ``cards`` (one place a card of the deck), ``seat`` or ``choice`` (one-hot; all zero:
-            none), ``share`` (a number in [0, 1]) or ``total`` (a number in [-100, 100]).
-        field: the field of the kernel's state that it comes from; -1: not of one game.
-        size: how many places.
-        meaning: in words.
-    """
+class _Bits(NamedTuple):
+    """A block of zeros and ones, and the field of the kernel's state that it shows."""
 
     name: str
-    kind: str
-    field: int
     size: int
     meaning: str
+    field: int
+    is_one_hot: bool = True
+    """Whether the field is a number, shown one-hot (-1: all zero); else it is a bit mask."""
 
 
 @functools.lru_cache(maxsize=64)
-def state_blocks(rules: Rules) -> tuple[StateBlock, ...]:
-    """The parts of the state array, in order; all sets of cards come first."""
-    n, deck, every = rules.players, len(rules.deck), range(rules.players)
-
-    def cards(name: str, field: int, meaning: str) -> list[StateBlock]:
-        return [
-            StateBlock(
-                f"{name}_{p}", CARDS, field + k.SEAT * p, deck, f"cards that seat {p} {meaning}"
-            )
-            for p in every
-        ]
-
-    def seat(name: str, field: int, meaning: str) -> StateBlock:
-        return StateBlock(name, SEAT, field, n, meaning)
-
-    blocks = cards("hand", k.HANDS, "holds")
-    blocks += cards("played", k.PLAYED, "has played")
-    blocks += cards("taken", k.TAKEN, "has taken")
+def _bits(rules: Rules) -> tuple[_Bits, ...]:
+    """Return the blocks of zeros and ones, in order."""
+    n, deck = rules.players, len(rules.deck)
+    cards = [("hand", k.HANDS, "holds"), ("played", k.PLAYED, "has played")]
+    cards.append(("taken", k.TAKEN, "has taken"))
     if rules.pass_count:
-        blocks += cards("passed", k.PASSED, "has chosen to pass")
-    blocks.append(StateBlock("trick", CARDS, k.TRICK_MASK, deck, "cards of the unfinished trick"))
+        cards.append(("passed", k.PASSED, "has chosen to pass"))
+    blocks = [
+        _Bits(f"{name}_{p}", deck, f"cards that seat {p} {verb}", field + k.SEAT * p, False)
+        for name, field, verb in cards
+        for p in range(n)
+    ]
+    blocks.append(_Bits("trick", deck, "cards of the unfinished trick", k.TRICK_MASK, False))
     if rules.kitty_size:
-        blocks.append(StateBlock("kitty", CARDS, k.KITTY, deck, "cards not dealt"))
+        blocks.append(_Bits("kitty", deck, "cards not dealt", k.KITTY, False))
     blocks += [
-        StateBlock("phase", CHOICE, k.PHASE, 4, "pass, play, moon, over"),
-        seat("player", k.PLAYER, "seat to act"),
-        seat("leader", k.LEADER, "seat that led, or leads, this trick"),
-        seat("winner", k.WINNER, "seat that takes the trick as it stands"),
-        seat("dealer", k.DEALER, "seat that dealt"),
-        StateBlock("broken", SHARE, k.BROKEN, 1, "1 where hearts may be led freely"),
+        _Bits("phase", 4, "pass, play, moon, over", k.PHASE),
+        _Bits("current_player", n, "seat to act", k.PLAYER),
+        _Bits("leader", n, "seat that led, or leads, this trick", k.LEADER),
+        _Bits("winner", n, "seat that takes the trick as it stands", k.WINNER),
+        _Bits("dealer", n, "seat that dealt", k.DEALER),
+        _Bits("broken", 1, "1 if hearts may be led freely", k.BROKEN, False),
     ]
     if rules.pass_count:
-        blocks.append(
-            StateBlock(
-                "exchange",
-                CHOICE,
-                k.EXCHANGE,
-                n,
-                "cards are passed this many seats to the left; 0: none",
-            )
-        )
+        meaning = "cards are passed this many seats to the left; 0: none"
+        blocks.append(_Bits("exchange", n, meaning, k.EXCHANGE))
     if rules.kitty_to != "nobody":
-        blocks.append(seat("kitty_taker", k.KITTY_TAKER, "who was awarded the kitty"))
+        blocks.append(_Bits("kitty_taker", n, "who was awarded the kitty", k.KITTY_TAKER))
     if rules.moon != "none":
-        blocks.append(seat("shooter", k.SHOOTER, "who shot the moon"))
+        blocks.append(_Bits("shooter", n, "who shot the moon", k.SHOOTER))
     if rules.moon == "choose":
-        blocks.append(StateBlock("moon_choice", CHOICE, k.MOON_CHOICE, 2, "off oneself, others"))
-    blocks.append(seat("revoker", k.REVOKER, "who ended the deal by an illegal action"))
-    blocks += [
-        StateBlock(
-            f"tricks_{p}", SHARE, k.TRICKS + k.SEAT * p, 1, f"share of all tricks seat {p} took"
-        )
-        for p in every
-    ]
-    scale = "end scores" if rules.settlement == "points" else "sums of all stakes"
-    blocks += [
-        StateBlock(f"total_{p}", TOTAL, -1, 1, f"total of seat {p} before this deal, in {scale}")
-        for p in every
-    ]
-    if rules.settlement == "sweepstakes":
-        blocks.append(StateBlock("pool", TOTAL, -1, 1, f"chips carried over, in {scale}"))
+        blocks.append(_Bits("moon_choice", 2, "off oneself, others", k.MOON_CHOICE))
+    blocks.append(_Bits("revoker", n, "who ended the deal by an illegal action", k.REVOKER))
     return tuple(blocks)
 
 
+def state_blocks(rules: Rules) -> list[Block]:
+    """Return the blocks of the state array, in order: zeros and ones, then numbers."""
+    every = range(rules.players)
+    scale = "end scores" if rules.settlement == "points" else "sums of all stakes"
+    blocks = [Block(name, size, meaning) for name, size, meaning, *_ in _bits(rules)]
+    blocks += [Block(f"tricks_{p}", 1, f"share of all tricks that seat {p} took", p) for p in every]
+    total = f"before this deal, in {scale}"
+    blocks += [Block(f"total_{p}", 1, f"total of seat {p} {total}", p) for p in every]
+    if rules.settlement == "sweepstakes":
+        blocks.append(Block("pool", 1, f"chips carried over, in {scale}"))
+    return blocks
+
+
 def state_space(rules: Rules) -> spaces.Box:
-    """The space of the state array, ``(size,) float32``."""
+    """Return the space of the state array, ``(size,) float32``."""
     blocks = state_blocks(rules)
     sizes = [block.size for block in blocks]
-    low = np.repeat([-MAX_TOTAL if b.kind == TOTAL else 0.0 for b in blocks], sizes)
-    high = np.repeat([MAX_TOTAL if b.kind == TOTAL else 1.0 for b in blocks], sizes)
+    is_total = np.repeat([b.name.startswith("total_") or b.name == "pool" for b in blocks], sizes)
+    low, high = np.where(is_total, -MAX_TOTAL, 0.0), np.where(is_total, MAX_TOTAL, 1.0)
     return spaces.Box(low.astype(np.float32), high.astype(np.float32), dtype=np.float32)
 
 
 @functools.lru_cache(maxsize=64)
-def _card_fields(rules: Rules) -> k.Vector:
-    return np.array([b.field for b in state_blocks(rules) if b.kind == CARDS], np.int64)
-
-
-def total_scale(rules: Rules) -> int:
-    """What a total of 1 in the state array stands for."""
-    return rules.end_score if rules.settlement == "points" else rules.stake * rules.players
+def _places(rules: Rules) -> tuple[k.Vector, k.Vector, k.Vector, k.Vector]:
+    """Return fields and one-hot flags per block of bits; block and bit per place."""
+    blocks = _bits(rules)
+    sizes = [block.size for block in blocks]
+    return (
+        np.array([block.field for block in blocks], np.int64),
+        np.array([block.is_one_hot for block in blocks], np.int64),
+        np.repeat(np.arange(len(blocks)), sizes),
+        np.concatenate([np.arange(size) for size in sizes]),
+    )
 
 
 def encode_state(
     game: Game, totals: Sequence[int | Fraction] | None = None, pool: int | Fraction = 0
 ) -> FloatArray:
-    """A new state array.
+    """Return a new state array.
 
     Args:
         game: the deal as it stands.
-        totals: scores or chips before this deal; None: those of the game.
+        totals: scores or chips before this deal. If None, those of the game.
         pool: chips carried over from the deals before.
     """
     rules, vector = game.rules, game.vector
-    fields = _card_fields(rules)
-    bits = vector[fields][:, np.newaxis] >> np.arange(len(rules.deck)) & 1
-    row = bits.ravel().astype(np.float32).tolist()
-    numbers = iter([*(game.totals if totals is None else totals), pool])
-    scale = total_scale(rules)
-    for block in state_blocks(rules)[len(fields) :]:
-        if block.kind == TOTAL:
-            row.append(min(max(float(next(numbers)) / scale, -MAX_TOTAL), MAX_TOTAL))
-            continue
-        value = int(vector[block.field])
-        if block.kind == SHARE:
-            row.append(value / rules.hand_size if block.name != "broken" else value)
-        else:
-            row += [float(value == place) for place in range(block.size)]
-    return np.array(row, np.float32)
-
-
-def decode_state(rules: Rules, state: FloatArray) -> dict[str, Any]:
-    """Every part of a state array by name.
-
-    Cards as a tuple of names, a seat or choice as its number (None: none), tricks, ``broken``,
-    totals and pool as numbers (chips rounded to what float32 holds).
-    """
-    facts: dict[str, Any] = {}
-    start = 0
-    for block in state_blocks(rules):
-        part = state[start : start + block.size]
-        start += block.size
-        if block.kind == CARDS:
-            facts[block.name] = tuple(rules.deck[i] for i in np.flatnonzero(part))
-        elif block.kind in (SEAT, CHOICE):
-            places = np.flatnonzero(part)
-            facts[block.name] = int(places[0]) if len(places) else None
-        elif block.kind == TOTAL:
-            facts[block.name] = float(part[0]) * total_scale(rules)
-        else:
-            whole = rules.hand_size if block.name != "broken" else 1
-            facts[block.name] = round(float(part[0]) * whole)
-    return facts
+    fields, is_one_hot, block, bit = _places(rules)
+    values = vector[fields]
+    masks = np.where(is_one_hot, (values >= 0) << np.maximum(values, 0), values)
+    row = np.empty(len(block) + 2 * rules.players + (rules.settlement == "sweepstakes"), np.float32)
+    row[: len(block)] = masks[block] >> bit & 1
+    numbers = [vector[k.TRICKS + k.SEAT * p] / rules.hand_size for p in range(rules.players)]
+    scale = rules.end_score if rules.settlement == "points" else rules.stake * rules.players
+    chips = [*(game.totals if totals is None else totals)]
+    if rules.settlement == "sweepstakes":
+        chips.append(pool)
+    numbers += [min(max(float(number) / scale, -MAX_TOTAL), MAX_TOTAL) for number in chips]
+    row[len(block) :] = numbers
+    return row

@@ -192,7 +192,7 @@ def _last_trick(picture: TablePicture) -> list[Item]:
         taker = seat == picture.last_taker
         name = _cut(picture.seats[seat].name, 12, _PANEL_W - CHIP_W - 24, bold=taker)
         items.append(Text(x + 10, top + 13, name, 12, GOLD if taker else SOFT, bold=taker))
-        items.append(card_chip(card, x + _PANEL_W - CHIP_W - 8, top))
+        items.append(card_chip(card).at(x + _PANEL_W - CHIP_W - 8, top))
     return [Group("last-trick", "", tuple(items))]
 
 
@@ -219,13 +219,13 @@ def _side_notes(picture: TablePicture) -> list[Item]:
     for (label, cards), note_h in zip(notes, heights, strict=True):
         items.append(Text(x + 10, y + 17, label, 12, FAINT))
         if isinstance(cards, int):
-            items += [card_back(x + 10 + 6 * i, y + 21, 15) for i in range(min(cards, 7))]
+            items += [card_back(15).at(x + 10 + 6 * i, y + 21) for i in range(min(cards, 7))]
             closed = f"{cards} closed"
             items.append(Text(x + _PANEL_W - 10, y + 37, closed, 12, SOFT, anchor="end"))
         else:
             for i, card in enumerate(cards):
                 row, column = divmod(i, per_row)
-                items.append(card_chip(card, x + 8 + column * _CHIP_STEP, y + 22 + row * step_y))
+                items.append(card_chip(card).at(x + 8 + column * _CHIP_STEP, y + 22 + row * step_y))
         y += note_h
     return [Group("notes", "", tuple(items))]
 
@@ -254,7 +254,7 @@ def _trick(picture: TablePicture) -> list[Item]:
         label = f"{name} led" if lead else name
         slots.append(Text(x + card_w / 2, y + card_h + 12, label, 11, WHITE, "middle", bold=lead))
         if seat in played:
-            cards.append(card_face(played[seat], x, y, card_w))
+            cards.append(card_face(played[seat], card_w).at(x, y))
     return [Group("trick", "", (*slots, *cards))]
 
 
@@ -338,7 +338,7 @@ def _hand(
     step = min(card_w * 0.72, (width - card_w) / max(1, count - 1))
     left = x - (step * (count - 1) + card_w) / 2
     if isinstance(shown, int):
-        return [card_back(left + i * step, y, card_w) for i in range(count)]
+        return [card_back(card_w).at(left + i * step, y) for i in range(count)]
     choosing = not player.hand or any(card in picture.legal for card in shown)
     items: list[Item] = []
     for i, card in enumerate(shown):
@@ -349,7 +349,7 @@ def _hand(
             look = Look.CHOSEN
         elif choosing:
             look = Look.DIMMED
-        items.append(card_face(card, left + i * step, y - rise, card_w, look))
+        items.append(card_face(card, card_w, look).at(left + i * step, y - rise))
     return items
 
 
@@ -401,7 +401,7 @@ def _chips(cards: tuple[str, ...], x: float, y: float, *, per_row: int, rows: in
     items: list[Item] = []
     for i, card in enumerate(shown):
         row, column = divmod(i, per_row)
-        items.append(card_chip(card, x + column * step_x, y + row * step_y))
+        items.append(card_chip(card).at(x + column * step_x, y + row * step_y))
     if len(cards) > len(shown):
         text_x = x + (per_row - 1) * step_x + 4
         text_y = y + (rows - 1) * step_y + 13

@@ -1,13 +1,14 @@
 """The table as pixels: an array, drawn with Pillow, and a window that shows frames, with pygame.
 
-Everything is drawn several times too large and then averaged down, which smooths all edges alike.
-The empty table, which never changes, is cached by size. Both libraries, of the extra `render`, are
-imported when they are first needed.
+Each card, text and plate is an image of its own, drawn several times too large and then averaged
+down, which smooths all edges alike. These images and the empty table are cached. Both libraries, of
+the extra `render`, are imported when they are first needed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
@@ -17,7 +18,16 @@ import numpy.typing as npt
 
 from hearts_env.render.layout import HEIGHT_OF_TABLE, WIDTH, background, table_items
 from hearts_env.render.scene import TablePicture
-from hearts_env.render.shapes import Contour, Group, Item, Path, Rect, Text, rect_contour
+from hearts_env.render.shapes import (
+    Contour,
+    Group,
+    Item,
+    Path,
+    Rect,
+    Text,
+    rect_contour,
+    text_width,
+)
 from hearts_env.support.errors import library
 
 if TYPE_CHECKING:
@@ -27,42 +37,114 @@ _OVERSAMPLING = 3
 _CURVE_STEPS = 8
 _KNOWN = frozenset("…·")
 """What Pillow's built-in font can draw beside ASCII."""
+_CARDS = ("card", "back", "chip")
+"""Kinds of groups that are one image each."""
 
 
 def render_rgb(picture: TablePicture, width: int = 960) -> npt.NDArray[np.uint8]:
     """Returns the table as (height, width, 3) uint8 RGB; the height is three quarters of `width`.
 
+    Cards are moved by at most a sixth of a pixel, so that few images of each are needed.
+
     Raises:
         HeartsError: Pillow is not installed.
     """
-    canvas = _Canvas(_empty_table(width).copy(), width * _OVERSAMPLING / WIDTH)
-    canvas.draw(table_items(picture))
-    return np.array(canvas.image.reduce(_OVERSAMPLING), dtype=np.uint8)
+    frame, scale = _empty_table(width).copy(), width / WIDTH
+    for item in _pieces(table_items(picture)):
+        left = top = 0
+        if isinstance(item, Group):
+            # In whole steps of the oversampled image: a card needs one image for each remainder.
+            left, right_by = divmod(round(item.x * scale * _OVERSAMPLING), _OVERSAMPLING)
+            top, down_by = divmod(round(item.y * scale * _OVERSAMPLING), _OVERSAMPLING)
+            unit = scale * _OVERSAMPLING
+            item = item.at(right_by / unit, down_by / unit)
+        image, x, y = _image_of(item, scale)
+        frame.paste(image, (left + x, top + y), image)
+    return np.array(frame, dtype=np.uint8)
+
+
+def _pieces(items: Iterable[Item]) -> Iterator[Item]:
+    """The items that are one image each, from back to front."""
+    for item in items:
+        if isinstance(item, Group) and item.kind not in _CARDS:
+            yield from _pieces(item.items)
+        else:
+            yield item
 
 
 @lru_cache(maxsize=4)
 def _empty_table(width: int) -> Image.Image:
-    """The oversampled background; copy it before drawing."""
-    image_module = _pillow("Image")
+    """The table without cards and players; copy it before drawing."""
     size = (width * _OVERSAMPLING, round(width * HEIGHT_OF_TABLE / WIDTH) * _OVERSAMPLING)
-    canvas = _Canvas(image_module.new("RGB", size), width * _OVERSAMPLING / WIDTH)
+    canvas = _Canvas(_pillow("Image").new("RGB", size), width * _OVERSAMPLING / WIDTH)
     canvas.draw(background())
-    return canvas.image
+    return canvas.image.reduce(_OVERSAMPLING)
+
+
+@lru_cache(maxsize=1024)
+def _image_of(item: Item, scale: float) -> tuple[Image.Image, int, int]:
+    """Return the RGBA image of an item, `scale` pixels to the unit, and its upper left corner.
+
+    Drawn on black and on white: where the two differ, the ground shows through.
+    """
+    xs, ys = zip(*_reach(item), strict=True)
+    x, y = math.floor(min(xs) * scale), math.floor(min(ys) * scale)
+    right, bottom = math.ceil(max(xs) * scale) + 1, math.ceil(max(ys) * scale) + 1
+    size = ((right - x) * _OVERSAMPLING, (bottom - y) * _OVERSAMPLING)
+    image_module = _pillow("Image")
+    drawn = []
+    for ground in ("black", "white"):
+        canvas = _Canvas(
+            image_module.new("RGB", size, ground),
+            scale * _OVERSAMPLING,
+            (x * _OVERSAMPLING, y * _OVERSAMPLING),
+        )
+        canvas.draw([item])
+        drawn.append(np.asarray(canvas.image.reduce(_OVERSAMPLING), np.int32))
+    black, white = drawn
+    alpha = 255 - (white - black).max(axis=-1, keepdims=True)
+    colour = np.minimum((black * 255 + alpha // 2) // np.maximum(alpha, 1), 255)
+    pixels = np.concatenate([colour, alpha], axis=-1).astype(np.uint8)
+    image = image_module.fromarray(pixels, "RGBA")
+    box = image.getbbox() or (0, 0, 1, 1)  # without the empty margin
+    return image.crop(box), x + box[0], y + box[1]
+
+
+def _reach(item: Item) -> list[tuple[float, float]]:
+    """Return points between which an item is drawn, rather too far apart than too near."""
+    if isinstance(item, Group):
+        return [(x + item.x, y + item.y) for part in item.items for x, y in _reach(part)]
+    if isinstance(item, Rect):
+        by = 1 + item.stroke_width
+        return [(item.x - by, item.y - by), (item.x + item.w + by, item.y + item.h + by)]
+    if isinstance(item, Path):  # a curve stays within its control points
+        steps = [step for contour in item.contours for step in contour]
+        return [(step[i], step[i + 1]) for step in steps for i in range(0, len(step), 2)]
+    width, height = text_width(item.text, item.size, bold=item.bold) + item.size, 1.3 * item.size
+    return [(item.x - width, item.y - height), (item.x + width, item.y + height)]
 
 
 class _Canvas:
-    """Draws shapes on an image whose pixels are `scale` to the unit."""
+    """Draws shapes on an image whose pixels are `scale` to the unit.
 
-    def __init__(self, image: Image.Image, scale: float) -> None:
+    The image shows what is right of and below `corner`, in pixels.
+    """
+
+    def __init__(
+        self, image: Image.Image, scale: float, corner: tuple[float, float] = (0.0, 0.0)
+    ) -> None:
         self.image = image
         self._scale = scale
+        self._corner = corner
         self._draw = _pillow("ImageDraw").Draw(image, "RGBA")
 
     def draw(self, items: Iterable[Item]) -> None:
         """Draws the items, from back to front, in place."""
         for item in items:
             if isinstance(item, Group):
-                self.draw(item.items)
+                x, y = self._corner
+                moved = (x - item.x * self._scale, y - item.y * self._scale)
+                _Canvas(self.image, self._scale, moved).draw(item.items)
             elif isinstance(item, Rect):
                 self._rect(item)
             elif isinstance(item, Path):
@@ -71,9 +153,13 @@ class _Canvas:
             else:
                 self._text(item)
 
+    def _place(self, x: float, y: float) -> tuple[float, float]:
+        """Where a point lies in the image."""
+        return x * self._scale - self._corner[0], y * self._scale - self._corner[1]
+
     def _polygon(self, points: list[tuple[float, float]], fill: str, opacity: float = 1.0) -> None:
-        scaled = [(x * self._scale, y * self._scale) for x, y in points]
-        self._draw.polygon(scaled, fill=(*_rgb(fill), round(255 * opacity)))
+        placed = [self._place(x, y) for x, y in points]
+        self._draw.polygon(placed, fill=(*_rgb(fill), round(255 * opacity)))
 
     def _rect(self, rect: Rect) -> None:
         if rect.fill is not None:
@@ -89,7 +175,7 @@ class _Canvas:
         string = _drawable(text.text)
         font = _font(round(text.size * self._scale, 2))
         weight = round(text.size * self._scale * 0.02) if text.bold else 0
-        x, y = text.x * self._scale, text.y * self._scale
+        x, y = self._place(text.x, text.y)
         if not text.upside_down:
             anchor = {"start": "ls", "middle": "ms", "end": "rs"}[text.anchor]
             self._draw.text(

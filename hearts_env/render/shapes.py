@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 Step: TypeAlias = tuple[float, ...]
@@ -60,11 +61,20 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Items that belong together, such as the face of one card, with a kind and a name."""
+    """Items that belong together, such as the face of one card, with a kind and a name.
+
+    The origin of the items lies at ``(x, y)``.
+    """
 
     kind: str
     name: str
     items: tuple[Item, ...]
+    x: float = 0.0
+    y: float = 0.0
+
+    def at(self, x: float, y: float) -> Group:
+        """Return the same group with its origin at `(x, y)`."""
+        return Group(self.kind, self.name, self.items, x, y)
 
 
 Item: TypeAlias = Rect | Path | Text | Group
@@ -241,129 +251,117 @@ def rank_text(card: str) -> str:
     return "10" if card[0] == "T" else card[0]
 
 
+@lru_cache(maxsize=1024)
 def card_face(
     card: str,
-    x: float,
-    y: float,
     w: float,
     look: Look = Look.PLAIN,
     ink: str | None = None,
     *,
     centre: bool = True,
 ) -> Group:
-    """An open card, `w` wide, with its upper left corner at `(x, y)`.
+    """Return an open card, `w` wide; its upper left corner is the origin.
 
-    `ink` if it is not the suit's; without its `centre` there is room for another picture.
+    Args:
+        card: its name.
+        w: its width.
+        look: how it stands out.
+        ink: the colour of its symbols. If None, the suit's.
+        centre: If False, the middle is left empty for another picture.
     """
-    ink, h = ink or INK[card[1]], w * HEIGHT
-    items: list[Item] = [*_blank(x, y, w, PAPER, EDGE)]
+    ink, h, wide = ink or INK[card[1]], w * HEIGHT, card[0] == "T"
+    items: list[Item] = [*_blank(w, PAPER, EDGE)]
     if centre:
-        items += _centre(card, x, y, w, ink)
-    for sign, corner_x, corner_y in ((1, x, y), (-1, x + w, y + h)):
-        items.append(
-            Text(
-                corner_x + sign * 0.15 * w,
-                corner_y + sign * 0.30 * w,
-                rank_text(card),
-                (0.25 if card[0] == "T" else 0.29) * w,
-                ink,
-                anchor="middle",
-                bold=True,
-                upside_down=sign < 0,
-            )
+        items += _centre(card, w, ink)
+    for sign, x, y in ((1, 0.0, 0.0), (-1, w, h)):
+        rank = Text(
+            x + sign * 0.15 * w,
+            y + sign * 0.30 * w,
+            rank_text(card),
+            (0.25 if wide else 0.29) * w,
+            ink,
+            anchor="middle",
+            bold=True,
+            upside_down=sign < 0,
         )
-        items.append(
-            suit_path(
-                card[1],
-                corner_x + sign * 0.15 * w,
-                corner_y + sign * 0.46 * w,
-                sign * 0.2 * w,
-                ink,
-            )
-        )
+        suit = suit_path(card[1], x + sign * 0.15 * w, y + sign * 0.46 * w, sign * 0.2 * w, ink)
+        items += [rank, suit]
     radius = 0.09 * w
     if look is Look.DIMMED:
-        items.append(Rect(x, y, w, h, radius, fill="#0b2a1c", opacity=0.34))
+        items.append(Rect(0, 0, w, h, radius, fill="#0b2a1c", opacity=0.34))
     elif look in _OUTLINE:
-        items.append(Rect(x, y, w, h, radius, stroke=_OUTLINE[look], stroke_width=0.045 * w))
+        items.append(Rect(0, 0, w, h, radius, stroke=_OUTLINE[look], stroke_width=0.045 * w))
     return Group("card", card, tuple(items))
 
 
-def large_face(card: str, x: float, y: float, w: float, ink: str) -> Group:
-    """An open card in large print: a rank and suit that fill what a fan shows of it."""
+def large_face(card: str, w: float, ink: str) -> Group:
+    """Return an open card in large print: a rank and suit that fill what a fan shows of it."""
     h, wide = w * HEIGHT, card[0] == "T"
     rank = Text(
-        x + (0.31 if wide else 0.27) * w,
-        y + 0.47 * w,
+        (0.31 if wide else 0.27) * w,
+        0.47 * w,
         rank_text(card),
         (0.42 if wide else 0.58) * w,
         ink,
         anchor="middle",
         bold=True,
     )
-    near = suit_path(card[1], x + 0.27 * w, y + 0.74 * w, 0.38 * w, ink)
-    far = suit_path(card[1], x + 0.71 * w, y + h - 0.30 * w, -0.44 * w, ink)
-    return Group("card", card, (*_blank(x, y, w, PAPER, EDGE), rank, near, far))
+    near = suit_path(card[1], 0.27 * w, 0.74 * w, 0.38 * w, ink)
+    far = suit_path(card[1], 0.71 * w, h - 0.30 * w, -0.44 * w, ink)
+    return Group("card", card, (*_blank(w, PAPER, EDGE), rank, near, far))
 
 
-def card_back(x: float, y: float, w: float) -> Group:
-    """A closed card."""
+@lru_cache(maxsize=64)
+def card_back(w: float) -> Group:
+    """Return a closed card, `w` wide; its upper left corner is the origin."""
     h, rim = w * HEIGHT, 0.07 * w
     columns, rows = 4, 6
     cell_w, cell_h = (w - 2.6 * rim) / columns, (h - 2.6 * rim) / rows
     points = tuple(
-        (x + 1.3 * rim + (column + 0.5) * cell_w, y + 1.3 * rim + (row + 0.5) * cell_h)
+        (1.3 * rim + (column + 0.5) * cell_w, 1.3 * rim + (row + 0.5) * cell_h)
         for row in range(rows)
         for column in range(columns)
     )
     pattern = Path(lozenges(points, 0.72 * cell_w, 0.78 * cell_h), BACK_LIGHT)
-    inner = Rect(x + rim, y + rim, w - 2 * rim, h - 2 * rim, 0.06 * w, fill=BACK)
-    return Group("back", "", (*_blank(x, y, w, BACK_EDGE, "#8d98ad"), inner, pattern))
+    inner = Rect(rim, rim, w - 2 * rim, h - 2 * rim, 0.06 * w, fill=BACK)
+    return Group("back", "", (*_blank(w, BACK_EDGE, "#8d98ad"), inner, pattern))
 
 
-def card_chip(card: str, x: float, y: float) -> Group:
-    """A card in a list: a small label `CHIP_W` by `CHIP_H`, such as Q♠."""
-    ink, middle = INK[card[1]], y + CHIP_H / 2
-    return Group(
-        "chip",
-        card,
-        (
-            Rect(x, y, CHIP_W, CHIP_H, 3.5, fill=PAPER),
-            Text(
-                x + (9.0 if card[0] == "T" else 9.5),
-                middle + 4.2,
-                rank_text(card),
-                11.0 if card[0] == "T" else 12.0,
-                ink,
-                anchor="middle",
-                bold=True,
-            ),
-            suit_path(card[1], x + 22.0, middle, 9.5, ink),
-        ),
+@lru_cache(maxsize=64)
+def card_chip(card: str) -> Group:
+    """Return a card in a list: a small label `CHIP_W` by `CHIP_H`, such as Q♠."""
+    ink, middle, wide = INK[card[1]], CHIP_H / 2, card[0] == "T"
+    rank = Text(
+        9.0 if wide else 9.5,
+        middle + 4.2,
+        rank_text(card),
+        11.0 if wide else 12.0,
+        ink,
+        anchor="middle",
+        bold=True,
     )
+    paper = Rect(0, 0, CHIP_W, CHIP_H, 3.5, fill=PAPER)
+    return Group("chip", card, (paper, rank, suit_path(card[1], 22.0, middle, 9.5, ink)))
 
 
-def _blank(x: float, y: float, w: float, fill: str, edge: str) -> tuple[Item, ...]:
-    """A card's paper and its soft shadow."""
+def _blank(w: float, fill: str, edge: str) -> tuple[Item, ...]:
+    """Return a card's paper and its soft shadow."""
     h, radius = w * HEIGHT, 0.09 * w
     return (
-        Rect(x - 0.01 * w, y + 0.01 * w, w * 1.03, h * 1.02, radius, fill="#000000", opacity=0.2),
-        Rect(x, y, w, h, radius, fill=fill, stroke=edge, stroke_width=max(0.6, 0.012 * w)),
+        Rect(-0.01 * w, 0.01 * w, w * 1.03, h * 1.02, radius, fill="#000000", opacity=0.2),
+        Rect(0, 0, w, h, radius, fill=fill, stroke=edge, stroke_width=max(0.6, 0.012 * w)),
     )
 
 
-def _centre(card: str, x: float, y: float, w: float, ink: str) -> tuple[Item, ...]:
-    """What fills the middle of a face: a panel with the letter for courts, else the suit."""
-    h = w * HEIGHT
-    middle_x, middle_y = x + w / 2, y + h / 2
+def _centre(card: str, w: float, ink: str) -> tuple[Item, ...]:
+    """Return the middle of a face: a panel with the letter for courts, else the suit."""
+    x, y = w / 2, w * HEIGHT / 2
     if card[0] not in "JQK":
-        return (
-            suit_path(card[1], middle_x, middle_y, (0.62 if card[0] == "A" else 0.46) * w, ink),
-        )
+        return (suit_path(card[1], x, y, (0.62 if card[0] == "A" else 0.46) * w, ink),)
     panel_w, panel_h = 0.40 * w, 0.98 * w
     panel = Rect(
-        middle_x - panel_w / 2,
-        middle_y - panel_h / 2,
+        x - panel_w / 2,
+        y - panel_h / 2,
         panel_w,
         panel_h,
         0.05 * w,
@@ -371,5 +369,5 @@ def _centre(card: str, x: float, y: float, w: float, ink: str) -> tuple[Item, ..
         stroke=COURT_EDGE,
         stroke_width=0.018 * w,
     )
-    letter = Text(middle_x, middle_y + 0.02 * w, card[0], 0.44 * w, ink, "middle", bold=True)
-    return (panel, letter, suit_path(card[1], middle_x, middle_y + 0.24 * w, 0.28 * w, ink))
+    letter = Text(x, y + 0.02 * w, card[0], 0.44 * w, ink, "middle", bold=True)
+    return (panel, letter, suit_path(card[1], x, y + 0.24 * w, 0.28 * w, ink))

@@ -47,10 +47,13 @@ def svg_lines(items: Iterable[Item]) -> Iterable[str]:
 
 
 def _opening(group: Group) -> str:
-    if not group.name:
-        return f'<g class="{group.kind}">'
-    key = "data-card" if group.kind in ("card", "chip") else "data-name"
-    return f'<g class="{group.kind}" {key}={quoteattr(printable(group.name))}>'
+    attributes = f'class="{group.kind}"'
+    if group.name:
+        key = "data-card" if group.kind in ("card", "chip") else "data-name"
+        attributes += f" {key}={quoteattr(printable(group.name))}"
+    if group.x or group.y:
+        attributes += f' transform="translate({_number(group.x)} {_number(group.y)})"'
+    return f"<g {attributes}>"
 
 
 def _rect(rect: Rect) -> str:

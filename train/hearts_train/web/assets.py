@@ -59,12 +59,12 @@ def sprite() -> str:
     ``currentColor``, so that the page chooses the colours of the suits. ``court-QS`` and
     ``pip-S`` are parts of the pictures of the court cards.
     """
-    symbols = [_symbol("back", card_back(0, 0, _WIDTH))]
+    symbols = [_symbol("back", card_back(_WIDTH))]
     for card in ALL_CARDS:
         is_court = card[0] in "JQK"
-        face = card_face(card, 0, 0, _WIDTH, ink="currentColor", centre=not is_court)
+        face = card_face(card, _WIDTH, ink="currentColor", centre=not is_court)
         symbols.append(_symbol(card, face, _COURT.format(card) if is_court else ""))
-        large = large_face(card, 0, 0, _WIDTH, ink="currentColor")
+        large = large_face(card, _WIDTH, ink="currentColor")
         symbols.append(_symbol(f"large-{card}", large))
     _, _, courts = COURTS.read_text(encoding="utf-8").partition("-->\n")
     drawn = "\n".join(symbols)
