@@ -537,19 +537,6 @@ def test_a_class_of_ones_own_is_attacked_whatever_methods_it_has(tmp_path):
         assert Attacker(model, "belief").act_batch(views).shape == (4,)
 
 
-@pytest.mark.slow
-def test_a_run_trained_against_the_agent_attacks_it(tmp_path):
-    folder = tmp_path / "run"
-    words = ["train", "smoke", "--set", "schedule=[{opponents: {standard: 1}}]", "--run", folder]
-    trained = CliRunner().invoke(app, [*map(str, words)])
-    assert trained.exit_code == 0, trained.stderr
-    done = run("standard", "--rules", "micro", "--attackers", folder, "--json")
-    assert done.exit_code == 0, done.stderr
-    record = json.loads(done.stdout)
-    assert 0 < record["gains"][0]["margin"] <= record["exploitability"]
-    assert record["agents"][1]["digest"]
-
-
 # ---- best responses to drawn hands ---------------------------------------------------------------
 @pytest.mark.parametrize("name", ["pro", "pimc", "easy"])
 def test_the_mean_over_drawn_hands_covers_the_truth(name, micro):

@@ -244,17 +244,6 @@ def test_what_is_no_option_of_pro_is_refused(option, value):
 
 
 # ---- sampling, seeds, batches --------------------------------------------------------------------
-@pytest.mark.parametrize(("preset", "players"), [("classic", 4), ("hoyle", 2), ("kitty", 6)])
-def test_pro_with_more_worlds_than_its_budget_samples_by_its_seed(preset, players):
-    game = Game.deal(Rules.preset(preset, players), 3)
-    while game.phase == "pass" or len(game.legal_actions()) == 1 or game.trick_number < 2:
-        game.play(game.legal_actions()[-1])
-    view = own_view(game)
-    assert view.num_worlds > 200
-    chosen = [make_agent("pro", seed=seed, worlds=4).act(view) for seed in range(12)]
-    again = [make_agent("pro", seed=seed, worlds=4).act(view) for seed in range(12)]
-    assert chosen == again
-    assert set(chosen) <= set(game.legal_actions())
 
 
 def test_pro_samples_also_between_two_players_when_its_budget_is_small():

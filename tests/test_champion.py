@@ -15,7 +15,6 @@ from hearts_agents.search_agent import Budget, SearchAgent, _means, _places, _sh
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.solve.beliefs import Tracker, belief
-from hearts_env.solve.best_response import exploit
 from hearts_env.solve.response import Responses
 from hearts_train.learn.report import format_card
 from hearts_train.measure.evaluation import evaluate
@@ -58,31 +57,6 @@ def test_weights_come_with_their_card_and_are_small(game, kind):
 def test_the_champion_beats_the_players_of_the_table():
     for opponent, least in (("standard", 8.0), ("pro", 4.5), ("pimc", 0.7)):
         assert evaluate("champion", opponent, "two_player", 2000, seed=4).margin > least
-
-
-@pytest.mark.slow
-def test_the_small_champion_is_little_weaker():
-    assert evaluate("champion?small=true", "champion", "two_player", 2000, seed=4).margin > -0.3
-    assert read_checkpoint(weights_of("two_player", "small"))[1].num_weights <= 60_000
-    assert weights_of("mini", "small") == weights_of("mini")
-
-
-@pytest.mark.slow
-def test_the_champion_of_mini_is_near_the_equilibrium():
-    result = evaluate("champion", "equilibrium", "mini", 4000, seed=1)
-    assert result.margin > -0.05
-    assert evaluate("champion", "pimc", "mini", 4000, seed=1).margin > 0.05
-    assert exploit(make_agent("champion"), "mini").exploitability < 0.006
-
-
-@pytest.mark.slow
-def test_the_champion_of_classic_beats_three_of_the_others():
-    result = evaluate("champion", "standard", "classic", 500, seed=1)
-    assert result.margin > 4.0
-    views = BatchGame("classic", 4).views()
-    policy = make_agent("champion?small=true").action_probs(views)
-    assert policy.sum(1) == pytest.approx(1)
-    assert not policy[~views.legal_table].any()
 
 
 def test_draws_follow_from_the_seed():
@@ -268,13 +242,6 @@ def test_a_champion_that_searches_takes_others_for_players_like_pimc_too():
     searching = make_agent("champion?search=8").player_of(Rules.preset("two_player"))
     assert [m.checkpoint.training["name"] for m in searching.models] == ["champion_taught"]
     assert make_agent("champion?search=8").player_of(Rules.preset("mini")).models == ()
-
-
-@pytest.mark.slow
-def test_a_search_is_better_than_its_policy():
-    weak = network_player()
-    better = SearchAgent(weak, tau=0.2)
-    assert evaluate(better, weak, "mini", 200, seed=1).margin > 0.5
 
 
 @quick_cases("model", ["", "pimc", "pro", "equilibrium"], ["", "pimc"])

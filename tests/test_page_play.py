@@ -303,18 +303,6 @@ def test_a_reload_finds_the_game_and_the_lobby_leads_back_to_it(visit) -> None:
     )
 
 
-def test_a_table_that_was_left_can_be_closed(person) -> None:
-    for _ in range(2):
-        person.sit_down("mini", ["me", "easy"])
-    person.lobby()
-    link = person.page.get_by_role("link", name="Mini, with easy")
-    expect(link).to_have_count(2)
-    person.page.get_by_role("button", name="Close: Mini, with easy").first.click()
-    expect(link).to_have_count(1)
-    person.page.reload()
-    expect(link).to_have_count(1)
-
-
 def test_a_server_killed_in_mid_deal_comes_back_and_so_does_the_page(
     browser, tmp_path: Path
 ) -> None:
