@@ -68,6 +68,13 @@ def lines_of(tree: ast.Module, name: str) -> slice:
     return slice(None)
 
 
+@functools.cache
+def parsed(text: str) -> tuple[ast.Module, str]:
+    """Return a module's syntax tree and its text, as ``ast.unparse`` writes it."""
+    plain = ast.unparse(ast.parse(text)) + "\n"
+    return ast.parse(plain), plain
+
+
 def change(text: str, name: str, words: str, nth: int = 0) -> str:
     """Return a module's text, as ``ast.unparse`` writes it, with a change in one function.
 
@@ -81,9 +88,9 @@ def change(text: str, name: str, words: str, nth: int = 0) -> str:
         CannotBePlaced: The function has no such place, or several.
         SyntaxError: The changed text is not Python.
     """
-    plain = ast.unparse(ast.parse(text)) + "\n"
+    tree, plain = parsed(text)
     lines = plain.splitlines(keepends=True)
-    place = lines_of(ast.parse(plain), name)
+    place = lines_of(tree, name)
     old, arrow, new = words.partition(" -> ")
     pieces = "".join(lines[place]).split(old)
     if not arrow or len(pieces) - 1 < max(nth, 1) or (len(pieces) > 2 and not nth):
@@ -94,11 +101,12 @@ def change(text: str, name: str, words: str, nth: int = 0) -> str:
     ]:
         raise CannotBePlaced(f"{name} does not know {', '.join(unknown)}")
     first = max(nth, 1)
-    lines[place] = [old.join(pieces[:first]) + new + old.join(pieces[first:])]
-    changed = ast.unparse(ast.parse("".join(lines))) + "\n"
-    if changed == plain:
+    changed = old.join(pieces[:first]) + new + old.join(pieces[first:])
+    if changed == "".join(lines[place]):
         raise CannotBePlaced(f"{words} changes nothing")
-    return changed
+    ast.parse(f"if True:\n{changed}" if changed[0].isspace() else changed)
+    lines[place] = [changed]
+    return "".join(lines)
 
 
 # ---- the list ------------------------------------------------------------------------------------

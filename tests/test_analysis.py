@@ -18,9 +18,9 @@ from tests.test_cli import run
 
 def test_losses_add_up_to_what_was_lost() -> None:
     """What one player loses the other gains: from the value of the deal to its result."""
-    for seed in range(8):
+    for seed in range(4):
         game = played("mini", seed, "easy", "standard")
-        found = analyse(game)
+        found = analyse(game, worlds=False)
         margin = game.margins()[0]
         assert found.before - found.lost(0) + found.lost(1) == margin
         assert found.moments[-1].after == margin
@@ -83,7 +83,7 @@ def test_a_moon_choice_is_reported(choice: int) -> None:
 
 
 @pytest.mark.slow
-def test_games_of_more_players_are_estimated(tmp_path: Path) -> None:
+def test_games_of_more_players_are_estimated() -> None:
     """The figures are pro's, from samples that follow from the positions."""
     agents, game = [make_agent("standard", seed=p) for p in range(4)], Game.deal("classic", 2, 1)
     while len(game.actions) < 12 + 15:
@@ -107,12 +107,6 @@ def test_games_of_more_players_are_estimated(tmp_path: Path) -> None:
     text = " ".join(summary(found))
     assert "You gave away" in text
     assert "15 of 52" in text
-    file, page = tmp_path / "four.txt", tmp_path / "four.html"
-    file.write_text(game.to_text(), encoding="utf-8")
-    result = run("analyse", file, "--html", page, "--json")
-    assert result.exit_code == 0, result.stderr
-    assert json.loads(result.stdout)[0]["cards"] == found.to_json()["cards"]
-    assert page.read_bytes().startswith(b"<!doctype html>")
 
 
 @pytest.mark.slow

@@ -139,7 +139,7 @@ def test_the_card_is_the_one_that_counting_world_by_world_finds(models):
     others = [network_player(seed=3 + i) for i in range(models)]
     searching = SearchAgent(agent, tau=0.3, epsilon=0.05, models=others)
     plain = SearchAgent(agent, tau=0.3, epsilon=0.05) if models else agent
-    for seed in range(25):
+    for seed in range(12):
         game = Game.deal("mini", seed)
         for _ in range(seed % 4):
             game.play(game.legal_actions()[-1])

@@ -108,10 +108,11 @@ def messages() -> Iterator[tuple[str, str, str]]:
         if ast.unparse(node.returns) in makers
     }
     for module, node in nodes:
-        if isinstance(node, ast.Call):
+        if not isinstance(node, ast.Call):
+            continue
+        if texts := [text for text in map(template, node.args) if " " in text]:
             name = ast.unparse(node.func).removeprefix("self.").removeprefix("process.")
-            texts = [text for text in map(template, node.args) if " " in text]
-            if name in makers and texts:
+            if name in makers:
                 yield f"{module}:{node.lineno}", name, texts[0]
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -145,13 +145,16 @@ def circle_in(edges: dict[str, set[str]]) -> list[str]:
     return next(filter(None, (walk(name, []) for name in sorted(edges))), [])
 
 
-def imports(path: Path) -> Iterator[tuple[str, list[str]]]:
-    """Every import of a file, anywhere in its text: the module and the names taken from it."""
+@functools.cache
+def imports(path: Path) -> list[tuple[str, list[str]]]:
+    """Return every import of a file, anywhere in its text: the module and the names taken."""
+    found: list[tuple[str, list[str]]] = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from ((alias.name, []) for alias in node.names)
+            found += [(alias.name, []) for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.module, [alias.name for alias in node.names]
+            found.append((node.module, [alias.name for alias in node.names]))
+    return found
 
 
 def imported(path: Path) -> set[str]:

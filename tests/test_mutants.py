@@ -49,7 +49,7 @@ def test_change_replaces_the_text_at_one_place(
         ("Table.pay", "own -> 0"),  # several places
         ("pick", "own -> 0"),  # no place
         ("Table.pay", "2 * own -> nobody * own"),  # a name that would be an error
-        ("Table.pay", "2 * own -> 2*own"),  # no change
+        ("Table.pay", "2 * own -> 2 * own"),  # no change
         ("Table.pay", "2 * own"),  # no arrow
     ],
 )

@@ -344,7 +344,7 @@ def test_tags_make_a_round_trip_and_the_text_without_them_is_as_ever() -> None:
 
 
 @quick_given(
-    10, 60, st.dictionaries(st.from_regex(r"[A-Z][a-z]{5,9}x( [0-9])?", fullmatch=True), st.text())
+    10, 60, st.dictionaries(st.sampled_from(["Site", "Mood", "Annotator", "Table 3"]), st.text())
 )
 def test_any_tag_can_be_kept(tags: dict[str, str]) -> None:
     game = Game.from_text(MICRO)

@@ -19,6 +19,7 @@ from hearts_train.session import table as session_table
 from hearts_train.session.table import Refusal, Seat, Table
 from hearts_train.web import messages, table_help
 from tests.reshuffle import reshuffled
+from tests.slow import quick_cases
 from tests.web import began, follow, message_of, players, table_of
 
 RULES = (
@@ -64,7 +65,7 @@ def everything(game: Game, seat: int | None, folder: Path, *, helps: bool) -> li
     return sent
 
 
-@pytest.mark.parametrize("rules", RULES)
+@quick_cases("rules", RULES, ["two_player", "classic", "kitty players=5"])
 def test_hidden_cards_change_no_byte_that_a_seat_is_sent(rules, tmp_path):
     cards = len(played(rules, 1).actions)
     changed = 0
