@@ -56,13 +56,10 @@ class Faulty:
         raise RuntimeError
 
 
-def test_players_know_the_totals_and_matches_begin_with_those_given() -> None:
-    result = evaluate(f"{__name__}:Spy", "easy", "micro", deals=2, unit="match", totals=(70, 40))
-    assert set(Spy.seen[:1]) == {(70, 40)}
-    assert all(max(totals) >= 70 for totals in Spy.seen)
+def test_players_know_the_totals_of_a_match() -> None:
+    evaluate(f"{__name__}:Spy", "easy", "micro", deals=2, unit="match")
+    assert Spy.seen[0] == (0, 0)
     assert len(set(Spy.seen)) > 3
-    assert result.totals == (70, 40)
-    assert result.to_json()["totals"] == [70, 40]
 
 
 def test_matches_are_the_same_with_workers_and_isolated() -> None:
@@ -113,14 +110,12 @@ def test_matches_may_begin_with_totals() -> None:
 def test_the_command_plays_matches() -> None:
     words = ["standard", "--unit", "match", "--opponents", "easy", "--rules", "micro"]
     words += ["--deals", "5"]
-    result = run("evaluate", *words, "--totals", "50,60", "--json")
+    result = run("evaluate", *words, "--json")
     assert result.exit_code == 0, result.stderr
     (told,) = json.loads(result.stdout)
-    assert (told["pairs"], told["totals"]) == (5, [50, 60])
+    assert told["pairs"] == 5
     for wrong, said in [
         (["--rules", "classic"], "players 'classic' 4"),
-        (["--totals", "1;2"], "--totals '1;2'"),
-        (["--totals", "100,1"], "totals 100"),
         (["--deals", "1"], "deals 1 2 10,000,000"),
         (["--plot", "x.png"], "--plot omit"),
         (["--unit", "trick"], "unit 'trick'"),

@@ -117,7 +117,7 @@ def files(tmp_path_factory):
     """Results of both units."""
     folder = tmp_path_factory.mktemp("files")
     evaluate("standard", "easy", "micro", 2, 5, save=folder / "deal")
-    evaluate("standard", "easy", "micro", 2, 5, unit="match", totals=(3, 0), save=folder / "match")
+    evaluate("standard", "easy", "micro", 2, 5, unit="match", save=folder / "match")
     return folder
 
 
@@ -132,14 +132,13 @@ def files(tmp_path_factory):
         ("deal", {"seed": 6}, "seed of"),
         ("deal", {"isolate": True}, "isolate of"),
         ("match", {"deals": 3}, "deals of"),
-        ("match", {"totals": (0, 3)}, "totals of"),
-        ("match", {"unit": "deal", "totals": None}, "unit of"),
+        ("match", {"unit": "deal"}, "unit of"),
     ],
 )
 def test_a_file_of_other_settings_is_refused(files, unit, change, word):
     settings = {"agent": "standard", "opponents": "easy", "rules": "micro", "deals": 2, "seed": 5}
     if unit == "match":
-        settings |= {"unit": unit, "totals": (3, 0)}
+        settings |= {"unit": unit}
     evaluate(**settings, resume=files / unit)
     with raises_hearts_error(HeartsError, "resume", word):
         evaluate(**settings | change, resume=files / unit)
@@ -242,11 +241,11 @@ def test_an_evaluation_that_is_stopped_keeps_its_blocks_and_is_continued(tmp_pat
 def test_resume_takes_everything_from_the_file(tmp_path, unit):
     file = tmp_path / "results.jsonl"
     words = ("evaluate", "standard", "--opponents", "easy,random", "--deals", 40, "--rules", "mini")
-    words = (*words, "--unit", unit, *(("--totals", "30,40") if unit == "match" else ()))
+    words = (*words, "--unit", unit)
     whole = json.loads(run(*words, "--seed", 3, "--save", file, "--json").stdout)
     resumed = json.loads(run("evaluate", "--resume", file, "--json").stdout)
     assert timeless(resumed) == timeless(whole)
-    for more in (("--deals", 50), ("--totals", "1,2"), ("--unit", "match")):
+    for more in (("--deals", 50), ("--unit", "match")):
         mistake(run("evaluate", "--resume", file, *more), more[0], "--resume")
     mistake(run("evaluate", "pro", "--resume", file), "agent", "--resume")
     mistake(run("tournament", "--resume", file), "resume", "--resume")

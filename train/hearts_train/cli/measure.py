@@ -25,7 +25,6 @@ from hearts_train.cli.options import (
     app,
     check_apart,
     names_in,
-    numbers_in,
     refuse_other,
     refuse_said,
     rules_of,
@@ -50,10 +49,6 @@ def evaluate(
         str,
         typer.Option("--unit", metavar="deal|match", help="Play single deals, or whole matches."),
     ] = "deal",
-    totals: Annotated[
-        str | None,
-        typer.Option("--totals", metavar="N,N", help="Of matches: totals before the first deal."),
-    ] = None,
     rules: RulesName = None,
     players: Players = None,
     seed: Seed = 0,
@@ -85,11 +80,8 @@ def evaluate(
         usual = 200 if unit == "match" else 2000
         settings = {"rules": rules_of(rules, players), "deals": usual if deals is None else deals}
         settings |= {"seed": seed, "unit": unit, "isolate": isolate, "time_limit": time_limit}
-        settings["totals"] = numbers_in(totals, "--totals")
     if settings.get("unit") == "match":
         refuse_other(context, ("plot",), "is not for matches; omit it")
-    else:
-        refuse_other(context, ("totals",), "is for matches; add --unit match, or omit it")
     with reports.stoppable("evaluate", save or resume):
         results = measure(
             everybody[0],

@@ -102,10 +102,9 @@ def show_evaluations(results: Sequence[Any]) -> None:
 
 def _show_matches(results: Sequence[MatchResults]) -> None:
     first = results[0]
-    start = "" if not any(first.totals) else f" from {first.totals[0]}:{first.totals[1]}"
     short = short_names([first.agent, *(result.opponent for result in results)])
     title = (
-        f"{short[first.agent]}, {first.rules}{start}: {first.pairs:,} pairs of matches, the seats "
+        f"{short[first.agent]}, {first.rules}: {first.pairs:,} pairs of matches, the seats "
         "swapped; 95 % interval over pairs"
     )
     columns = ["against", "matches won", "both of a pair", "deals", "ahead at the end"]

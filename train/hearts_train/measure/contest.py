@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 from hearts_agents.spec import AgentSpec
 from hearts_env import HeartsError, Rules
-from hearts_env.game.match import Scoreboard
 from hearts_env.seeds import secret_seed
 from hearts_env.support.arguments import (
     check_choice,
@@ -84,7 +83,6 @@ class Contest:
         *,
         pairings: Callable[[Rules], Sequence[Pairing]] | None = None,
         unit: str = "deal",
-        totals: Sequence[int] | None = None,
         largest_block: int | None = None,
         open_duels: int = 1,
         isolate: bool = False,
@@ -102,7 +100,6 @@ class Contest:
             seed: seed of deals and agents.
             pairings: who plays whom under the rules; None: the first against each of the others.
             unit: ``deal`` or ``match``.
-            totals: of matches, those of seats 0 and 1 at the start; None: of a new match.
             largest_block: the most deals of a block, which decides the draws of players that
                 use random numbers; None: 2,048 deals or 32 pairs of matches.
             open_duels: so many pairings keep their players' processes while others play, if there
@@ -120,8 +117,6 @@ class Contest:
         """
         self.seed = check_seed(seed)
         self.unit = check_choice("unit", unit, UNITS)
-        if totals is not None and unit != "match":
-            raise HeartsError('totals: are those of matches; omit them, or give unit="match"')
         self.isolate = check_flag("isolate", isolate)
         self.time_limit = _check_time_limit(time_limit, isolate=self.isolate)
         largest, first_block = _BLOCKS[unit]
@@ -130,7 +125,11 @@ class Contest:
         self._executor = check_executor(workers, backend)
         self.command = command
         self._enter(agents, rules)
-        self.totals = None if unit == "deal" else _starting(self.rules, totals)
+        if unit == "match" and self.rules.players != 2:
+            raise HeartsError(
+                f"players: {self.rules.name!r} has {self.rules.players}; duplicate matches are for "
+                "two players"
+            )
         first = [(0, j) for j in range(1, len(agents))]
         self.pairings = list(pairings(self.rules)) if pairings is not None else first
         self._open_duels = open_duels if len(self.pairings) <= open_duels else 1
@@ -220,7 +219,7 @@ class Contest:
         if duel is None:
             self._close_players(self._open_duels - 1)
             agent, opponent = (self.participants[place] for place in task.pairing)
-            duel = Duel(agent, opponent, self.rules, self.seed, self.totals, self.time_limit)
+            duel = Duel(agent, opponent, self.rules, self.seed, self.unit, self.time_limit)
         self._open[task.pairing] = duel
         report = self._report
         if report is None:
@@ -235,7 +234,7 @@ class Contest:
             deals: how many deals they played, if all played the same.
         """
         chosen = range(len(self.participants)) if places is None else places
-        is_of_deals = deals > 0 and self.totals is None
+        is_of_deals = deals > 0 and self.unit == "deal"
         return {
             "seed": self.seed,
             "agents": tuple(self.participants[place].to_json() for place in chosen),
@@ -252,7 +251,7 @@ class Contest:
 
     def _block(self, record: dict[str, Any]) -> AnyBlock:
         """The block of a record; raises one of `_NOT_WRITTEN` if it is none."""
-        of_unit = Block.of if self.totals is None else MatchBlock.of
+        of_unit = Block.of if self.unit == "deal" else MatchBlock.of
         return of_unit(record, self.rules.players)
 
     # -- what is saved ----------------------------------------------------------------------------
@@ -264,7 +263,6 @@ class Contest:
             "rules": self.rules.name,
             "rules_in_full": self.rules.to_dict(),
             "unit": self.unit,
-            "totals": self.totals,
             "seed": self.seed,
             "isolate": self.isolate,
             "time_limit": self.time_limit,
@@ -328,7 +326,7 @@ def read_saved(
             )
         agents = [AgentSpec.from_json(spec) for spec in specs]
         names = ["seed", "isolate", "time_limit"]
-        names += ["unit", "totals"] if settings["unit"] == "match" else []
+        names += ["unit"] if settings["unit"] == "match" else []
         arguments = {name: settings[name] for name in names} | about
         arguments["rules"] = Rules.from_dict(settings["rules_in_full"])
     except (KeyError, TypeError, AttributeError):
@@ -338,16 +336,6 @@ def read_saved(
     for agent in agents if work is not None else []:
         agent.check_allowed(f"resume: {name}")
     return agents, arguments
-
-
-def _starting(rules: Rules, totals: Sequence[int] | None) -> tuple[int, int]:
-    """The totals at the start of each match."""
-    if rules.players != 2:
-        raise HeartsError(
-            f"players: {rules.name!r} has {rules.players}; duplicate matches are for two players"
-        )
-    board = Scoreboard(rules, totals)
-    return int(board.totals[0]), int(board.totals[1])
 
 
 def num_deals(blocks: Sequence[AnyBlock]) -> int:

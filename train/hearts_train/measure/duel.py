@@ -256,17 +256,17 @@ class Duel:
         opponent: Participant,
         rules: Rules,
         seed: int,
-        totals: tuple[int, int] | None = None,
+        unit: str = "deal",
         time_limit: float | None = None,
     ) -> None:
         """Nothing is played yet; the agents can play these rules.
 
-        With `totals`, those at the start of each, they play matches.
+        A `unit` is ``deal``, or ``match``.
         """
         self.participants = agent, opponent
         self.rules = rules
         self.seed = seed
-        self.totals = totals
+        self.unit = unit
         self.time_limit = time_limit
         self._seats: dict[tuple[int, int], Seat] = {}
         self._is_warm = False
@@ -283,16 +283,15 @@ class Duel:
         `progress` is called with how many of these are done, those being played in part.
         """
         began = time.process_time()
-        block = (self._play_deals if self.totals is None else self._play_matches)(
-            first, deals, progress
-        )
+        play = self._play_deals if self.unit == "deal" else self._play_matches
+        block: Any = play(first, deals, progress)
         block.took = time.process_time() - began
         return block
 
     def _seat(self, first: int, seating: int, seat: int) -> Seat:
         """A fresh player; one in a process of its own keeps the process of earlier blocks."""
         role = int(seat != seating)
-        work = "evaluation" if self.totals is None else "matches"
+        work = "evaluation" if self.unit == "deal" else "matches"
         seed = secret_seed(self.seed, work, ROLES[role], first, seating, seat)
         if (seating, seat) in self._seats:
             self._seats[seating, seat].renew(seed)
@@ -389,7 +388,7 @@ class Duel:
         block = MatchBlock(first, pairs, np.zeros(shape), np.zeros(shape), np.zeros(shape))
         for seating in range(2):  # the seat of the agent
             seeds = [derived_seed(self.seed, first + i) for i in range(pairs)]
-            matches = [Match(self.rules, seed, totals=self.totals) for seed in seeds]
+            matches = [Match(self.rules, seed) for seed in seeds]
             players = [self._seat(first, seating, seat) for seat in range(2)]
             for player in players:
                 player.ready()

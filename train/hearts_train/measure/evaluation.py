@@ -357,7 +357,6 @@ class MatchResults(Result):
         swept: Share of the pairs of which the agent won both.
         deals: Mean number of deals of a match.
         ahead: Mean points or chips by which the agent was ahead at the end.
-        totals: The totals of seats 0 and 1 at the start of each match.
         faults: Deals charged to the agent for misbehaving.
         opponent_faults: Deals charged to the opponent.
     """
@@ -372,7 +371,6 @@ class MatchResults(Result):
     swept: float
     deals: float
     ahead: float
-    totals: tuple[int, int] = (0, 0)
     faults: int = 0
     opponent_faults: int = 0
 
@@ -470,9 +468,8 @@ def result_of(
     """The ``Evaluation`` or ``MatchResults`` of the first `deals` deals of a pairing."""
     pair = contest.names[pairing[0]], contest.names[pairing[1]]
     how = {**contest.how(pairing, deals), "interrupted": interrupted}
-    if contest.totals is not None:
-        return MatchResults.of(pair, contest.rules, found, deals, totals=contest.totals, **how)
-    return Evaluation.of(pair, contest.rules, found, deals, **how)
+    result = Evaluation if contest.unit == "deal" else MatchResults
+    return result.of(pair, contest.rules, found, deals, **how)
 
 
 @overload
@@ -533,7 +530,7 @@ def evaluate(
         **settings: the other arguments of ``Contest``: `isolate` (every player in a process of
             its own), `time_limit` (with it, seconds for one answer), `workers` (processes that
             play; the figures, times aside, are the same with any number), `backend` (``local`` or
-            ``ray``), `totals` (of matches: those of seats 0 and 1 at the start), `command`.
+            ``ray``), `command`.
 
     Raises:
         HeartsError: if an agent or rule set is unknown, an agent cannot play the rules or cannot be
