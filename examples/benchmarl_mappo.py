@@ -16,7 +16,7 @@ from torchrl.envs import PettingZooWrapper
 from hearts_env.hearts_v0 import parallel_env
 
 report = Report(__doc__, "benchmarl", "torchrl", "torch")
-FORM = {"noop": True, "dtype": "float32", "action_mask": "info", "text_infos": False}
+FORM = {"noop": True, "dtype": "float32", "action_mask": "info"}
 
 
 class Hearts(PettingZooClass):

@@ -20,7 +20,7 @@ from hearts_env import hearts_v0
 
 report = Report(__doc__, "torchrl", "tensordict", "torch")
 torch.manual_seed(1)
-table = hearts_v0.parallel_env(noop=True, dtype="float32", action_mask="info", text_infos=False)
+table = hearts_v0.parallel_env(noop=True, dtype="float32", action_mask="info")
 env = PettingZooWrapper(table)
 size = table.observation_space("player_0").shape[0]
 num_actions = int(table.action_space("player_0").n)

@@ -79,7 +79,7 @@ margin is good.
 ## Infos
 
 Infos have the same keys with the same types after every reset and every step. What is known only
-at the end of a deal is zeros, -1 or "" until then.
+at the end of a deal is zeros or -1 until then.
 
 | key | type | during the deal | after it |
 |---|---|---|---|
@@ -88,18 +88,19 @@ at the end of a deal is zeros, -1 or "" until then.
 | `points` | int64 (players,) | zeros | the points of the cards that each seat took |
 | `shooter` | int64 | -1 | the seat that shot the moon; -1: nobody |
 | `offender` | int64 | -1 | who ended it by an illegal action; -1: nobody |
-| `deal` | str | `""` | the whole deal as text |
 | `chips` | float64 (players,) | zeros | what each seat won; only under rules in chips |
 | `totals` | float64 (players,) | zeros | scores or chips of each seat; only in matches |
 | `winner` | int64 | -1 | who has won the match; -1: nobody, not yet; only in matches |
+
+`env.unwrapped.game.to_text()` is the hand history.
 
 ## Arguments
 
 ```
 hearts_v0.env(rules="two_player", players=None, episode="deal", reward="margin",
-              observation="flat", dtype=None, action_mask="both", text_infos=True,
-              illegal_action="terminate", max_deals=None, render_mode=None,
-              render_for="current_player", render_scale=1.0, render_names=None)
+              observation="flat", dtype=None, action_mask="both", illegal_action="terminate",
+              max_deals=None, render_mode=None, render_for="current_player", render_scale=1.0,
+              render_names=None)
 ```
 
 `help(hearts_v0.raw_env)` says what each of them is. `raw_env` takes the same arguments and has no
@@ -131,7 +132,7 @@ from pettingzoo.utils.env_logger import EnvLogger
 from hearts_env import kernel as k
 from hearts_env.encoders import step_of, writer_of
 from hearts_env.envs.drawing import FPS, RENDER_MODES
-from hearts_env.envs.infos import DeferredDeal, no_result, read_only, result_of, without_texts
+from hearts_env.envs.infos import no_result, read_only, result_of
 from hearts_env.envs.interfaces import OrderEnforcing, ParallelHearts
 from hearts_env.envs.observations import Observation
 from hearts_env.envs.options import EpisodeOptions, Keywords, begin, takes_options
@@ -168,7 +169,6 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         episode: ``deal`` or ``match``.
         illegal_action: what follows an illegal action.
         max_deals: how many deals a match has at most; None: no limit.
-        text_infos: whether infos have texts.
         possible_agents: the names of all seats; ``agents`` are those still in the episode.
         agent_selection: whose turn it is.
         rewards: by agent, as ``terminations`` and ``truncations``: current after every ``reset``
@@ -203,7 +203,6 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self.drawer = given.drawer
         self.max_deals = given.max_deals
         self.observation_format = given.form
-        self.text_infos = given.text_infos
         self.encoder = given.form.encoder
         self.state_space = state_space(self.rules)
         self._num_actions = n = self.rules.num_actions
@@ -505,15 +504,13 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
     def _give_result(self, game: Game) -> None:
         """Write the deal's result to everybody's info."""
         facts = self._told(result_of(game, self.match, offender=self._offender))
-        write = game.clone().to_text  # of a copy: the deal may be played on or taken back
         self._ready = None
         self._news.update(self.possible_agents)
         for agent in self.possible_agents:
-            self._infos[agent] = DeferredDeal(facts, write) if self.text_infos else facts.copy()
+            self._infos[agent] = facts.copy()
 
     def _told(self, info: dict[str, Any]) -> dict[str, Any]:
         """`info` as it is wanted, its mask empty."""
-        info = info if self.text_infos else without_texts(info)
         return {"action_mask": self._no_mask, **info} if self._mask_in_info else info
 
     def _step_dead(self, agent: str, action: int | None) -> None:
@@ -566,7 +563,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self.__dict__.update(state)
         self._make_scratch()
         for info in self.__dict__.get("_infos", {}).values():
-            for key, value in [*dict.items(info)]:  # which writes no deal
+            for key, value in info.items():
                 if key in self._no_result and isinstance(value, np.ndarray):
                     info[key] = read_only(value)
         match = self.match

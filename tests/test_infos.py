@@ -45,7 +45,7 @@ def infos_of(way: str, *args: Any, seed: int = 3, **options: Any) -> Iterator[tu
             result = env.reset(seed=seed + number)
             while True:
                 for info in (env.infos if way == "hearts_v0" else result[-1]).values():
-                    assert way == "parallel" or (info.get("deal", "") != "") <= _has_ended(table)
+                    assert info["scores"].any() <= _has_ended(table)
                     yield "step", info
                 if table._is_stopped:
                     break
@@ -59,8 +59,7 @@ def infos_of(way: str, *args: Any, seed: int = 3, **options: Any) -> Iterator[tu
             over = False
             while True:
                 yield "step", info
-                assert (info["seed"] == -1) == (not over)
-                assert info.get("deal", "") == "" or over
+                assert info["scores"].any() <= over or single.table.match is not None
                 if over:
                     break
                 _, _, ended, cut, info = single.step(choose(single.action_masks()))
@@ -75,7 +74,7 @@ def infos_of(way: str, *args: Any, seed: int = 3, **options: Any) -> Iterator[tu
             if final:
                 over = final["_final_info"]
                 yield "end", {k: v for k, v in final["final_info"].items() if k[0] != "_"}
-                assert final["final_info"]["seed"][over].all()
+                assert final["final_info"]["scores"][over].any(1).all()
             *_, ended, cut, infos = envs.step(choose(envs.action_masks()))
             over = ended | cut
             if options.get("autoreset_mode") is AutoresetMode.DISABLED and over.any():
@@ -123,8 +122,8 @@ def leaves(value: Any) -> Iterator[Any]:
 
 
 # ---- keys and types ------------------------------------------------------------------------------
-EVERYWHERE = {"action_mask", "scores", "points", "shooter", "offender", "deal"}
-INSIDE = {"seat", "seed", "opponent"}
+EVERYWHERE = {"action_mask", "scores", "points", "shooter", "offender"}
+INSIDE = {"seat", "opponent"}
 """What environments with opponents inside say too."""
 DOORS = ("hearts_v0", "parallel", "gymnasium", "vector", "stable-baselines3")
 
@@ -171,24 +170,34 @@ MODES = [{"autoreset_mode": mode} for mode in AutoresetMode]
     ],
     ids=str,
 )
-def test_infos_without_texts_are_numbers_and_have_all_else(
-    door: str, options: dict[str, Any]
-) -> None:
+def test_infos_are_numbers_and_arrays_of_numbers(door: str, options: dict[str, Any]) -> None:
     """So everything can become a tensor: arrays by DLPack, as Gymnasium's ``NumpyToTorch`` does."""
-    both = [infos_of(door, "micro", text_infos=texts, **options) for texts in (True, False)]
-    texts = {"deal"} | ({"active_agent"} if door == "parallel" else set())
-    texts |= {"opponent"} if door not in ("hearts_v0", "parallel") else set()
-    for (_, full), (_, info) in zip(*both, strict=True):
-        assert {key.removeprefix("_") for key in full.keys() - info.keys()} == texts
+    for _, info in infos_of(door, "micro", **options):
         for name, value in info.items():
             if name == "episode":
                 continue
             assert isinstance(value, np.ndarray | np.number | float | int | bool), name
-            np.testing.assert_array_equal(value, full[name])
             if isinstance(value, np.ndarray):
                 np.from_dlpack(value.copy())
-    with raises_hearts_error(HeartsError, "text_infos", value="no"):
-        next(infos_of(door, text_infos="no"))
+
+
+@pytest.mark.parametrize("players", [2, 3])
+def test_the_opponent_is_its_place_in_the_list(players: int) -> None:
+    """In all three environments alike; -1 where the opponents of several seats differ."""
+    options: dict[str, Any] = {"players": players, "opponent": ["easy", "standard"]}
+    rules = "hoyle" if players == 3 else "micro"
+    env, envs = HeartsEnv(rules, **options), HeartsVectorEnv(30, rules, **options)
+    _, infos = envs.reset(seed=5)
+    met = set()
+    for number in range(30):
+        _, info = env.reset(seed=5 + number)
+        cast = {env._cast[seat].name for seat in range(players) if seat != info["seat"]}
+        place = info["opponent"]
+        assert {place.dtype} == {infos["opponent"].dtype} == {np.dtype(np.int64)}
+        assert place == infos["opponent"][number]
+        assert cast == ({["easy", "standard"][place]} if place >= 0 else {"easy", "standard"})
+        met.add(int(place))
+    assert met == ({0, 1} if players == 2 else {-1, 0, 1})
 
 
 @pytest.mark.parametrize("illegal_action", ["terminate", "revoke"])
@@ -206,53 +215,6 @@ def test_an_illegal_action_is_reported_with_the_same_keys(illegal_action: str) -
     *_, infos = envs.step(actions)
     assert infos["final_info"]["offender"].tolist() == [-1, 1]
     assert infos["offender"].tolist() == [-1, -1]
-
-
-def test_the_deal_of_a_final_info_is_written_when_it_is_read(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """However it is read; and nothing is written for those who do not."""
-    written: list[int] = []
-    text = Game.to_text
-    monkeypatch.setattr(Game, "to_text", lambda game: written.append(1) or text(game))
-    envs = HeartsVectorEnv(2, "micro", opponent="easy")
-
-    def final() -> dict[str, Any]:
-        written.clear()
-        _, infos = envs.reset(seed=1)
-        for _ in range(3):
-            *_, infos = envs.step(infos["action_mask"].argmax(1))
-        return infos["final_info"]
-
-    info = final()
-    copied = info.copy()
-    assert info.get("seed").all()
-    assert [*info] == [*info.keys()] == [*copied]
-    assert "deal" in info
-    assert not written
-    deals = info["deal"].tolist()
-    assert all(Game.from_text(deal).is_over for deal in deals)
-    for read in (
-        dict,
-        copy.copy,
-        copy.deepcopy,
-        lambda info: info.copy(),
-        lambda info: {**info},
-        lambda info: type(info)((key, info[key]) for key in info),
-        lambda info: {} | info,
-        lambda info: info | {},
-        lambda info: dict(info.items()),
-        lambda info: dict(zip(info, info.values(), strict=True)),
-        lambda info: {"deal": info.pop("deal")},
-        lambda info: {"deal": info.get("deal")},
-        lambda info: {"deal": info.setdefault("deal", None)},
-        lambda info: pickle.loads(pickle.dumps(info)),
-    ):
-        assert read(final())["deal"].tolist() == deals
-        assert len(written) == 2
-    info = final()
-    info["deal"] = "mine"
-    assert (info["deal"], written) == ("mine", [])
 
 
 def test_arrays_in_infos_belong_to_whoever_gets_them_or_cannot_be_written_to() -> None:
@@ -314,11 +276,11 @@ def test_an_entry_added_at_the_end_stays_and_spoils_no_result() -> None:
     assert not array.any()
     while not env.terminations["player_0"]:
         env.step(env.game.legal_actions()[0])
-    env.infos["player_0"]["deal"] = "mine"
+    env.infos["player_0"]["offender"] = "mine"
     env.infos["player_0"]["more"] = 1
     assert env.last()[-1] == env.infos["player_0"] | env.last()[-1]
-    assert (env.last()[-1]["deal"], env.last()[-1]["more"]) == ("mine", 1)
-    assert env.infos["player_1"]["deal"] == env.game.to_text()
+    assert (env.last()[-1]["offender"], env.last()[-1]["more"]) == ("mine", 1)
+    assert env.infos["player_1"]["offender"] == -1
     env.step(None)
     assert [*env.infos] == ["player_1"]
     assert "more" not in env.last()[-1]
@@ -364,12 +326,10 @@ def test_the_first_deal_of_a_match_shows_nothing_hidden_either(way: str) -> None
 
 
 def numbers_in(info: Any) -> set[int]:
-    """Every whole number in infos, those written in texts too."""
+    """Every whole number in infos."""
     found = set()
     for leaf in leaves(info):
-        if isinstance(leaf, str):
-            found |= {int(digits) for digits in re.findall(r"[0-9]+", leaf)}
-        elif isinstance(leaf, int | float) and leaf == int(leaf):
+        if isinstance(leaf, int | float) and leaf == int(leaf):
             found.add(int(leaf))
     return {number for number in found if 0 <= number < 2**63}
 
@@ -431,14 +391,15 @@ def test_mixing_is_undone_by_the_test_itself() -> None:
 
 
 @pytest.mark.slow
-def test_the_seeds_told_do_not_lead_to_the_next_episodes() -> None:
+def test_seeds_of_episodes_do_not_lead_to_the_next() -> None:
     env, seed = HeartsEnv(), 2**61 + 987654321
     _, info = env.reset(seed=seed)
     for number in range(1, 4):
         over = False
         while not over:
             _, _, over, _, info = env.step(int(info["action_mask"].argmax()))
-        behind = {n % 2**63 for n in seeds_behind(int(info["seed"]))}
+        assert env.episode_seed is not None
+        behind = {n % 2**63 for n in seeds_behind(env.episode_seed)}
         _, info = env.reset()
         assert env.episode_seed == episode_seed(seed, number)
         assert seed not in behind

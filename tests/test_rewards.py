@@ -100,7 +100,7 @@ def test_the_learner_is_paid_the_chips_of_its_seat(text: str, episode: str) -> N
     for seed in range(3):
         rewards, info = play_out(env, seed)
         if episode == "deal":
-            assert rewards[-1] == float(Game.from_text(info["deal"]).chips()[env.seat])
+            assert rewards[-1] == float(env.game.chips()[env.seat])
             assert not any(rewards[:-1])
         else:  # all that a match pays is what the stake has become, a carried pool with it
             assert sum(rewards) == pytest.approx(info["totals"][env.seat] - env.rules.stake)

@@ -80,7 +80,6 @@ def test_every_turn_is_that_of_a_game_played_beside_it(game: tuple[str, int]) ->
             info = env.infos[agent]
             assert info["scores"].tolist() == beside.scores()
             assert info["points"].tolist() == beside.points
-            assert info["deal"] == beside.to_text()
 
 
 def test_the_next_deal_of_a_match_is_shown_too() -> None:
@@ -207,7 +206,7 @@ def test_a_wrapper_may_end_an_episode() -> None:
         assert env.agents == []
 
 
-# ---- the deal of an info ------------------------------------------------------------------------
+# ---- the info of a deal -------------------------------------------------------------------------
 def ended(**kwargs: Any) -> Any:
     env: Any = hearts_v0.raw_env("mini", **kwargs)
     env.reset(seed=1)
@@ -216,12 +215,12 @@ def ended(**kwargs: Any) -> Any:
     return env
 
 
-def test_the_text_of_a_deal_is_that_of_its_end_whatever_comes_after() -> None:
+def test_the_result_of_a_deal_stays_whatever_comes_after() -> None:
     env = ended()
-    text, info = env.game.to_text(), env.infos["player_1"]
+    scores, info = env.game.scores(), env.infos["player_1"]
     env.game.undo()
     env.reset(seed=2)
-    assert info["deal"] == text
+    assert info["scores"].tolist() == scores
 
 
 def test_a_deep_copy_of_an_info_shares_no_array() -> None:

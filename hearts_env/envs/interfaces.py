@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from pettingzoo import AECEnv, ParallelEnv
 from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 
-from hearts_env.envs.infos import read_only
+from hearts_env.envs.infos import read_only, seat_number
 from hearts_env.envs.observations import Observation
 from hearts_env.game.game import Game
 from hearts_env.game.match import Match
@@ -98,8 +98,8 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
     """``hearts_v0.raw_env``, with a dictionary of all agents: see ``hearts_v0.parallel_env``.
 
     Observations, rewards, ends and infos of every agent come with each step, and the last ones with
-    the last. Infos have one key more, ``active_agent``: whose turn it is, "" at the end (unless
-    infos are without texts).
+    the last. Infos have one key more, ``active_agent``: the seat of the player to act, an int64, -1
+    at the end.
 
     With `noop` there is one more action, the last: it is the only legal one for whoever waits, and
     for all when the episode is over, so that no mask is empty. Whoever does it in turn does an
@@ -278,9 +278,9 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
         """Every agent's info, dictionaries of its own."""
         table = self.aec_env
         infos: Infos = {agent: table.info_of(agent) for agent in table.agents}
+        seat = seat_number(table.possible_agents.index(acting) if acting else None)
         for agent, info in infos.items():
-            if table.text_infos:
-                info["active_agent"] = acting
+            info["active_agent"] = seat
             if self.has_noop and table.observation_format.mask_in_info:
                 is_acting = agent == acting
                 info["action_mask"] = _with_noop(info["action_mask"]) if is_acting else self._waits

@@ -22,7 +22,6 @@ from hearts_env.game.match import Match
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import (
     check_choice,
-    check_flag,
     check_max_deals,
     unexpected_keyword,
 )
@@ -42,7 +41,6 @@ class Keywords(TypedDict, total=False):
     observation: str | Encoder
     dtype: DType
     action_mask: str
-    text_infos: bool
     illegal_action: str
     max_deals: int | None
     render_mode: str | None
@@ -59,7 +57,6 @@ class EpisodeOptions:
     episode: str
     rewarder: Rewarder
     form: ObservationFormat
-    text_infos: bool
     illegal_action: str
     max_deals: int | None
     drawer: Drawer
@@ -75,7 +72,6 @@ class EpisodeOptions:
         observation: str | Encoder = "flat",
         dtype: DType = None,
         action_mask: str = "both",
-        text_infos: bool = True,
         illegal_action: str = "terminate",
         max_deals: int | None = None,
         render_mode: str | None = None,
@@ -96,8 +92,6 @@ class EpisodeOptions:
                 encoder's own, int8 but for a few.
             action_mask: where the mask is: ``observation``: beside the encoder's array, in a
                 dictionary; ``info``: in infos, and the observation is the array alone; ``both``.
-            text_infos: whether infos have texts (``deal``, ``opponent``); False: for libraries that
-                make a tensor of whatever they find there.
             illegal_action: ``terminate``: the episode ends with -1; ``raise``: an error, and
                 nothing is played; ``revoke``: the deal ends at the offender's expense.
             max_deals: a match is cut off (truncated) after this many deals.
@@ -116,7 +110,6 @@ class EpisodeOptions:
             check_choice("episode", episode, EPISODES),
             Rewarder(rules, reward, episode=episode),
             ObservationFormat(rules, observation, dtype, action_mask),
-            check_flag("text_infos", text_infos),
             check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS),
             check_max_deals(max_deals, episode),
             Drawer(rules, render_mode, render_for, render_scale, render_names),

@@ -6,13 +6,13 @@ is drawn for an episode (cards, the learner's seat, the opponents, their random 
 from the episode's seed, and that from the environment's seed and the number of the episode, so
 that game i of many is the game of a single environment with the same seed.
 
-An episode's seed is its deal. It is revealed when the episode ends, not before, and agents outside
-the compiled loop are seeded with ``secret_seed``, from which it cannot be computed.
+An episode's seed is its deal. Infos never tell it, and agents outside the compiled loop are seeded
+with ``secret_seed``, from which it cannot be computed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +35,7 @@ from hearts_agents.envs.options import LearnerOptions, OpponentPool
 from hearts_env import BatchGame, Game, HeartsError, IllegalActionError, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.kernel import find_illegal
-from hearts_env.envs.infos import NOBODY, no_result, seat_number, without_texts
+from hearts_env.envs.infos import NOBODY, no_result, seat_number
 from hearts_env.envs.observations import Observation
 from hearts_env.envs.options import check_begun, check_deals_left
 from hearts_env.envs.rewards import ILLEGAL_REWARD, earned, pay_rows
@@ -68,8 +68,6 @@ class Finished:
     truncated: Bools
     """Which of them are matches that were cut off."""
     facts: dict[str, NDArray[Any]]
-    text: Callable[[int], str]
-    """The text of the deal of the episode in place i of ``games``: ``deal`` of its final info."""
 
 
 class Arena:
@@ -97,6 +95,7 @@ class Arena:
         n = self.num_envs = self.batch.num_games
         self.space = self.form.space()
         self.learner: Ints = np.zeros(n, np.int64)
+        self.opponent: Ints = np.zeros(n, np.int64)
         self.seeds: Ints = np.zeros(n, np.int64)
         self.numbers: Ints = np.zeros(n, np.int64)
         self.deals: Ints = np.zeros(n, np.int64)
@@ -192,6 +191,7 @@ class Arena:
         r, seat = self.rules.vector, self.options.seat
         for _ in range(MAX_FORCED_DEALS):
             draw_episodes(r, rows, self.seeds, self.numbers, self.deals, seat, self._cast)
+            self.opponent[rows] = self._opponents(rows)
             if self.is_match:
                 for g in rows.tolist():
                     board = self._boards[g] = Scoreboard(self.rules)
@@ -298,31 +298,19 @@ class Arena:
             masks[over, 0] = self.acts_when_over
         return masks
 
-    def opponents(self, rows: Ints) -> NDArray[Any]:
-        """The names of the opponents in each of `rows`, in the order of their seats, as objects."""
-        others = self.rules.players - 1
-        if len(self.pool) == 1:
-            return objects(len(rows), ", ".join(self.pool.names * others))
-        names = np.array(self.pool.names, dtype=object)
-        own = self.learner[rows, None]
-        seats = np.arange(others)
-        played = names[np.take_along_axis(self._places[rows], seats + (seats >= own), axis=1)]
-        listed = played[:, 0]
-        for column in played.T[1:]:
-            listed = listed + ", " + column
-        return listed
-
     def no_facts(self, number: int) -> dict[str, NDArray[Any]]:
-        """What infos contain of `number` episodes under way, new arrays.
-
-        What is known only at the end, the seed included, has the values of ``no_result``.
-        """
+        """Return the infos of `number` episodes under way, without masks, as new arrays."""
         facts = no_result(self.rules, is_match=self.is_match)
-        facts = {"seat": NOBODY, "seed": NOBODY, "opponent": "", **facts}
-        facts = facts if self.options.text_infos else without_texts(facts)
-        return {key: np.array([value] * number, _dtype(value)) for key, value in facts.items()}
+        facts = {"seat": NOBODY, "opponent": NOBODY, **facts}
+        return {key: np.array([value] * number, value.dtype) for key, value in facts.items()}
 
     # -- helpers -------------------------------------------------------------------------------
+    def _opponents(self, rows: Ints) -> Ints:
+        """Return the opponent's place in the pool in each of `rows`; -1 where seats differ."""
+        own, others = self.learner[rows, None], np.arange(self.rules.players - 1)
+        places = np.take_along_axis(self._places[rows], others + (others >= own), axis=1)
+        return np.where((places == places[:, :1]).all(1), places[:, 0], NOBODY)
+
     def _read_pool(self) -> None:
         """Read what has changed in the pool: which agents are compiled, and how they are drawn."""
         if self._version == self.pool.version:
@@ -421,14 +409,12 @@ class Arena:
         is_illegal, states = np.isin(games, illegal), self.states[games]
         facts = {
             "seat": self.learner[games],
-            "seed": self.deals[games],
+            "opponent": self.opponent[games],
             "scores": scores,
             "points": points,
             "shooter": shooters,
             "offender": np.where(is_illegal, self.learner[games], states[:, k.REVOKER]),
         }
-        if self.options.text_infos:
-            facts["opponent"] = self.opponents(games)
         if rules.settlement != "points":
             facts["chips"] = np.empty((len(games), n))
             read_chips(rules.vector, self.states, games, facts["chips"])
@@ -441,14 +427,7 @@ class Arena:
             over = np.flatnonzero(states[:, k.PHASE] == k.OVER)
             for i in over.tolist() if "chips" in facts else []:  # a pool was settled too
                 facts["chips"][i] = [float(chips) for chips in boards[i].last_net]
-        return Finished(
-            games,
-            self.returns[games],
-            self.lengths[games],
-            truncated,
-            facts,
-            text=lambda i: Game.from_state(rules, states[i]).to_text(),
-        )
+        return Finished(games, self.returns[games], self.lengths[games], truncated, facts)
 
 
 class ManyLearners:
@@ -495,18 +474,6 @@ def nothing_to_decide(place: int | None = None) -> HeartsError:
         f"{name}: the learner has nothing to decide in the rest of it; give an earlier position, "
         "or another seat"
     )
-
-
-def objects(number: int, value: object) -> NDArray[Any]:
-    """A new array of `number` times the same object; ``np.full`` takes ten times as long."""
-    array = np.empty(number, dtype=object)
-    array.fill(value)
-    return array
-
-
-def _dtype(value: Any) -> Any:
-    """The dtype of an array of such values: names are objects."""
-    return object if isinstance(value, str) else value.dtype
 
 
 def compiled_kind(agent: Any, rules: Rules) -> int:

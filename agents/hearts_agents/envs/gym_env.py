@@ -23,7 +23,7 @@ from hearts_agents.envs.options import Entry, LearnerKeywords, LearnerOptions
 from hearts_env import HeartsError, IllegalActionError, Rules
 from hearts_env.envs import GYMNASIUM_ID, register_envs
 from hearts_env.envs.drawing import FPS, RENDER_MODES
-from hearts_env.envs.infos import NOBODY, no_result, result_of, without_texts
+from hearts_env.envs.infos import NOBODY, no_result, result_of
 from hearts_env.envs.observations import Observation
 from hearts_env.envs.options import Keywords, takes_options
 from hearts_env.envs.rewards import ILLEGAL_REWARD
@@ -53,11 +53,11 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
     the game and the rest of what there is to know.
 
     ``info`` has the same keys with the same types after every reset and step: ``action_mask``
-    (int8), ``seat``, ``opponent``, and of the result ``scores``, ``points``, ``shooter``,
-    ``offender``, ``deal`` (its text) and ``seed`` (``Game.deal(rules, seed)``), under rules that
-    settle in chips ``chips``, in matches ``totals`` and ``winner``; zeros, "" and -1 before the
-    end. The seed of the episode under way, which reveals every card, is
-    ``env.unwrapped.episode_seed``.
+    (int8), ``seat``, ``opponent`` (its position in the list `opponent`, -1 where the opponents of
+    several seats differ), and of the result ``scores``, ``points``, ``shooter`` and ``offender``,
+    under rules that settle in chips ``chips``, in matches ``totals`` and ``winner``. The results
+    are zeros and -1 before the end. The hand history is ``env.unwrapped.game.to_text()``. The seed
+    of the episode, which reveals every card, is ``env.unwrapped.episode_seed``.
     """
 
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": FPS}  # noqa: RUF012
@@ -97,7 +97,6 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         self._cast: list[Entry] = []
         self._compiled: list[Baseline | None] = []  # of the cast, those that need no view
         self._is_over = True
-        self.text_infos = given.text_infos
         self._no_result = no_result(self.rules, is_match=given.episode == "match")
         self._arrays = [key for key, v in self._no_result.items() if isinstance(v, np.ndarray)]
         self._info: dict[str, Any] = {}  # what the infos of an episode under way are copied from
@@ -169,7 +168,8 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
             raise
         self.seat, self.episode_seed = seat, seed
         chances, entries = self.opponents.cumulative, self.opponents.entries
-        self._cast = [entries[draw_place(seed, OPPONENT + p, chances)] for p in range(players)]
+        places = [draw_place(seed, OPPONENT + p, chances) for p in range(players)]
+        self._cast = [entries[place] for place in places]
         for place, entry in enumerate(self._cast):
             reseed = getattr(entry.agent, "reseed", None)
             if place != seat and callable(reseed):
@@ -180,14 +180,9 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
             else None
             for entry in self._cast
         ]
-        names = [entry.name for place, entry in enumerate(self._cast) if place != seat]
-        info = {
-            "seat": np.int64(seat),
-            "seed": NOBODY,
-            "opponent": ", ".join(names),
-            **self._no_result,
-        }
-        self._info = info if self.text_infos else without_texts(info)
+        others = {int(place) for p, place in enumerate(places) if p != seat}
+        opponent = np.int64(others.pop()) if len(others) == 1 else NOBODY
+        self._info = {"seat": np.int64(seat), "opponent": opponent, **self._no_result}
         self._is_over = False
         self._carry = self._play_on()
 
@@ -297,14 +292,7 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         info: dict[str, Any] = {"action_mask": mask.copy()} if self.form.mask_in_info else {}
         info |= self._info
         if self._is_over:
-            assert self.episode_seed is not None
-            info["seed"] = np.int64(self.episode_seed)
-            result = result_of(table.game, table.match, offender=offender)
-            info |= result if self.text_infos else without_texts(result)
-            if self.text_infos:
-                # Written now, a sixth of an episode's time: libraries that walk through nested
-                # data, as Minari with JAX's trees, know no dictionaries but the plain ones.
-                info["deal"] = table.game.to_text()
+            info |= result_of(table.game, table.match, offender=offender)
         for name in self._arrays:  # infos share none, as Gymnasium's checker wants it
             info[name] = info[name].copy()
         return observation, info

@@ -8,7 +8,6 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -26,7 +25,7 @@ from hearts_agents.envs.arena import (
 from hearts_agents.envs.gym_env import HeartsEnv
 from hearts_agents.envs.options import LearnerKeywords, LearnerOptions
 from hearts_env import HeartsError, Rules
-from hearts_env.envs.infos import DeferredDeal, read_only_values
+from hearts_env.envs.infos import read_only_values
 from hearts_env.envs.options import takes_options
 from hearts_env.support.arguments import check_any_seed, check_choice
 from hearts_env.support.arrays import Array
@@ -133,11 +132,8 @@ class HeartsSB3VecEnv(ManyLearners, VecEnv):
 
     def _first_infos(self, games: Array) -> list[dict[str, Any]]:
         """The infos of some environments, each until its episode ends."""
-        infos = [{**self._no_info, "seat": seat} for seat in self.arena.learner[games]]
-        if self.arena.options.text_infos:
-            for info, opponent in zip(infos, self.arena.opponents(games), strict=True):
-                info["opponent"] = opponent
-        return infos
+        drawn = zip(self.arena.learner[games], self.arena.opponent[games], strict=True)
+        return [{**self._no_info, "seat": seat, "opponent": place} for seat, place in drawn]
 
     __copy__ = copy.deepcopy
 
@@ -165,16 +161,13 @@ class HeartsSB3VecEnv(ManyLearners, VecEnv):
             zip(*finished.facts.values(), strict=True),
             strict=True,
         )
-        for place, (game, last, total, length, truncated, facts) in enumerate(rows):
-            values = {
+        for game, last, total, length, truncated, facts in rows:
+            infos[game] = {
                 "terminal_observation": last,
                 "episode": {"r": total, "l": length, "t": now},
                 "TimeLimit.truncated": truncated,
+                **dict(zip(names, facts, strict=True)),
             }
-            values.update(zip(names, facts, strict=True))
-            infos[game] = values
-            if self.arena.options.text_infos:
-                infos[game] = DeferredDeal(values | {"deal": ""}, partial(finished.text, place))
 
     def close(self) -> None:
         """Do nothing: nothing is held open."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any, Unpack
 
 import gymnasium
@@ -14,10 +13,10 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from hearts_agents.envs.arena import Arena, Finished, ManyLearners, check_options, objects
+from hearts_agents.envs.arena import Arena, Finished, ManyLearners, check_options
 from hearts_agents.envs.options import LearnerKeywords, LearnerOptions
 from hearts_env import HeartsError, Rules
-from hearts_env.envs.infos import DeferredDeal, read_only
+from hearts_env.envs.infos import read_only_values
 from hearts_env.envs.observations import Observation
 from hearts_env.envs.options import takes_options
 from hearts_env.support.arguments import check_number, is_word, whole
@@ -42,9 +41,9 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
 
     ``infos`` has ``action_mask`` (num_envs, n) int8, and otherwise the keys of a ``HeartsEnv``'s
     info, an array each; ``infos["final_info"]`` has them too, with ``episode`` (``r`` and ``l``,
-    the return and the length). A ``deal`` is written when it is read, and costs nothing until
-    then; cards passed in an exchange are in deck order there. The seeds of the current episodes,
-    which reveal every card, are ``envs.unwrapped.episode_seeds``.
+    the return and the length). There are no hand histories; ``hearts dataset`` writes those of
+    many deals. The seeds of the current episodes, which reveal every card, are
+    ``envs.unwrapped.episode_seeds``.
     """
 
     metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
@@ -97,7 +96,6 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.metadata = {**type(self).metadata, "autoreset_mode": self._mode}
-        self._names = objects(self.num_envs, "")  # of the opponents
         self._set: dict[str, list[Any]] = {}  # what users have set, one an environment
         self._make_scratch()
 
@@ -106,8 +104,7 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
         facts = self.arena.no_facts(self.num_envs)
         if self.arena.form.mask_in_info:
             facts = {"action_mask": np.zeros(0), **facts}
-        infos = _with_masks(facts, np.ones(self.num_envs, np.bool_))
-        self._no_infos = {name: read_only(values) for name, values in infos.items()}
+        self._no_infos = read_only_values(_with_masks(facts, np.ones(self.num_envs, np.bool_)))
 
     __copy__ = copy.deepcopy
 
@@ -144,7 +141,6 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
         self.arena.reset(seed, self.np_random, rows, given.get("game"))
         if is_whole:
             super().reset(seed=whole(seed))
-        self._names = self.arena.opponents(np.arange(self.num_envs))
         return self.arena.observe(), self._infos()
 
     def _rows_of(self, mask: object) -> Ints | None:
@@ -185,7 +181,6 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
             final = self._final(finished, done)
         if len(waiting):
             self.arena.begin(waiting)
-            self._names[waiting] = self.arena.opponents(waiting)
         infos = self._infos() | final
         if finished is not None and stays:
             infos = self._with_results(infos, finished)
@@ -196,8 +191,7 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
         if self.arena.form.mask_in_info:
             infos["action_mask"] = self.arena.masks()
         infos["seat"] = self.arena.learner.copy()
-        if self.arena.options.text_infos:
-            infos["opponent"] = self._names.copy()
+        infos["opponent"] = self.arena.opponent.copy()
         return infos
 
     def _final(self, finished: Finished, done: Array) -> dict[str, Any]:
@@ -217,31 +211,20 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
             "_final_info": done.copy(),
         }
 
-    def _last_observations(self, games: Ints) -> Observation:
-        """What the learners of `games` see at the end.
-
-        As Gymnasium has it an array of objects, None where no episode has ended; without texts,
-        where infos are arrays of numbers, one like that of a step's observations, zeros there.
-        """
-        last = self.arena.observe(games)
-        if self.arena.options.text_infos:
-            observations = np.empty(self.num_envs, dtype=object)
-            each = self.arena.form.split(last)
-            observations[games] = np.fromiter(each, object, len(games))
-            return observations
-        if isinstance(last, dict):
-            return {key: _spread(self.num_envs, games, values) for key, values in last.items()}
-        return _spread(self.num_envs, games, last)
+    def _last_observations(self, games: Ints) -> Array:
+        """Return the last observations of `games` as objects; None where no episode has ended."""
+        observations = np.empty(self.num_envs, dtype=object)
+        each = self.arena.form.split(self.arena.observe(games))
+        observations[games] = np.fromiter(each, object, len(games))
+        return observations
 
     def _with_results(self, infos: dict[str, Any], finished: Finished) -> dict[str, Any]:
-        """A copy of `infos` with the results of ended episodes, whose deals are written if read."""
+        """Return a copy of `infos` with the results of the ended episodes."""
         results = infos.copy()
         for name, values in finished.facts.items():
             results[name] = infos[name].copy()
             results[name][finished.games] = values
-        if not self.arena.options.text_infos:
-            return results
-        return DeferredDeal(results, partial(_texts, self.num_envs, finished))
+        return results
 
     # -- what is asked of single environments -----------------------------------------------------
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -337,14 +320,6 @@ def _with_masks(facts: dict[str, Array], there: NDArray[np.bool_]) -> dict[str, 
         infos[name] = values
         infos[f"_{name}"] = there.copy()
     return infos
-
-
-def _texts(n: int, finished: Finished) -> Array:
-    """The deals that have ended as text, an array of `n` objects; "" for all others."""
-    texts = objects(n, "")
-    for i, g in enumerate(finished.games.tolist()):
-        texts[g] = finished.text(i)
-    return texts
 
 
 def _spread(n: int, games: Array, values: Array) -> Array:
