@@ -46,6 +46,7 @@ python_use_unqualified_type_names = True
 maximum_signature_line_length = 72
 napoleon_numpy_docstring = False
 napoleon_use_rtype = False
+napoleon_custom_sections = [("Fields", "params_style")]  # of `Rules`
 
 copybutton_exclude = ".linenos, .gp, .go"
 copybutton_selector = "div:not(.output) > div.highlight > pre"

@@ -210,11 +210,8 @@ def api_pages() -> dict[str, str]:
 def mend_docstring(what: str, lines: list[str]) -> None:
     """Put right, in place, what Napoleon has made of a docstring; pages of the docs become links.
 
-    In a property's "The length: of the vector." Napoleon takes all before the colon for a type. The
-    fields that `help` lists in a class have their own entries here.
+    In a property's "The length: of the vector." Napoleon takes all before the colon for a type.
     """
-    if what == "class" and "Fields:" in lines:
-        del lines[lines.index("Fields:") :]
     typed = [line for line in lines if line.startswith(":type: ")]
     if what in ("property", "attribute") and typed:
         lines[lines.index(typed[-1])] = ""

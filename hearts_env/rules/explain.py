@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 
 from hearts_env.cards import SUIT_NAMES, SUITS
-from hearts_env.rules.rules import FIELD_DOCS, FIELDS, FLAGS, Rules
+from hearts_env.rules.rules import DESCRIPTIONS, FIELDS, FLAGS, MEANINGS, Rules
 
 _NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 
@@ -19,8 +18,8 @@ def option_rows(rules: Rules) -> list[tuple[str, str, str]]:
 
 
 def meaning_of(field: str) -> str:
-    """What a field of ``Rules`` means: the first sentence of its docstring, without capital."""
-    first = FIELD_DOCS.get(field, "").split("\n\n")[0].split(". ")[0]
+    """Return the first sentence of a field's description, without its capital."""
+    first = DESCRIPTIONS[field].split(". ")[0]
     return first[:1].lower() + first[1:].removesuffix(".")
 
 
@@ -36,10 +35,9 @@ def explain(rules: Rules) -> list[str]:
 
 
 def _said(rules: Rules, field: str) -> str:
-    """What the docstring of a field says of the value that it has in these rules."""
-    value, text = getattr(rules, field), " ".join(FIELD_DOCS.get(field, "").split())
-    found = re.search(rf"``{value}``: (.+?)\.(?: ``|$)", text)
-    return found[1].replace("`moon_points`", str(rules.moon_points)) if found else str(value)
+    """Return the meaning of the value that a field has in these rules."""
+    meaning = MEANINGS[field][getattr(rules, field)]
+    return meaning.replace("`moon_points`", str(rules.moon_points))
 
 
 def _count(number: int) -> str:

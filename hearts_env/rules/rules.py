@@ -6,8 +6,6 @@ import dataclasses
 import functools
 import inspect
 import json
-import re
-import sys
 import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -46,14 +44,19 @@ _MANY = 10**9  # the greatest numbers keep every sum far inside 64 bits
 _MAX_TEXT = 10_000  # characters; all fields written out take some 500
 
 
-def _one_of(choices: tuple[Any, ...]) -> Any:
+def _value(default: Any, doc: str, **metadata: Any) -> Any:
+    """A field and its description, which `hearts rules`, `help` and the pages show."""
+    return field(default=default, metadata={"doc": doc, **metadata})
+
+
+def _one_of(choices: tuple[Any, ...], doc: str, **meanings: str) -> Any:
     """A field that has one of these values; the first is the default."""
-    return field(default=choices[0], metadata={"choices": choices})
+    return _value(choices[0], doc, choices=choices, meanings=meanings)
 
 
-def _number(default: int | None, low: int, high: int) -> Any:
+def _number(default: int | None, low: int, high: int, doc: str) -> Any:
     """A field that has a number from `low` to `high`, or None where that is the default."""
-    return field(default=default, metadata={"range": (low, high)})
+    return _value(default, doc, range=(low, high))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -65,106 +68,108 @@ class Rules:
     from.
     """
 
-    players: int = _number(4, 2, 7)
-    """Seats at the table. 2 to 7; default 4."""
-    removed: tuple[str, ...] = ()
-    """Cards left out of the pack. Default: none."""
-    hand_size: int = _number(13, 1, 26)
-    """Cards dealt to each player; what is left is the kitty. 1 to 26; default 13."""
-    trump: str | None = _one_of((None, *SUITS))
-    """Suit that beats every other. ``"C"``, ``"D"``, ``"S"`` or ``"H"``; default None: no trump."""
-    first_lead: str = _one_of(FIRST_LEADS)
-    """Who leads first, and what. Default ``"lowest_club"``.
-
-    ``lowest_club``: whoever holds the lowest club in any hand leads it. ``any_club``: whoever holds
-    the lowest club in any hand leads any club. ``eldest_hand``: the seat after the dealer leads any
-    card.
-    """
-    break_on: str | None = _one_of(BREAKS)
-    """What breaks hearts; with None they may be led at any time. Default ``"heart"``.
-
-    ``heart``: a heart played. ``void``: a heart played, or a player unable to follow suit.
-    """
-    unbroken_lead: str = _one_of(UNBROKEN_LEADS)
-    """When a heart may be led although hearts are not broken. Default ``"only_hearts"``.
-
-    ``only_hearts``: the hand holds only hearts. ``spades_or_hearts``: the hand holds only spades
-    and hearts. ``queen_frees_hearts``: the hand holds only hearts, or hearts and the queen of
-    spades.
-    """
-    points_on_first_trick: bool = True
-    """Whether a player void in the suit led may play a penalty card to trick 1. Default True.
-
-    With False a hand of nothing else is an exception.
-    """
-    queen_any_time: bool = False
-    """Whether the queen of spades may be played instead of following suit. Default False."""
-    queen_breaks_hearts: bool = False
-    """Whether the queen of spades, played, breaks hearts too. Default False."""
-    card_points: Mapping[str, int] = field(default_factory=lambda: HEARTS_AND_QUEEN)
-    """Points by card: penalties positive, bonuses negative, all others 0.
-
-    Whole numbers of -1,000,000 to 1,000,000. Default: every heart 1, QS 13.
-    """
-    moon: str = _one_of(MOONS)
-    """What happens when one player takes every penalty card. Default ``"others_plus"``.
-
-    ``others_plus``: the shooter scores 0, every other player `moon_points`. ``self_minus``: the
-    shooter scores minus `moon_points`, the others 0. ``choose``: the shooter chooses after the last
-    trick between minus `moon_points`, and `moon_points` for every other player. ``none``: nothing
-    special.
-    """
-    moon_points: int = _number(26, 0, MAX_POINTS)
-    """How much shooting the moon is worth. 0 to 1,000,000; default 26."""
-    no_trick_points: int = _number(0, -MAX_POINTS, 0)
-    """Added to the score of a player who took no trick, unless the moon was shot.
-
-    -1,000,000 to 0; default 0.
-    """
-    kitty_to: str = _one_of(KITTIES)
-    """Who is awarded the kitty. Default ``"nobody"``.
-
-    ``nobody``: it is dead and never shown. ``first_trick``: the taker of the first trick.
-    ``last_trick``: the taker of the last trick. ``first_heart``: the taker of the first trick with
-    a heart. ``first_penalty``: the taker of the first trick with a card that costs points.
-    """
-    pass_count: int = _number(0, 0, 26)
-    """Cards that each player passes before play. 0 to 26; default 0."""
-    pass_rotation: tuple[str, ...] = ("hold",)
-    """Where the passed cards go, deal by deal. Default ``("hold",)``.
-
-    1 to 16 of ``left``, ``right``, ``across`` and ``hold`` (no exchange), used in turn.
-    """
-    end_score: int = _number(100, 1, _MANY)
-    """The total at which a match ends. 1 to 1,000,000,000; default 100."""
-    end_when: str = _one_of(("reached", "exceeded"))
-    """Whether that total must be reached or exceeded. ``"reached"`` (default) or ``"exceeded"``."""
-    tie: str = _one_of(("lowest_shared", "all_past_limit"))
-    """When a match continues past its end score. Default ``"lowest_shared"``.
-
-    ``lowest_shared``: while the lowest total is shared. ``all_past_limit``: also after one deal
-    has taken all totals past the limit.
-    """
-    max_deals: int | None = _number(None, 1, _MANY)
-    """A match ends after this many deals at the latest. Default None: no limit.
-
-    1 to 1,000,000,000.
-    """
-    settlement: str = _one_of(SETTLEMENTS)
-    """Score sheet, or one of three ways to settle each deal in chips. Default ``"points"``.
-
-    ``points``: scores add up. ``simple``: everybody pays a chip a point, and the fewest points take
-    the pot. ``sweepstakes``: everybody pays a chip a point, and those without any share the pool;
-    if there are none, or one player took all, it stays for the next deal, and what is left at the
-    end is divided equally. ``howell``: everybody pays each other player a chip a point.
-    """
-    stake: int = _number(100, 1, _MANY)
-    """Chips of each player at the start (chips only). 1 to 1,000,000,000; default 100."""
-    target: int | None = _number(None, 1, _MANY)
-    """Chips won above the stake that end a match (chips only). Default None: no target.
-
-    1 to 1,000,000,000.
-    """
+    players: int = _number(4, 2, 7, "Seats at the table.")
+    removed: tuple[str, ...] = _value((), "Cards left out of the pack.")
+    hand_size: int = _number(13, 1, 26, "Cards dealt to each player; what is left is the kitty.")
+    trump: str | None = _one_of((None, *SUITS), "Suit that beats every other.")
+    first_lead: str = _one_of(
+        FIRST_LEADS,
+        "Who leads first, and what.",
+        lowest_club="whoever holds the lowest club in any hand leads it",
+        any_club="whoever holds the lowest club in any hand leads any club",
+        eldest_hand="the seat after the dealer leads any card",
+    )
+    break_on: str | None = _one_of(
+        BREAKS,
+        "What breaks hearts; with None they may be led at any time.",
+        heart="a heart played",
+        void="a heart played, or a player unable to follow suit",
+    )
+    unbroken_lead: str = _one_of(
+        UNBROKEN_LEADS,
+        "When a heart may be led although hearts are not broken.",
+        only_hearts="the hand holds only hearts",
+        spades_or_hearts="the hand holds only spades and hearts",
+        queen_frees_hearts="the hand holds only hearts, or hearts and the queen of spades",
+    )
+    points_on_first_trick: bool = _value(
+        True,
+        "Whether a player void in the suit led may play a penalty card to trick 1. "
+        "If False, a hand of nothing else is an exception.",
+    )
+    queen_any_time: bool = _value(
+        False,
+        "Whether the queen of spades may be played instead of following suit.",
+    )
+    queen_breaks_hearts: bool = _value(
+        False,
+        "Whether the queen of spades, played, breaks hearts too.",
+    )
+    card_points: Mapping[str, int] = field(
+        default_factory=lambda: HEARTS_AND_QUEEN,
+        metadata={
+            "doc": "Points by card: penalties positive, bonuses negative, all others 0. "
+            "Whole numbers of -1,000,000 to 1,000,000. Default: every heart 1, QS 13."
+        },
+    )
+    moon: str = _one_of(
+        MOONS,
+        "What happens when one player takes every penalty card.",
+        others_plus="the shooter scores 0, every other player `moon_points`",
+        self_minus="the shooter scores minus `moon_points`, the others 0",
+        choose="the shooter chooses after the last trick between minus `moon_points`, and "
+        "`moon_points` for every other player",
+        none="nothing special",
+    )
+    moon_points: int = _number(26, 0, MAX_POINTS, "How much shooting the moon is worth.")
+    no_trick_points: int = _number(
+        0,
+        -MAX_POINTS,
+        0,
+        "Added to the score of a player who took no trick, unless the moon was shot.",
+    )
+    kitty_to: str = _one_of(
+        KITTIES,
+        "Who is awarded the kitty.",
+        nobody="it is dead and never shown",
+        first_trick="the taker of the first trick",
+        last_trick="the taker of the last trick",
+        first_heart="the taker of the first trick with a heart",
+        first_penalty="the taker of the first trick with a card that costs points",
+    )
+    pass_count: int = _number(0, 0, 26, "Cards that each player passes before play.")
+    pass_rotation: tuple[str, ...] = _value(
+        ("hold",),
+        "Where the passed cards go, deal by deal. "
+        "1 to 16 of ``left``, ``right``, ``across`` and ``hold`` (no exchange), used in turn.",
+    )
+    end_score: int = _number(100, 1, _MANY, "The total at which a match ends.")
+    end_when: str = _one_of(
+        ("reached", "exceeded"), "Whether that total must be reached or exceeded."
+    )
+    tie: str = _one_of(
+        ("lowest_shared", "all_past_limit"),
+        "When a match continues past its end score.",
+        lowest_shared="while the lowest total is shared",
+        all_past_limit="also after one deal has taken all totals past the limit",
+    )
+    max_deals: int | None = _number(
+        None, 1, _MANY, "A match ends after this many deals at the latest."
+    )
+    settlement: str = _one_of(
+        SETTLEMENTS,
+        "Score sheet, or one of three ways to settle each deal in chips.",
+        points="scores add up",
+        simple="everybody pays a chip a point, and the fewest points take the pot",
+        sweepstakes="everybody pays a chip a point, and those without any share the pool; if there "
+        "are none, or one player took all, it stays for the next deal, and what is left at the end "
+        "is divided equally",
+        howell="everybody pays each other player a chip a point",
+    )
+    stake: int = _number(100, 1, _MANY, "Chips of each player at the start (chips only).")
+    target: int | None = _number(
+        None, 1, _MANY, "Chips won above the stake that end a match (chips only)."
+    )
 
     def __new__(cls, **fields: Any) -> Rules:
         """Refuse unknown fields with the nearest known one."""
@@ -560,17 +565,6 @@ def _preset(name: str, players: int) -> Rules:
     return Rules(**PRESETS[name].fields(players))
 
 
-def _docstrings() -> dict[str, str]:
-    """The text below each field of `Rules`, which Python does not keep; empty without source."""
-    try:
-        source = inspect.getsource(sys.modules[__name__])
-    except OSError:  # only the compiled file is there
-        return {}
-    head = source[source.index("class Rules:") : source.index("def __new__")]
-    found = re.findall(r'^    (\w+): [^\n]+\n    """(.+?)"""$', head, re.M | re.S)
-    return {name: inspect.cleandoc(text) for name, text in found}
-
-
 _ENDS = ("end_score", "end_when", "tie", "max_deals", "target")
 _SPECS = {f.name: f for f in dataclasses.fields(Rules)}
 FIELDS = tuple(_SPECS)
@@ -584,9 +578,30 @@ RANGES: dict[str, tuple[int, int]] = {
 """The least and the greatest value of each field that is a number."""
 FLAGS = tuple(name for name, f in _SPECS.items() if isinstance(f.default, bool))
 """The fields that are True or False."""
-FIELD_DOCS = _docstrings()
-"""The documentation of each field: what it means, its values, its default."""
-if Rules.__doc__ and FIELD_DOCS:  # for `help(Rules)`
+DESCRIPTIONS: dict[str, str] = {name: f.metadata["doc"] for name, f in _SPECS.items()}
+"""The description of each field."""
+MEANINGS: dict[str, Mapping[str, str]] = {
+    name: f.metadata.get("meanings", {}) for name, f in _SPECS.items()
+}
+"""The meaning of each value of a field, where it needs one."""
+
+
+def _documentation(name: str) -> str:
+    """Return the description of a field, its values and its default."""
+    spec, text = _SPECS[name], DESCRIPTIONS[name]
+    if name in RANGES:
+        text += " {:,} to {:,}.".format(*RANGES[name])
+    elif name in CHOICES and not MEANINGS[name]:
+        text += f" One of {', '.join(map(repr, CHOICES[name]))}."
+    if spec.default is not dataclasses.MISSING:
+        text += f" Default {spec.default!r}."
+    lines = [text, *(f"  ``{value}``: {says}." for value, says in MEANINGS[name].items())]
+    return "\n".join(textwrap.fill(line, 80, subsequent_indent="    ") for line in lines)
+
+
+FIELD_DOCS = {name: _documentation(name) for name in FIELDS}
+"""The documentation of each field: its meaning, its values, its default."""
+if Rules.__doc__:  # for `help(Rules)`, and not with -OO
     _fields = "\n".join(f"{name}: {text}" for name, text in FIELD_DOCS.items())
     Rules.__doc__ = (
         f"{inspect.cleandoc(Rules.__doc__)}\n\nFields:\n{textwrap.indent(_fields, '    ')}"
