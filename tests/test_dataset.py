@@ -203,7 +203,6 @@ def test_options_survive_json():
         ({"seats": [2]}, "seat 2 1"),
         ({"rules": "classic", "exact": True}, "exact"),
         ({"formats": ["minari"], "exact": True}, "exact parquet"),
-        ({"dataset_id": "a b"}, "id"),
     ],
 )
 def test_what_cannot_be_asked_for_is_refused(changed, message):
@@ -212,13 +211,12 @@ def test_what_cannot_be_asked_for_is_refused(changed, message):
 
 
 ARGUMENTS = ["agents", "games", "seed", "formats", "observation", "dtype", "action_mask"]
-ARGUMENTS += ["reward", "exact", "views", "random", "seats", "dataset_id"]
+ARGUMENTS += ["reward", "exact", "views", "random", "seats"]
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_odd_values_are_taken_or_refused_by_name(name):
     begins = {"agents": "agent", "formats": "format", "views": "view", "seats": "seat"}
-    begins["dataset_id"] = "id"
     for value in ODD:
         given = {"agents": ["pro"], "rules": "mini", "games": 3} | {name: value}
         argument = ""

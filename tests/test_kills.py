@@ -27,8 +27,8 @@ import pytest
 from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_agents.programs.process import python_environment
 from hearts_env.solve.equilibrium import Solver
-from hearts_env.support.tensors import read_tensors
-from hearts_train.data.folder import FACTS, UNFINISHED, is_unfinished
+from hearts_train.data.episodes import Episodes
+from hearts_train.data.folder import FACTS, PARTS, UNFINISHED, is_unfinished
 from hearts_train.learn import runs
 from hearts_train.store import unsealed
 from tests.slow import TIMES
@@ -165,9 +165,9 @@ def dataset_result(folder: Path, _output: str) -> Any:
 
 
 def check_dataset(folder: Path) -> None:
-    for path in folder.glob(f"{UNFINISHED}/part-*.safetensors"):
-        read_tensors(path)
-    check_lines(folder / UNFINISHED / "settings.jsonl")
+    for path in folder.glob(f"{UNFINISHED}/part-*.npz"):
+        Episodes.from_bytes(path.read_bytes())
+    check_lines(folder / UNFINISHED / PARTS)
 
 
 COMMANDS = {

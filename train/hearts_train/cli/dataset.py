@@ -48,7 +48,7 @@ def dataset(
             help="What is recorded: format=parquet,minari (tables, episodes); observation, dtype, "
             "action_mask, reward (as in the environments); view=text,json (form of the decisions); "
             "exact=true|false (each card's value); random=0.1 (share of actions drawn at random); "
-            "seat=0,1 (only these seats); id (Minari's name).",
+            "seat=0,1 (only these seats).",
         ),
     ] = None,
     resume: Annotated[
@@ -134,7 +134,6 @@ _SETTINGS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "dtype": ("dtype", str),
     "exact": ("exact", _truth),
     "format": ("formats", lambda text: names_in(text, "--set")),
-    "id": ("dataset_id", str),
     "observation": ("observation", str),
     "random": ("random", _share),
     "reward": ("reward", str),

@@ -1,7 +1,6 @@
 """The datasheet of a dataset: its content, how it was made, and its limits.
 
-The YAML head makes the folder a dataset for ``datasets`` and the Hugging Face Hub, which makes
-Croissant metadata of it.
+The YAML head makes the folder a dataset for ``datasets`` and the Hugging Face Hub.
 """
 
 from __future__ import annotations
@@ -13,129 +12,104 @@ from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_train.data import tables
 from hearts_train.data.options import DatasetOptions
 
-LICENSE = "MIT"
-_SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**6, "100K<n<1M"))
+_TABLES = """configs:
+- config_name: decisions
+  data_files: decisions/*.parquet
+  default: true
+- config_name: games
+  data_files: games/*.parquet
+"""
 
 
 def datasheet(facts: dict[str, Any], options: DatasetOptions) -> str:
-    """The page, in Markdown."""
-    lines = [*_head(facts, options), *_summary(facts, options)]
+    """Return the page, in Markdown."""
+    parts = []
     if "parquet" in options.formats:
-        lines += _table_of("games", "a game", tables.games_schema(), facts)
+        parts.append(_table("games", "game", tables.games_schema(), facts))
         schema = tables.decisions_schema(options)
-        lines += _table_of("decisions", "a decision of a recorded seat", schema, facts)
+        parts.append(_table("decisions", "decision of a recorded seat", schema, facts))
     if "minari" in options.formats:
-        lines += _episodes(facts, options)
-    lines += [*_making(facts, options), *_limits(facts, options)]
-    return "\n".join(lines)
-
-
-def _head(facts: dict[str, Any], options: DatasetOptions) -> list[str]:
-    """YAML that the Hub reads: the licence and the path of each table."""
-    size = next((word for most, word in _SIZES if facts["games"] < most), "n>1M")
-    lines = ["---", f"license: {LICENSE.lower()}"]
-    lines += ["pretty_name: " + f"Hearts, {options.rules.name}".replace(":", " ")]
-    lines += ["tags:", "- reinforcement-learning", "- hearts-env", "size_categories:", f"- {size}"]
-    if "parquet" in options.formats:
-        lines += ["configs:", "- config_name: decisions", "  data_files: decisions/*.parquet"]
-        lines += ["  default: true", "- config_name: games", "  data_files: games/*.parquet"]
-    return [*lines, "---", ""]
-
-
-def _summary(facts: dict[str, Any], options: DatasetOptions) -> list[str]:
-    rules = options.rules
-    who = [f"- seat {seat}: `{agent}`" for seat, agent in enumerate(options.agents)]
+        parts.append(_episodes(facts, options))
+    players = zip(options.agents, facts["players"], strict=True)
     rows = [
-        ("games (deals)", f"{facts['games']:,}"),
-        ("decisions, all seats", f"{facts['decisions_of_all_seats']:,}"),
+        *((f"seat {p}", f"`{who}` {seal or ''}".strip()) for p, (who, seal) in enumerate(players)),
         ("mean score by seat, points", ", ".join(map(str, facts["mean_scores"]))),
+        ("decisions of all seats", f"{facts['decisions_of_all_seats']:,}"),
+        ("recorded seats", ", ".join(map(str, options.seats))),
         ("games in which a seat shot the moon", f"{facts['moons']:,}"),
         ("games ended by a fault of a player", f"{facts['revoked']:,}"),
-    ]
-    seats = "all seats" if len(options.seats) == rules.players else f"seats {options.seats}"
-    return [
-        f"# Hearts: {facts['games']:,} games of `{rules.name}`\n",
-        "Deals of Hearts as computer players played them, recorded by hearts-env. Low scores",
-        f"win. What is recorded is what {seats} saw and did. The players:\n",
-        *who,
-        "",
-        *_markdown(("figure", "value"), rows),
-    ]
-
-
-def _table_of(name: str, row: str, schema: Any, facts: dict[str, Any]) -> list[str]:
-    def cells(field: Any) -> tuple[str, ...]:
-        item = getattr(field.type, "value_type", None)
-        kind = str(field.type) if item is None else f"list<{item}>"
-        about = field.metadata or {}
-        unit, meaning = (about.get(key, b"").decode() for key in (b"unit", b"description"))
-        return f"`{field.name}`", f"`{kind}`", unit, meaning
-
-    return [
-        f"## Table `{name}`\n",
-        f"`{name}/*.parquet`, zstd, a row for {row}: {facts['rows'][name]:,} rows. The same",
-        "descriptions stand in the files' own schema.\n",
-        *_markdown(("field", "type", "unit", "meaning"), map(cells, schema)),
-    ]
-
-
-def _episodes(facts: dict[str, Any], options: DatasetOptions) -> list[str]:
-    space = options.form.box
-    legal = f"`({options.rules.num_actions},)` int8, 1 where an action is legal; zeros at the end"
-    shape = f"`{space.shape}` {space.dtype}, encoder `{options.observation}` of docs/encoders.md"
-    in_observation, in_info = options.form.mask_in_observation, options.form.mask_in_info
-    places = ["`observations`"] * in_observation + ["`infos`"] * in_info
-    rows = [
-        ("`observations`", f"{'a dictionary: `observation` ' if in_observation else ''}{shape}"),
-        (", ".join(places), f"`action_mask` {legal}"),
-        ("`infos`", "`trick` int8, tricks finished; `is_random` bool, the action was drawn"),
-        ("`actions`", "int64: action i plays `rules.deck[i]`"),
-        ("`rewards`", f"float64, `{options.reward}`: to the seat's next decision or the end"),
-        ("`terminations`", "bool, true at the last decision"),
-        ("`truncations`", "bool, never true"),
-        ("metadata", "`seed`, `game`, `seat`, `player`, `margin` (points), `deal` (hand history)"),
-    ]
-    where = f"minari/{options.dataset_id}/data"
-    return [
-        "## Episodes\n",
-        f"`{where}`, for Minari: an episode for every game and recorded seat, "
-        f"{facts['episodes']:,} of {facts['steps']:,} steps.",
-        "Rewards are the project's own; each seat gets its last one, whoever plays the last",
-        "card. Arrays of T + 1 rows end with the view after the deal.\n",
-        *_markdown(("part", "content"), rows),
-        "```python",
-        f'dataset = minari.MinariDataset("{where}")',
-        f'# or, with MINARI_DATASETS_PATH=minari: minari.load_dataset("{options.dataset_id}")',
-        "```\n",
-    ]
-
-
-def _making(facts: dict[str, Any], options: DatasetOptions) -> list[str]:
-    rows = [
-        ("seed", f"{options.seed}"),
+        ("seed", str(options.seed)),
         ("rules, SHA-256 of their fields", f"`{facts['rules_digest']}`"),
         *((f"version of {name}", version) for name, version in facts["versions"].items()),
-        *(
-            (f"player {agent}, SHA-256", f"`{digest}`")
-            for agent, digest in zip(options.agents, facts["players"], strict=True)
-            if digest is not None
-        ),
-        ("licence", f"{LICENSE}, that of hearts-env"),
     ]
-    return [
-        "## How it was made\n",
-        *_markdown(("what", "value"), rows),
-        "The same options and versions give the same content, whatever the number of workers.",
-        "`dataset.json` has all options, and the size and SHA-256 of every file. Deals are",
-        "drawn apart from those of `hearts evaluate` and HeartsBench, whatever the seeds.\n",
-    ]
+    limits = "".join(f"- {line}\n" for line in _limits(facts, options))
+    return f"""---
+license: mit
+pretty_name: {f"Hearts, {options.rules.name}".replace(":", " ")}
+tags:
+- reinforcement-learning
+- hearts-env
+{_TABLES if "parquet" in options.formats else ""}---
+
+# Hearts: {facts["games"]:,} games of `{options.rules.name}`
+
+Deals of Hearts as computer players played them, recorded by hearts-env. Low scores win. A digest
+beside a player is the SHA-256 of its files.
+
+{_rows(("what", "value"), rows)}
+The same options and versions give the same content, for any number of workers. `dataset.json` has
+all options, and the size and SHA-256 of every file. Deals are drawn apart from those of
+`hearts evaluate` and HeartsBench, whatever the seeds. The licence is that of hearts-env.
+
+{"".join(parts)}## Known limits
+
+{limits}"""
+
+
+def _table(name: str, row: str, schema: Any, facts: dict[str, Any]) -> str:
+    """Describe the fields of a table."""
+    rows = []
+    for field in schema:
+        item = getattr(field.type, "value_type", None)
+        kind = str(field.type) if item is None else f"list<{item}>"
+        about = (field.metadata.get(key, b"").decode() for key in (b"unit", b"description"))
+        rows.append((f"`{field.name}`", f"`{kind}`", *about))
+    return f"""## Table `{name}`
+
+`{name}/*.parquet`, one row per {row}: {facts["rows"][name]:,} rows. The files' own schema has the
+same descriptions.
+
+{_rows(("field", "type", "unit", "meaning"), rows)}
+"""
+
+
+def _episodes(facts: dict[str, Any], options: DatasetOptions) -> str:
+    """Describe the episodes."""
+    form, where = options.form, f"minari/{options.dataset_id}/data"
+    places = ["observations"] * form.mask_in_observation + ["infos"] * form.mask_in_info
+    return f"""## Episodes
+
+`minari.MinariDataset("{where}")`: one episode per game and recorded seat,
+{facts["episodes"]:,} of {facts["steps"]:,} steps.
+
+- Observations: `{form.box.shape}` {form.box.dtype}, encoder `{options.observation}`.
+- Legal actions: `action_mask`, in the {" and the ".join(places)}; zeros at the end.
+- Actions: action i plays `rules.deck[i]`.
+- Rewards: `{options.reward}`, to the seat's next decision or the end of the deal.
+- Infos: `trick`, tricks finished; `is_random`, the action was drawn at random.
+- Metadata: `seed`, `game`, `seat`, `player`, `margin` in points, `deal` (the hand history).
+
+Observations and infos have one row more than actions, for the end of the deal.
+
+"""
 
 
 def _limits(facts: dict[str, Any], options: DatasetOptions) -> list[str]:
+    """Return what a user of the dataset should know."""
     found = [
         "The players are programs: this is not how people play.",
-        "Each game is a deal on its own; no totals of a match, so nobody plays for one.",
-        "An action is what was played, not a judgement; players make mistakes.",
+        "Each game is a single deal; no one plays for a match.",
+        "An action was played; it need not be the best.",
     ]
     if options.random:
         found.append(
@@ -143,33 +117,28 @@ def _limits(facts: dict[str, Any], options: DatasetOptions) -> list[str]:
             "(`is_random`), forced ones included."
         )
     elif "minari" in options.formats:
-        found.append(
-            "Nothing was drawn at random (`--set random=`): what the players avoid is missing."
-        )
+        found.append("No action was drawn at random: whatever the players avoid is missing.")
     if options.exact:
         found.append(
-            "`mean_values` assumes that from the next card on everybody sees all cards, and that "
-            "every world is as likely: the judgement of `pimc`, not of perfect play."
+            "`mean_values` assumes that all see all cards from the next card on, and that every "
+            "world is as likely: the judgement of `pimc`, not of perfect play."
         )
-        if not has_exact_worlds(options.rules):
-            found.append("`mean_values` is null throughout: an exchange reveals hidden cards.")
-        else:
+        if has_exact_worlds(options.rules):
             found.append("`mean_values` is null where a view allows more than 1,024 worlds.")
+        else:
+            found.append("`mean_values` is null throughout: an exchange reveals hidden cards.")
     elif "parquet" in options.formats and options.rules.players > 2:
         found.append("No exact values: they are known in games of two only.")
     if options.rules.pass_count:
         found.append("Hand histories list passed cards in deck order, not as they were chosen.")
     if facts["faults"]:
-        found.append(f"{facts['faults']:,} faults of players ended games; for example:")
-    lines = [f"- {line}" for line in found]
-    lines += [f"  - {example}" for example in facts["fault_examples"]]
-    return ["## Known limits\n", *lines, ""]
+        examples = "".join(f"\n  - {example}" for example in facts["fault_examples"])
+        found.append(f"{facts['faults']:,} faults of players ended games; for example:{examples}")
+    return found
 
 
-def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """A table, and an empty line."""
+def _rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table in Markdown."""
     lines = [head, ["---"] * len(head), *rows]
-    return [
-        *("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in lines),
-        "",
-    ]
+    cells = ([cell.replace("|", "\\|") for cell in line] for line in lines)
+    return "".join(f"| {' | '.join(line)} |\n" for line in cells)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import io
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -104,14 +105,18 @@ class Episodes:
         names = [field.name for field in fields(cls)]
         return cls(*(np.concatenate([getattr(b, name) for b in blocks]) for name in names))
 
-    def arrays(self) -> dict[str, Array]:
-        """Return all arrays by name."""
-        return dict(vars(self))
+    def to_bytes(self, texts: Sequence[str]) -> bytes:
+        """Return all arrays, and the hand histories of the block's games, as one file."""
+        file = io.BytesIO()
+        np.savez(file, **vars(self), texts=np.array(texts))
+        return file.getvalue()
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, Array]) -> Episodes:
-        """Return the episodes with the arrays of ``arrays``; other entries are ignored."""
-        return cls(**{field.name: arrays[field.name] for field in fields(cls)})
+    def from_bytes(cls, data: bytes) -> tuple[Episodes, list[str]]:
+        """Return the episodes and hand histories of such a file."""
+        with np.load(io.BytesIO(data)) as arrays:
+            found = cls(**{field.name: arrays[field.name] for field in fields(cls)})
+            return found, arrays["texts"].tolist()
 
 
 def _encoded(options: DatasetOptions, states: k.Vector, games: Ints, players: Ints) -> Array:
@@ -124,15 +129,15 @@ def _encoded(options: DatasetOptions, states: k.Vector, games: Ints, players: In
 
 # ---- Minari --------------------------------------------------------------------------------------
 def write_minari(
-    folder: Path, options: DatasetOptions, parts: Iterable[tuple[Episodes, Mapping[int, str]]]
+    folder: Path, options: DatasetOptions, parts: Iterable[tuple[Episodes, Sequence[str]]]
 ) -> None:
     """Write a dataset of Minari into a new folder, as ``MINARI_DATASETS_PATH`` names it.
 
     Args:
         folder: the folder, which holds this dataset alone.
         options: of the dataset.
-        parts: the episodes of each part, and the hand history of each of its games. They are taken
-            one at a time.
+        parts: the episodes of each part, and the hand histories of its games. They are taken one at
+            a time.
     """
     minari = library("minari")
     folder.mkdir(parents=True)
@@ -150,12 +155,12 @@ def write_minari(
             requirements=[f"hearts-env=={__version__}"],
             jpeg_encoding=False,
         ).storage
-    written = 0
+    written = games = 0
     for episodes, texts in parts:
         storage.update_episodes(_buffers(episodes, options))
         numbers = range(written, written + len(episodes.lengths))
-        storage.update_episode_metadata(_metadata(episodes, options, texts), numbers)
-        written = numbers.stop
+        storage.update_episode_metadata(_metadata(episodes, options, games, texts), numbers)
+        written, games = numbers.stop, games + len(texts)
 
 
 @contextlib.contextmanager
@@ -197,9 +202,9 @@ def _buffers(episodes: Episodes, options: DatasetOptions) -> Iterator[Any]:
 
 
 def _metadata(
-    episodes: Episodes, options: DatasetOptions, texts: Mapping[int, str]
+    episodes: Episodes, options: DatasetOptions, first: int, texts: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the metadata of each episode; `texts` has the hand history of each game."""
+    """Yield the metadata of each episode; `texts` are the hand histories from game `first` on."""
     for game, seat, margin in zip(
         episodes.games.tolist(), episodes.seats.tolist(), episodes.margins.tolist(), strict=True
     ):
@@ -208,7 +213,7 @@ def _metadata(
             "seat": seat,
             "player": options.agents[seat],
             "margin": margin,
-            "deal": texts[game],
+            "deal": texts[game - first],
         }
 
 

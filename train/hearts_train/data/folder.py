@@ -1,15 +1,18 @@
-"""A dataset's folder: parts while they are played, and the files made from them.
+"""A dataset's folder, which grows part by part.
 
-The folder ``.unfinished`` holds one file per part of the games: its tables, its episodes and its
-counts, with a digest. A part follows from its number, the options and the version of the package.
-The content of a dataset is therefore the same for any number of processes and interruptions. Parts
-that are missing or damaged are played again.
+A part is a stretch of the games. It follows from its number, the options and the version of the
+package. The content of a dataset is therefore the same for any number of processes and
+interruptions. Its tables are files of the dataset, and its episodes wait in the folder
+``.unfinished`` until all can be written as one. There, too, is a file with one record per finished
+part: its counts, and the digest of each of its files. A part without a record, or with a file that
+is missing or damaged, is played again.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 import shutil
@@ -22,13 +25,11 @@ from typing import Any
 import numpy as np
 
 from hearts_agents.spec import AgentSpec
-from hearts_env import BatchGame, CheckpointError, HeartsError
+from hearts_env import BatchGame, HeartsError
 from hearts_env import kernel as k
-from hearts_env.support.arrays import Array
 from hearts_env.support.files import kind_of, remove_leftovers, write_json, write_whole
 from hearts_env.support.interrupts import held_interrupt
-from hearts_env.support.progress import Show, silent
-from hearts_env.support.tensors import DIGEST, digest_of, read_tensors, write_tensors
+from hearts_env.support.progress import Progress, Show, silent
 from hearts_train.data import tables
 from hearts_train.data.datasheet import datasheet
 from hearts_train.data.episodes import Episodes, write_minari
@@ -51,20 +52,19 @@ _FEWEST_PARTS = 16
 """So that processes can share small datasets, too."""
 _MOST_FAULTS = 10
 """Faults of external players that are described, at most."""
-_SETTINGS = "settings.jsonl"
-_MADE = "made"
-"""The folder of files that are moved to their place when all are there."""
+PARTS = "parts.jsonl"
+"""The file of the finished parts, in the folder ``UNFINISHED``."""
 _KIND = FileKind(
     "hearts-env unfinished dataset",
-    2,
+    3,
     "resume",
     "an unfinished dataset",
     "delete the folder, and begin another dataset",
 )
-_COUNTS = ("games", "decisions", "moons", "revoked", "faults", "rows", "episodes", "steps")
 
-Part = tuple[dict[str, Array], Mapping[str, Any]]
-"""The tables (bytes of Parquet files) and episodes of a part, and its counts."""
+
+Part = tuple[dict[str, bytes], dict[str, Any]]
+"""The content of each file of a part, by its path in the folder; and its counts."""
 
 
 def part_size(games: int) -> int:
@@ -104,26 +104,31 @@ class PartWork:
         first = number * size // BLOCK
         last = -(-min(options.games, (number + 1) * size) // BLOCK)
         blocks = [self.seating.play(block) for block in range(first, last)]
-        games = [tables.games_table(block, options) for block in blocks]
-        made = {"table.games": _as_array(tables.parquet_bytes(games))}
-        counts: dict[str, Any] = dict.fromkeys(_COUNTS, 0) | {
+        counts: dict[str, Any] = {
             "games": sum(len(block.seeds) for block in blocks),
             "decisions": sum(len(block.actions) for block in blocks),
             "moons": sum(int((block.states[:, k.SHOOTER] >= 0).sum()) for block in blocks),
             "revoked": sum(int((block.states[:, k.REVOKER] >= 0).sum()) for block in blocks),
             "faults": sum(len(block.faults) for block in blocks),
+            "rows": 0,
+            "episodes": 0,
+            "steps": 0,
             "scores": np.sum([block.scores.sum(0) for block in blocks], 0).tolist(),
             "examples": [text for block in blocks for text in block.faults][:_MOST_FAULTS],
         }
+        files = {}
         if "parquet" in options.formats:
+            games = [tables.games_table(block, options) for block in blocks]
             decisions = [self._decisions(block) for block in blocks]
-            made["table.decisions"] = _as_array(tables.parquet_bytes(decisions))
+            for name, found in (("games", games), ("decisions", decisions)):
+                files[f"{name}/part-{number:05}.parquet"] = tables.parquet_bytes(found)
             counts["rows"] = sum(table.num_rows for table in decisions)
         if "minari" in options.formats:
             episodes = Episodes.joined([Episodes.of(block, options) for block in blocks])
-            made |= episodes.arrays()
+            texts = [text for block in blocks for text in tables.hand_histories(block, options)]
+            files[_episodes_of(number)] = episodes.to_bytes(texts)
             counts |= {"episodes": len(episodes.lengths), "steps": int(episodes.lengths.sum())}
-        return made, counts
+        return files, counts
 
     def _decisions(self, block: Played) -> tables.Arrow:
         values = None
@@ -131,10 +136,6 @@ class PartWork:
             rows = block.rows_of(self.options.seats)
             values = self._exact_values.of(block.views.subset(rows), block.others[rows])
         return tables.decisions_table(block, self.options, values)
-
-
-def _as_array(data: bytes) -> Array:
-    return np.frombuffer(data, np.uint8)
 
 
 def _made_again(
@@ -161,7 +162,7 @@ class Dataset:
     @property
     def episodes(self) -> Path:
         """The folder of its episodes, for ``minari.MinariDataset``."""
-        return self.folder / EPISODES / self.facts["options"]["dataset_id"] / "data"
+        return self.folder / EPISODES / self.facts["dataset_id"] / "data"
 
 
 def make_dataset(
@@ -195,14 +196,15 @@ def make_dataset(
     workers, backend = check_executor(workers, backend)
     work = PartWork(options)
     unfinished_options(folder) if resume else _check_free(folder)
-    path = folder / UNFINISHED / _SETTINGS
+    path = folder / UNFINISHED / PARTS
     path.parent.mkdir(parents=True, exist_ok=True)
     settings = options.to_json() | {"players": work.seating.digests}
     save, old = (None, path) if resume else (path, None)
-    with saving(save, old, _KIND, settings):
-        parts = _Parts(path.parent, options)
-        remove_leftovers(parts.folder)
-        missing = [number for number in range(parts.number) if parts.read(number) is None]
+    with saving(save, old, _KIND, settings) as store:
+        assert store is not None
+        parts = _Parts(folder, store)
+        number = -(-options.games // part_size(options.games))
+        missing = sorted(set(range(number)) - parts.finished.keys())
         if missing and backend == "local" and workers in (None, 1):
             work.prepare()
         shown = show or silent
@@ -210,23 +212,26 @@ def make_dataset(
             shown("playing") as report,
             contextlib.closing(spread(work, missing, workers=workers, backend=backend)) as stream,
         ):
-            report(parts.number - len(missing), parts.number)
-            for done, part in enumerate(stream):
-                parts.write(missing[done], part)
-                report(parts.number - len(missing) + done + 1, parts.number)
+            report(number - len(missing), number)
+            for done, (place, part) in enumerate(zip(missing, stream, strict=True), 1):
+                parts.add(place, part)
+                report(number - len(missing) + done, number)
         with shown("writing") as report:
-            facts = _write(folder, parts, work.seating.digests, report)
-        # The settings are removed last: after a kill before that, the work can be resumed.
-        shutil.rmtree(parts.folder / _MADE)
-        for file in parts.folder.glob("part-*"):
-            file.unlink()
-        shutil.rmtree(parts.folder)
+            if "minari" in options.formats:
+                # An attempt that was killed may have left a part of it.
+                shutil.rmtree(folder / EPISODES, ignore_errors=True)
+                write_minari(folder / EPISODES, options, parts.episodes(report))
+            facts = _facts(options, work.seating.digests, parts.counts)
+            write_whole(folder / SHEET, datasheet(facts, options).encode())
+            facts["files"] = _files(folder)
+            write_json(folder / FACTS, facts)
+        parts.clear()
     return Dataset(folder, facts)
 
 
 def is_unfinished(folder: str | os.PathLike[str]) -> bool:
     """Return whether a folder has an unfinished dataset."""
-    return kind_of(Path(folder) / UNFINISHED / _SETTINGS) == "file"
+    return kind_of(Path(folder) / UNFINISHED / PARTS) == "file"
 
 
 def unfinished_options(folder: str | os.PathLike[str]) -> DatasetOptions:
@@ -240,7 +245,7 @@ def unfinished_options(folder: str | os.PathLike[str]) -> DatasetOptions:
         is_done = kind_of(Path(folder) / FACTS) == "file"
         held = "a finished dataset" if is_done else "no unfinished dataset"
         raise HeartsError(f"resume: {str(folder)!r} holds {held}; name another folder")
-    settings = Store.open(Path(folder) / UNFINISHED / _SETTINGS, _KIND).settings
+    settings = Store.open(Path(folder) / UNFINISHED / PARTS, _KIND).settings
     options = DatasetOptions.from_json({k: v for k, v in settings.items() if k != "players"})
     for agent in options.agents:
         AgentSpec.from_json(agent).check_allowed(f"resume: {str(folder)!r}")
@@ -265,105 +270,88 @@ def _check_free(folder: Path) -> None:
 
 # ---- parts ---------------------------------------------------------------------------------------
 class _Parts:
-    """The parts of a dataset under construction, a file each."""
+    """The finished parts of a dataset.
 
-    def __init__(self, folder: Path, options: DatasetOptions) -> None:
+    Attributes:
+        finished: The record of each part whose files are whole, by its number.
+    """
+
+    def __init__(self, folder: Path, store: Store) -> None:
+        """Read the records, and look at all files of the parts."""
         self.folder = folder
-        self.options = options
-        self.number = -(-options.games // part_size(options.games))
+        self.finished: dict[int, dict[str, Any]] = {}
+        self._store = store
+        for place in (folder, *folder.glob("*/")):
+            remove_leftovers(place)
+        for entry in store.records:
+            if all(_described(folder / name) == about for name, about in entry["files"].items()):
+                self.finished[entry["part"]] = entry
 
-    def write(self, number: int, part: Part) -> None:
-        """Save a part, whole or not at all."""
-        made, counts = part
-        write_tensors(self._path(number), made, {"counts": json.dumps(counts)})
+    def add(self, number: int, part: Part) -> None:
+        """Write the files of a part, then its record."""
+        files, counts = part
+        for name, data in files.items():
+            (self.folder / name).parent.mkdir(exist_ok=True)
+            write_whole(self.folder / name, data)
+        about = {name: _described(self.folder / name) for name in files}
+        entry = {"part": number, "files": about, "counts": counts}
+        self._store.append(entry)
+        self.finished[number] = entry
 
-    def read(self, number: int) -> Part | None:
-        """Return a part, or None if it is missing or damaged."""
-        try:
-            made, header = read_tensors(self._path(number))
-        except CheckpointError:
-            return None
-        if header.get(DIGEST) != digest_of(made, header):
-            return None
-        return made, json.loads(header["counts"])
+    def episodes(self, report: Progress) -> Iterator[tuple[Episodes, list[str]]]:
+        """Yield the episodes of each part, and the hand histories of its games."""
+        for number in range(len(self.finished)):
+            yield Episodes.from_bytes((self.folder / _episodes_of(number)).read_bytes())
+            report(number + 1, len(self.finished))
 
-    def _path(self, number: int) -> Path:
-        return self.folder / f"part-{number:05}.safetensors"
+    @property
+    def counts(self) -> list[dict[str, Any]]:
+        """The counts of each part, in order."""
+        return [self.finished[number]["counts"] for number in range(len(self.finished))]
 
-
-# ---- files ---------------------------------------------------------------------------------------
-def _write(
-    folder: Path, parts: _Parts, players: Sequence[str | None], report: Any
-) -> dict[str, Any]:
-    """Make the files of a dataset from its parts; return the content of ``dataset.json``."""
-    options = parts.options
-    made = parts.folder / _MADE
-    shutil.rmtree(made, ignore_errors=True)
-    made.mkdir()
-
-    counts = []
-
-    def written() -> Iterator[tuple[Episodes, Mapping[int, str]]]:
-        """Write the tables of each part, then yield its episodes."""
-        for number in range(parts.number):
-            part = parts.read(number)
-            if part is None:
-                raise HeartsError(
-                    f"dataset: part {number} in {str(folder)!r} was damaged meanwhile; continue "
-                    "with --resume"
-                )
-            arrays, counted = part
-            counts.append(counted)
-            games = arrays["table.games"].tobytes()
-            for name in ("games", "decisions") if "parquet" in options.formats else ():
-                (made / name).mkdir(exist_ok=True)
-                write_whole(
-                    made / name / f"part-{number:05}.parquet", arrays[f"table.{name}"].tobytes()
-                )
-            if "minari" in options.formats:
-                yield Episodes.from_arrays(arrays), tables.hand_histories(games)
-            report(number + 1, parts.number)
-
-    if "minari" in options.formats:
-        write_minari(made / EPISODES, options, written())
-    else:
-        list(written())
-    facts = _facts(options, players, counts, _files(made))
-    write_whole(made / SHEET, datasheet(facts, options).encode())
-    write_json(made / FACTS, facts)
-    for path in sorted(made.iterdir(), key=lambda path: path.name == FACTS):  # that one last
-        if kind_of(folder / path.name) == "folder":  # of an earlier attempt, interrupted here
-            shutil.rmtree(folder / path.name)
-        os.replace(path, folder / path.name)
-    return facts
+    def clear(self) -> None:
+        """Remove the folder, the records last: after a kill before that, work can be resumed."""
+        for number in self.finished:
+            (self.folder / _episodes_of(number)).unlink(missing_ok=True)
+        shutil.rmtree(self.folder / UNFINISHED)
 
 
-def _files(made: Path) -> dict[str, Any]:
-    """Return the size and the digest of every file."""
-    found = {}
-    for path in sorted(path for path in made.rglob("*") if path.is_file()):
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        found[path.relative_to(made).as_posix()] = {"bytes": path.stat().st_size, "sha256": digest}
-    return found
+def _episodes_of(number: int) -> str:
+    return f"{UNFINISHED}/part-{number:05}.npz"
+
+
+def _files(folder: Path) -> dict[str, Any]:
+    """Return the size and the digest of every file of a dataset."""
+    places = (path for path in folder.rglob("*") if path.is_file())
+    names = sorted(path.relative_to(folder).as_posix() for path in places)
+    own = (name for name in names if name != FACTS and not name.startswith(f"{UNFINISHED}/"))
+    return {name: _described(folder / name) for name in own}
+
+
+def _described(path: Path) -> dict[str, Any] | None:
+    """Return the size and the digest of a file, or None if it is not there."""
+    if kind_of(path) != "file":
+        return None
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {"bytes": path.stat().st_size, "sha256": digest}
 
 
 def _facts(
-    options: DatasetOptions,
-    players: Sequence[str | None],
-    counts: Sequence[Mapping[str, Any]],
-    files: dict[str, Any],
+    options: DatasetOptions, players: Sequence[str | None], counts: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Return the content of ``dataset.json``; `counts` are those of each part."""
-    total = {name: sum(found[name] for found in counts) for name in _COUNTS}
-    scores = np.sum([found["scores"] for found in counts], 0).tolist()
-    examples = [text for found in counts for text in found["examples"]]
+    """Return the content of ``dataset.json`` except the files; `counts` are those of each part."""
+    total: Any = {name: [found[name] for found in counts] for name in counts[0]}
+    scores = np.sum(total.pop("scores"), 0).tolist()
+    examples = list(itertools.chain(*total.pop("examples")))
+    total = {name: sum(column) for name, column in total.items()}
     rules = json.dumps(options.rules.to_dict(), sort_keys=True)
     is_table = "parquet" in options.formats
     return {
         "format": FORMAT,
         "version": VERSION,
         "options": options.to_json(),
+        "dataset_id": options.dataset_id,
         "players": list(players),
         "rules_digest": hashlib.sha256(rules.encode()).hexdigest(),
         "versions": versions(options.formats),
@@ -377,5 +365,4 @@ def _facts(
         "rows": {"games": total["games"], "decisions": total["rows"]} if is_table else {},
         "episodes": total["episodes"],
         "steps": total["steps"],
-        "files": files,
     }

@@ -28,7 +28,6 @@ VIEWS = ("text", "json")
 MAX_GAMES = 100_000_000
 
 _LIBRARIES = {"parquet": ("pyarrow",), "minari": ("pyarrow", "h5py", "minari")}
-_ID = re.compile(r"(?:[-_\w]+/)*[-_\w]+-v\d+", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -52,8 +51,6 @@ class DatasetOptions:
         views: How decisions show the player's view, some of ``VIEWS``.
         random: The share of actions drawn at random among the legal ones.
         seats: Whose decisions are recorded; none: those of all.
-        dataset_id: The name under which Minari loads the episodes; none: one made from the names of
-            rules and agents.
     """
 
     agents: Sequence[str]
@@ -69,7 +66,6 @@ class DatasetOptions:
     views: Sequence[str] = ("text",)
     random: float = 0.0
     seats: Sequence[int] = ()
-    dataset_id: str = ""
 
     def __post_init__(self) -> None:
         """Check all options, in place."""
@@ -95,7 +91,6 @@ class DatasetOptions:
             "views": _some("view", self.views, VIEWS),
             "random": check_chance("random", self.random),
             "seats": _seats(rules, self.seats),
-            "dataset_id": _id(self.dataset_id, rules, agents),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -104,6 +99,13 @@ class DatasetOptions:
     def form(self) -> ObservationFormat:
         """The observation format of the episodes, as the environments have it."""
         return ObservationFormat(self.rules, self.observation, self.dtype, self.action_mask)
+
+    @property
+    def dataset_id(self) -> str:
+        """The name under which Minari loads the episodes, like ``hearts/two_player/pro-v0``."""
+        named = (self.rules.name, *dict.fromkeys(self.agents))
+        words = [re.sub(r"[^A-Za-z0-9_]+", "-", word).strip("-") for word in named]
+        return f"hearts/{words[0]}/{'-'.join(words[1:])}-v0"
 
     def to_json(self) -> dict[str, Any]:
         """All options, of JSON types."""
@@ -196,17 +198,3 @@ def _listed(option: str, given: Any) -> list[Any]:
             f"{option}: {quoted(given)} is not a list; give one, if only of one", value=given
         )
     return list(given)
-
-
-def _id(given: object, rules: Rules, agents: Sequence[str]) -> str:
-    if isinstance(given, str) and not given:
-        named = (rules.name, *dict.fromkeys(agents))
-        words = [re.sub(r"[^A-Za-z0-9_]+", "-", word).strip("-") for word in named]
-        return f"hearts/{words[0]}/{'-'.join(words[1:])}-v0"
-    if not isinstance(given, str) or not _ID.fullmatch(given):
-        raise HeartsError(
-            f"id: {quoted(given)} cannot name a Minari dataset; write one like "
-            "hearts/two_player/pro-v0",
-            value=given,
-        )
-    return given

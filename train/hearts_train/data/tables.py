@@ -94,22 +94,26 @@ def decisions_schema(options: DatasetOptions) -> Any:
     return pa.schema(fields)
 
 
+def hand_histories(played: Played, options: DatasetOptions) -> list[str]:
+    """Return the hand history of each game of a block."""
+    tags = {f"Player {i}": name for i, name in enumerate(options.agents)}
+    return [
+        Game.from_state(played.rules, state).to_text({**tags, "Seed": str(seed)})
+        for state, seed in zip(played.states, played.seeds.tolist(), strict=True)
+    ]
+
+
 def games_table(played: Played, options: DatasetOptions) -> Arrow:
     """The games of a block."""
     rules, states, n = played.rules, played.states, played.rules.players
     size = len(states)
-    batch = [Game.from_state(rules, state) for state in states]
-    tags = {f"Player {i}": name for i, name in enumerate(options.agents)}
     points = states[:, k.every_seat(k.POINTS, n)]
     columns: dict[str, Any] = {
         "game": played.first + np.arange(size),
         "seed": played.seeds,
         "rules": [rules.name] * size,
         "players": [list(options.agents)] * size,
-        "text": [
-            game.to_text({**tags, "Seed": str(seed)})
-            for game, seed in zip(batch, played.seeds.tolist(), strict=True)
-        ],
+        "text": hand_histories(played, options),
         "scores": played.scores.tolist(),
         "points": points.tolist(),
         "margins": played.margins.tolist(),
@@ -193,9 +197,3 @@ def parquet_bytes(blocks: list[Arrow]) -> bytes:
         write_page_checksum=True,
     )
     return sink.getvalue()
-
-
-def hand_histories(games: bytes) -> dict[int, str]:
-    """Return the hand history of each game, by its number, of a Parquet file of games."""
-    found = pq.read_table(io.BytesIO(games), columns=["game", "text"])
-    return dict(zip(found["game"].to_pylist(), found["text"].to_pylist(), strict=True))
