@@ -28,7 +28,7 @@ from hearts_train.measure.benchmark import (
     Benchmark,
     encoded,
     read_benchmark,
-    sealed,
+    record_of,
     worst_deals,
 )
 from hearts_train.measure.duel import deals_digest
@@ -231,7 +231,7 @@ def test_a_result_with_better_figures_does_not_hold(kept, tmp_path):
     forged = tmp_path / "forged.json"
     forged.write_bytes(encoded(record))
     mistake(run("--verify", forged), "file")
-    forged.write_bytes(encoded(sealed(record["result"], record["run"])))
+    forged.write_bytes(encoded(record_of(record["result"], record["run"])))
     verdict = run("--verify", forged)
     assert verdict.exit_code == 1
     assert "opponents[0].margin: " in verdict.stderr
@@ -310,7 +310,7 @@ def test_an_isolated_agent_has_the_same_exploitability(tmp_path):
     [
         (lambda data: data[:-40], ""),
         (lambda data: data.replace(b'"version": 1', b'"version": 2', 1), "2"),
-        (lambda data: encoded(sealed({"opponents": []}, {})), ""),
+        (lambda data: encoded(record_of({"opponents": []}, {})), ""),
     ],
 )
 def test_a_damaged_file_is_refused(kept, tmp_path, change, words):
@@ -323,10 +323,10 @@ def test_a_result_of_another_protocol_is_refused_and_of_another_package_is_not(k
     record = read_benchmark(kept)
     record["result"]["package"] = "7"  # the protocol says who plays what
     path = tmp_path / "other.json"
-    path.write_bytes(encoded(sealed(record["result"], record["run"])))
+    path.write_bytes(encoded(record_of(record["result"], record["run"])))
     assert run("--verify", path).exit_code == 0
     record["result"]["protocol"] = "HeartsBench v7"
-    path.write_bytes(encoded(sealed(record["result"], record["run"])))
+    path.write_bytes(encoded(record_of(record["result"], record["run"])))
     mistake(run("--verify", path), "verify", "protocol", "'HeartsBench v7'", "HeartsBench v2")
 
 
@@ -359,7 +359,7 @@ def played(longer, monkeypatch):
     monkeypatch.setattr(Benchmark, "run", run_again)
 
     def found(result, **entry):
-        return bench.verify(sealed(result, record["run"]) | {"entry": entry})[1]
+        return bench.verify(record_of(result, record["run"]) | {"entry": entry})[1]
 
     assert found(record["result"]) == []
     return record["result"], found
@@ -441,7 +441,7 @@ def test_plays_that_differ_by_chance_hold_where_that_is_declared(played, longer)
     assert found(by_chance)
     forged = longer.parent / "by_chance.json"
     record = read_benchmark(longer)
-    forged.write_bytes(encoded(sealed(by_chance, record["run"]) | {"entry": {"repeats": "no"}}))
+    forged.write_bytes(encoded(record_of(by_chance, record["run"]) | {"entry": {"repeats": "no"}}))
     told = run("--verify", forged)
     assert (told.exit_code, "chance" in told.stderr) == (0, True)
 
@@ -603,7 +603,7 @@ def test_the_deals_that_went_worst_are_read_as_hand_histories(kept, tmp_path):
         for figures in record["result"]["opponents"]:
             figures["worst"] = worst
         path = tmp_path / "none.json"
-        path.write_bytes(encoded(sealed(record["result"], record["run"])))
+        path.write_bytes(encoded(record_of(record["result"], record["run"])))
         mistake(CliRunner().invoke(app, ["replay", str(path)]), "result")
 
 

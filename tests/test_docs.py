@@ -21,7 +21,7 @@ from hearts_env import Rules, __version__
 from hearts_env.rules.presets import PRESETS
 from hearts_train.cli.app import app
 from hearts_train.learn.config_files import load_config
-from hearts_train.measure.benchmark import sealed
+from hearts_train.measure.benchmark import record_of
 from hearts_train.measure.participants import Participant
 from tests import pages
 from tests.pages import run_if_changed
@@ -316,7 +316,7 @@ def test_an_entry_that_is_not_whole_is_refused(entry, results, change, word):
     declared = changed.pop("entry", entry["entry"])
     result = entry["result"] | changed
     result["agent"] = entry["result"]["agent"] | result["agent"]
-    results("leaderboard/x", sealed(result, entry["run"]) | {"entry": declared})
+    results("leaderboard/x", record_of(result, entry["run"]) | {"entry": declared})
     with pytest.raises(SystemExit, match=rf"x\.json: .*{word}"):
         parts.leaderboard("micro")
 

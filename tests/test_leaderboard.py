@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hearts_train.cli.app import app
-from hearts_train.measure.benchmark import encoded, read_benchmark, sealed
+from hearts_train.measure.benchmark import encoded, read_benchmark, record_of
 from tests.slow import slow
 from tests.test_benchmark import leaves, otherwise
 
@@ -169,7 +169,7 @@ def rewrite(entry, change):
     """Change an entry's record as a forger would: with a new digest."""
     record = read_benchmark(entry / "mine.json")
     change(record)
-    record = sealed(record["result"], record["run"]) | {"entry": record["entry"]}
+    record = record_of(record["result"], record["run"]) | {"entry": record["entry"]}
     (entry / "mine.json").write_bytes(encoded(record))
 
 

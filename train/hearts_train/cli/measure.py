@@ -43,7 +43,9 @@ def evaluate(
     ] = "easy,standard,standard_trump,pro",
     deals: Annotated[
         int | None,
-        typer.Option("--deals", help="Duplicate deals (default 2000), or matches (200)."),
+        typer.Option(
+            "--deals", metavar="N", help="Duplicate deals (default 2000), or matches (200)."
+        ),
     ] = None,
     unit: Annotated[
         str,
@@ -134,7 +136,7 @@ def compare(
         ),
     ] = None,
     deals: Annotated[
-        int, typer.Option("--deals", help="Stop after this many duplicate deals.")
+        int, typer.Option("--deals", metavar="N", help="Stop after this many duplicate deals.")
     ] = 1_000_000,
     rules: RulesName = None,
     seed: Seed = 0,
@@ -201,7 +203,9 @@ def benchmark(
     ] = "dev",
     deals: Annotated[
         int | None,
-        typer.Option("--deals", help="Play only the first N deals; default: all of the track."),
+        typer.Option(
+            "--deals", metavar="N", help="Play only the first N deals; default: all of the track."
+        ),
     ] = None,
     declare: Annotated[
         list[str] | None,

@@ -33,7 +33,7 @@ RulesName = Annotated[
         "--rules", metavar="NAME", help="A preset, with changes after it: 'party players=5'."
     ),
 ]
-Players = Annotated[int | None, typer.Option("--players", help="Number of players.")]
+Players = Annotated[int | None, typer.Option("--players", metavar="N", help="Number of players.")]
 
 
 def _json_target(path: str | None) -> str | None:

@@ -34,14 +34,15 @@ def solve_deck(
         str | None, typer.Argument(help="Rules for two players with few cards: micro, mini, ...")
     ] = None,
     iterations: Annotated[
-        int | None, typer.Option("--iterations", help="At most this many in all.")
-    ] = None,
-    minutes: Annotated[
-        float | None, typer.Option("--minutes", help="At most this long in all.")
+        int | None, typer.Option("--iterations", metavar="N", help="At most this many in all.")
     ] = None,
     target: Annotated[
         float | None,
-        typer.Option("--target", help="Stop at this exploitability; 1e-5 if nothing else stops."),
+        typer.Option(
+            "--target",
+            metavar="POINTS",
+            help="Stop at this exploitability; 1e-5 if nothing else stops.",
+        ),
     ] = None,
     save: Save = None,
     resume: Resume = None,
@@ -67,7 +68,6 @@ def solve_deck(
         deck,
         target=target,
         iterations=iterations,
-        minutes=minutes,
         save=save,
         resume=resume,
         max_memory=max_memory,
@@ -109,11 +109,15 @@ def exploit(
     ] = None,
     deals: Annotated[
         int | None,
-        typer.Option("--deals", help="Deals that each attacker plays (default 600)."),
+        typer.Option("--deals", metavar="N", help="Deals that each attacker plays (default 600)."),
     ] = None,
     tricks: Annotated[
         int | None,
-        typer.Option("--tricks", help="Last tricks that 'endings' answers exactly; usually half."),
+        typer.Option(
+            "--tricks",
+            metavar="N",
+            help="Last tricks that 'endings' answers exactly; usually half.",
+        ),
     ] = None,
     awake: Annotated[
         str | None,

@@ -34,6 +34,7 @@ from hearts_train.measure.display import (
 )
 from hearts_train.measure.exploit import HANDS, TREE, Attack, ExploitResult
 from hearts_train.measure.exploitability import tree_of
+from hearts_train.store import check_place
 
 
 # ---- solve ---------------------------------------------------------------------------------------
@@ -42,7 +43,6 @@ def solve_deck(
     *,
     target: float | None,
     iterations: int | None,
-    minutes: float | None,
     save: Path | None,
     resume: Path | None,
     max_memory: float,
@@ -52,18 +52,20 @@ def solve_deck(
         raise Mistake(
             "deck: missing, or given with --resume too; give a deck, like mini, or --resume FILE"
         )
-    limits = {"--target": target, "--iterations": iterations, "--minutes": minutes}
+    limits = {"--target": target, "--iterations": iterations}
     for option, value in limits.items():
         if value is not None:
             check_positive(option, value)
-    seconds = None if minutes is None else 60.0 * minutes
     with _state_file(save, resume) as state_file:
         _compile()
         if resume is None:
             solver = Solver(tree_of(Rules.make(str(deck)), max_memory, console.progress))
         else:
             solver = Solver.load(resume, max_memory)
-            _note_reached(solver, iterations, seconds)
+            if iterations is not None and solver.iteration >= iterations:
+                console.note(
+                    f"--iterations: the state already has {solver.iteration:,}; none is added"
+                )
         name = solver.tree.rules.name
         console.note(f"{name}: {solver.tree.size}")
         with _progress(name) as report:
@@ -71,7 +73,6 @@ def solve_deck(
                 solver,
                 target=target,
                 iterations=iterations,
-                seconds=seconds,
                 save_to=state_file,
                 progress=report,
                 stopping=_say_stopping,
@@ -117,40 +118,19 @@ def _compile() -> None:
 @contextmanager
 def _state_file(save: Path | None, resume: Path | None) -> Iterator[Path | None]:
     """The state file, if there is one, locked against other processes in this block."""
-    state_file = save or resume
+    state_file = check_place(save, resume)
     if state_file is None:
         yield None
         return
-    _check_new(save, resume)
     if resume is not None and not resume.is_file():
-        what = "is not a file" if resume.exists() else "is not there"
-        raise Mistake(f"--resume: {resume} {what}; give a state that --save has written")
+        raise Mistake(f"--resume: {resume} is not a file; give a state that --save has written")
     check_folder(state_file)
     # Before the state is read: another process may be about to replace it.
     lock = lock_beside(state_file)
     with held(lock, f"solve: {str(state_file)!r}"):
-        _check_new(save, resume)
+        check_place(save, resume)
         remove_leftovers(lock.parent)
         yield state_file
-
-
-def _note_reached(solver: Solver, iterations: int | None, seconds: float | None) -> None:
-    """Note the limits that a saved state has already reached."""
-    if iterations is not None and solver.iteration >= iterations:
-        console.note(f"--iterations: the state already has {solver.iteration:,}; none is added")
-    if seconds is not None and solver.seconds >= seconds:
-        spent = console.format_seconds(solver.seconds)
-        console.note(f"--minutes: the state has already taken {spent}; no time is added")
-
-
-def _check_new(save: Path | None, resume: Path | None) -> None:
-    """Refuse to overwrite a file, except the state that is resumed."""
-    if save is None or not save.exists():
-        return
-    if resume is None or not resume.exists() or not save.samefile(resume):
-        raise Mistake(
-            f"--save: {save} already exists; continue it with --resume {save}, or name another file"
-        )
 
 
 def _free_name(text: str) -> Path:

@@ -31,7 +31,9 @@ def tournament(
     agents: Annotated[
         list[str] | None, typer.Argument(metavar="[AGENT]...", help=AGENT_HELP)
     ] = None,
-    deals: Annotated[int, typer.Option("--deals", help="Duplicate deals of each pairing.")] = 1000,
+    deals: Annotated[
+        int, typer.Option("--deals", metavar="N", help="Duplicate deals of each pairing.")
+    ] = 1000,
     rules: RulesName = None,
     seed: Seed = 0,
     isolate: Isolate = False,

@@ -34,9 +34,11 @@ import numpy as np
 
 from hearts_agents.registry import versioned
 from hearts_agents.spec import AgentSpec
+from hearts_agents.user_code import blamed
 from hearts_env import Game, HeartsError, Rules, __version__
 from hearts_env.game.notation import Record
 from hearts_env.seeds import secret_seed
+from hearts_env.solve.best_response import exploit
 from hearts_env.solve.tree import Tree
 from hearts_env.support.arguments import check_choice, check_number
 from hearts_env.support.errors import quoted
@@ -45,7 +47,7 @@ from hearts_env.support.progress import Show, silent
 from hearts_train.measure.contest import Contest, check_deals
 from hearts_train.measure.duel import WorstDeal, deals_digest
 from hearts_train.measure.evaluation import Evaluation, evaluations, platform_versions
-from hearts_train.measure.participants import AgentLike, exploited
+from hearts_train.measure.participants import AgentLike
 from hearts_train.measure.statistics import mean_and_interval
 from hearts_train.store import rounded, seal
 
@@ -293,15 +295,26 @@ class Benchmark:
         if len(found) < len(self.field) or found[-1].interrupted:
             raise KeyboardInterrupt
         exact = self.exploitability(show) if self.track.is_exact else None
-        return sealed(self.result(found, exact), self.circumstances(found))
+        return record_of(self.result(found, exact), self.circumstances(found))
 
     def exploitability(self, show: Show = silent) -> dict[str, Any]:
-        """What an exact best response wins from the agent, or why that is not known."""
-        seed = secret_seed(self.seed, "exploitability")
-        with show(f"{self.name}, exploitability") as report:
-            return exploited(
-                self.contest.participants[0], self.name, Tree(self.rules), seed, report
-            )
+        """Return what an exact best response wins from the agent, or why that is not known."""
+        participant, seed = self.contest.participants[0], secret_seed(self.seed, "exploitability")
+        with (
+            show(f"{self.name}, exploitability") as report,
+            participant.answering(self.rules, seed) as player,
+        ):
+            try:
+                with blamed(f"{self.name} raised", "correct it, and play again"):
+                    found = exploit(player, Tree(self.rules), self.name, progress=report)
+            except HeartsError as error:
+                return {"exploitability": None, "why": str(error)}
+        return {
+            "exploitability": rounded(found.exploitability),
+            "best_responses": [rounded(value) for value in found.best_responses],
+            "infosets": list(found.infosets),
+            "one_draw": found.frozen,
+        }
 
     def result(
         self, evaluations: Sequence[Evaluation], exact: dict[str, Any] | None
@@ -467,8 +480,8 @@ def _unlike(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
 
 
 # ---- files ---------------------------------------------------------------------------------------
-def sealed(result: dict[str, Any], run: dict[str, Any]) -> dict[str, Any]:
-    """A record of these, as it will be read again: lists for tuples."""
+def record_of(result: dict[str, Any], run: dict[str, Any]) -> dict[str, Any]:
+    """Return the record of a result, sealed, as it will be read again: lists for tuples."""
     record = {
         "format": FORMAT,
         "version": VERSION,

@@ -215,10 +215,10 @@ def compare(
     with contest.saved(save, resume, "compare", **about), show(label) as progress:
 
         def advance(done: float) -> None:
-            if not test.states:
+            if not test.looks:
                 progress(done, deals, "no look yet")
                 return
-            state, left = test.states[-1], test.expected_left()
+            state, left = test.looks[-1], test.expected_left()
             total = min(deals, max(state.deals + left, done + 1))
             progress(done, total, f"margin {state.mean:+.3f}, about {left:,.0f} deals left")
 
@@ -227,10 +227,10 @@ def compare(
                 if test.add(margins).is_decided:
                     break
         except KeyboardInterrupt:
-            if not test.states:
+            if not test.looks:
                 raise
             interrupted = True
-    state = test.states[-1]
+    state = test.looks[-1]
     margin, ci95 = test.estimate()
     faults = [0] * len(contest.participants)
     for pairing, block in zip(itertools.cycle(contest.pairings), found, strict=False):
@@ -253,7 +253,7 @@ def compare(
         sd=(spread / (state.deals - 1)) ** 0.5,
         llr=state.llr,
         bounds=question.bounds,
-        looks=tuple([(s.deals, s.mean, s.llr) for s in test.states]),
+        looks=tuple([(s.deals, s.mean, s.llr) for s in test.looks]),
         seconds=time.perf_counter() - begin,
         interrupted=interrupted,
         faults=tuple(faults),

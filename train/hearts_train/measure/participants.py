@@ -26,12 +26,8 @@ from hearts_agents.spec import AgentSpec
 from hearts_agents.user_code import blamed
 from hearts_env import BatchGame, HeartsError, Rules
 from hearts_env.batch.views import BatchView
-from hearts_env.solve.best_response import exploit
-from hearts_env.solve.tree import Tree
 from hearts_env.support.arrays import Ints
 from hearts_env.support.interrupts import held_interrupt
-from hearts_env.support.progress import Progress
-from hearts_train.store import rounded
 
 AgentLike = str | os.PathLike[str] | Player | AgentSpec
 """An agent, or what names one for ``make_agent``."""
@@ -339,21 +335,3 @@ def compile_players(participants: Sequence[Participant], rules: Rules) -> None:
             if participant.is_ours:
                 participant.fresh(0).act_batch(views)
         batch.play(batch.random_actions())
-
-
-def exploited(
-    participant: Participant, name: str, tree: Tree, seed: int, report: Progress
-) -> dict[str, Any]:
-    """What an exact best response wins from an agent, or why that is not known."""
-    with participant.answering(tree.rules, seed) as player:
-        try:
-            with blamed(f"{name} raised", "correct it, and play again"):
-                found = exploit(player, tree, name, progress=report)
-        except HeartsError as error:
-            return {"exploitability": None, "why": str(error)}
-    return {
-        "exploitability": rounded(found.exploitability),
-        "best_responses": [rounded(value) for value in found.best_responses],
-        "infosets": list(found.infosets),
-        "one_draw": found.frozen,
-    }

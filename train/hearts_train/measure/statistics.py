@@ -135,8 +135,8 @@ class Question:
         return max(2, math.ceil(variance * (z / (self.high - self.low)) ** 2))
 
 
-class State(NamedTuple):
-    """A sequential test at a look.
+class Look(NamedTuple):
+    """A sequential test when it looks at its margins.
 
     Attributes:
         deals: Duplicate deals so far.
@@ -177,33 +177,33 @@ class SequentialTest:
                 )
         self.question = question
         self.reach = reach
-        self.states: list[State] = []
+        self.looks: list[Look] = []
         self._levels, self._counts = np.array([-float(reach), float(reach)]), np.full(2, 0.5)
 
-    def add(self, margins: Floats) -> State:
+    def add(self, margins: Floats) -> Look:
         """Add the margins of the deals since the last look, and look.
 
         Args:
             margins: ``(n,)``, in points a deal; one or more.
         """
-        deals = (self.states[-1].deals if self.states else 0) + len(margins)
+        deals = (self.looks[-1].deals if self.looks else 0) + len(margins)
         self._count(margins)
         real = self._counts.copy()  # the imaginary pair has no part in the mean
         real[[0, -1]] -= 0.5
         mean = float(real @ self._levels) / deals
         variance = float(self._counts @ (self._levels - mean) ** 2) / (deals + 1)
         question = self.question
-        high, low = (
+        (high, high_slope), (low, low_slope) = (
             log_likelihood(self._levels, self._counts, mean)
             for mean in (question.high, question.low)
         )
-        llr = high.value - low.value
+        llr = high - low
         # All margins higher by x are both hypotheses lower by x.
-        slope = (low.slope - high.slope) / deals
+        slope = (low_slope - high_slope) / deals
         below, above = question.bounds
         verdict = LOW if llr <= below else HIGH if llr >= above else OPEN
-        self.states.append(State(deals, mean, variance, llr, slope, verdict))
-        return self.states[-1]
+        self.looks.append(Look(deals, mean, variance, llr, slope, verdict))
+        return self.looks[-1]
 
     def _count(self, margins: Floats) -> None:
         """Count equal margins together; the imaginary ones are the first and the last level."""
@@ -214,7 +214,7 @@ class SequentialTest:
 
     def expected_left(self) -> float:
         """The deals still needed, expected if the LLR drifts as so far (Wald's identity)."""
-        state = self.states[-1]
+        state = self.looks[-1]
         below, above = self.question.bounds
         if not below < state.llr < above:
             return 0.0
@@ -237,10 +237,10 @@ class SequentialTest:
 
         Both take into account that the test stops where the result is extreme (see the module).
         """
-        last, middle = self.states[-1], self.question.middle
+        last, middle = self.looks[-1], self.question.middle
         sd = math.sqrt(last.variance)
         centre, unit = (last.mean - middle) / sd, 1 / math.sqrt(last.deals)
-        paths = _Paths(self.question, self.states, sd, centre)
+        paths = _Paths(self.question, self.looks, sd, centre)
         total, above = last.deals * centre, last.verdict != LOW
 
         def chance_of_more(drift: float) -> float:
@@ -255,15 +255,8 @@ class SequentialTest:
         return half, (low, high)
 
 
-class LogLikelihood(NamedTuple):
-    """A log likelihood, 0 at most, and what it rises by for each point of the mean."""
-
-    value: float
-    slope: float
-
-
-def log_likelihood(levels: Floats, counts: Floats, mean: float) -> LogLikelihood:
-    """How likely margins are if their mean is `mean`, at best.
+def log_likelihood(levels: Floats, counts: Floats, mean: float) -> tuple[float, float]:
+    """Return how likely margins are at best if their mean is `mean`, and the slope of that.
 
     The probability of each level that makes the counts likeliest is ``counts / (total (1 + t (level
     - mean)))``, with the one number t for which the mean comes out (Owen 2001, section 2.9). The
@@ -273,6 +266,9 @@ def log_likelihood(levels: Floats, counts: Floats, mean: float) -> LogLikelihood
         levels: ``(n,)`` different margins, ascending, the first below `mean` and the last above it.
         counts: ``(n,)`` how often each was seen, above 0.
         mean: the mean that the distribution is to have.
+
+    Returns:
+        The log likelihood, 0 at most, and its rise for each point of the mean.
     """
     away = levels - mean
     low, high = -1 / away[-1], -1 / away[0]
@@ -285,7 +281,7 @@ def log_likelihood(levels: Floats, counts: Floats, mean: float) -> LogLikelihood
         if abs(step) <= 1e-12 * (high - low):
             break
         t = t + step if low < t + step < high else (low + high) / 2
-    return LogLikelihood(-float((counts * np.log1p(t * away)).sum()), t * float(counts.sum()))
+    return -float((counts * np.log1p(t * away)).sum()), t * float(counts.sum())
 
 
 class _Paths:
@@ -296,11 +292,9 @@ class _Paths:
     ``exp((d - c) y - (d**2 - c**2) n / 2)`` times as large.
     """
 
-    def __init__(
-        self, question: Question, states: Sequence[State], sd: float, drift: float
-    ) -> None:
-        self.deals, self.drift = [state.deals for state in states], drift
-        self.bounds = [_sums_at_bounds(question, state, sd) for state in states]
+    def __init__(self, question: Question, looks: Sequence[Look], sd: float, drift: float) -> None:
+        self.deals, self.drift = [look.deals for look in looks], drift
+        self.bounds = [_sums_at_bounds(question, look, sd) for look in looks]
         self.points: list[Floats] = []
         self.masses: list[Floats] = []
         before = 0
@@ -344,7 +338,7 @@ class _Paths:
         return chance
 
 
-def _sums_at_bounds(question: Question, state: State, sd: float) -> Interval:
+def _sums_at_bounds(question: Question, state: Look, sd: float) -> Interval:
     """The standardised sums, counted from the middle, at which a test would have ended at a look.
 
     As the LLR runs on from what it was there. Far from both hypotheses it hardly rises with the sum
