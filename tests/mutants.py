@@ -18,7 +18,6 @@ import hashlib
 import json
 import keyword
 import os
-import queue
 import re
 import shutil
 import subprocess
@@ -27,9 +26,9 @@ import tempfile
 import threading
 import tomllib
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "tests" / "data" / "mutants.toml"
@@ -42,6 +41,7 @@ NO_END = "no end"
 """Instead of a test, where they ran into that limit."""
 MOST_CLOCK = 7200.0
 """Seconds after which a test counts as hung; only one that waits for ever gets there."""
+PYTEST = ["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--no-header", "-m"]
 
 
 # ---- changes -------------------------------------------------------------------------------------
@@ -154,9 +154,11 @@ def load(path: Path = LIST) -> list[Mutant]:
     ]
 
 
+@functools.cache
 def interpreted() -> set[str]:
-    """The test files that are run interpreted, which is quicker than to compile the kernel anew."""
-    return set(tomllib.loads(LIST.read_text(encoding="utf-8"))["interpreted"])
+    """Return the test files that run interpreted, which is quicker than compiling the kernel."""
+    names = tomllib.loads(LIST.read_text(encoding="utf-8"))["interpreted"]
+    return {test_path(name) for name in names}
 
 
 def test_path(name: str) -> str:
@@ -167,13 +169,8 @@ def test_path(name: str) -> str:
 # ---- running -------------------------------------------------------------------------------------
 def copy_tree(folder: Path) -> None:
     """Copy what git tracks, and what it would, of this tree."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    words = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(words, cwd=ROOT, check=True, capture_output=True, text=True)
     for name in listed.stdout.splitlines():
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -182,7 +179,7 @@ def copy_tree(folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Run:
-    """What came of running tests: pytest's status, processor seconds, the output."""
+    """A run of tests: pytest's status, the processor seconds and the output."""
 
     status: int
     seconds: float
@@ -200,31 +197,20 @@ class Run:
         return found[1] if found else NO_END
 
 
-def run_tests(folder: Path, tests: Sequence[str], *, compiled: bool, cache: Path) -> Run:
-    """Run tests in a copy until one fails."""
+def run_tests(folder: Path, tests: str, cache: str = ".numba") -> Run:
+    """Run a test, or all of a file, in a copy of the tree until one fails."""
+    compiled = tests.partition("::")[0] not in interpreted()
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(str(folder / p) for p in ("", "agents", "train")),
         "OMP_NUM_THREADS": "1",
         "NUMBA_DISABLE_JIT": "0" if compiled else "1",
-        "NUMBA_CACHE_DIR": str(cache),
-        "MUTANT_CPU": str(MOST_CPU[compiled]),
+        "NUMBA_CACHE_DIR": str(folder / cache),
     }
-    command = [
-        "-m",
-        "pytest",
-        "-x",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "--no-header",
-        "-m",
-        "",
-        *tests,
-    ]
+    limit = f'ulimit -t {MOST_CPU[compiled]}; exec "$0" "$@"'
     with tempfile.TemporaryFile("w+", errors="replace") as log:
         process = subprocess.Popen(
-            ["/bin/sh", "-c", 'ulimit -t "$MUTANT_CPU"; exec "$0" "$@"', sys.executable, *command],
+            ["/bin/sh", "-c", limit, sys.executable, *PYTEST, "", tests],
             cwd=folder,
             env=environment,
             stdout=log,
@@ -244,77 +230,45 @@ def run_tests(folder: Path, tests: Sequence[str], *, compiled: bool, cache: Path
     return Run(status, usage.ru_utime + usage.ru_stime, output)
 
 
-def takes_part(text: str) -> bool:
-    """Whether a module compiles anything, or gives compiled code its parts."""
-    return "support.jit import" in text
-
-
-@dataclass
-class Copy:
-    """A scratch copy of the tree in which faults are tried one after the other.
+def try_mutant(folder: Path, mutant: Mutant, first: str | None) -> Run:
+    """Put a fault into a copy of the tree, run its tests and put the file right again.
 
     The package names the folder of its compiled functions by a digest of the sources of hearts_env
-    and of the function's own package, so a changed source is never run stale. What hearts_train
-    compiles of hearts_agents is not in that digest: a fault there gets its own cache.
+    and of the function's own package. hearts_train compiles functions of hearts_agents too, so a
+    fault there needs a cache of its own. One in hearts_env compiles everything anew anyway.
+
+    Args:
+        folder: The copy.
+        mutant: The fault.
+        first: The test that caught it before.
+
+    Returns:
+        The run that failed, or the last one.
     """
-
-    folder: Path
-
-    def is_sound(self, test: str, *, compiled: bool) -> bool:
-        """Whether a test passes without any fault."""
-        if test == NO_END:
-            return True
-        return not run_tests(
-            self.folder, [test], compiled=compiled, cache=self.folder / ".numba"
-        ).status
-
-    def try_mutant(self, mutant: Mutant, first: str | None) -> tuple[Run, bool]:
-        """Put in a fault, run its tests, put the file right again.
-
-        Args:
-            mutant: the fault.
-            first: the test that caught it before.
-
-        Returns:
-            The result, and whether the test that failed was compiled.
-        """
-        path = self.folder / mutant.file
-        text = path.read_text(encoding="utf-8")
-        sound = self.folder / ".numba"
-        sound.mkdir(exist_ok=True)
-        before = set(sound.iterdir())
-        is_foreign = mutant.module.startswith("hearts_agents") and takes_part(text)
-        cache = self.folder / ".numba-fault" if is_foreign else sound
-        path.write_text(mutant.apply(text), encoding="utf-8")
-        try:
-            return self._run(mutant, first, cache)
-        finally:
-            path.write_text(text, encoding="utf-8")
-            shutil.rmtree(self.folder / ".numba-fault", ignore_errors=True)
-            if takes_part(text):
-                for folder in set(sound.iterdir()) - before:
-                    shutil.rmtree(folder, ignore_errors=True)
-
-    def _run(self, mutant: Mutant, first: str | None, cache: Path) -> tuple[Run, bool]:
-        seconds, quick = 0.0, interpreted()
-        tests = [test_path(test) for test in mutant.tests]
-        if first is not None and (file := first.partition("::")[0]) in tests:
-            tests.insert(0, first)
-            if not (self.folder / file).exists():
-                tests.remove(first)
+    path = folder / mutant.file
+    text = path.read_text(encoding="utf-8")
+    is_compiled = "support.jit import" in text and not mutant.module.startswith("hearts_train")
+    tests = [test_path(test) for test in mutant.tests]
+    if first is not None and first.partition("::")[0] in tests:
+        tests.insert(0, first)
+    seconds = 0.0
+    path.write_text(mutant.apply(text), encoding="utf-8")
+    try:
         for test in tests:
-            stem = Path(test.partition("::")[0]).stem.removeprefix("test_")
-            done = run_tests(self.folder, [test], compiled=stem not in quick, cache=cache)
+            done = run_tests(folder, test, ".numba-fault" if is_compiled else ".numba")
             seconds += done.seconds
             if done.is_caught or (done.status and test != first):
                 break
-        return Run(done.status, seconds, done.output), stem not in quick
+    finally:
+        path.write_text(text, encoding="utf-8")
+        shutil.rmtree(folder / ".numba-fault", ignore_errors=True)
+    return Run(done.status, seconds, done.output)
 
 
 # ---- the record ----------------------------------------------------------------------------------
 @functools.cache
 def tree_version() -> str:
-    """The commit of this tree, with a plus if it has changes."""
+    """Return the commit of this tree, with a plus if it has changes."""
 
     def git(*words: str) -> str:
         done = subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True, text=True)
@@ -326,7 +280,7 @@ def tree_version() -> str:
 
 
 def digest_of(mutant: Mutant) -> str:
-    """A digest of the code with the fault, comments aside, and of its tests."""
+    """Return a digest of the code with the fault, comments aside, and of its tests."""
     digest = hashlib.sha256(mutant.apply((ROOT / mutant.file).read_text(encoding="utf-8")).encode())
     for test in mutant.tests:
         digest.update((ROOT / test_path(test)).read_bytes())
@@ -334,7 +288,7 @@ def digest_of(mutant: Mutant) -> str:
 
 
 class Record:
-    """The results so far, written after each in the order of the list; of faults of it only."""
+    """The results of the list's faults, written after each in the order of the list."""
 
     def __init__(self, path: Path, mutants: Sequence[Mutant]) -> None:
         self.path = path
@@ -343,29 +297,28 @@ class Record:
         self.rows = {(row["module"], row["fault"]): row for row in rows}
         self._lock = threading.Lock()
 
-    def of(self, mutant: Mutant) -> dict[str, Any] | None:
-        """The entry of a fault."""
-        return self.rows.get((mutant.module, mutant.fault))
+    def test_of(self, mutant: Mutant) -> str | None:
+        """Return the test that caught a fault, perhaps of other code."""
+        row = self.rows.get((mutant.module, mutant.fault))
+        return None if row is None else row["test"]
 
     def is_caught(self, mutant: Mutant) -> bool:
-        """Whether a fault has been caught with the code and the tests as they are."""
-        row = self.of(mutant)
+        """Return whether a fault was caught with this code and these tests."""
+        row = self.rows.get((mutant.module, mutant.fault))
         return row is not None and bool(row["test"]) and row["digest"] == digest_of(mutant)
 
-    def add(self, mutant: Mutant, done: Run, *, compiled: bool) -> None:
+    def add(self, mutant: Mutant, done: Run) -> None:
         """Record a result and write the file."""
+        row = {"module": mutant.module, "fault": mutant.fault}
+        row |= {"test": done.test if done.is_caught else None, "seconds": round(done.seconds, 1)}
+        row |= {"tree": tree_version(), "digest": digest_of(mutant)}
         with self._lock:
-            self.rows[mutant.module, mutant.fault] = {
-                "module": mutant.module,
-                "fault": mutant.fault,
-                "test": done.test if done.is_caught else None,
-                "compiled": compiled,
-                "seconds": round(done.seconds, 1),
-                "tree": tree_version(),
-                "digest": digest_of(mutant),
-            }
-            rows = [self.rows[key] for key in self._keys if key in self.rows]
-            lines = [json.dumps(row, ensure_ascii=False) for row in rows]
+            self.rows[mutant.module, mutant.fault] = row
+            lines = [
+                json.dumps(self.rows[key], ensure_ascii=False)
+                for key in self._keys
+                if key in self.rows
+            ]
             part = self.path.with_suffix(".part")
             part.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
             part.replace(self.path)
@@ -373,48 +326,31 @@ class Record:
 
 # ---- the command ---------------------------------------------------------------------------------
 def run(mutants: Sequence[Mutant], workers: int, record: Record) -> int:
-    """Try faults in scratch copies, several side by side; returns how many were not caught."""
-    work: queue.SimpleQueue[Mutant] = queue.SimpleQueue()
-    for mutant in mutants:
-        work.put(mutant)
-    total, done_count = len(mutants), 0
-    lock = threading.Lock()
+    """Try faults in scratch copies, several side by side; return how many were not caught."""
+    own = threading.local()
 
-    def go(folder: Path) -> None:
-        nonlocal done_count
-        copy_tree(folder)
-        copied = Copy(folder)
-        while True:
-            try:
-                mutant = work.get_nowait()
-            except queue.Empty:
-                return
-            row = record.of(mutant)
-            done, compiled = copied.try_mutant(mutant, row["test"] if row else None)
-            word = {0: "SURVIVED", 1: "caught"}.get(done.status, "NOT RUN: pytest failed")
-            if done.is_caught and not copied.is_sound(done.test, compiled=compiled):
-                word = "NOT CAUGHT: the test fails without the fault too"
-            elif done.status in (0, 1):
-                record.add(mutant, done, compiled=compiled)
-            with lock:
-                done_count += 1
-                print(
-                    f"{done_count}/{total} {word} {done.seconds:4.0f} s {mutant.module}: "
-                    f"{mutant.fault}{f': {done.test}' if done.is_caught else ''}",
-                    flush=True,
-                )
-                if done.status not in (0, 1):
-                    print(done.output, flush=True)
+    def prepare(scratch: str) -> None:
+        own.folder = Path(tempfile.mkdtemp(dir=scratch))
+        copy_tree(own.folder)
+
+    def try_one(mutant: Mutant) -> None:
+        done = try_mutant(own.folder, mutant, record.test_of(mutant))
+        word = {0: "SURVIVED", 1: "caught"}.get(done.status, "NOT RUN: pytest failed")
+        if done.is_caught and done.test != NO_END and run_tests(own.folder, done.test).status:
+            word = "NOT CAUGHT: the test fails without the fault too"
+        elif done.status in (0, 1):
+            record.add(mutant, done)
+        by = f": {done.test}" if done.is_caught else ""
+        print(f"{word} {done.seconds:4.0f} s {mutant.module}: {mutant.fault}{by}", flush=True)
+        if done.status not in (0, 1):
+            print(done.output, flush=True)
 
     with tempfile.TemporaryDirectory() as scratch:
-        threads = [
-            threading.Thread(target=go, args=(Path(scratch) / str(i),), daemon=True)
-            for i in range(workers)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        pool = ThreadPoolExecutor(workers, initializer=prepare, initargs=(scratch,))
+        try:
+            list(pool.map(try_one, mutants))
+        finally:
+            pool.shutdown(cancel_futures=True)
     return sum(not record.is_caught(mutant) for mutant in mutants)
 
 
