@@ -156,22 +156,6 @@ def test_tracked_beliefs_are_those_of_the_whole_past(name, epsilon):
     assert most > 50 or epsilon or name == "easy"
 
 
-def test_the_worlds_of_a_fan_are_whole_states():
-    game = Game.deal("two_player", 5)
-    for _ in range(9):
-        game.play(game.legal_actions()[-1])
-    fan = Tracker(make_agent("easy", seed=0).action_probs).fan(
-        BatchView.of([game.view(game.current_player)])
-    )
-    assert any(np.array_equal(state, game.vector) for state in fan.states)
-    for state in fan.states[:5]:
-        other = Game.from_state(game.rules, state)
-        assert (
-            other.view(game.current_player).vector.tolist()
-            == game.view(game.current_player).vector.tolist()
-        )
-
-
 def test_an_even_selection_keeps_the_weight_of_each_branch():
     rng = np.random.default_rng(1)
     branches = np.repeat([4, -1, 7], [100, 3, 60])

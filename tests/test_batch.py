@@ -39,6 +39,14 @@ GAMES = [(name, numbers[0]) for name, (numbers, *_) in PRESETS.items()] + [
 ]
 
 
+class Mine(FlatEncoder):
+    """Inherits a compiled ``write_many`` and writes something else."""
+
+    def write(self, view: PlayerView, out: Any) -> None:
+        super().write(view, out)
+        out[-1] = len(view.hand)
+
+
 def check_against_single_games(batch: BatchGame, steps: int, seed: int) -> None:
     """Play at random and compare every state, mask and observation with a ``Game``."""
     rng = np.random.default_rng(seed)
@@ -67,9 +75,11 @@ def test_a_batch_equals_single_games(name: str, players: int) -> None:
     check_against_single_games(BatchGame(Rules.preset(name, players), 3, seed=5), 90, 1)
 
 
-@pytest.mark.parametrize("observation", ["recall", "history", "text"])
+@pytest.mark.parametrize("observation", ["recall", "history", "text", Mine()])
 @pytest.mark.parametrize("name", PRESETS)
-def test_a_batch_equals_single_games_in_every_encoder(name: str, observation: str) -> None:
+def test_a_batch_equals_single_games_in_every_encoder(
+    name: str, observation: str | Encoder
+) -> None:
     rules = Rules.preset(name)
     check_against_single_games(BatchGame(rules, 2, seed=9, observation=observation), 70, 2)
 
@@ -80,14 +90,6 @@ def test_views_are_of_one_rule_set() -> None:
     for wrong in ([], views):
         with raises_hearts_error(HeartsError, "views"):
             BatchView.of(wrong)
-
-
-class Mine(FlatEncoder):
-    """Inherits a compiled ``write_many`` and writes something else."""
-
-    def write(self, view: PlayerView, out: Any) -> None:
-        super().write(view, out)
-        out[-1] = len(view.hand)
 
 
 class Plain:
@@ -126,11 +128,6 @@ def test_views_encode_as_flat_unless_another_is_named() -> None:
     for wrong in ("flatt", FlatEncoder, 3, None):
         with raises_hearts_error(HeartsError, "observation"):
             views.observe(wrong)  # type: ignore[arg-type]
-
-
-def test_a_batch_asks_a_subclass_that_writes_otherwise() -> None:
-    batch = BatchGame("two_player", 2, seed=1, observation=Mine())
-    assert batch.observe()[:, -1].tolist() == [13, 13]
 
 
 @quick_cases("threads", [1, 2, 3], [2])

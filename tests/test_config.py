@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import Any, get_args
 
 import pytest
@@ -183,14 +181,6 @@ def test_a_written_config_is_read_back_unchanged(tmp_path, name):
     path = tmp_path / "config.yaml"
     path.write_text(config.to_yaml())
     assert load_config(path) == config
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
-def test_devices_and_pipes_are_no_recipes(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    for path in ("/dev/zero", tmp_path / "pipe"):
-        with raises_hearts_error(ConfigError, "file"):
-            load_config(path)
 
 
 def test_the_table_has_every_algorithm_with_its_learner_and_settings():

@@ -186,13 +186,6 @@ def test_several_games_follow_one_another(one: Game, two: Game) -> None:
         assert parse_games("".join(game.to_text() for game in texts)) == texts
 
 
-def test_a_history_reads_as_documented() -> None:
-    game = Game("micro", ["QC QS QH", "AC AD AH"], "QD AS")
-    play(game, "QC AC AD QH QS AH")
-    assert game.to_text() == MICRO
-    assert Game.from_text(MICRO) == game
-
-
 def test_a_history_of_an_exchange_and_of_a_moon_choice() -> None:
     game = Game.from_text(EXCHANGE)
     assert game.history == ((1, "2C"), (2, "6C"), (0, "3H"))

@@ -32,13 +32,6 @@ def entries(path):
     return Store.open(path, KIND).records
 
 
-def test_what_was_appended_is_read_again(file):
-    store = Store.open(file, KIND)
-    assert (store.settings, store.damaged) == (SETTINGS, [])
-    assert entries(file) == ENTRIES
-    assert store.size == file.stat().st_size
-
-
 def test_a_file_cut_anywhere_keeps_its_whole_lines_and_ends_as_if_never_cut(file):
     data = file.read_bytes()
     ends = [at + 1 for at, byte in enumerate(data) if byte == ord("\n")]

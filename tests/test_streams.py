@@ -112,14 +112,6 @@ def test_results_come_out_when_the_terminal_has_been_closed(words, monkeypatch, 
     assert len(json.loads(capsys.readouterr().out)) >= 1
 
 
-def test_the_bar_of_solve_may_lose_its_terminal_too(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "stderr", Closed())
-    with pytest.raises(SystemExit) as ended:
-        app(["solve", "micro hand_size=1", "--iterations", "3", "--json"])
-    assert ended.value.code == 0
-    assert json.loads(capsys.readouterr().out)
-
-
 def test_every_letter_the_messages_use_has_a_plain_one(monkeypatch):
     raw = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
