@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import importlib
 import os
 import random
 import re
@@ -44,6 +45,7 @@ GROUPS = {
     "observed": "one game from Python, observed at every decision",
     "kernel": "compiled random playouts",
     "batch": "many games: masks and flat observations at every decision",
+    "jax": "1,024 games of two_player beside the same in JAX",
     "vector": "Gymnasium's vector environment, opponents inside",
     "players": "players, one decision",
     "start": "a game of hearts_v0.env in a new process: processor time, imports included",
@@ -212,11 +214,13 @@ def _ours() -> Iterator[tuple[str, str, str, Callable[[], Measure]]]:
         yield "kernel", f"kernel, {preset}", "actions/s", part(_playouts, rules)
         for way in _BATCHES:
             yield "batch", f"{way}, {preset}", "decisions/s", part(_batch, rules, way)
+    two = Rules.preset("two_player")
+    yield "jax", f"{_Way(1024)}", "decisions/s", part(_batch, two, _Way(1024))
+    yield "jax", "hearts_env.jax(1024), all cores", "decisions/s", part(_jax, two, 1024)
     for opponent in ("standard_trump", "pro"):
         yield "vector", f"against {opponent}", "decisions/s", part(_vector, opponent)
     for games in _SIZES:
         yield "batch", f"{_C} ({games}), two_player", "decisions/s", part(_yardstick, games)
-    two = Rules.preset("two_player")
     players = {name: name for name in ("standard", "pro", "pimc")}
     players["a program (exec:low_bot.py)"] = f"exec:{sys.executable} -IS {_BOT}"
     for name, spec in players.items():
@@ -338,7 +342,33 @@ def _batch(rules: Rules, way: _Way) -> Measure:
     return _steps(games, batch.random_actions, step)
 
 
-def _steps(games: int, draw: Callable[[], k.Vector], step: Callable[[k.Vector], object]) -> Measure:
+def _jax(rules: Rules, games: int) -> Measure:
+    """The same in one program of JAX, on the device that it finds."""
+    jax, ours = importlib.import_module("jax"), importlib.import_module("hearts_env.jax")
+    env, count = ours.Hearts(rules), 0
+    compiled = jax.jit(jax.vmap(ours.auto_reset(env.step, env.init)))
+    state = jax.vmap(env.init)(jax.random.split(jax.random.key(3), games))
+
+    @jax.jit
+    def choose(count: int, masks: Any) -> Any:
+        choice, deals = jax.random.split(jax.random.key(count))
+        actions = jax.random.categorical(choice, jax.numpy.log(masks))
+        return actions, jax.random.split(deals, games)
+
+    def draw() -> Any:
+        nonlocal count
+        count += 1
+        return jax.block_until_ready(choose(count, state.legal_action_mask))
+
+    def step(drawn: Any) -> None:
+        nonlocal state
+        state = jax.block_until_ready(compiled(state, *drawn))
+
+    step(draw())  # compiles
+    return _steps(games, draw, step)
+
+
+def _steps(games: int, draw: Callable[[], Any], step: Callable[[Any], object]) -> Measure:
     """Decisions per second of `step`, without the time of `draw`."""
 
     def measure(seconds: float) -> float:

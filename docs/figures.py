@@ -141,6 +141,7 @@ COMMANDS = {
     "exploit": ["exploit random standard pro pimc equilibrium --rules micro,mini"],
     "speed": ["bench speed"],
     "speed_turns": ["bench speed --group turns"],
+    "speed_jax": ["bench speed --group jax"],
     "attack-awake": [
         f"exploit {agents} --attackers best_response --awake {awake} --deals {deals}"
         for agents, awake, deals in (

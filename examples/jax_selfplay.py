@@ -1,59 +1,58 @@
-"""Self-play with JAX: the policy and its update in `jit`, the games in a compiled batch beside it.
+"""Self-play in JAX: games, policy and update are one compiled program.
 
-Arrays go to JAX through DLPack, without a copy. All deals have 26 cards, so they end together.
-
-    pip install . -r examples/requirements/jax_selfplay.txt
-    python examples/jax_selfplay.py
+pip install . -r examples/requirements/jax_selfplay.txt
+python examples/jax_selfplay.py
 """
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from _report import Report
 from jax.example_libraries import optimizers
 
-from hearts_env import BatchGame
+from hearts_env.jax import Hearts, auto_reset
 
-report = Report(__doc__, "jax")
-batch = BatchGame("two_player", num_games=256, seed=1)
-size, num_actions = batch.space.shape[0], batch.rules.num_actions
-drawn = jax.random.normal(jax.random.key(1), (128, size + num_actions)) * 0.05
+report, env, num_games = Report(__doc__, "jax"), Hearts("two_player"), 256
+init, step = jax.jit(jax.vmap(env.init)), jax.vmap(auto_reset(env.step, env.init))
 begin, apply, weights_of = optimizers.adam(1e-3)
-state = begin((drawn[:, :size].T, drawn[:, size:]))
+drawn = jax.random.normal(jax.random.key(1), (*env.observation_shape, 128)) * 0.05
+weights = drawn, jnp.zeros((128, env.num_actions))
+
+
+def logits(weights, seen):
+    """The preference for each card, of arrays of JAX or NumPy."""
+    return (seen @ weights[0]).clip(0) @ weights[1]
+
+
+def log_chances(weights, games):
+    """The logarithms of the chances of the cards, ``(..., num_actions)``."""
+    weighed = logits(weights, games.observation.astype(jnp.float32))
+    return jax.nn.log_softmax(jnp.where(games.legal_action_mask, weighed, -1e9))
 
 
 @jax.jit
-def logits(weights, observations, masks=1):
-    """The preference for each legal card, (n, num_actions)."""
-    hidden = jnp.tanh(observations.astype(jnp.float32) @ weights[0])
-    return jnp.where(masks, hidden @ weights[1], -1e9)
+def play_and_learn(games, adam, number):
+    """Play a deal in each game, and learn from the cards of both seats by REINFORCE."""
 
-
-@jax.jit
-def learn(state, step, observations, masks, actions, margins):
-    """One step of REINFORCE."""
+    def turn(games, keys):
+        cards = jax.random.categorical(keys[0], log_chances(weights_of(adam), games))
+        return step(games, cards, keys[1:]), (games, cards)
 
     def loss(weights):
-        chances = jax.nn.log_softmax(logits(weights, observations, masks))
-        return -(margins * chances[jnp.arange(len(actions)), actions]).mean()
+        chances = jnp.take_along_axis(log_chances(weights, past), cards[..., None], -1)
+        return -(games.rewards[jnp.arange(num_games), past.current_player] * chances[..., 0]).mean()
 
-    return apply(step, jax.grad(loss)(weights_of(state)), state)
+    keys = jax.random.split(jax.random.key(number), (2 * env.rules.hand_size, 1 + num_games))
+    games, (past, cards) = jax.lax.scan(turn, games, keys)
+    return games, apply(number, jax.grad(loss)(weights_of(adam)), adam)
 
 
-report.measure(lambda observations: logits(weights_of(state), observations))
-for step in range(report.choose(full=2_000, smoke=20)):
-    rows, movers = [], []
-    for key in jax.random.split(jax.random.key(step), 26):
-        seen, masks = jnp.from_dlpack(batch.observe()), jnp.from_dlpack(batch.masks())
-        cards = jax.random.categorical(key, logits(weights_of(state), seen, masks))
-        rows.append((seen, masks, cards))
-        movers.append(batch.current_player)
-        batch.play(cards)
-    margins = (batch.scores()[:, ::-1] - batch.scores()) / batch.rules.max_margin
-    paid = np.concatenate([margins[np.arange(256), seats] for seats in movers])
-    state = learn(state, step, *map(jnp.concatenate, zip(*rows, strict=True)), paid)
-    report.decided(len(paid))
-    for seat, margin in zip((0, 1) * 256, margins.flat, strict=True):
+games, adam = init(jax.random.split(jax.random.key(0), num_games)), begin(weights)
+report.measure(lambda seen: logits(jax.device_get(weights_of(adam)), seen))
+for number in range(report.choose(full=2_000, smoke=20)):
+    games, adam = play_and_learn(games, adam, number)
+    assert games.terminated.all()  # an illegal card would have ended a deal before
+    report.decided(2 * env.rules.hand_size * num_games)
+    for seat, margin in zip((0, 1) * num_games, games.rewards.ravel().tolist(), strict=True):
         report.played(seat, margin)
-report.measure(lambda observations: logits(weights_of(state), observations))
+report.measure(lambda seen: logits(jax.device_get(weights_of(adam)), seen))
 report.finish()

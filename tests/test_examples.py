@@ -23,6 +23,7 @@ HERE = {
     "sb3_selfplay": "sb3_contrib",
     "cleanrl_ppo": "torch",
     "openspiel_nfsp": "pyspiel",
+    "jax_selfplay": "jax",
 }
 """Examples whose libraries this project's own tests have; the others are run by `make examples`."""
 
