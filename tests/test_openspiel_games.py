@@ -19,6 +19,7 @@ from hearts_env.encoders import encode, make_encoder
 from hearts_env.envs.rewards import Rewarder
 from hearts_env.openspiel.setup import Setup, rules_of, rules_word
 from hearts_env.rules.presets import GAMES, PRESETS
+from hearts_env.views.deals import all_deals
 from tests.refusals import raises_hearts_error
 from tests.slow import quick_cases
 
@@ -53,8 +54,6 @@ def test_rules_are_a_word_of_openspiel_and_back(text: str) -> None:
         ({"players": "two"}, "players"),
         ({"reward": "money"}, "reward money"),
         ({"reward": "chips"}, "reward chips two_player"),
-        ({"chance": "sampled"}, "chance sampled"),
-        ({"chance": "deals"}, "chance deals cards"),
         ({"observation": "flatt"}, "observation flatt flat"),
         ({"information_state": "x"}, "information_state x"),
         ({"dealer": 1}, "dealer hearts_env"),
@@ -121,7 +120,7 @@ pyspiel = pytest.importorskip("pyspiel")
 
 PLAYED = (
     "hearts_env(rules=micro)",
-    "hearts_env(rules=micro,chance=cards,observation=history)",
+    "hearts_env(rules=micro,observation=history)",
     "hearts_env(rules=mini,reward=points,information_state=flat)",
     "hearts_env",
     "hearts_env(rules=micro queen_any_time:true,reward=win)",
@@ -193,13 +192,14 @@ def test_a_state_is_a_game_from_its_first_card_to_its_last(name: str) -> None:
 
 
 def test_every_deal_is_dealt_once_and_all_are_equally_likely() -> None:
-    for name in ("hearts_env(rules=micro)", "hearts_env(rules=micro hand_size:1,chance=cards)"):
+    for name in ("hearts_env(rules=micro)", "hearts_env(rules=micro hand_size:1)"):
         game = pyspiel.load_game(name)
         chances: Counter[str] = Counter()
         stack = [(game.new_initial_state(), 1.0)]
         while stack:
             state, chance = stack.pop()
             if not state.is_chance_node():
+                assert " | ".join(" ".join(state.hearts.hand(p)) for p in (0, 1)) not in chances
                 chances[" | ".join(" ".join(state.hearts.hand(p)) for p in (0, 1))] += chance
                 continue
             stack += [(state.child(a), chance * p) for a, p in state.chance_outcomes()]
@@ -224,8 +224,8 @@ def test_tables_are_drawn_where_they_count() -> None:
 def test_one_information_state_is_one_tensor_where_a_player_is_to_act() -> None:
     game = openspiel.load("micro")
     tensors: dict[str, tuple[float, ...]] = {}
-    for deal, _ in game.new_initial_state().chance_outcomes()[::4]:
-        stack = [game.new_initial_state().child(deal)]
+    for deal in itertools.islice(all_deals("micro"), 0, None, 4):
+        stack = [openspiel.state_of(game, Game("micro", deal[:-1]))]
         while stack:
             state = stack.pop()
             if not state.is_terminal():
@@ -300,69 +300,18 @@ def test_observers() -> None:
         game.make_py_observer(None, {"x": 1})
 
 
-def observer_of(game: Any, *, recall: bool, public: bool, private: str) -> Any:
-    kind = getattr(pyspiel.PrivateInfoType, private)
-    asked = pyspiel.IIGObservationType(perfect_recall=recall, public_info=public, private_info=kind)
-    return importlib.import_module("open_spiel.python.observation").make_observation(game, asked)
-
-
 @pytest.mark.parametrize("recall", [False, True])
-def test_what_is_not_to_be_observed_has_no_observer(recall: bool) -> None:
-    """Nothing at all, and everybody's cards: OpenSpiel wants None for them, and no error."""
+def test_parts_of_what_a_player_knows_have_no_observer(recall: bool) -> None:
+    """OpenSpiel wants None for them, and no error."""
     game = openspiel.load("micro")
-    for public, private in ((False, "NONE"), (True, "ALL_PLAYERS"), (False, "ALL_PLAYERS")):
-        assert observer_of(game, recall=recall, public=public, private=private) is None
-
-
-@pytest.mark.parametrize("recall", [False, True])
-@pytest.mark.parametrize("name", PLAYED)
-def test_public_and_private_observers_part_what_a_player_knows(name: str, recall: bool) -> None:
-    """The public part is the same for all and moves with play; the private one is one's cards."""
-    game = pyspiel.load_game(name)
-    rules, players = game.setup.rules, game.num_players()
-    public = observer_of(game, recall=recall, public=True, private="NONE")
-    private = observer_of(game, recall=recall, public=False, private="SINGLE_PLAYER")
-    states = [game.new_initial_state(), deal_of(game, 5)]
-    rng = random.Random(name)
-    while not states[-1].is_terminal():
-        states.append(states[-1].child(rng.choice(states[-1].legal_actions())))
-    for state in states:
-        shown = set()
-        for player in range(players):
-            for observer in (public, private):
-                observer.set_from(state, player)
-            words = private.string_from(state, player).split("; ")
-            assert words[0] == f"player {player}"
-            shown.add((public.string_from(state, player), public.tensor.tobytes()))
-            if state.hearts is None:
-                assert not public.tensor.any()
-                assert not private.tensor.any()
-                continue
-            view = state.hearts.view(player)
-            hand = state.hearts.start().hand(player) if recall else view.hand
-            own = {"hand": hand, "passed": view.passed, "received": view.received}
-            assert [*private.dict] == [*own][: 3 if rules.pass_count else 1]
-            for part, row in private.dict.items():
-                assert [rules.deck[i] for i in np.flatnonzero(row)] == sorted(
-                    own[part], key=rules.index.__getitem__
-                )
-                assert " ".join((part, *own[part])) in words
-            # Together they are what the player knows.
-            facts = view.key().split("; ")
-            assert set(facts) <= set(words) | set(public.string_from(state, player).split("; ")) | (
-                {" ".join(("hand", *view.hand))} if recall else set()
-            )
-            rows = public.dict["history"]
-            assert [
-                (int(row[:players].argmax()), rules.deck[int(row[players:].argmax())])
-                for row in rows
-                if row.any()
-            ] == list(view.history)
-            assert (rows.sum(1) == 2).sum() == len(view.history)
-            acts = [] if view.current_player is None else [view.current_player]
-            assert np.flatnonzero(public.dict["to_act"]).tolist() == acts
-            assert np.flatnonzero(public.dict["table"]).tolist() == [state.table]
-        assert len(shown) == 1
+    kinds = pyspiel.PrivateInfoType
+    observation = importlib.import_module("open_spiel.python.observation")
+    for public, private in itertools.product((False, True), kinds.__members__.values()):
+        asked = pyspiel.IIGObservationType(
+            perfect_recall=recall, public_info=public, private_info=private
+        )
+        is_whole = public and private == kinds.SINGLE_PLAYER
+        assert (observation.make_observation(game, asked) is not None) == is_whole
 
 
 # ---- its own batteries ---------------------------------------------------------------------------
@@ -371,9 +320,11 @@ def their_tests(name: str, kind: str) -> unittest.TestSuite:
     tests = importlib.import_module("open_spiel.integration_tests.api_test")
     base = getattr(tests, f"EnforceAPIOn{kind}TreeBase")
     made = type(name, (base,), {"game": pyspiel.load_game(name), "game_name": name})
-    # One deal in 56 for two cards: a leader, a follower, an end. Each follower's decision is in one
+    # Chance gives i of the 8 cards: to the kitty (at most 6), one to one player or one to each. One
+    # deal in 56 for two cards: a leader, a follower, an end. Each follower's decision is in one
     # deal; a leader holds any of the eight cards but the last that would lead.
-    tests.TOTAL_NUM_STATES[WHOLE] = (1, 2 * 56, 56)
+    nodes = sum((i <= 6) + 2 * i * (i <= 7) + i * (i - 1) for i in range(8))
+    tests.TOTAL_NUM_STATES[WHOLE] = (nodes, 2 * 56, 56)
     tests.PERFECT_RECALL_NUM_STATES[WHOLE] = 56 + 2 * 7
     return unittest.defaultTestLoader.loadTestsFromTestCase(made)
 

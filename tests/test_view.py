@@ -90,7 +90,7 @@ def kinds_of_members(owner: type) -> dict[str, type]:
 
 def test_game_and_view_use_the_same_names() -> None:
     game, view = kinds_of_members(Game), kinds_of_members(PlayerView)
-    only = {"player", "unseen", "key", "public_key", "num_worlds", "worlds", "sample_worlds"}
+    only = {"player", "unseen", "key", "num_worlds", "worlds", "sample_worlds"}
     assert view.keys() - game.keys() == only
     own = {"hand", "passed", "received"}  # of a game, a seat's
     assert {name for name in view.keys() & game.keys() if view[name] is not game[name]} == own

@@ -6,7 +6,6 @@ state has one attribute, a `Dealt`, which is replaced and never changed, so that
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -43,7 +42,7 @@ def _kind(setup: Setup | None) -> Any:
         provides_information_state_tensor=True,
         provides_observation_string=True,
         provides_observation_tensor=True,
-        provides_factored_observation_string=True,
+        provides_factored_observation_string=False,
         parameter_specification=dict(PARAMETERS),
     )
 
@@ -51,10 +50,9 @@ def _kind(setup: Setup | None) -> Any:
 def _size(setup: Setup) -> Any:
     """How large a game is, and between what its returns lie."""
     low, high = setup.bounds
-    outcomes = len(setup.rules.deck) if setup.chance == "cards" else len(setup.deals)
     return pyspiel.GameInfo(
         num_distinct_actions=setup.rules.num_actions,
-        max_chance_outcomes=max(outcomes, len(setup.tables)),
+        max_chance_outcomes=max(setup.rules.players + 1, len(setup.tables)),
         num_players=setup.rules.players,
         min_utility=low,
         max_utility=high,
@@ -84,19 +82,15 @@ class HeartsGame(pyspiel.Game):  # type: ignore[misc]
 
     def max_chance_nodes_in_history(self) -> int:
         """The most chance nodes of a deal."""
-        setup = self.setup
-        return (len(setup.tables) > 1) + (setup.num_dealt if setup.chance == "cards" else 1)
+        return (len(self.setup.tables) > 1) + len(self.setup.rules.deck)
 
     def make_py_observer(
         self, iig_obs_type: Any = None, params: Mapping[str, Any] | None = None
     ) -> Observer | None:
-        """What is observed: all that a player knows, only what all know, or only its own cards.
-
-        With perfect recall the first is the player's information state.
+        """Return an observer of what one player knows: with perfect recall, its information state.
 
         Returns:
-            The observer; None, as OpenSpiel has it, where nothing is to be observed, or the cards
-            of all players.
+            The observer. None, as OpenSpiel has it, for any other part of a state.
 
         Raises:
             HeartsError: if there are parameters.
@@ -109,14 +103,9 @@ class HeartsGame(pyspiel.Game):  # type: ignore[misc]
                 "parameters observation and information_state"
             )
         kind = iig_obs_type or pyspiel.IIGObservationType(perfect_recall=False)
-        is_own = kind.private_info == pyspiel.PrivateInfoType.SINGLE_PLAYER
-        if is_own and kind.public_info:
-            return KnownObserver(self.setup, is_recall=kind.perfect_recall)
-        if is_own:
-            return PrivateObserver(self.setup, is_recall=kind.perfect_recall)
-        if kind.public_info and kind.private_info == pyspiel.PrivateInfoType.NONE:
-            return PublicObserver(self.setup)
-        return None
+        if not kind.public_info or kind.private_info != pyspiel.PrivateInfoType.SINGLE_PLAYER:
+            return None
+        return Observer(self.setup, is_recall=kind.perfect_recall)
 
 
 class Dealt(NamedTuple):
@@ -125,8 +114,8 @@ class Dealt(NamedTuple):
     setup: Setup
     table: int
     """Which of ``setup.tables`` it is; -1: not chosen yet."""
-    cards: tuple[int, ...] = ()
-    """Dealt one by one so far, seat by seat."""
+    owners: tuple[int, ...] = ()
+    """Who got each card of the deck dealt so far, by seat (players: the kitty)."""
     hearts: Game | None = None
     """The deal as it stands, once all is dealt."""
     before: tuple[float, ...] = ()
@@ -172,19 +161,18 @@ class HeartsState(pyspiel.State):  # type: ignore[misc]
         return self._now.hearts.legal_actions()
 
     def chance_outcomes(self) -> list[tuple[int, float]]:
-        """What chance may do now, all equally likely: tables, deals or cards."""
-        setup, table, cards, *_ = self._now
+        """Return the tables, or the possible owners of the next card, with their probabilities.
+
+        The deck is dealt card by card, so every deal has one history, and all are equally likely.
+        """
+        setup, table, owners, *_ = self._now
         if table < 0:
-            actions = list(range(len(setup.tables)))
-        elif setup.chance == "deals":
-            return setup.even_chances
-        else:
-            actions = [card for card in range(len(setup.rules.deck)) if card not in cards]
-        return [(action, 1 / len(actions)) for action in actions]
+            return [(place, 1 / len(setup.tables)) for place in range(len(setup.tables))]
+        return setup.dealing_chances(owners)
 
     def _apply_action(self, action: int) -> None:
         action, now = int(action), self._now
-        setup, hearts, cards = now.setup, now.hearts, (*now.cards, action)
+        setup, hearts, owners = now.setup, now.hearts, (*now.owners, action)
         if hearts is not None:
             after = hearts.clone()
             after.play(action)
@@ -192,12 +180,10 @@ class HeartsState(pyspiel.State):  # type: ignore[misc]
             self._now = now._replace(hearts=after, before=before)
         elif now.table < 0:
             self._now = now._replace(table=action)
-        elif setup.chance == "deals":
-            self._now = now._replace(hearts=setup.start(setup.deals[action], now.table))
-        elif len(cards) < setup.num_dealt:
-            self._now = now._replace(cards=cards)
+        elif len(owners) < len(setup.rules.deck):
+            self._now = now._replace(owners=owners)
         else:
-            self._now = now._replace(hearts=setup.start(setup.deal_of(cards), now.table))
+            self._now = now._replace(hearts=setup.start(owners, now.table))
 
     # -- results ----------------------------------------------------------------------------------
     def returns(self) -> list[float]:
@@ -237,16 +223,15 @@ class HeartsState(pyspiel.State):  # type: ignore[misc]
         if self._now.table < 0:
             number, dealer = setup.tables[action]
             return f"deal {number} by {dealer}"
-        if setup.chance == "cards":
-            return rules.deck[action]
-        return "deal " + " | ".join(" ".join(hand) for hand in setup.hands_of(setup.deals[action]))
+        owner = "the kitty" if action == rules.players else f"player {action}"
+        return f"{rules.deck[len(self._now.owners)]} to {owner}"
 
     def __str__(self) -> str:
-        setup, table, cards, hearts, _ = self._now
+        setup, table, owners, hearts, _ = self._now
         if hearts is not None:
             return hearts.to_text()
-        dealt = " ".join(setup.rules.deck[card] for card in cards)
-        return f"table {table}, dealt: {dealt or 'nothing'}"
+        dealt = [f"{card}:{owner}" for card, owner in zip(setup.rules.deck, owners, strict=False)]
+        return f"table {table}, dealt: {' '.join(dealt) or 'nothing'}"
 
 
 def state_of(game: Any, hearts: Game) -> HeartsState:
@@ -259,114 +244,38 @@ def state_of(game: Any, hearts: Game) -> HeartsState:
 
 
 class Observer:
-    """What is observed of a state, as OpenSpiel asks for it: a flat array, its parts, and text."""
+    """One player's observation or information state: a flat array, its parts, and text.
 
-    def __init__(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
-        sizes = {name: math.prod(shape) for name, shape in shapes.items()}
-        self.tensor = np.zeros(sum(sizes.values()), np.float32)
-        ends = np.cumsum([*sizes.values()])[:-1]
-        parts = zip(shapes.items(), np.split(self.tensor, ends), strict=True)
-        self.dict = {name: part.reshape(shape) for (name, shape), part in parts}
-
-    def set_from(self, state: HeartsState, player: int) -> None:
-        """Write what is observed in `state` over ``tensor``, in place; zeros before the deal."""
-        self.tensor.fill(0)
-        if state.hearts is not None:
-            self._write(state, state.hearts.view(player))
-
-    def string_from(self, state: HeartsState, player: int) -> str:
-        """What is observed in `state`, in words and cards."""
-        if state.hearts is None:
-            return self._undealt.format(player)
-        return self._text(state, state.hearts.view(player))
-
-    _undealt = "player {}; not dealt"
-
-    def _write(self, state: HeartsState, view: PlayerView) -> None:
-        raise NotImplementedError
-
-    def _text(self, state: HeartsState, view: PlayerView) -> str:
-        raise NotImplementedError
-
-
-class KnownObserver(Observer):
-    """All that one player knows: its information state, or with less memory its observation.
-
-    An information state begins with who it is: in what encoders write seats are relative to the
-    player, and two players' states must not be taken for each other.
+    An information state begins with the player. Encoders write seats relative to the player, and
+    two players' information states must not be taken for each other.
     """
 
     def __init__(self, setup: Setup, *, is_recall: bool) -> None:
         self._encoder = setup.informer if is_recall else setup.observer
-        space = self._encoder.space(setup.rules)
-        self._out = np.zeros(space.shape, space.dtype)
         self._is_recall = is_recall
+        space = self._encoder.space(setup.rules)
+        self._seen = np.zeros(space.shape, space.dtype)
+        seats = setup.rules.players if is_recall else 0
+        self.tensor = np.zeros(seats + self._seen.size, np.float32)
         self._name = "information_state" if is_recall else "observation"
-        who = {"player": (setup.rules.players,)} if is_recall else {}
-        super().__init__({**who, self._name: space.shape})
+        self.dict = {"player": self.tensor[:seats]} if is_recall else {}
+        self.dict[self._name] = self.tensor[seats:].reshape(space.shape)
 
     def set_from(self, state: HeartsState, player: int) -> None:
-        """Write what `player` knows in `state` over ``tensor``, in place."""
-        super().set_from(state, player)
+        """Write what `player` knows in `state` over ``tensor``, in place; zeros before the deal."""
+        self.tensor.fill(0)
+        if state.hearts is not None:
+            self._encoder.write(state.hearts.view(player), self._seen)
+            self.dict[self._name][...] = self._seen
         if self._is_recall:
             self.dict["player"][player] = 1
 
-    def _write(self, state: HeartsState, view: PlayerView) -> None:
-        self._encoder.write(view, self._out)
-        self.dict[self._name][...] = self._out
-
-    def _text(self, state: HeartsState, view: PlayerView) -> str:
+    def string_from(self, state: HeartsState, player: int) -> str:
+        """Return what `player` knows in `state`, in words and cards."""
+        if state.hearts is None:
+            return f"player {player}; not dealt"
+        view = state.hearts.view(player)
         return view.key() if self._is_recall else view.to_text()
-
-
-class PublicObserver(Observer):
-    """What everybody knows, whoever asks: which deal it is, who is to act, every card played.
-
-    Nothing of it is ever forgotten, so that it is the same with perfect recall.
-    """
-
-    _undealt = "not dealt"
-
-    def __init__(self, setup: Setup) -> None:
-        rules, self._setup = setup.rules, setup
-        places, seats, cards = rules.players * rules.hand_size, rules.players, len(rules.deck)
-        super().__init__(
-            {"table": (len(setup.tables),), "to_act": (seats,), "history": (places, seats + cards)}
-        )
-
-    def _write(self, state: HeartsState, view: PlayerView) -> None:
-        rules = view.rules
-        self.dict["table"][state.table] = 1
-        if view.current_player is not None:
-            self.dict["to_act"][view.current_player] = 1
-        for row, (seat, card) in zip(self.dict["history"], view.history, strict=False):
-            row[[seat, rules.players + rules.index[card]]] = 1
-
-    def _text(self, state: HeartsState, view: PlayerView) -> str:
-        return view.public_key()
-
-
-class PrivateObserver(Observer):
-    """A player's own cards: its hand, with perfect recall as dealt, and what it passed and got."""
-
-    def __init__(self, setup: Setup, *, is_recall: bool) -> None:
-        self._is_recall = is_recall
-        parts = ["hand", "passed", "received"] if setup.rules.pass_count else ["hand"]
-        super().__init__(dict.fromkeys(parts, (len(setup.rules.deck),)))
-
-    def _cards(self, state: HeartsState, view: PlayerView) -> dict[str, tuple[str, ...]]:
-        assert state.hearts is not None
-        hand = state.hearts.start().hand(view.player) if self._is_recall else view.hand
-        own = {"hand": hand, "passed": view.passed, "received": view.received}
-        return {name: own[name] for name in self.dict}
-
-    def _write(self, state: HeartsState, view: PlayerView) -> None:
-        for name, cards in self._cards(state, view).items():
-            self.dict[name][[view.rules.index[card] for card in cards]] = 1
-
-    def _text(self, state: HeartsState, view: PlayerView) -> str:
-        cards = self._cards(state, view).items()
-        return "; ".join((f"player {view.player}", *(" ".join((n, *own)) for n, own in cards)))
 
 
 class ViewPolicy(spiel.Policy):  # type: ignore[misc]

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from hearts_env.cards import cards_of
 from hearts_env.encoders import Encoder, make_encoder
 from hearts_env.envs.rewards import REWARDS, Rewarder, is_due, pay_seats
 from hearts_env.game.game import Game
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import check_choice, check_number
 from hearts_env.support.errors import HeartsError, did_you_mean
-from hearts_env.views.deals import all_masks, all_tables, most_cards, num_deals, table_of
+from hearts_env.views.deals import all_tables, most_cards, table_of
 
 NAME = "hearts_env"
 """The short name of the games in OpenSpiel."""
@@ -24,21 +22,10 @@ PARAMETERS: Mapping[str, str | int] = {
     "rules": "two_player",
     "players": 0,
     "reward": "margin",
-    "chance": "auto",
     "observation": "flat",
     "information_state": "history",
 }
 """The parameters of a game, by name, with what holds where nothing is said."""
-
-CHANCES = ("auto", "deals", "cards")
-"""How the cards are dealt: ``auto``, all deals at one node, or card by card.
-
-There is no hidden draw at one node (SAMPLED_STOCHASTIC): OpenSpiel cannot write such a state where
-the game is one of Python's, and card by card every history can be repeated.
-"""
-
-MAX_DEALS = 100_000
-"""More deals than that are not put into one chance node."""
 
 
 def rules_word(rules: Rules) -> str:
@@ -59,7 +46,6 @@ class Setup:
     Attributes:
         rules: The rules.
         reward: What is paid, one of ``REWARDS``.
-        chance: How the cards are dealt, ``deals`` or ``cards``.
         tables: The tables at which a deal is played, (deal_number, dealer); the first chance node
             chooses one where there are several.
         observer, informer: The encoders of observations and of information states.
@@ -78,7 +64,6 @@ class Setup:
         reward = check_choice("reward", given["reward"], REWARDS)
         rewarder = Rewarder(self.rules, reward)
         self.reward, self._kind, self._scale = reward, rewarder.number, rewarder.scale
-        self.chance = _check_chance(self.rules, given["chance"])
         self.tables = all_tables(self.rules)
         self.observer: Encoder = _encoder("observation", given)
         self.informer: Encoder = _encoder("information_state", given)
@@ -89,41 +74,25 @@ class Setup:
         }
 
     # -- chance -----------------------------------------------------------------------------------
-    @property
-    def num_dealt(self) -> int:
-        """How many cards are dealt in all."""
-        return self.rules.players * self.rules.hand_size
+    def dealing_chances(self, owners: Sequence[int]) -> list[tuple[int, float]]:
+        """Return the seats that may get the next card (players: the kitty), with probabilities.
 
-    @property
-    def deals(self) -> list[tuple[int, ...]]:
-        """Every deal, as card masks, where they are listed."""
-        return _listed(self.rules)[0]
+        Args:
+            owners: of the cards before it, in deck order.
+        """
+        rules = self.rules
+        sizes = [rules.hand_size] * rules.players + [rules.kitty_size]
+        room = [size - owners.count(owner) for owner, size in enumerate(sizes)]
+        left = len(rules.deck) - len(owners)
+        return [(owner, places / left) for owner, places in enumerate(room) if places]
 
-    @functools.cached_property
-    def even_chances(self) -> list[tuple[int, float]]:
-        """The number and the chance of each of the listed deals."""
-        return [(number, 1 / len(self.deals)) for number in range(len(self.deals))]
-
-    def number_of(self, deal: tuple[int, ...]) -> int:
-        """Which of the listed deals it is."""
-        return _listed(self.rules)[1][deal]
-
-    def hands_of(self, deal: tuple[int, ...]) -> list[list[str]]:
-        """The cards of each seat in a deal of masks."""
-        deck = self.rules.deck
-        return [[deck[card] for card in cards_of(mask)] for mask in deal[:-1]]
-
-    def start(self, deal: tuple[int, ...], table: int) -> Game:
-        """The first position of a deal of masks."""
+    def start(self, owners: Sequence[int], table: int) -> Game:
+        """Return the first position of a deal, given by the owner of each card of the deck."""
+        hands: list[list[str]] = [[] for _ in range(self.rules.players + 1)]
+        for card, owner in zip(self.rules.deck, owners, strict=True):
+            hands[owner].append(card)
         number, dealer = self.tables[table]
-        return Game(self.rules, self.hands_of(deal), deal_number=number, dealer=dealer)
-
-    def deal_of(self, cards: Sequence[int]) -> tuple[int, ...]:
-        """A deal as masks, its cards given seat by seat."""
-        size, masks = self.rules.hand_size, []
-        for first in range(0, len(cards), size):
-            masks.append(sum(1 << card for card in cards[first : first + size]))
-        return (*masks, (1 << len(self.rules.deck)) - 1 & ~sum(masks))
+        return Game(self.rules, hands[:-1], deal_number=number, dealer=dealer)
 
     def chance_actions(self, game: Game) -> list[int]:
         """The chance actions that lead to the deal of `game`."""
@@ -136,15 +105,12 @@ class Setup:
             raise HeartsError(
                 "game: it ended by an illegal action, which OpenSpiel has not; give another game"
             )
-        start, actions = game.start(), []
+        start, actions, kitty = game.start(), [], self.rules.players
         if len(self.tables) > 1:
             table = table_of(self.rules, game.deal_number, game.dealer)
             actions.append(self.tables.index(table))
-        seats = range(self.rules.players)
-        cards = [self.rules.index[card] for seat in seats for card in start.hand(seat)]
-        if self.chance == "deals":
-            return [*actions, self.number_of(self.deal_of(cards))]
-        return actions + cards
+        owner_of = {card: seat for seat in range(kitty) for card in start.hand(seat)}
+        return actions + [owner_of.get(card, kitty) for card in self.rules.deck]
 
     # -- what it is worth -------------------------------------------------------------------------
     def returns(self, game: Game) -> list[float]:
@@ -190,30 +156,9 @@ class Setup:
         return Setup, (self.parameters,)
 
 
-def _check_chance(rules: Rules, chance: object) -> str:
-    """How the cards are dealt: ``deals`` where nothing is said and they are few."""
-    chance = check_choice("chance", chance, CHANCES)
-    number = num_deals(rules)
-    if chance == "auto":
-        return "deals" if number <= MAX_DEALS else "cards"
-    if chance == "deals" and number > MAX_DEALS:
-        raise HeartsError(
-            f"chance: 'deals' lists every deal, and {rules.name!r} has {number:,}, more than "
-            f"{MAX_DEALS:,}; take 'cards'"
-        )
-    return chance
-
-
 def _encoder(name: str, given: Mapping[str, Any]) -> Encoder:
     """The encoder that a parameter names."""
     try:
         return make_encoder(given[name])
     except HeartsError as error:
         raise HeartsError(str(error).replace("observation:", f"{name}:", 1)) from None
-
-
-@functools.lru_cache(maxsize=4)
-def _listed(rules: Rules) -> tuple[list[tuple[int, ...]], dict[tuple[int, ...], int]]:
-    """Every deal as masks, and the number of each."""
-    deals = list(all_masks(rules))
-    return deals, {deal: number for number, deal in enumerate(deals)}

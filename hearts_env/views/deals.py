@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from hearts_env.cards import list_of, parse_card
+from hearts_env.cards import parse_card
 from hearts_env.rules.rules import Rules
 from hearts_env.support.errors import DealError, NotationError, quoted
 
@@ -41,27 +41,17 @@ def all_deals(rules: Rules | str) -> Iterator[Deal]:
     seat 1, and so on. ``Game(rules, deal[:-1])`` plays one.
     """
     rules = Rules.make(rules)
-    deck = rules.deck
-    return (
-        tuple(tuple([deck[i] for i in list_of(mask)]) for mask in masks)
-        for masks in all_masks(rules)
-    )
 
-
-def all_masks(rules: Rules) -> Iterator[tuple[int, ...]]:
-    """``all_deals`` as bit masks of cards."""
-
-    def go(seats: int, left: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    def go(seats: int, left: tuple[str, ...]) -> Iterator[Deal]:
         if not seats:
-            yield (sum(1 << card for card in left),)
+            yield (left,)
             return
-        for chosen in itertools.combinations(left, rules.hand_size):
-            hand = sum(1 << card for card in chosen)
-            rest = tuple([card for card in left if not hand >> card & 1])
+        for hand in itertools.combinations(left, rules.hand_size):
+            rest = tuple([card for card in left if card not in hand])
             for others in go(seats - 1, rest):
                 yield (hand, *others)
 
-    return go(rules.players, tuple(range(len(rules.deck))))
+    return go(rules.players, rules.deck)
 
 
 def all_tables(rules: Rules | str) -> list[tuple[int, int]]:

@@ -130,10 +130,6 @@ class PlayerView(Position):
         deal, own, play = self._deal_facts(), self._own_facts(), self._play_facts()
         return "; ".join((self.rules.name, me, *deal, *own, *play))
 
-    def public_key(self) -> str:
-        """What all players know, as a part of ``key``: everything but the player's own cards."""
-        return "; ".join((self.rules.name, *self._deal_facts(), *self._play_facts()))
-
     # What makes up ``key``; everything else in a view follows from it.
     def _deal_facts(self) -> Iterator[str]:
         rules = self.rules
