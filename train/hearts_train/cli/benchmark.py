@@ -17,7 +17,7 @@ from hearts_env import Rules
 from hearts_env.support.errors import quoted
 from hearts_env.support.files import write_whole
 from hearts_train import console
-from hearts_train.cli.reports import command_line, show_counted_faults, stoppable
+from hearts_train.cli.reports import show_counted_faults, stoppable
 from hearts_train.console import Mistake
 from hearts_train.measure.benchmark import TRACKS, benchmark, encoded, read_benchmark, verify
 from hearts_train.measure.display import (
@@ -47,19 +47,10 @@ def track_of(agent: str, *, isolate: bool) -> str:
     return "two_player"
 
 
-def play(
-    agent: AgentLike, save: Path | None, resume: Path | None = None, **arguments: Any
-) -> dict[str, Any]:
+def play(agent: AgentLike, **arguments: Any) -> dict[str, Any]:
     """Play a benchmark; after a signal say how to continue."""
-    with stoppable("benchmark", save or resume):
-        return benchmark(
-            agent,
-            **arguments,
-            command=command_line(),
-            save=save,
-            resume=resume,
-            show=console.progress,
-        )
+    with stoppable("benchmark", arguments["save"] or arguments["resume"]):
+        return benchmark(agent, **arguments)
 
 
 def declared(texts: list[str]) -> dict[str, str]:

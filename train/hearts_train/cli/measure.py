@@ -84,18 +84,9 @@ def evaluate(
         settings |= {"seed": seed, "unit": unit, "isolate": isolate, "time_limit": time_limit}
     if settings.get("unit") == "match":
         refuse_other(context, ("plot",), "is not for matches; omit it")
+    settings |= reports.wiring(save, resume, workers, backend)
     with reports.stoppable("evaluate", save or resume):
-        results = measure(
-            everybody[0],
-            everybody[1:],
-            **settings,
-            save=save,
-            resume=resume,
-            workers=workers,
-            backend=backend,
-            command=reports.command_line(),
-            show=console.progress,
-        )
+        results = measure(everybody[0], everybody[1:], **settings)
     reports.show_evaluations(results)
     if as_json:
         console.print_json([result.to_json() for result in results], as_json)
@@ -167,18 +158,9 @@ def compare(
         alpha, beta = reports.two_of(errors, "--errors", "0.05,0.05")
         settings = {"rules": rules_of(rules), "question": Question(low, high, alpha, beta)}
         settings |= {"deals": deals, "seed": seed, "isolate": isolate, "time_limit": time_limit}
+    settings |= reports.wiring(save, resume, workers, backend)
     with reports.stoppable("compare", save or resume):
-        result = measure(
-            *everybody[:2],
-            **settings,
-            opponents=everybody[2:],
-            save=save,
-            resume=resume,
-            workers=workers,
-            backend=backend,
-            command=reports.command_line(),
-            show=console.progress,
-        )
+        result = measure(*everybody[:2], **settings, opponents=everybody[2:])
     reports.show_comparison(result)
     if as_json:
         console.print_json(result.to_json(), as_json)
@@ -234,7 +216,7 @@ def benchmark(
     from hearts_train.cli import reports
 
     check_apart(save=save or resume, verify=verify, json=as_json)
-    how: dict[str, Any] = {"workers": workers, "backend": backend}
+    how = reports.wiring(save, resume, workers, backend)
     entry = benching.declared(declare or [])
     classes = {name: entry.pop(name) for name in benching.CLASSES if name in entry}
     differing: list[str] = []
@@ -243,19 +225,19 @@ def benchmark(
             raise Mistake("--verify: plays a finished result again; omit --resume")
         settled = ("track", "split", "deals", "declare", "save")
         refuse_said(context, settled, "--verify", verify)
-        record, differing = benching.check(verify, agent, isolate=isolate, **how)
+        how = {"workers": workers, "backend": backend, "isolate": isolate}
+        record, differing = benching.check(verify, agent, **how)
     elif resume is not None:
         (played, *_), arguments = reports.resumed(context, resume, "benchmark")
         if classes:
             raise Mistake(f"--declare: {min(classes)} is settled in {resume}; omit it")
         names = ("track", "split", "deals", "budget", "decisions", "isolate")
         known = {name: arguments[name] for name in names}
-        record = benching.play(played, None, resume, **known, **how)
+        record = benching.play(played, **known, **how)
     else:
         name = _given(agent, "benchmark")
         record = benching.play(
             name,
-            save,
             track=track or benching.track_of(name, isolate=isolate),
             split=split,
             deals=deals,

@@ -81,6 +81,20 @@ def command_line() -> str:
     return f"{console.Commands.program} {shlex.join(sys.argv[1:])}"
 
 
+def wiring(
+    save: Path | None, resume: Path | None, workers: int | None, backend: str
+) -> dict[str, Any]:
+    """The arguments that all functions take that play over deals."""
+    return {
+        "save": save,
+        "resume": resume,
+        "workers": workers,
+        "backend": backend,
+        "command": command_line(),
+        "show": console.progress,
+    }
+
+
 def with_origin(records: Iterable[dict[str, Any]], seed: int | None = None) -> list[dict[str, Any]]:
     """Records as ``--json`` prints them, each with how it was measured."""
     origin: dict[str, Any] = {"version": __version__, "platform": platform_versions()}

@@ -169,8 +169,8 @@ def exploit(
         arguments = {"attackers": solving.attackers_in(attackers), "deals": deals, "seed": seed}
         arguments |= {"tricks": tricks, "awake": solving.tricks_in(awake)}
         arguments["max_memory"] = max_memory
-    arguments |= {"save": save, "resume": resume, "workers": workers, "backend": backend}
-    arguments["command"] = reports.command_line()
+    arguments |= reports.wiring(save, resume, workers, backend)
+    show = arguments.pop("show")
     attacks = [Attack(attacked, game, **arguments) for game in games]
     is_exact = all(attack.answer == TREE for attack in attacks)
     if len(attacks) > 1 and not is_exact:
@@ -181,7 +181,7 @@ def exploit(
     with reports.stoppable("exploit", save or resume):
         for attack in attacks:
             solving.explain(attack)
-            found += (results := attack.run(console.progress))
+            found += (results := attack.run(show))
             solving.show_exploit(attack, results)
     records = [result.to_json() for result in found]
     if is_exact:

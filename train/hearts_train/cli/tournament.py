@@ -55,17 +55,9 @@ def tournament(
     everybody: Any = agents or []
     if resume is not None:
         everybody, settings = reports.resumed(context, resume, "tournament")
+    settings |= reports.wiring(save, resume, workers, backend)
     with reports.stoppable("tournament", save or resume):
-        result = measure(
-            everybody,
-            **settings,
-            save=save,
-            resume=resume,
-            workers=workers,
-            backend=backend,
-            command=reports.command_line(),
-            show=console.progress,
-        )
+        result = measure(everybody, **settings)
     for table in result.tables():
         console.print_table(*table)
     reports.show_faults(list(result.evaluations.values()))

@@ -54,8 +54,8 @@ class Moment:
         card: what was played.
         values: double-dummy margin of the whole deal for the player, by legal card; empty where
             the deal is not solved.
-        means: the mean margin over the worlds that the view allows; empty if not measured.
-        worlds: how many worlds were weighed; 0 if not measured.
+        means: the mean margin over the worlds that the view allows, by legal card.
+        worlds: how many worlds were weighed.
         half: of an estimate, half the 95 % interval of each mean, over worlds; 0 where all worlds
             were weighed.
         close: of an estimate, the cards that have not been shown to be worse than the best.
@@ -90,21 +90,20 @@ class Moment:
 
         Of an estimate it is 0 where the card has not been shown to be worse.
         """
-        if not self.means or self.card in self.close:
+        if self.card in self.close:
             return 0.0
         return max(self.means.values()) - self.means[self.card]
 
     @property
     def better(self) -> list[str]:
-        """The best cards by what the player could know (if not measured: with all cards seen)."""
-        worth: dict[str, float] = self.means or dict(self.values)
-        best = max(worth.values())
-        return [card for card, value in worth.items() if value >= best - 1e-9]
+        """The best cards by what the player could know."""
+        best = max(self.means.values())
+        return [card for card, value in self.means.items() if value >= best - 1e-9]
 
     @property
     def mark(self) -> str:
         """``?`` for a slip, ``??`` for a blunder, judged by what the player could know."""
-        loss = self.expected_loss if self.means else self.lost
+        loss = self.expected_loss
         return "??" if loss >= BLUNDER else "?" if loss >= SLIP else ""
 
     def to_json(self) -> dict[str, Any]:
@@ -170,7 +169,6 @@ class Analysis:
 def analyse(
     game: Game,
     *,
-    worlds: bool = True,
     progress: Progress | None = None,
     names: Sequence[str] | None = None,
     exact: bool | None = None,
@@ -179,7 +177,6 @@ def analyse(
 
     Args:
         game: a game, played to the end or not.
-        worlds: measure what the players could know too, which takes longer; estimates always do.
         progress: called with the cards done and all cards.
         names: what the players are called: ``Record.names()``.
         exact: solve the deal; None: where there are two players and no exchange.
@@ -194,7 +191,7 @@ def analyse(
         if progress is not None:
             progress(number, len(actions))
         if replay.phase == "play":
-            moments.append(measurer.measure(replay, action, worlds=worlds))
+            moments.append(measurer.measure(replay, action))
         replay.play(action)
     called = names or [f"player {p}" for p in range(game.rules.players)]
     return Analysis(game, before, tuple(moments), tuple(called))
@@ -211,7 +208,7 @@ class Measurer:
         self.table = TranspositionTable(rules) if exact else None
         self.pimc, self._pro = Pimc(seed=0), Pro(seed=0)
 
-    def measure(self, game: Game, action: int, *, worlds: bool = True) -> Moment:
+    def measure(self, game: Game, action: int) -> Moment:
         """What each legal card of a position in the play is worth, and which is played."""
         assert game.current_player is not None
         name, view = game.rules.action_name, game.view(game.current_player)
@@ -231,8 +228,6 @@ class Measurer:
             )
         found = solve_double_dummy(game, table=self.table)
         solved = dict(zip(cards, found.values.values(), strict=True))
-        if not worlds:
-            return Moment(*place, solved, {}, 0)
         means = dict(zip(cards, self.pimc.margins(view), strict=True))
         return Moment(*place, solved, means, view.num_worlds)
 
@@ -252,12 +247,12 @@ def card_table(analysis: Analysis) -> ResultTable:
         columns[3:5] = [margin, "cards open", "given away"]
     rows = []
     for m in analysis.moments:
-        forced = max(len(m.values), len(m.means)) == 1
+        forced = len(m.means) == 1
         loss = m.expected_loss
         if m.values:
             is_best = m.card in m.better
             worth = [f"{m.after:+d}", "" if forced else f"{m.lost or '-'}"]
-            given = f"{loss:.2f}" if m.means else ""
+            given = f"{loss:.2f}"
         else:
             is_best = not loss
             half = f" ± {m.half[m.card]:.1f}" if m.sample else ""
@@ -269,7 +264,7 @@ def card_table(analysis: Analysis) -> ResultTable:
                 f"{m.card} {m.mark}".rstrip(),
                 *worth,
                 "" if forced else given,
-                "" if forced or not m.worlds else str(m.worlds),
+                "" if forced else str(m.worlds),
                 "" if forced or is_best else " ".join(m.better[:3]),
             ]
         )
@@ -315,10 +310,10 @@ def summary(analysis: Analysis, card_text: Callable[[str], str] = str) -> list[s
             lines.append(f"{subject(name)} gave away {given} points by what {who} could know.")
             continue
         lost = f"{analysis.lost(p) or 'no'} point{'' if analysis.lost(p) == 1 else 's'}"
-        sentence = f"{subject(name)} gave away {lost}, seen with all cards open"
-        if any(m.means for m in analysis.moments):
-            sentence += f"; by what {who} could know, {given}"
-        lines.append(sentence + ".")
+        lines.append(
+            f"{subject(name)} gave away {lost}, seen with all cards open; by what {who} could "
+            f"know, {given}."
+        )
     worst = max(analysis.moments, key=lambda m: m.expected_loss, default=None)
     if worst is not None and worst.expected_loss >= SLIP:
         lines.append(

@@ -276,7 +276,7 @@ def well_chosen(moments: Sequence[Moment], seat: int) -> float | None:
 
     The gap between the best and the worst legal card is at stake, by what the player could know.
     """
-    own = [m for m in moments if m.player == seat and m.means]
+    own = [m for m in moments if m.player == seat]
     stake = sum(max(m.means.values()) - min(m.means.values()) for m in own)
     return 1.0 - sum(m.expected_loss for m in own) / stake if stake > 1e-9 else None
 
