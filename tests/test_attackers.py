@@ -328,13 +328,9 @@ def test_who_can_be_attacked_and_by_whom():
         ("pro", [], {}, "attackers"),
         ("pro", ["lbr", "lbr"], {}, "attackers lbr"),
         ("pro", ["lrb"], {}, "attackers lrb"),
-        ("pro", ["lbr"], {"rules": "classic"}, "rules 4"),
         ("equilibrium", ["lbr"], {}, "rules"),
         ("pro", ["lbr"], {"tricks": 0}, "tricks"),
-        ("pro", ["lbr"], {"awake": [14]}, "awake 14"),
         ("pro", ["lbr"], {"awake": 7}, "awake 7"),
-        ("pro", ["lbr"], {"seed": -1}, "seed"),
-        ("nobody", ["lbr"], {}, "agent nobody"),
     ]:
         with raises_hearts_error(HeartsError, *said.split()):
             Attack([agent], attackers=attackers, **options).run()
@@ -534,21 +530,6 @@ def test_the_mean_over_drawn_hands_covers_the_truth(name, micro):
     assert gain.deals == 150
 
 
-def test_drawn_hands_are_continued_and_shared_among_processes(tmp_path):
-    saved = tmp_path / "saved.jsonl"
-    words = ["pro", "--rules", "micro", "--attackers", BEST, "--deals", 12]
-    done = run(*words, "--save", saved, "--json")
-    assert done.exit_code == 0, done.stderr
-    record = json.loads(done.stdout)
-    lines = saved.read_bytes().splitlines(keepends=True)
-    assert len(lines) == 13
-    saved.write_bytes(b"".join(lines[:6]))
-    again = json.loads(run("--resume", saved, "--workers", 2, "--json").stdout)
-    assert again["gains"][0]["margin"] == record["gains"][0]["margin"]
-    assert again["gains"][0]["ci95"] == record["gains"][0]["ci95"]
-    assert saved.read_bytes().count(b"\n") == 13
-
-
 def test_a_deck_between_is_answered_hand_by_hand_and_said_to_be():
     done = run("standard", "--rules", "midi", "--deals", 2)
     assert done.exit_code == 0, done.stderr
@@ -629,8 +610,11 @@ def test_agents_are_compared_on_the_same_drawn_deals(tmp_path, monkeypatch):
     low, high = easy["gains"][0]["over_first_ci95"]
     assert low < more < high
     saved.write_bytes(b"".join(saved.read_bytes().splitlines(keepends=True)[:51]))
-    again = run("--resume", saved)
-    assert "more than from pro" in again.stdout
+    again = run("--resume", saved, "--workers", 2, "--json")
+    assert "more than from pro" in again.stderr
+    for one, same in zip((pro, easy), json.loads(again.stdout), strict=True):
+        names = ("margin", "ci95", "over_first")
+        assert [one["gains"][0][n] for n in names] == [same["gains"][0][n] for n in names]
     assert saved.read_bytes().count(b"\n") == 81
     mistake(run("pro", "easy", "--attackers", "lbr"), "agents", BEST)
 

@@ -34,7 +34,7 @@ def test_cards_cost_what_the_tests_own_table_says(rules: str) -> None:
     assert {c: worth.get(c, 0) for c in deck} == {c: HEARTS_AND_QUEEN.get(c, 0) for c in deck}
 
 
-@quick_count("deals", 10, 80)
+@quick_count("deals", 5, 80)
 @pytest.mark.parametrize(("name", "players"), GAMES)
 def test_random_deals(name: str, players: int, deals: int) -> None:
     lockstep_deals(Rules.preset(name, players), deals * (10 if players == 2 else 1), first_seed=0)
