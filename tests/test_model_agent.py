@@ -21,7 +21,8 @@ from stable_baselines3 import A2C, DQN, PPO
 from typer.testing import CliRunner
 
 from hearts_agents import HeartsSB3VecEnv, OpponentPool, make_agent
-from hearts_agents.spec import AgentSpec
+from hearts_agents.models.libraries import FORMS
+from hearts_agents.spec import _TRUSTED, AgentSpec
 from hearts_agents.user_code import TRUST
 from hearts_env import BatchGame, CheckpointError, Game, HeartsError, Rules
 from hearts_env.encoders import ENCODERS, encode, make_encoder
@@ -300,6 +301,27 @@ def _put(name, shape, kind=1):
     return _field(1, name) + _field(2, _field(1, _field(1, kind) + _field(2, sizes)))
 
 
+def masked_onnx(weights, mask_weights, name):
+    """An ONNX model whose output is ``x @ weights + mask @ mask_weights``."""
+
+    def matrix(array, name):
+        rows, columns = array.shape
+        raw = array.astype("<f4").tobytes()
+        facts = _field(1, rows) + _field(1, columns) + _field(2, 1) + _field(8, name)
+        return _field(5, facts + _field(9, raw))
+
+    def node(kind, one, other, out):
+        words = _field(1, one) + _field(1, other) + _field(2, out) + _field(4, kind)
+        return _field(1, words)
+
+    nodes = node("MatMul", "x", "w", "a") + node("MatMul", name, "v", "b")
+    nodes += node("Add", "a", "b", "y")
+    inputs = _field(11, _put("x", ("n", SIZE))) + _field(11, _put(name, ("n", ACTIONS)))
+    graph = nodes + _field(2, "g") + matrix(weights, "w") + matrix(mask_weights, "v") + inputs
+    graph += _field(12, _put("y", ("n", ACTIONS)))
+    return _field(1, 8) + _field(8, _field(1, "") + _field(2, 17)) + _field(7, graph)
+
+
 def onnx(weights=WEIGHTS, taken=("n", SIZE), *, kind=1, more=b""):
     """An ONNX model that multiplies its input by a matrix."""
     raw = struct.pack(f"<{weights.size}f", *weights.ravel())
@@ -346,6 +368,34 @@ def test_a_model_plays_the_legal_action_that_it_weighs_most(linear, suffix, view
     odds = np.where(views.legal_table, np.exp(logits - logits.max(1, keepdims=True)), 0)
     chances = odds / odds.sum(1, keepdims=True)
     np.testing.assert_allclose(drawn.action_probs(views), chances, atol=1e-5)
+
+
+def test_onnx_model_with_a_mask_is_given_the_legal_actions(views, tmp_path):
+    pytest.importorskip("onnxruntime")
+    weights = np.random.default_rng(5).normal(size=(ACTIONS, ACTIONS)).astype(np.float32)
+    (tmp_path / "model.onnx").write_bytes(masked_onnx(WEIGHTS, weights, "action_mask"))
+    agent: Any = make_agent(f"{tmp_path / 'model.onnx'}?encoder=flat&rules=micro")
+    logits = seen(views).astype(np.float32) @ WEIGHTS + views.legal_table @ weights
+    assert agent.act_batch(views).tolist() == best_of(logits, views)
+    assert best_of(logits, views) != best_of(seen(views).astype(np.float32) @ WEIGHTS, views)
+
+
+def test_files_that_run_code_need_trust_under_every_suffix():
+    assert {suffix for suffix, form in FORMS.items() if form.risk} == set(_TRUSTED)
+
+
+def test_torchscript_named_pth_plays_like_pt(linear, views, tmp_path):
+    shutil.copy(linear[".pt"], tmp_path / "model.pth")
+    spec = f"{tmp_path / 'model.pth'}?encoder=flat&rules=micro"
+    with raises_hearts_error(HeartsError, "allow_code"):
+        make_agent(spec)
+    agent: Any = make_agent(spec, allow_code=True)
+    assert agent.act_batch(views).tolist() == best_of(
+        seen(views).astype(np.float32) @ WEIGHTS, views
+    )
+    torch.save(torch.nn.Linear(2, 2).state_dict(), tmp_path / "weights.pth")
+    with raises_hearts_error(CheckpointError, "agent", "weights"):
+        make_agent(str(tmp_path / "weights.pth"), allow_code=True)
 
 
 @pytest.mark.parametrize("suffix", [".zip", ".onnx"])
@@ -399,7 +449,8 @@ def test_onnx_needs_no_trust_and_is_evaluated_as_others_are(linear):
         (onnx(), "?encoder=flt", "encoder flt flat"),
         (onnx(), "?encoder=recall&rules=micro", "encoder (192,) (90,) encoder=flat"),
         (onnx(taken=(1, SIZE)), "?encoder=flat", "agent 1 dynamic_axes"),
-        (onnx(more=_field(11, _put("mask", ("n", 8)))), "?encoder=flat", "agent 2"),
+        (onnx(more=_field(11, _put("h", ("n", 8)))), "?encoder=flat", "agent 2 h action_mask"),
+        (onnx(more=_field(11, _put("mask", ("n", 8), 8))), "?encoder=flat", "agent string masks"),
         (onnx(kind=9), "?encoder=flat", "agent ONNX"),
         (b"hello", "?encoder=flat", "agent ONNX"),
         (onnx(WEIGHTS[:, :5]), "?encoder=flat&rules=micro", "agent"),

@@ -27,6 +27,7 @@ FILES = {
     CHECKPOINT_SUFFIX: "hearts_agents.models.network:load_agent",
     ".zip": "hearts_agents.models.libraries:load_model",
     ".pt": "hearts_agents.models.libraries:load_model",
+    ".pth": "hearts_agents.models.libraries:load_model",
     ".onnx": "hearts_agents.models.libraries:load_model",
 }
 """Which factory makes players of a file with this suffix; other paths are of runs' folders."""

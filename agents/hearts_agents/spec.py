@@ -47,7 +47,7 @@ from hearts_env.support.tensors import format_of
 
 _CODE = re.compile(r"(.+\.py|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):[A-Za-z_]\w*")
 """Code: the file or module, and what in it makes the agent; no module is named ``exec``."""
-_TRUSTED = (".zip", ".pt")
+_TRUSTED = (".zip", ".pt", ".pth")
 """Files that can run code when they are loaded."""
 _QUOTED_OR_NOT = re.compile(r"""(?:[^?'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")*""", re.DOTALL)
 _MOST_COMMAND = 10_000

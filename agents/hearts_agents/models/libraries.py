@@ -13,7 +13,7 @@ import io
 import json
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -210,7 +210,10 @@ class ModelAgent(EncoderAgent):
 
 
 class OnnxAgent(ModelAgent):
-    """An ONNX model as a player. A file of it is data: loading it runs no code from it."""
+    """An ONNX model as a player. A file of it is data: loading it runs no code from it.
+
+    It takes observations and, in an input whose name has "mask" in it, the legal actions.
+    """
 
     def _load(self) -> None:
         runtime = library("onnxruntime", f"agent: {quoted(self.name)}", "onnx")
@@ -225,31 +228,43 @@ class OnnxAgent(ModelAgent):
                 self._data, options, providers=["CPUExecutionProvider"], enable_fallback=0
             )
         inputs = self._model.get_inputs()
-        if len(inputs) != 1:
+        seen = [one for one in inputs if "mask" not in one.name.lower()]
+        masks = [one for one in inputs if "mask" in one.name.lower()]
+        if len(seen) != 1 or len(masks) > 1:
             names = ", ".join(one.name for one in inputs)
             raise HeartsError(
-                f"agent: {quoted(self.name)} takes {len(inputs)} inputs ({names[:200]}); one must "
-                "do, the observations: illegal actions are masked here"
+                f"agent: {quoted(self.name)} takes {len(inputs)} inputs ({names[:200]}); export it "
+                "with one, the observations, or with a second named action_mask, 1 for each legal "
+                "action"
             )
-        kind = inputs[0].type.removeprefix("tensor(").removesuffix(")")
-        kind = _ONNX_DTYPES.get(kind, kind)
-        if kind not in _DTYPES:
-            raise HeartsError(
-                f"agent: {quoted(self.name)} takes {inputs[0].type}; observations are numbers"
-            )
-        self.dtype = np.dtype(kind)
+        self.dtype = self._dtype_of(seen[0], "observations", _DTYPES)
         self._shape: list[Any]
-        rows, *self._shape = inputs[0].shape or [""]
+        rows, *self._shape = seen[0].shape or [""]
         if isinstance(rows, int):
             raise HeartsError(
                 f"agent: {quoted(self.name)} takes {rows} observations at a time; export "
                 "it for any number, with dynamic_axes={'NAME OF ITS INPUT': {0: 'n'}}"
             )
+        self._input = seen[0].name
+        self._mask = masks[0].name if masks else ""
+        """The name of the input for legal actions; "" if there is none."""
+        if masks:
+            self._mask_dtype = self._dtype_of(masks[0], "masks", (*_DTYPES, "bool"))
+
+    def _dtype_of(self, given: Any, noun: str, known: Sequence[str]) -> np.dtype[Any]:
+        """Return the dtype of an input, one of those known."""
+        kind = given.type.removeprefix("tensor(").removesuffix(")")
+        kind = _ONNX_DTYPES.get(kind, kind)
+        if kind not in known:
+            raise HeartsError(f"agent: {quoted(self.name)} takes {given.type}; {noun} are numbers")
+        return np.dtype(kind)
 
     def run(self, observations: Array, legal: Array) -> Any:
         """Return its first output."""
-        name, output = self._model.get_inputs()[0].name, self._model.get_outputs()[0].name
-        return self._model.run([output], {name: observations})[0]
+        given = {self._input: observations}
+        if self._mask:
+            given[self._mask] = legal.astype(self._mask_dtype)
+        return self._model.run([self._model.get_outputs()[0].name], given)[0]
 
     def _check_shapes(self, rules: Rules, space: spaces.Box) -> None:
         is_fit = len(self._shape) == len(space.shape) and all(
@@ -409,7 +424,12 @@ class Sb3Agent(ModelAgent):
             )
 
 
-FORMS: dict[str, type[ModelAgent]] = {".zip": Sb3Agent, ".pt": ModuleAgent, ".onnx": OnnxAgent}
+FORMS: dict[str, type[ModelAgent]] = {
+    ".zip": Sb3Agent,
+    ".pt": ModuleAgent,
+    ".pth": ModuleAgent,
+    ".onnx": OnnxAgent,
+}
 """Who plays a file, by its suffix."""
 
 
