@@ -465,7 +465,7 @@ def test_a_time_limit_needs_isolation():
 
 
 def at_the_table(agent, seed):
-    game = TerminalGame(Rules.preset("micro"), seed, [agent], is_match=False)
+    game = TerminalGame(Rules.preset("micro"), seed, [agent])
     assert game.run(None, lambda _: game.game.rules.deck[game.game.legal_actions()[0]])
 
 

@@ -273,7 +273,7 @@ def test_agents_refuse_rules_that_they_cannot_play_wherever_they_are_seated(name
         yield lambda: evaluate(name, "easy", rules, deals=2)
         yield lambda: evaluate("easy", name, rules, deals=2)
         yield lambda: tournament([name, "easy"], rules, deals=2)
-        yield lambda: TerminalGame(rules, 1, [name], is_match=False)
+        yield lambda: TerminalGame(rules, 1, [name])
         yield lambda: HeartsEnv(rules=rules, opponent=name)
         yield lambda: HeartsVectorEnv(num_envs=2, rules=rules, opponent=["easy", name])
 

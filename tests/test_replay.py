@@ -1,4 +1,4 @@
-"""``hearts replay``: what it shows, how it goes forth and back, what it refuses."""
+"""``hearts replay``: what it shows and draws, and what it refuses."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pytest
 from hearts_env import Game
 from hearts_env.game.notation import Record
 from hearts_train.cli.cardtext import CardText
-from hearts_train.cli.replay import pages_of, show
+from hearts_train.cli.replay import lines_of
 from tests.deals import make_game, play
 from tests.refusals import mistake
 from tests.test_cli import run
 
-PLAIN = CardText(color=False, symbols=False)
+PLAIN = CardText(symbols=False)
 
 
 @pytest.fixture
@@ -131,18 +131,6 @@ def test_replay_of_what_is_not_text(tmp_path):
     mistake(run("replay", tmp_path), "file", str(tmp_path))
 
 
-class Script:
-    """Answers prompts line by line; None when there are no more."""
-
-    def __init__(self, *lines: str) -> None:
-        self.lines = list(lines)
-        self.prompts: list[str] = []
-
-    def __call__(self, prompt: str) -> str | None:
-        self.prompts.append(prompt)
-        return self.lines.pop(0) if self.lines else None
-
-
 MICRO = """[Rules "micro"]
 [Hand 0 "QC QS QH"]
 [Hand 1 "AC AD AH"]
@@ -157,29 +145,9 @@ def micro_record(**tags: str) -> Record:
     return Record(Game.from_text(MICRO), tags)
 
 
-def test_replay_prompts_and_goes_forth_and_back(capsys):
-    script = Script("", "b", "b", "b", "3", "9", "x", "")
-    show([micro_record()], PLAIN, script)
-    told = capsys.readouterr().out
-    assert all("Enter next, b back" in prompt for prompt in script.prompts)
-    seen = [line[:3] for line in told.splitlines() if line[:2].strip().isdecimal()]
-    assert seen == [" 1.", " 3."]
-    assert told.count("Game 1 of 1") == 2
-    assert " 9" in told
-    assert "1 to 3" in told
-    assert "scores: " in told
-    assert not script.lines  # and Enter on the last page ends it
-
-
-def test_replay_ends_where_it_is_told_to(capsys):
-    for script in (Script("q"), Script()):
-        show([micro_record(), micro_record()], PLAIN, script)
-        assert capsys.readouterr().out.count("Game") == 1
-
-
 def test_replay_says_who_is_who():
     tags = {"Player 0": "You", "Player 1": "pro", "Date": "2026-11-21", "Event": "club evening"}
-    text = "\n".join(text for _, text in pages_of(Record(micro_record().game, tags), 1, 1, PLAIN))
+    text = "\n".join(lines_of(Record(micro_record().game, tags), 1, 1, PLAIN))
     assert "You: QC   QS   QH" in text
     assert "club evening, 2026-11-21" in text
     assert " 1. You lead: QC AC   taken by pro" in text

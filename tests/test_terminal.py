@@ -16,7 +16,7 @@ from hearts_train.measure.analysis import best_hinter, hint
 from tests.deals import make_game
 from tests.players import code_named
 from tests.refusals import mistake
-from tests.slow import quick_cases, quick_count
+from tests.slow import quick_count
 from tests.test_cli import command, run
 from tests.waiting import HANG
 
@@ -42,27 +42,23 @@ def deals_in(path) -> list[Game]:
 
 # ---- to the end ----------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("rules", "against", "match"),
+    ("rules", "against"),
     [
-        ("two_player", ["pro"], False),
-        ("classic", ["standard"], False),
-        ("kitty players=3", ["easy", "standard"], False),
-        ("micro", ["easy"], True),
-        ("hoyle players=2 stake=10", ["easy"], True),
+        ("two_player", ["pro"]),
+        ("classic", ["standard"]),
+        ("kitty players=3", ["easy", "standard"]),
+        ("hoyle players=2 stake=10", ["easy"]),
     ],
 )
-def test_game_is_played_to_its_end_and_saved(rules, against, match, tmp_path):
+def test_game_is_played_to_its_end_and_saved(rules, against, tmp_path):
     path = tmp_path / "game.txt"
-    words = ["--rules", rules, "--opponent", ",".join(against), *["--match"] * match]
+    words = ["--rules", rules, "--opponent", ",".join(against)]
     first = run("play", *words, "--seed", 4, "--save", path, input="")
     assert first.exit_code == 0
     game = TerminalGame.resume(path)
-    assert isinstance(game.play, Game) != match
     assert game.run(path, person(game))
-    saved = deals_in(path)
-    assert saved == game.deals
-    assert all(deal.is_over for deal in saved)
-    assert (len(saved) > 1) == match
+    assert deals_in(path) == [game.game]
+    assert game.game.is_over
     mistake(run("play", "--resume", path), "--resume", "over")
     assert run("replay", path).exit_code == 0
 
@@ -79,8 +75,7 @@ def test_first_minute_of_a_person(tmp_path):
     assert "A♠ cannot be played now; choose from 2C." in text
     assert "9♣ is not in your hand" in text
     assert "highest trump (hearts)" in text
-    assert "You play 2♣." in text
-    assert "standard takes the trick." in text
+    assert re.search(r" 1\. You lead: 2♣ \S+   taken by standard", text)
     assert f"'hearts play --resume {path}' continues it" in text.replace("\n", " ")
     (deal,) = deals_in(path)
     assert deal.history[0] == (0, "2C")
@@ -90,7 +85,7 @@ def test_first_minute_of_a_person(tmp_path):
 @pytest.mark.parametrize("word", ["2c", "2C", "2♣", ""])
 def test_card_has_several_names_and_enter_plays_a_forced_one(word):
     words = ["--seed", 3, "--opponent", "standard"]
-    assert "You play 2♣." in run("play", *words, input=f"{word}\n").stdout
+    assert " 1. You lead: 2♣ " in run("play", *words, input=f"{word}\n").stdout
 
 
 def test_exchange_tells_what_was_passed_and_received():
@@ -100,14 +95,14 @@ def test_exchange_tells_what_was_passed_and_received():
     text = run("play", *words, input=lines).stdout
     assert "3 cards to pass left." in text
     assert "1 card to pass left." in text
-    assert re.search(r"You pass (\S+ ){2}\S+ and receive (\S+ ){2}\S+\.", text)
+    assert re.search(r"You pass (\S+ ){2}\S+ left and receive (\S+ ){2}\S+\.", text)
 
 
 @pytest.mark.parametrize(("choice", "scores"), [("off", [-20, 0]), ("others", [0, 20])])
 def test_shooter_chooses_how_the_moon_is_scored(choice, scores, capsys):
     """With seed 2 the person has the ace of hearts, the only card that costs anything."""
     rules = Rules.from_text('micro moon=choose moon_points=20 card_points={"AH":1}')
-    game = TerminalGame(rules, 2, ["easy"], is_match=False)
+    game = TerminalGame(rules, 2, ["easy"])
     play = person(game)
     assert "AH" in game.game.hand(0)
     assert game.run(None, lambda prompt: choice if "others" in prompt else play(prompt))
@@ -120,8 +115,23 @@ def test_play_shows_only_what_the_player_may_know():
     result = run("play", "--opponent", "pro", "--seed", 6, input="hint\n")
     symbols = dict(zip("CDSH", "♣♦♠♥", strict=True))
     hidden = {card[0] + symbols[card[1]] for card in (*game.hand(1), *game.kitty)}
-    leads = re.findall(r"pro plays (\S+)\.", result.stdout)
+    leads = re.findall(r"pro leads: (\S+)", result.stdout)
+    assert leads
     assert not {card for card in hidden - {*leads} if card in result.stdout}
+
+
+def test_exchange_shows_no_cards_that_others_pass():
+    game = Game.deal("classic", 8)
+    lines = "\n".join(game.hand(0)[:3])
+    words = ["--rules", "classic", "--opponent", "standard", "--seed", 8]
+    text = run("play", *words, input=lines).stdout
+    symbols = dict(zip("CDSH", "♣♦♠♥", strict=True))
+    received, told = re.search(r"receive (.*?)\.\n(.*)", text, re.DOTALL).groups()
+    own = {card[0] + symbols[card[1]] for card in game.hand(0)} | {*received.split()}
+    played = {*re.findall(r"[\dTJQKA][♣♦♠♥]", told.partition("Your hand")[0])}
+    shown = {*re.findall(r"[\dTJQKA][♣♦♠♥]", text)}
+    assert shown - own == played - own
+    assert len(played - own) <= 3
 
 
 @pytest.mark.parametrize(
@@ -133,20 +143,18 @@ def test_agent_that_cannot_play_these_rules_is_refused_before_the_deal(rules, ag
 
 
 # ---- nothing is lost -----------------------------------------------------------------------------
-@quick_cases("match", [False, True], [False])
-def test_game_left_anywhere_goes_on_as_if_never_left(match, tmp_path):
+def test_game_left_anywhere_goes_on_as_if_never_left(tmp_path):
     against = ["pro", "easy", "standard"]
 
-    def all_played(step: int) -> list[Game]:
+    def all_played(step: int) -> Game:
         path = tmp_path / f"{step}.txt"
-        rules = Rules.from_text(f"{SMALL} end_score=12")
-        game = TerminalGame(rules, 7, against, is_match=match)
+        game = TerminalGame(Rules.from_text(SMALL), 7, against)
         while not game.run(path, person(game, step)):
             game = TerminalGame.resume(path)
-        return game.deals
+        return game.game
 
     whole = all_played(10_000)
-    assert all(game.is_over for game in whole)
+    assert whole.is_over
     for step in (1, 2, 3):
         assert all_played(step) == whole
 
@@ -240,7 +248,7 @@ class Wrong:
 def test_deal_goes_on_with_an_agent_that_misbehaves(what, words, monkeypatch, capsys):
     wrong = code_named("wrong", lambda: Wrong(what), monkeypatch)
     rules = Game.deal("two_player hand_size=4", 0).rules
-    game = TerminalGame(rules, 3, [wrong], is_match=False)
+    game = TerminalGame(rules, 3, [wrong])
     assert game.run(None, person(game))
     out = " ".join(capsys.readouterr().out.split())
     assert out.count(words) >= 2
@@ -249,11 +257,11 @@ def test_deal_goes_on_with_an_agent_that_misbehaves(what, words, monkeypatch, ca
 
 # ---- what is written -----------------------------------------------------------------------------
 def test_lines_are_broken_between_words():
-    text = "  a trick goes to \x1b[1mthe highest card\x1b[0m of the suit led; its taker leads"
+    text = "  a trick goes to the highest card of the suit led; its taker leads"
     for width in (12, 20, 30, 200):
         lines = wrap(text, width).split("\n")
-        plain = [re.sub(r"\x1b\[\d+m", "", line) for line in lines]
-        assert all(len(line) <= width for line in plain)
+        assert all(len(line) <= width for line in lines)
+        assert all(line.startswith(" " * 4) for line in lines[1:])
         assert " ".join(" ".join(lines).split()) == text.strip()
     assert wrap("Incomprehensibilities", 5) == "Incomprehensibilities"
     assert wrap("one\ntwo", 80) == "one\ntwo"

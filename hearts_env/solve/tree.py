@@ -177,7 +177,8 @@ def count_tree(
     def watch(totals: Ints) -> None:
         size = _size_of(walk.rules, totals)
         if size.gigabytes > max_memory:
-            raise _too_large(walk.rules, max_memory, f"it has more than {size.lines:,} lines")
+            reason = f"it has more than {size.lines:,} lines"
+            raise _too_large(walk.rules, max_memory, reason)
         if sum(size.sequences) > most_sequences:
             raise HeartsError(
                 f"rules: {walk.rules.name} has more than {most_sequences:,} sequences; "

@@ -1,15 +1,13 @@
 """Cards and the events at a table as text for a terminal.
 
-Cards have suit symbols and colours where the terminal can show them, else they are like ``QS``.
-What is announced during a deal comes from the person's view alone; after it all cards are shown.
+Cards have suit symbols where the output can show them, else they are like ``QS``.
 """
 
 from __future__ import annotations
 
-import os
-import re
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TextIO
 
@@ -20,71 +18,46 @@ if TYPE_CHECKING:
     from hearts_train.measure.analysis import Hint
 
 _SYMBOLS = dict(zip(SUITS, "♣♦♠♥", strict=True))
-_STYLED = re.compile(r"\x1b\[[0-9;]*m")
-_COLORS = {"C": "32", "D": "33", "S": "36", "H": "31"}  # four colours tell suits apart best
 
 
 class CardText:
     """How cards are written to one output."""
 
-    def __init__(self, *, color: bool, symbols: bool, wraps: bool = False) -> None:
-        """Use ANSI colours or not, suit symbols or letters; break lines at the terminal's edge."""
-        self.color = color
+    def __init__(self, *, symbols: bool, wraps: bool = False) -> None:
+        """Use suit symbols or letters; break lines at the terminal's edge."""
         self.symbols = symbols
         self.wraps = wraps
 
     @classmethod
     def of(cls, stream: TextIO | None = None) -> CardText:
-        """What `stream` (standard output) can show; NO_COLOR and TERM=dumb are respected."""
+        """Return the writing that `stream` (standard output) can show."""
         stream = sys.stdout if stream is None else stream
-        color = (
-            stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        )
         try:
             "♣♦♠♥".encode(getattr(stream, "encoding", None) or "ascii")
             symbols = True
         except (UnicodeEncodeError, LookupError):
             symbols = False
-        return cls(color=color, symbols=symbols, wraps=stream.isatty())
+        return cls(symbols=symbols, wraps=stream.isatty())
 
     def wrap(self, text: str) -> str:
-        """The text with lines wider than the terminal broken between words."""
+        """Return the text with lines wider than the terminal broken between words."""
         return wrap(text, shutil.get_terminal_size().columns) if self.wraps else text
 
-    def style(self, text: str, code: str) -> str:
-        """The text in an ANSI style, where the output has colours."""
-        return f"\x1b[{code}m{text}\x1b[0m" if self.color else text
-
-    def bold(self, text: str) -> str:
-        """The text in bold."""
-        return self.style(text, "1")
-
-    def dim(self, text: str) -> str:
-        """The text dimmed."""
-        return self.style(text, "2")
-
     def card(self, card: str) -> str:
-        """A card, like ``Q♠``, or a suit."""
-        return self.style(self._plain(card), _COLORS[card[-1]])
-
-    def _plain(self, card: str) -> str:
+        """Return a card like ``Q♠``."""
         return card[:-1] + (_SYMBOLS[card[-1]] if self.symbols else card[-1])
 
     def cards(self, cards: Iterable[str]) -> str:
-        """Cards in the order given."""
+        """Return cards in the order given."""
         return " ".join(map(self.card, cards)) or "-"
 
     def hand(self, cards: Iterable[str], playable: Iterable[str] | None = None) -> str:
-        """A hand by suits; what is not `playable` is in brackets (or dimmed)."""
+        """Return a hand by suits; cards that are not `playable` are in brackets."""
         cards = list(cards)
         free = set(cards if playable is None else playable)
         suits = [
             " ".join(
-                self.card(card)
-                if card in free
-                else self.dim(self._plain(card))
-                if self.color
-                else f"({self._plain(card)})"
+                self.card(card) if card in free else f"({self.card(card)})"
                 for card in cards
                 if card[1] == suit
             )
@@ -94,25 +67,21 @@ class CardText:
 
 
 def wrap(text: str, width: int) -> str:
-    """The text with lines of at most `width` columns, broken between words.
+    """Return the text with lines of at most `width` columns, broken between words.
 
-    Styles take no columns. Continuation lines are indented by two more columns.
+    Continuation lines are indented by two more columns.
     """
-    return "\n".join(part for line in text.split("\n") for part in _broken(line, width))
-
-
-def _broken(line: str, width: int) -> list[str]:
-    indent = " " * min(len(line) - len(line.lstrip(" ")) + 2, width // 2)
-    parts, used = [""], 0
-    for word in re.findall(r" *[^ ]+", line):
-        size = len(_STYLED.sub("", word))
-        if used and used + size > width:
-            parts.append(indent)
-            word = word.lstrip(" ")
-            used, size = len(indent), len(_STYLED.sub("", word))
-        parts[-1] += word
-        used += size
-    return parts
+    broken = []
+    for line in text.split("\n"):
+        indent = " " * min(len(line) - len(line.lstrip(" ")) + 2, width // 2)
+        broken += textwrap.wrap(
+            line,
+            width,
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        ) or [""]
+    return "\n".join(broken)
 
 
 # ---- events --------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from hearts_train.cli.terminal import TerminalGame
 
 
-@app.command(epilog="Example: hearts play --rules 'party players=5' --opponent standard --match")
+@app.command(epilog="Example: hearts play --rules 'party players=5' --opponent standard")
 def play(
     context: typer.Context,
     against: Annotated[
@@ -50,14 +50,13 @@ def play(
     ] = None,
     rules: RulesName = None,
     seed: Annotated[
-        int | None, typer.Option("--seed", metavar="N", help="Seed of the deals. Default: random.")
+        int | None, typer.Option("--seed", metavar="N", help="Seed of the deal. Default: random.")
     ] = None,
-    match: Annotated[bool, typer.Option("--match", help="Play deals to the end score.")] = False,
     save: Save = None,
     resume: Resume = None,
     allow_code: AllowCode = False,
 ) -> None:
-    """Play against agents in the terminal.
+    """Play a deal against agents in the terminal.
 
     At the prompt type a card (QS, 10h), hint, rules or quit. The saved file is also a hand history
     for 'hearts replay' and 'hearts analyse'.
@@ -66,14 +65,14 @@ def play(
     from hearts_train.cli.terminal import TerminalGame
 
     if resume is not None:
-        settings = ("against", "rules", "seed", "match", "save")
+        settings = ("against", "rules", "seed", "save")
         refuse_other(context, settings, "with --resume the game continues as it was; omit it")
         game = TerminalGame.resume(resume)
-        if game.play.current_player is None:
+        if game.game.current_player is None:
             raise Mistake(f"--resume: the game in {resume} is over; start another")
     else:
         check_new(save, "--save")
-        game = _new_game(rules_of(rules), against, seed, is_match=match)
+        game = _new_game(rules_of(rules), against, seed)
     path = save or resume
     with contextlib.ExitStack() as stack:
         if path is not None:
@@ -87,9 +86,7 @@ def play(
         console.say(_farewell(path))
 
 
-def _new_game(
-    rules: Rules | None, against: str | None, seed: int | None, *, is_match: bool
-) -> TerminalGame:
+def _new_game(rules: Rules | None, against: str | None, seed: int | None) -> TerminalGame:
     """Deal a game of these settings; those that are not given have their defaults."""
     from hearts_agents.champion import strongest
     from hearts_env import Rules
@@ -98,7 +95,7 @@ def _new_game(
 
     names = names_in(against or strongest(rules or Rules.preset("two_player")), "--opponent")
     seed = secrets.randbelow(10**9) if seed is None else check_seed(seed)
-    return TerminalGame(rules, seed, names, is_match=is_match)
+    return TerminalGame(rules, seed, names)
 
 
 def _farewell(path: Path | None) -> str:
@@ -126,12 +123,11 @@ def replay(
         float, typer.Option("--seconds", help="Seconds for each position of the animation.")
     ] = 0.8,
 ) -> None:
-    """Show recorded deals trick by trick; in a pipe, all at once."""
+    """Print recorded deals trick by trick, or draw them."""
     import sys
 
     from hearts_train.cli import replay as shown
     from hearts_train.cli.cardtext import CardText
-    from hearts_train.cli.terminal import ask_at_terminal
 
     for path in plots or []:
         is_folder = path.is_dir() or not (path.suffix or path.exists())
@@ -147,11 +143,8 @@ def replay(
     if plots:
         return
     cards = CardText.of(sys.stdout)
-    if sys.stdin.isatty() and sys.stdout.isatty():
-        shown.show(records, cards, ask_at_terminal)
-        return
     for number, record in enumerate(records, 1):
-        for _, text in shown.pages_of(record, number, len(records), cards):
+        for text in shown.lines_of(record, number, len(records), cards):
             print(cards.wrap(text))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,6 @@ from hearts_train.cli.cardtext import CHOICES, CardText, does, points_text
 if TYPE_CHECKING:
     from hearts_env.render import TablePicture
 
-PROMPT = "Enter next, b back, number of a trick, q quit> "
 _MOST = 64 * 2**20  # bytes: some fifty thousand deals
 
 
@@ -46,71 +45,27 @@ def read_records(path: Path, number: int | None = None) -> list[Record]:
     return [records[check_number("--game", number, 1, len(records)) - 1]]
 
 
-def show(records: Sequence[Record], cards: CardText, ask: Callable[[str], str | None]) -> None:
-    """Show games step by step, forwards and backwards.
-
-    Args:
-        records: the games.
-        cards: how cards are written.
-        ask: reads a line after a prompt; None ends the replay.
-    """
-    pages = [
-        (number, trick, text)
-        for number, record in enumerate(records, 1)
-        for trick, text in pages_of(record, number, len(records), cards)
-    ]
-    place, shown_place = 0, -1
-    while place < len(pages):
-        number, _, text = pages[place]
-        if place != shown_place:
-            print(cards.wrap(text))
-            shown_place = place
-        line = ask(PROMPT)
-        if line is None or line.lower() in ("q", "quit"):
-            return
-        if not line:
-            place += 1
-        elif line.lower() in ("b", "back"):
-            place = max(place - 1, 0)
-            if place == shown_place:
-                print("This is the beginning.")
-        elif line.isdecimal():
-            wanted = [i for i, page in enumerate(pages) if page[0] == number]
-            wanted = [i for i in wanted if str(pages[i][1]) == line.lstrip("0")]
-            if wanted:
-                place, shown_place = wanted[-1], -1
-            else:
-                last = max(page[1] for page in pages if page[0] == number)
-                print(f"There is no trick {line}; this deal has 1 to {last}.")
-        else:
-            print("Press Enter to continue, or type b, the number of a trick, or q.")
-
-
-def pages_of(record: Record, number: int, count: int, cards: CardText) -> Iterator[tuple[int, str]]:
-    """A game as pages: the number of the trick (0 before the first) and the text.
-
-    The first page has the deal, the last one the scores.
-    """
-    pages = [(0, header(record, number, count, cards)), *steps(record, cards)]
-    yield from pages[:-1]
-    trick, text = pages[-1]
-    yield trick, f"{text}\n{footer(record)}\n"
-
-
-def header(record: Record, number: int, count: int, cards: CardText) -> str:
-    """The deal: the game's rules and all hands."""
-    game, names = record.game, record.names()
-    start = game.start()
-    lines = [cards.bold(f"Game {number} of {count}: {game.rules.name}")]
+def lines_of(record: Record, number: int, count: int, cards: CardText) -> Iterator[str]:
+    """Yield a deal as text: its hands, its events and its scores."""
+    game = record.game
+    yield f"Game {number} of {count}: {game.rules.name}"
     about = [record.tags[name] for name in ("Event", "Date") if name in record.tags]
     if about:
-        lines.append(", ".join(about))
+        yield ", ".join(about)
     if any(game.totals):
-        lines.append("totals before: " + ", ".join(map(str, game.totals)))
-    lines += [f"{name}: {cards.hand(start.hand(p))}" for p, name in enumerate(names)]
-    if game.kitty:
-        lines.append(f"kitty:    {cards.hand(game.kitty)}")
-    return "\n".join(lines)
+        yield "totals before: " + ", ".join(map(str, game.totals))
+    yield from dealt(record, cards)
+    yield from (text for _, text in steps(record, cards))
+    yield f"{footer(record)}\n"
+
+
+def dealt(record: Record, cards: CardText) -> Iterator[str]:
+    """Yield the cards as dealt, a line for each hand and the kitty."""
+    start = record.game.start()
+    for p, name in enumerate(record.names()):
+        yield f"{name}: {cards.hand(start.hand(p))}"
+    if start.kitty:
+        yield f"kitty: {cards.hand(start.kitty)}"
 
 
 def steps(record: Record, cards: CardText) -> Iterator[tuple[int, str]]:

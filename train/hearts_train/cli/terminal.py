@@ -1,7 +1,6 @@
 """Hearts in the terminal: one person in seat 0, agents in the others; saved after every card.
 
-The file is the hand histories of all deals, with the seed and the agents in their tags. To resume,
-the same deals are dealt again and the same cards are played.
+The file is the hand history of the deal, with the seed and the agents in its tags.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from hearts_agents.guard import ask_one
 from hearts_agents.programs.process import LAST_WORDS
 from hearts_agents.spec import AgentSpec
 from hearts_agents.user_code import CRASHED, ILLEGAL, LATE, Fault
-from hearts_env import Game, HeartsError, Match, NotationError, PlayerView, Rules
+from hearts_env import Game, HeartsError, NotationError, PlayerView, Rules
 from hearts_env.cards import parse_card
 from hearts_env.game.notation import Record
 from hearts_env.render.scene import count_text
@@ -23,12 +22,13 @@ from hearts_env.rules.explain import explain
 from hearts_env.seeds import secret_seed
 from hearts_env.support.files import write_whole
 from hearts_env.support.interrupts import held_interrupt
-from hearts_train.cli.cardtext import CHOICES, CardText, describe, does, points_text
-from hearts_train.cli.replay import read_records
+from hearts_train.cli.cardtext import CHOICES, CardText, describe
+from hearts_train.cli.replay import dealt, footer, read_records, steps
 from hearts_train.measure.analysis import best_hinter, hint
 from hearts_train.measure.participants import Participant, rules_for
 
 COMMANDS = "Type a card like QS or 10h, or: hint, rules, quit. Enter plays a forced card."
+EVENT = "hearts play"
 
 Ask = Callable[[str], "str | None"]
 """Reads a line after a prompt; None at the end of the input."""
@@ -47,24 +47,20 @@ def ask_at_terminal(prompt: str) -> str | None:
 
 
 class TerminalGame:
-    """A deal or a match that one person plays in the terminal.
+    """A deal that one person plays in the terminal.
 
     Attributes:
-        play: The deal or the match.
-        deals: All deals so far; the last one is on the table.
+        game: The deal.
         names: The name of each seat's player; "You" for the person, who has seat 0.
     """
 
-    def __init__(
-        self, rules: Rules | None, seed: int, opponents: Sequence[str], *, is_match: bool
-    ) -> None:
+    def __init__(self, rules: Rules | None, seed: int, opponents: Sequence[str]) -> None:
         """Deal, and make one agent for each other seat.
 
         Args:
             rules: The rules. If None, those that an agent was trained for, else ``two_player``.
-            seed: The seed of the deals; the agents' random numbers follow from it.
+            seed: The seed of the deal; the agents' random numbers follow from it.
             opponents: One agent for all other seats, or one for each.
-            is_match: If True, deals are played to the end of a match.
 
         Raises:
             HeartsError: if an agent is unknown or cannot play these rules, or their number is
@@ -86,13 +82,14 @@ class TerminalGame:
                 raise HeartsError(text) from None
         seats = [entered[i % len(entered)] for i in range(others)]
         self._agents = [one.fresh(secret_seed(seed, "seat", p)) for p, one in enumerate(seats, 1)]
-        self.play: Game | Match = (Match if is_match else Game.deal)(rules, seed)
-        self.deals = [self.game]
+        self.game = Game.deal(rules, seed)
         labels = {f"Player {p}": one.name for p, one in enumerate(seats, 1)}
-        self.names = Record(self.game, {"Player 0": "You", **labels}).names()
+        self._record = Record(self.game, {"Player 0": "You", **labels})
+        self.names = self._record.names()
         self._opponents = [opponents[i % len(opponents)] for i in range(others)]
         self._seed = seed
         self._cards = CardText.of()
+        self._told = 0
 
     @classmethod
     def resume(cls, path: Path) -> TerminalGame:
@@ -101,66 +98,52 @@ class TerminalGame:
         Raises:
             HeartsError: if it is no such file, is damaged, or names code that is not allowed.
         """
-        records = read_records(path)
-        rules, tags = records[0].game.rules, records[0].tags
+        record, *more = read_records(path)
+        rules, tags = record.game.rules, record.tags
         try:
             seed = int(tags["Seed"])
             opponents = [tags[f"Player {p}"] for p in range(1, rules.players)]
-            is_match = {"hearts play": False, "hearts play, a match": True}[tags["Event"]]
         except (KeyError, ValueError):
+            opponents = []
+        if more or not opponents or tags.get("Event") != EVENT:
             text = f"resume: {path} was not saved by 'hearts play'; give a file that was"
-            raise HeartsError(text) from None
+            raise HeartsError(text)
         for name in opponents:
             AgentSpec.from_json(name).check_allowed(f"resume: {path}")
-        found = cls(rules, seed, opponents, is_match=is_match)
-        try:
-            for action in (action for record in records for action in record.game.actions):
-                found._do(action)
-        except HeartsError:
-            found.deals = []
-        if found.deals != [record.game for record in records]:
+        found = cls(rules, seed, opponents)
+        if found.game != record.game.start():
             raise HeartsError(f"resume: {path} is damaged; start another game")
+        for action in record.game.actions:
+            found.game.play(action)
         return found
 
     def save(self, path: Path) -> None:
-        """Write the hand histories of all deals."""
-        event = "hearts play, a match" if isinstance(self.play, Match) else "hearts play"
-        tags = {"Event": event, "Seed": str(self._seed)}
+        """Write the hand history."""
+        tags = {"Event": EVENT, "Seed": str(self._seed)}
         tags |= {f"Player {p}": name for p, name in enumerate(["You", *self._opponents])}
-        write_whole(path, "\n".join(Record(game, tags).to_text() for game in self.deals).encode())
-
-    @property
-    def game(self) -> Game:
-        """The deal on the table."""
-        return self.play.game if isinstance(self.play, Match) else self.play
+        write_whole(path, Record(self.game, tags).to_text().encode())
 
     def run(self, path: Path | None, ask: Ask = ask_at_terminal) -> bool:
         """Play, and save after every action; return whether the game was played to its end."""
         self._say(f"{self.game.rules.name}, seed {self._seed}. {COMMANDS}")
         if path is not None:
             self.save(path)
-        while (seat := self.play.current_player) is not None:
+        while (seat := self.game.current_player) is not None:
             action = self._asked(ask) if seat == 0 else self._answered(seat)
             if action is None:
                 return False
-            game, count = self.game, len(self.game.tricks)
             with held_interrupt():  # an action that was played is saved
-                self._do(action)
+                self.game.play(action)
                 if path is not None:
                     self.save(path)
-            self._tell(game, seat, action, count)
+        self._tell()
+        self._say("\n".join([*dealt(self._record, self._cards), footer(self._record)]))
         return True
-
-    def _do(self, action: int) -> None:
-        self.play.play(action)
-        if self.game is not self.deals[-1]:  # the match has dealt the next deal
-            self.deals.append(self.game)
 
     def _answered(self, seat: int) -> int:
         """Return the action of an agent; after a fault, its first legal one."""
         view = self.game.view(seat)
-        place = 1000 * len(self.deals) + len(self.game.actions)
-        seed = secret_seed(self._seed, "act", place)
+        seed = secret_seed(self._seed, "act", len(self.game.actions))
         action, fault = ask_one(self._agents[seat - 1], view, seed)
         if fault is None:
             return action
@@ -171,6 +154,7 @@ class TerminalGame:
         """Show the position and return the person's action; None if the person leaves."""
         view = self.game.view(0)
         names = {view.rules.action_name(action): action for action in view.legal_actions()}
+        self._tell()
         self._show(view, names)
         prompt = {"pass": "Pass> ", "moon": "off or others> "}.get(view.phase, "Play> ")
         while (line := ask(prompt)) not in (None, "quit", "q"):
@@ -199,54 +183,29 @@ class TerminalGame:
     def _say(self, text: str) -> None:
         print(self._cards.wrap(text), flush=True)
 
+    def _tell(self) -> None:
+        """Tell the events since the last call, and the trick on the table."""
+        view = self.game.view(0)
+        # Those of trick 0, the exchange, are not for everyone's eyes.
+        events = [text for trick, text in steps(self._record, self._cards) if trick]
+        if view.received:
+            given, got = self._cards.cards(view.passed), self._cards.cards(view.received)
+            events.insert(0, f"You pass {given} {view.direction} and receive {got}.")
+        for text in events[self._told :]:
+            self._say(text)
+        self._told = len(events) - bool(view.trick)
+
     def _show(self, view: PlayerView, names: Iterable[str]) -> None:
         """Show the position before the person's action."""
-        points = ", ".join(f"{n} {p}" for n, p in zip(self.names, view.points, strict=True))
         if view.phase == "pass":
             left = view.rules.pass_count - len(view.passed)
             self._say(f"{count_text(left, 'card')} to pass {view.direction}.")
         elif view.phase == "moon":
             self._say("You have shot the moon: " + ", or ".join(CHOICES.values()) + "?")
         else:
+            points = ", ".join(f"{n} {p}" for n, p in zip(self.names, view.points, strict=True))
             self._say(f"Trick {view.trick_number + 1} of {view.rules.hand_size}. Points: {points}.")
-        if view.trick:
-            self._say("On the table: " + self._cards.cards(card for _, card in view.trick))
         self._say("Your hand: " + self._cards.hand(view.hand, names))
-
-    def _tell(self, game: Game, seat: int, action: int, count: int) -> None:
-        """Tell an action, and what followed from it; `count` is the number of tricks before."""
-        name, rules, view = game.rules.action_name(action), game.rules, game.view(0)
-        if name in CHOICES:
-            self._say(f"{does(self.names[seat], 'chooses')} to {CHOICES[name]}.")
-        elif game.history and game.actions[-1] == action and game.history[-1] == (seat, name):
-            self._say(f"{does(self.names[seat], 'plays')} {self._cards.card(name)}.")
-        elif game.phase != "pass":
-            given, got = self._cards.cards(view.passed), self._cards.cards(view.received)
-            self._say(f"You pass {given} and receive {got}.")
-        if len(game.tricks) > count:
-            points = points_text(rules, (card for _, card in game.tricks[-1]))
-            taker = does(self.names[game.trick_takers[-1]], "takes")
-            self._say(f"{taker} the trick{points and f' ({points})'}.\n")
-        if game.is_over:
-            self._tell_result(game)
-
-    def _tell_result(self, game: Game) -> None:
-        """Tell the scores and all cards of a deal, and the standing of a match."""
-        start, scores = game.start(), game.scores()
-        if game.shooter is not None:
-            self._say(f"{does(self.names[game.shooter], 'has')} shot the moon!")
-        for seat, name in enumerate(self.names):
-            self._say(f"{name}: {scores[seat]:+d}, dealt {self._cards.hand(start.hand(seat))}")
-        if game.kitty:
-            self._say(f"Not dealt: {self._cards.hand(game.kitty)}")
-        if isinstance(self.play, Match):
-            totals = zip(self.names, self.play.totals, strict=True)
-            self._say("Totals: " + ", ".join(f"{name} {total}" for name, total in totals) + ".\n")
-            if self.play.is_over:
-                winner = self.play.winner
-                is_draw = winner is None
-                end = "Nobody wins" if is_draw else does(self.names[winner or 0], "wins")
-                self._say(f"{end} the match.")
 
 
 def fault_text(fault: Fault) -> str:
