@@ -289,11 +289,6 @@ INFORMATION_SETS = {
 """With seat 0 leading: counted; the last two estimated from 20,000 random lines (at 438f9aa0)."""
 
 
-def is_removed(agent: str) -> bool:
-    """Whether an attacked player has an option that only older versions have (README.md there)."""
-    return "endgame_tricks" in agent
-
-
 def name_of(agent: str) -> str:
     """An attacked player's name; that of a network of the ladder without its seed."""
     kinds = "|".join(_CONFIGS)
@@ -308,8 +303,6 @@ def exploited(names: Sequence[str] = LADDER) -> dict[str, dict[str, Exploited]]:
             if done["command"].startswith("hearts exploit"):
                 found = done["results"]
                 for one in found if isinstance(found, list) else [found]:
-                    if is_removed(one["agent"]):
-                        continue
                     decks = players.setdefault(name_of(one["agent"]), {})
                     decks.setdefault(one["rules"], []).append(one)
     return {
@@ -406,49 +399,6 @@ TRAININGS = {
     "classic": Training("classic", "classic", 8_000_000, ("easy", "standard"), 10_000),
     "mini_ppo": Training("mini", "mini", 10_000_000, ("pimc",), 5_000, _PPO),
     "mini_vrpo": Training("mini_selfplay", "mini", 10_000_000, ("pimc",), 5_000),
-    "champion_on": Training(
-        "champion",
-        "two_player",
-        8_000_000,
-        ("champion",),
-        10_000,
-        (
-            "threads=1",
-            "network.start=champion",
-            "pretraining.positions=0",
-            "schedule=[{opponents: {self: 0.75, "
-            "agents/hearts_agents/data/champion_two_player_taught.safetensors: 0.25}}]",
-            "ema_decay=0.998",
-            "ppo.batch_size=16384",
-            "ppo.learning_rate=0.0002",
-            "ppo.learning_rate_end=0.00002",
-            "ppo.ent_coef=0.02",
-        ),
-    ),
-    "champion_vrpo": Training(
-        "champion",
-        "two_player",
-        14_000_000,
-        ("champion",),
-        10_000,
-        (
-            "algorithm=vrpo",
-            "threads=1",
-            "env.reward=trick",
-            "env.num_envs=512",
-            "network.value=[256, 128]",
-            "network.start=champion",
-            "network.start_updates=80",
-            "pretraining.positions=0",
-            "ema_decay=0.998",
-            "ppo.batch_size=8192",
-            "ppo.learning_rate=0.0004",
-            "ppo.learning_rate_end=0.00002",
-            "ppo.ent_coef=0.02",
-            "ppo.ent_coef_end=0.01",
-            "ppo.gae_lambda=0.97",
-        ),
-    ),
     "mini_ppo_long": Training(
         "mini", "mini", 60_000_000, ("pimc",), 5_000, (*_PPO, *_LONG, "ppo.ent_coef_end=0.003")
     ),

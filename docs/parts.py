@@ -271,8 +271,16 @@ def game_page(*heading: str) -> str:
 
 # ---- files of results ----------------------------------------------------------------------------
 def results(pattern: str) -> list[Any]:
-    """What the files of results of this name hold, or of all that fit a pattern; [] without any."""
+    """Return what the files of results of this name hold, or all that fit a pattern.
+
+    Raises:
+        SystemExit: if there are none.
+    """
     found = sorted((DOCS / "results").glob(f"{pattern}.json"))
+    if not found:
+        raise SystemExit(
+            f"results: no file {pattern}.json; measure it: python docs/figures.py NAME"
+        )
     return [json.loads(path.read_text(encoding="utf-8")) for path in found]
 
 
@@ -313,8 +321,6 @@ def rows(source: str, *template: str) -> str:
     source, _, condition = source.partition(" if ")
     files, *keys = source.split(".")
     records = [record for file in files.split(",") for record in results(file)]
-    if not records:
-        return f"Not measured yet: `python docs/figures.py {files}`.\n"
     for key in keys:
         records = [below for record in records for below in listed(record[key])]
     head, *forms = template
@@ -347,8 +353,6 @@ def strengths(*names: str) -> str:
 def learned(config: str) -> str:
     """The results of a config's players, over the seeds that were trained."""
     runs = results(f"{config}-[0-9]*")
-    if not runs:
-        return f"Not measured yet: `python docs/figures.py {config}`.\n"
     first, trained = runs[0]["evaluations"][0], f"{runs[0]['decisions'] / 1e6:.1f} M decisions"
     deals = f"over {first['deals']:,} duplicate deals"
     rows = []
@@ -371,8 +375,6 @@ def self_play(*figures: str) -> str:
     rows = []
     for name in figures:
         runs = results(f"{name}-[0-9]*")
-        if not runs:
-            continue
         last = [run["exploitability"][-1] for run in runs]
         rows.append(
             [
@@ -433,8 +435,6 @@ def attacked(name: str) -> str:
         for command in file["commands"]
         if "gains" in command["results"]
     ]
-    if not records:
-        return f"Not measured yet: `python docs/figures.py {name}`.\n"
     found = {gain["attacker"] for record in records for gain in record["gains"]}
     words = [word for word in (*METHODS, BEST) if word in found]
     is_exact = records[0]["exploitability"] is not None
@@ -462,11 +462,7 @@ def awake() -> str:
     for command in sorted(record["commands"], key=lambda done: done["results"][0]["awake"]):
         found = command["results"]
         head = f"{format_tricks(found[0]['awake'])}, {found[0]['gains'][0]['deals']:,} deals"
-        gains = {
-            figures.name_of(one["agent"]): one["gains"][0]
-            for one in found
-            if not figures.is_removed(one["agent"])
-        }
+        gains = {figures.name_of(one["agent"]): one["gains"][0] for one in found}
         columns.setdefault(head, {}).update(gains)
     *_, (head, last) = columns.items()  # the last tricks: of all players
     rows = []
