@@ -107,7 +107,7 @@ def facts_of_naive(game: NaiveGame) -> dict[str, Any]:
         "hands": game.hands,
         "history": len(game.history),
         "last": game.history[-1:],
-        "points": game.points,
+        "points": game.points(),
         "scores": scores,
         "margin sums": [sum(scores) - own - others * own for own in scores],
         "broken": game.hearts_broken,
