@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import Any, get_args
 
 import pytest
@@ -208,6 +209,7 @@ POSITIONS = {"pretraining": {"positions": 100}}
         ("exact", POSITIONS, "pretraining.positions"),
         ("exact", {"ema_decay": 0.5, "ppo": {"magnet_coef_end": 0.1}}, "ppo.magnet_coef"),
         ("exact", {"device": "cuda"}, "device cuda"),
+        ("exact", {"compile": True}, "compile"),
         ("exact", {"schedule": [{"opponents": {"self": 1, "easy": 1}}]}, "schedule"),
     ],
 )
@@ -215,6 +217,27 @@ def test_settings_that_do_not_go_together_are_refused(algorithm, changes, names)
     changes = {"threads": 1, "algorithm": algorithm} | changes
     with raises_hearts_error(ConfigError, "config", *names.split()):
         make_config(changes)
+
+
+@pytest.mark.parametrize(
+    ("budget", "algorithm", "is_compiled"),
+    [
+        ({"decisions": 50_000_000}, "ppo", True),
+        ({"decisions": 49_999_999}, "ppo", False),
+        ({"minutes": 10.0}, "vrpo", True),
+        ({"minutes": 9.0, "decisions": 50_000_000}, "ppo", False),
+        ({"decisions": 50_000_000}, "exact", False),
+    ],
+)
+def test_compile_auto_is_decided_from_the_budget(monkeypatch, budget, algorithm, is_compiled):
+    config = make_config({"budget": budget, "algorithm": algorithm})
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
+    assert config.decided().compile is is_compiled
+    for given in (True, False):
+        plain = make_config({"budget": budget, "compile": given})
+        assert plain.decided().compile is given
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    assert config.decided().compile is False
 
 
 def test_updates_that_fit_into_no_memory_are_refused(monkeypatch):

@@ -27,6 +27,7 @@ from hearts_train.cli import training as train_command
 from hearts_train.cli.app import app
 from hearts_train.learn import log, runs, training
 from hearts_train.learn.config import ConfigError
+from hearts_train.learn.config_files import load_config
 from hearts_train.learn.ppo import DivergenceError, Learner
 from hearts_train.learn.training import Trainer, train
 from tests.faults import Died
@@ -136,6 +137,11 @@ def test_other_games_begin_with_other_deals_where_the_recipe_of_the_games_has_ch
     assert train(config, resume=folder, progress=False).is_finished
     more = recipe("threads=2", "env.num_envs=36", "budget.decisions=900")
     assert train(more, resume=folder, progress=False).is_finished
+
+
+def test_a_run_stores_whether_its_loss_is_compiled(whole):
+    assert recipe().compile == "auto"
+    assert load_config(whole / runs.CONFIG_NAME).compile is False
 
 
 def test_a_larger_budget_goes_on_from_a_finished_run(whole, tmp_path, quick):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
+import shutil
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from hearts_env.solve.best_response import best_response, policy_of
 from hearts_env.solve.tree import Tree
 from hearts_train.learn import games as sp
 from hearts_train.learn.actor_critic import find_precision
-from hearts_train.learn.config import ConfigError
+from hearts_train.learn.config import COMPILERS, ConfigError
 from hearts_train.learn.config_files import load_config
 from hearts_train.learn.ppo import (
     FIGURES,
@@ -322,12 +323,14 @@ def vector(made: Learner) -> torch.Tensor:
 
 def test_minibatches_have_every_row_once_an_epoch_in_a_new_order():
     made = learner("ppo.batch_size=50")
-    epochs = [made._minibatches(115) for _ in range(2)]
+    rows = torch.arange(115)
+    batch = Decisions(*[rows] * len(Decisions._fields))
+    epochs = [[some.actions for some in made._minibatches(batch)] for _ in range(2)]
     for epoch in epochs:
         assert len(epoch) == 2  # 115 rows in parts of about 50
-        assert sorted(torch.cat(epoch).tolist()) == list(range(115))
+        assert sorted(torch.cat(epoch).tolist()) == rows.tolist()
     assert not torch.equal(epochs[0][0], epochs[1][0])
-    assert made._minibatches(0) == []
+    assert list(made._minibatches(batch.take(rows[:0]))) == []
 
 
 def test_a_small_target_kl_ends_an_update_early():
@@ -354,15 +357,45 @@ def test_advantages_are_normalised_over_the_whole_update_where_wanted(monkeypatc
 
         def loss(*given: Any, seen: list[torch.Tensor] = seen, made: Any = made) -> Any:
             seen.append(given[0].advantages)
-            return Learner._loss(made, *given)
+            return made._loss(*given)
 
-        monkeypatch.setattr(made, "_loss", loss)
+        monkeypatch.setattr(made, "_compute", loss)
         made.update()
         seen.clear()
         made.update()
         every = torch.cat(seen)
         assert (abs(every.mean()) < 1e-5) == wanted
         assert (abs(every.std(correction=0) - 1) < 1e-4) == wanted
+
+
+def test_a_loss_that_torch_cannot_compile_is_learnt_from_as_it_is(monkeypatch):
+    def fails(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("no compiler")
+
+    plain, made = learner(), learner("compile=true")
+    monkeypatch.setattr(torch, "compile", fails)
+    assert plain.warm_up() == ""
+    warning = made.warm_up()
+    assert warning.startswith("compile: ")
+    assert "no compiler" in warning
+    for one in (plain, made):
+        one.update()
+    assert torch.equal(vector(plain), vector(made))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not any(map(shutil.which, COMPILERS)), reason="there is no C++ compiler")
+def test_a_compiled_loss_learns_the_same_and_resumes_to_the_bit():
+    made, plain = learner("compile=true", "precision=float32"), learner("precision=float32")
+    assert made.warm_up() == ""
+    for one in (made, plain):
+        one.update()
+    torch.testing.assert_close(vector(made), vector(plain), rtol=1e-3, atol=1e-5)
+    resumed = Learner(made.config, made.state())
+    assert resumed.warm_up() == ""
+    for one in (made, resumed):
+        one.update()
+    assert torch.equal(vector(made), vector(resumed))
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import shutil
 from typing import Annotated, Any, Literal, NamedTuple
 
 import yaml
@@ -24,6 +25,8 @@ LATEST = f"{SELF} 0"
 AVERAGE = "average"
 """The name of the average of the learner's own weights as magnet."""
 
+COMPILERS = ("c++", "g++", "clang++")
+"""One of these compiles what torch.compile writes."""
 _MAX_ROLLOUT = 100_000_000  # decisions, of some hundred bytes each
 
 
@@ -267,6 +270,12 @@ class BudgetConfig(_Section):
             raise ValueError("neither minutes nor decisions is set; give one, like minutes: 3")
         return self
 
+    @property
+    def is_long(self) -> bool:
+        """Whether compiling the loss first pays."""
+        few = self.decisions is not None and self.decisions < 50_000_000
+        return not few and (self.minutes is None or self.minutes >= 10.0)
+
     def share(self, decisions: int, seconds: float) -> float:
         """The share of the budget that is spent after these decisions and seconds, 0 to 1."""
         shares = [0.0]
@@ -332,12 +341,12 @@ ALGORITHMS: dict[Name, Algorithm] = {
     "maskable_ppo": Algorithm(
         "maskable:MaskableLearner",
         "one seat, by sb3-contrib",
-        (*_OF_PPO, "ema_decay", "device=cuda", "precision=bfloat16"),
+        (*_OF_PPO, "ema_decay", "compile=True", "device=cuda", "precision=bfloat16"),
     ),
     "exact": Algorithm(
         "exact:ExactLearner",
         "small decks, from exact values",
-        (*_OF_PPO, "device=cuda"),
+        (*_OF_PPO, "compile=True", "device=cuda"),
     ),
 }
 """The first is the default."""
@@ -363,6 +372,11 @@ class TrainConfig(_Section):
     )
     precision: Literal["auto", "float32", "bfloat16"] = Field(
         default="auto", description="of products of matrices; auto: bfloat16 where that is quicker"
+    )
+    compile: bool | Literal["auto"] = Field(
+        default="auto",
+        description="the loss by torch.compile, which takes 5 to 20 s of each start; auto: if the "
+        "budget is 50 M decisions or 10 minutes at least, and a C++ compiler is there",
     )
     env: EnvConfig = EnvConfig()
     network: NetworkConfig = NetworkConfig()
@@ -420,6 +434,7 @@ class TrainConfig(_Section):
             "ppo.kl_coef": self.ppo.kl_coef,
             f"device={self.device}": True,
             f"precision={self.precision}": True,
+            f"compile={self.compile}": True,
         }
         for setting in ALGORITHMS[name].without:
             if given.get(setting):
@@ -441,6 +456,14 @@ class TrainConfig(_Section):
     def rollout(self) -> int:
         """The decisions of an update."""
         return self.env.num_envs * self.ppo.num_steps
+
+    def decided(self) -> TrainConfig:
+        """Return the config of a run: with ``compile: auto`` decided."""
+        if self.compile != "auto":
+            return self
+        is_possible = "compile=True" not in ALGORITHMS[self.algorithm].without
+        worth = is_possible and self.budget.is_long and any(map(shutil.which, COMPILERS))
+        return self.model_copy(update={"compile": worth})
 
     def phase_at(self, progress: float) -> int:
         """The number of the phase in which `progress` (0 to 1 of the budget) lies."""

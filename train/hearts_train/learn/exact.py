@@ -39,7 +39,7 @@ from hearts_env.support.arrays import Array, Floats
 from hearts_env.support.tensors import Tensors
 from hearts_train.learn.actor_critic import Moments
 from hearts_train.learn.config import ConfigError, between
-from hearts_train.learn.ppo import Learner, Saved
+from hearts_train.learn.ppo import Learner, Saved, log_policy
 
 _AT_ONCE = 16_384
 """Information sets in a forward pass."""
@@ -102,11 +102,12 @@ class ExactLearner(Learner):
     def _begin_games(self) -> None:
         """Nothing: no game is played."""
 
-    def warm_up(self) -> None:
+    def warm_up(self) -> str:
         """Compile what an update needs; leaves no trace in what follows."""
         chances = [side.uniform() for side in self.tree.sides]
         best_response(self.tree, 0, chances[1])
         self._action_values(0, chances, chances[1])
+        return ""
 
     # -- learning ----------------------------------------------------------------------------------
     @property
@@ -136,13 +137,13 @@ class ExactLearner(Learner):
         for player, log in enumerate(logs):
             q, there = self._action_values(player, chances, chances[1 - player])
             pushed = log + step * torch.from_numpy(q.astype(np.float32))
-            targets.append(_log_softmax(pushed / (1 + step * alpha), self._legal(player)))
+            targets.append(log_policy(pushed / (1 + step * alpha), self._legal(player)))
             likely = self._own_reach(player, chances) * np.sqrt(there * self.tree.num_deals)
             weights.append(likely + _EVERYWHERE)
 
         def divergence(player: int, rows: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
             target = targets[player][rows]
-            found = _log_softmax(logits, self._legal(player)[rows])
+            found = log_policy(logits, self._legal(player)[rows])
             return (target.exp() * (target - found)).sum(1)
 
         rate = between(exact.learning_rate, exact.learning_rate_end, share)
@@ -174,7 +175,7 @@ class ExactLearner(Learner):
             weights.append(weight)
 
         def loss(player: int, rows: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
-            found = _log_softmax(exact.inverse_temperature * logits, self._legal(player)[rows])
+            found = log_policy(exact.inverse_temperature * logits, self._legal(player)[rows])
             return -(found * pushes[player][rows]).sum(1)
 
         rate = exact.descent_rate * left
@@ -224,7 +225,7 @@ class ExactLearner(Learner):
             for begin in range(0, len(position.legal), _AT_ONCE):
                 rows = slice(begin, begin + _AT_ONCE)
                 logits, _ = self._forward(network, position.observations[rows])
-                parts.append(_log_softmax(sharpness * logits, position.legal[rows]))
+                parts.append(log_policy(sharpness * logits, position.legal[rows]))
         return torch.cat(parts)
 
     def _action_values(
@@ -289,9 +290,3 @@ def chances_of(side: Side, policy: Array, legal: NDArray[np.bool_]) -> Floats:
     table = np.where(legal, policy.astype(np.float64), 0.0)
     chances[len(side.hands) :] = (table / table.sum(1, keepdims=True))[legal]
     return chances
-
-
-def _log_softmax(logits: torch.Tensor, legal: torch.Tensor) -> torch.Tensor:
-    """Logarithms of the chances of the legal actions; 0 for the others."""
-    logs = torch.log_softmax(logits.masked_fill(~legal, -torch.inf), 1)
-    return logs.masked_fill(~legal, 0.0)

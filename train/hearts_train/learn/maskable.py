@@ -95,12 +95,13 @@ class MaskableLearner(Learner):
         self.model._last_obs = self.env.reset()
         self.model._last_episode_starts = np.ones(self.env.num_envs, np.bool_)
 
-    def warm_up(self) -> None:
+    def warm_up(self) -> str:
         """Compile what a rollout needs, in games of its own."""
         env = self._make_env("random")
         env.reset()
         while not env.step(env.action_masks().argmax(axis=1))[2].any():
             pass
+        return ""
 
     # -- learning ----------------------------------------------------------------------------------
     def _learn(self) -> dict[str, Any]:

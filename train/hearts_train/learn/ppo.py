@@ -43,7 +43,7 @@ import copy
 import functools
 import json
 import math
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
@@ -53,6 +53,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, log_softmax
 
 from hearts_agents.models.network import Network, NetworkAgent
+from hearts_agents.user_code import describe
 from hearts_env.encoders import Encoder, make_encoder
 from hearts_env.rules.rules import Rules
 from hearts_env.seeds import derived_seed
@@ -84,8 +85,6 @@ from hearts_train.learn.pretraining import Pretraining
 FIGURES = ("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "magnet_kl")
 """The figures of the loss that are logged; ``approx_kl`` is Schulman's estimator k3."""
 
-_NEVER = -1e8
-"""The logit of an illegal action."""
 _TIE = 1e-4
 """Worths no further apart are equal: they are means of whole numbers, in two_player over at most
 105 worlds."""
@@ -114,6 +113,11 @@ class Decisions(NamedTuple):
         """Return some rows."""
         return Decisions(*(column.index_select(0, rows) for column in self))
 
+    def split(self, parts: int) -> Iterator[Decisions]:
+        """Yield all rows, in parts of about the same size."""
+        for columns in zip(*(column.tensor_split(parts) for column in self), strict=True):
+            yield Decisions(*columns)
+
 
 @jit
 def estimate_advantages(rows: Rows, size: int, gamma: float, gae_lambda: float) -> None:
@@ -132,6 +136,15 @@ def estimate_advantages(rows: Rows, size: int, gamma: float, gae_lambda: float) 
             delta = rows.rewards[i] + gamma * rows.values[after] - value
             rows.advantages[i] = delta + gamma * gae_lambda * rows.advantages[after]
         rows.returns[i] = rows.advantages[i] + value
+
+
+def log_policy(logits: Tensor, legal: Tensor) -> Tensor:
+    """Return the logarithms of the probabilities of the legal actions; 0 for the others.
+
+    A sum over actions of anything times these logarithms is therefore one over legal actions.
+    """
+    logs = log_softmax(logits.masked_fill(~legal, -torch.inf), 1)
+    return logs.masked_fill(~legal, 0.0)
 
 
 class Coefficients(NamedTuple):
@@ -157,7 +170,7 @@ def ppo_loss(
         some: the decisions of the minibatch.
         by: the settings.
     """
-    log_pi = log_softmax(logits.masked_fill(~some.legal, _NEVER), 1)
+    log_pi = log_policy(logits, some.legal)
     pi = log_pi.exp()
     log_q = log_pi.gather(1, some.actions[:, None])[:, 0] - some.log_probs
     q, advantages = log_q.exp(), some.advantages
@@ -166,17 +179,18 @@ def ppo_loss(
     step = (values - some.values).clamp(-by.clip_range_vf, by.clip_range_vf)
     value_loss = (some.values + step - some.returns).square().mean()
     entropy = -(pi * log_pi).sum(1).mean()
-    moved = (q * log_q - q + 1.0).mean()
-    loss = policy_loss + by.vf_coef * value_loss + by.kl_coef * moved - by.ent_coef * entropy
+    loss = policy_loss + by.vf_coef * value_loss - by.ent_coef * entropy
+    if by.kl_coef:
+        loss = loss + by.kl_coef * (q * log_q - q + 1.0).mean()
     magnet_kl = torch.zeros_like(entropy)
     if rho is not None:
-        log_rho = log_softmax(rho.masked_fill(~some.legal, _NEVER), 1)
-        magnet_kl = (pi * (log_pi - log_rho)).sum(1).mean()
+        magnet_kl = (pi * (log_pi - log_policy(rho, some.legal))).sum(1).mean()
         loss = loss + by.magnet_coef * magnet_kl
-    approx_kl = (q - 1.0 - log_q).mean()
-    clip_fraction = ((q - 1.0).abs() > by.clip_range).float().mean()
-    figures = [policy_loss, value_loss, entropy, approx_kl, clip_fraction, magnet_kl]
-    return loss, torch.stack(figures).detach()
+    with torch.no_grad():
+        approx_kl = (q - 1.0 - log_q).mean()
+        clip_fraction = ((q - 1.0).abs() > by.clip_range).float().mean()
+        figures = [policy_loss, value_loss, entropy, approx_kl, clip_fraction, magnet_kl]
+        return loss, torch.stack(figures)
 
 
 class Saved(Protocol):
@@ -247,7 +261,7 @@ class Learner:
     # -- play --------------------------------------------------------------------------------------
     def _play(self, num_steps: int) -> None:
         """Decide `num_steps` times in each game, as the network's policy has it."""
-        with torch.inference_mode():
+        with torch.inference_mode(), self._autocast():  # which rounds the weights once
             for _ in range(num_steps):
                 own = self.games.look()
                 self.games.act(own, *self._decide(own))
@@ -263,10 +277,13 @@ class Learner:
     ) -> tuple[Tensor, Tensor]:
         """Return logits and values, float32, on the device."""
         given = (one.to(self.device, self.precision) for one in (observations, *hidden))
-        is_mixed = self.precision is not torch.float32
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=is_mixed):
+        with self._autocast():
             logits, values = network(*given)
         return logits, values
+
+    def _autocast(self) -> torch.autocast:
+        is_mixed = self.precision is not torch.float32
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=is_mixed)
 
     # -- estimate ----------------------------------------------------------------------------------
     def _estimate(self) -> Ints:
@@ -310,10 +327,9 @@ class Learner:
         sums, count = torch.zeros(len(FIGURES), device=self.device), 0
         for _ in range(ppo.num_epochs):
             is_near = True
-            for rows in self._minibatches(len(batch.actions)):
-                some = batch.take(rows)
-                loss, figures = self._loss(some, self._magnet(some.observations), by)
-                sums, count = sums + figures * len(rows), count + len(rows)
+            for some in self._minibatches(batch):
+                loss, figures = self._compute(some, self._magnet(some.observations), by)
+                sums, count = sums + figures * len(some.actions), count + len(some.actions)
                 is_near = ppo.target_kl is None or bool(figures[3] <= 1.5 * ppo.target_kl)
                 if not is_near:
                     break
@@ -325,15 +341,15 @@ class Learner:
         means = zip(FIGURES, (sums / max(count, 1)).tolist(), strict=True)
         return logged | {name: _finite(mean) for name, mean in means if count}
 
-    def _minibatches(self, number: int) -> list[Tensor]:
-        """Return `number` rows in a random order, in parts of about ``batch_size``."""
+    def _minibatches(self, batch: Decisions) -> Iterable[Decisions]:
+        """Return all decisions in a random order, in parts of about ``batch_size``."""
+        number = len(batch.actions)
         parts = max(1, round(number / self.config.ppo.batch_size))
-        order = self.games.order.permutation(number)
-        cut = np.array_split(order, parts) if number else []
-        return [torch.from_numpy(part).to(self.device) for part in cut]
+        order = torch.from_numpy(self.games.order.permutation(number)).to(self.device)
+        return batch.take(order).split(parts) if number else ()
 
     def _loss(self, some: Decisions, rho: Tensor | None, by: Coefficients) -> tuple[Tensor, Tensor]:
-        """Return the loss of a minibatch and its `FIGURES`; with ``compile``, compiled."""
+        """Return the loss of a minibatch and its `FIGURES`."""
         logits, values = self._evaluate(some)
         return ppo_loss(logits, values, rho, some, by)
 
@@ -345,8 +361,7 @@ class Learner:
         """Return the logits of the magnet's policy. If there is no pull to it, None."""
         if self.magnet is None or not self.magnet_coef:
             return None
-        is_mixed = self.precision is not torch.float32
-        with torch.no_grad(), torch.autocast(self.device.type, torch.bfloat16, enabled=is_mixed):
+        with torch.no_grad(), self._autocast():
             given = observations.to(self.device, self.precision)
             logits: Tensor = self.magnet(given).float()
         return logits
@@ -425,6 +440,8 @@ class Learner:
         if config.network.start is not None:
             self._start_from(config.network.start)
         self.magnet = self._find_magnet()
+        self._compute = self._loss
+        """What is learnt by: ``_loss``, or what torch has made of it (``compile``)."""
 
     def _start_from(self, name: str) -> None:
         """Take a trained player's weights: all but those of the value head."""
@@ -464,8 +481,11 @@ class Learner:
         number = 1000 + 100 * self.counters.starts
         self.games.begin(derived_seed(self.config.seed, number) % 2**62)
 
-    def warm_up(self) -> None:
-        """Compile what an update needs, before time is measured; leaves no trace."""
+    def warm_up(self) -> str:
+        """Compile what an update needs, before time is measured; leaves no trace.
+
+        Returns a warning where torch cannot compile the loss, else an empty text.
+        """
         before = self.games.state()
         has_ended = False
         while not has_ended:
@@ -475,10 +495,33 @@ class Learner:
             self.games.drop_learnt()
         size = torch.arange(self.config.ppo.batch_size, device=self.device)
         some = batch.take(size % len(batch.actions))
-        loss, _ = self._loss(some, self._magnet(some.observations), self._coefficients())
+        warning = self._compile(some) if self.config.compile is True else ""
+        self._try(some)
+        self.games.restore(before, "games")
+        return warning
+
+    def _try(self, some: Decisions) -> None:
+        """Compute a gradient, and forget it."""
+        loss, _ = self._compute(some, self._magnet(some.observations), self._coefficients())
         torch.autograd.backward(loss)
         self.optimizer.zero_grad()
-        self.games.restore(before, "games")
+
+    def _compile(self, some: Decisions) -> str:
+        """Compile the loss for minibatches of any size; return a warning where that fails.
+
+        The first one is always of the same size: the code, and so the last bits, depend on it.
+        """
+        try:
+            self._compute = torch.compile(self._loss, dynamic=True)
+            self._try(some)
+        except Exception as error:  # of its many kinds, a missing C++ compiler is the usual one
+            self._compute = self._loss
+            reason = describe(error).partition(" Set TORCH")[0]
+            return (
+                f"compile: torch cannot compile the loss ({reason}); training goes on without. "
+                "Install a C++ compiler, or set compile=false"
+            )
+        return ""
 
     # -- pretraining -------------------------------------------------------------------------------
     def preparing(self) -> Generator[tuple[str, float]]:

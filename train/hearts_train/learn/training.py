@@ -92,7 +92,7 @@ def train(
     """
     with contextlib.ExitStack() as stack:
         if resume is None:
-            trainer = Trainer(config or TrainConfig())
+            trainer = Trainer((config or TrainConfig()).decided())
             was_there = run_dir is not None and Path(run_dir).exists()
             run_dir = runs.new_run_folder(trainer.config, run_dir)
             if not was_there:
@@ -109,7 +109,7 @@ def train(
             if (run_dir / runs.STATE_NAME).exists():
                 _check_same(before, config, run_dir)
                 state = runs.load_state(run_dir / runs.STATE_NAME)
-            trainer = Trainer(config, state)
+            trainer = Trainer(config.decided(), state)
         return trainer.run(run_dir, is_shown=progress)
 
 
@@ -165,7 +165,8 @@ class Trainer:
             display = stack.enter_context(Display(self.learner, is_shown=is_shown))
             stack.enter_context(self._stops_on_signals(display))
             display.say("starting (each new version compiles first) ...")
-            self.learner.warm_up()
+            if warning := self.learner.warm_up():
+                display.say(f"warning: {warning}")
             with _saving(run_dir):
                 write_whole(run_dir / runs.CONFIG_NAME, self.config.to_yaml().encode())
                 metrics = Metrics(run_dir, counters, lambda text: display.say(f"warning: {text}"))
