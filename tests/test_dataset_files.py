@@ -167,14 +167,35 @@ def cut_short(path):
 @pytest.mark.parametrize(
     ("stop", "damage", "again"),
     [
-        (("playing", 1), lambda path: None, [1]),
-        (("writing", 2), lambda path: None, []),
-        (("writing", 2), lambda path: flipped(path / ".unfinished" / "part-00000.npz"), [0]),
-        (("writing", 2), lambda path: flipped(path / "decisions" / "part-00001.parquet"), [1]),
-        (("writing", 1), lambda path: (path / "games" / "part-00000.parquet").unlink(), [0]),
-        (("writing", 1), lambda path: cut_short(path / ".unfinished" / "parts.jsonl"), [1]),
+        pytest.param(("playing", 1), lambda path: None, [1], id="playing"),
+        pytest.param(
+            ("writing", 2),
+            lambda path: flipped(path / ".unfinished" / "part-00000.npz"),
+            [0],
+            id="episodes",
+        ),
+        pytest.param(
+            ("writing", 2),
+            lambda path: flipped(path / "decisions" / "part-00001.parquet"),
+            [1],
+            id="table",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            ("writing", 1),
+            lambda path: (path / "games" / "part-00000.parquet").unlink(),
+            [0],
+            id="missing",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            ("writing", 1),
+            lambda path: cut_short(path / ".unfinished" / "parts.jsonl"),
+            [1],
+            id="record",
+            marks=pytest.mark.slow,
+        ),
     ],
-    ids=["playing", "writing", "episodes", "table", "missing", "record"],
 )
 def test_interrupted_dataset_plays_only_missing_parts_again(
     made, tmp_path, stop, damage, again, monkeypatch
