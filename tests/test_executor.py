@@ -176,7 +176,7 @@ def test_a_contest_in_another_process_has_all_its_settings():
     assert (again.awake, again.tasks(40)) == ((2, 3), contest.tasks(40))
     for task in contest.tasks(2):
         assert replace(again.play(task), took=0) == replace(contest.play(task), took=0)
-    whole = Contest(["pro", "easy"], "mini", 3, unit="match", totals=(10, 20), largest_block=8)
+    whole = Contest(["pro", "easy"], "mini", 3, unit="match", largest_block=8)
     assert sent(whole).settings() == whole.settings()
     assert sent(whole).tasks(40) == whole.tasks(40)
     assert [task.deals for task in whole.tasks(40)] == [8] * 5
