@@ -9,9 +9,11 @@ from hearts_agents import make_agent
 from hearts_env import HeartsError, Match, Rules
 from hearts_env.game.match import Scoreboard
 from hearts_env.seeds import derived_seed
+from hearts_train.measure.comparison import compare
 from hearts_train.measure.contest import Contest, Task
 from hearts_train.measure.duel import MatchBlock
 from hearts_train.measure.evaluation import evaluate
+from hearts_train.measure.tournament import tournament
 from tests.refusals import mistake, raises_hearts_error
 from tests.test_cli import run
 from tests.waiting import timeless
@@ -105,6 +107,15 @@ def test_matches_may_begin_with_totals() -> None:
     ]:
         with raises_hearts_error(HeartsError, "totals", words):
             Match(rules, 1, totals=totals)
+
+
+def test_only_evaluate_plays_matches() -> None:
+    for measure in (
+        lambda: compare("easy", "pro", "micro", unit="match"),
+        lambda: tournament(["easy", "pro"], "micro", 4, unit="match"),
+    ):
+        with raises_hearts_error(HeartsError, "unit", "evaluate"):
+            measure()
 
 
 def test_the_command_plays_matches() -> None:

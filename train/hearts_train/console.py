@@ -263,14 +263,9 @@ def _silence(stream: IO[str]) -> None:
 
 
 # ---- output ------------------------------------------------------------------------------------
-def is_stdout(target: str | None) -> bool:
-    """Return True if ``--json`` writes to standard output, which then has nothing else."""
-    return target == STDOUT
-
-
 def print_json(value: Any, target: str) -> None:
     """Write a result to a file, or as the only line to standard output."""
-    if is_stdout(target):
+    if target == STDOUT:
         print(json.dumps(value, allow_nan=False), flush=True)
         return
     from hearts_env.support.files import write_json  # not needed for --help

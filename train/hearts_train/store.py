@@ -257,17 +257,6 @@ def sealed(entry: Mapping[str, Any]) -> bytes:
     return f'{{"digest":"{digest}","entry":{text}}}\n'.encode()
 
 
-def rounded(value: float) -> float:
-    """A figure as records have it: without a sum's last bits, which differ among processors."""
-    return round(float(value), 9) + 0.0  # never -0.0
-
-
-def seal(result: Any) -> str:
-    """The SHA-256 of a result in its shortest spelling, its names in order."""
-    text = json.dumps(result, allow_nan=False, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 def unsealed(line: bytes) -> dict[str, Any] | None:
     """The entry of a line, given without its end; None if it is damaged."""
     try:

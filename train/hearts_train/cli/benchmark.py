@@ -103,7 +103,7 @@ def check(path: Path, agent: str | None, **settings: Any) -> tuple[dict[str, Any
 
 def write(record: dict[str, Any], target: str) -> None:
     """Write a record to a file, a line for each field, or to standard output."""
-    if console.is_stdout(target):
+    if target == console.STDOUT:
         console.print_json(record, target)
         return
     write_whole(Path(target), encoded(record))

@@ -38,7 +38,7 @@ Players = Annotated[int | None, typer.Option("--players", metavar="N", help="Num
 
 def _json_target(path: str | None) -> str | None:
     """The file of the result, which must not exist yet."""
-    Commands.has_result_on_stdout = console.is_stdout(path)
+    Commands.has_result_on_stdout = path == console.STDOUT
     if path not in (None, console.STDOUT):
         check_new(Path(str(path)), "--json")
     return path

@@ -48,8 +48,7 @@ from hearts_train.measure.contest import Contest, check_deals
 from hearts_train.measure.duel import WorstDeal, deals_digest
 from hearts_train.measure.evaluation import Evaluation, evaluations, platform_versions
 from hearts_train.measure.participants import AgentLike
-from hearts_train.measure.statistics import mean_and_interval
-from hearts_train.store import rounded, seal
+from hearts_train.measure.statistics import mean_and_interval, rounded
 
 FORMAT = "HeartsBench result"
 VERSION = 1
@@ -480,6 +479,12 @@ def _unlike(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
 
 
 # ---- files ---------------------------------------------------------------------------------------
+def seal(result: Any) -> str:
+    """Return the SHA-256 of a result in its shortest spelling, its names in order."""
+    text = json.dumps(result, allow_nan=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def record_of(result: dict[str, Any], run: dict[str, Any]) -> dict[str, Any]:
     """Return the record of a result, sealed, as it will be read again: lists for tuples."""
     record = {

@@ -125,6 +125,8 @@ class Contest:
         self._executor = check_executor(workers, backend)
         self.command = command
         self._enter(agents, rules)
+        if unit == "match" and pairings is not None:
+            raise HeartsError("unit: only evaluate plays matches; omit it")
         if unit == "match" and self.rules.players != 2:
             raise HeartsError(
                 f"players: {self.rules.name!r} has {self.rules.players}; duplicate matches are for "

@@ -60,6 +60,11 @@ def mean_and_interval(values: NDArray[np.float64]) -> tuple[float, Interval]:
     return mean, (mean - half, mean + half)
 
 
+def rounded(value: float) -> float:
+    """Return a figure as records have it: without last bits, which differ among processors."""
+    return round(float(value), 9) + 0.0  # never -0.0
+
+
 # ---- the sequential test -------------------------------------------------------------------------
 TEST_VERSION = 1
 """Of the test. Raise it with whatever changes when it looks, the LLR or its bounds: what was saved

@@ -34,8 +34,7 @@ from hearts_train.measure.display import (
 from hearts_train.measure.duel import Block
 from hearts_train.measure.evaluation import Evaluation, platform_versions, result_of
 from hearts_train.measure.participants import AgentLike, names_once
-from hearts_train.measure.statistics import Z95, Interval, mean_and_interval
-from hearts_train.store import rounded
+from hearts_train.measure.statistics import Z95, Interval, mean_and_interval, rounded
 
 ELO = 400 / np.log(10)
 """Elo points in one natural unit of strength: 400 points are odds of ten to one."""
