@@ -219,7 +219,7 @@ def test_counting_ends_where_a_limit_is_passed(monkeypatch):
         (lambda: Solver(Tree("micro"), num_threads=0), ("num_threads", "0")),
         (lambda: solve("micro", target=-1), ("target", "-1")),
         (lambda: solve("micro", iterations=0), ("iterations", "0")),
-        (lambda: solve("micro", seconds=float("nan")), ("seconds", "nan")),
+        (lambda: solve("micro", target=float("nan")), ("target", "nan")),
         (lambda: solve("micro", save_to="/no/such/folder/file.safetensors"), ("save_to", "folder")),
     ],
 )
@@ -351,11 +351,6 @@ def test_progress_has_the_time_left(micro, clock):
     assert [found.seconds_left for found in shown[1:]] == [
         0.5 * (100 - found.iteration) for found in shown[1:]
     ]
-
-
-def test_time_ends_it(micro, clock):
-    clock.tick = 0.5
-    assert (solve(micro, seconds=10).seconds, solve(micro, seconds=10).iterations) == (10, 20)
 
 
 @quick_cases("deck", SHIPPED, ["micro"])

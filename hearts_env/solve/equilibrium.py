@@ -49,9 +49,9 @@ from hearts_env.support.workers import Workers
 SHIPPED = ("micro", "mini")
 """Decks whose policies come with the package, for ``load``."""
 DEFAULT_TARGET = 1e-5
-"""Exploitability, in points a deal, at which solving ends where nothing else is said."""
+"""The default exploitability, in points per deal, at which solving ends."""
 
-_TASK, _MOST_TASKS = 100_000, 32  # lines at least of what a thread does at once; and how many such
+_TASK, _MOST_TASKS = 100_000, 32  # the fewest lines of a task of a thread; the most tasks
 _CHECK_EVERY = 1.2  # exploitability is computed each time the iterations have grown so much ...
 _LONGEST = 200  # ... or by this many
 _FIRST_SAVE, _SAVE_EVERY = 2.0, 60.0  # seconds; between the two, each wait is twice the last
@@ -62,7 +62,7 @@ _DATA = Path(__file__).parent / "data"
 
 @dataclass(frozen=True)
 class HandValue:
-    """What a hand is worth.
+    """The value of a hand.
 
     Attributes:
         hand: Its cards.
@@ -82,12 +82,12 @@ class Equilibrium:
     Attributes:
         tree: The game tree that the policies are for.
         chances: The chances of every action of either player, one a sequence of the tree.
-        value: What the first leader is ahead, in points a deal, where both play so.
-        exploitability: What a best response to them wins in the mean over both seats.
-        iterations: How many it took.
-        seconds: How long, the tree and the figures not counted.
-        curve: Exploitability as it went down.
-        interrupted: Whether it was stopped by a signal before it was done.
+        value: The margin of the first leader between these policies, in points per deal.
+        exploitability: The margin of a best response to them, the mean over both seats.
+        iterations: The number of iterations.
+        seconds: Their time, without the tree and the figures.
+        curve: The exploitability during the work.
+        interrupted: If True, a signal stopped it before it was done.
     """
 
     tree: Tree
@@ -110,7 +110,7 @@ class Equilibrium:
         return self.tree.size.gigabytes * 1000
 
     def hand_values(self, player: int = 0) -> list[HandValue]:
-        """What each hand of `player` is worth, the best first; player 0 is the first leader."""
+        """Return the value of each hand of `player`, the best first; player 0 leads first."""
         tree, side = self.tree, self.tree.sides[player]
         values = tree.gradient(player, tree.sides[1 - player].plan(self.chances[1 - player]))
         backward_mean(side.parent, side.first, self.chances[player], values)
@@ -170,7 +170,7 @@ class Solver:
         tree: The tree.
         iteration: Iterations done.
         seconds: Time that they took.
-        curve: What was found at the looks taken so far (``look``).
+        curve: The results of ``look`` so far.
     """
 
     def __init__(
@@ -182,7 +182,7 @@ class Solver:
         """Begin with uniform play.
 
         Args:
-            tree: what to solve.
+            tree: the tree to solve.
             num_threads: threads that share the work; None: as many as there are processors, where
                 there is enough work. The result does not depend on it.
             arrays: those of a saved state, which are used and not copied.
@@ -259,10 +259,10 @@ class Solver:
         self._follow(p, update.weight)
 
     def _go_back(self, p: int, plan: Floats, update: Update | None) -> None:
-        """The pass back of a player against a plan; then `_earned` has what its hands earn.
+        """Pass back over a player's tree against a plan; `_earned` then has its hands' values.
 
-        If `update` is None, its best response earns it, and it learns nothing. All that is earned
-        is times the number of deals, which makes no difference to regrets.
+        If `update` is None, the player's best response earns them, and nothing is learnt. Values
+        are multiplied by the number of deals, which makes no difference to regrets.
         """
         side, sets = self.tree.sides[p], self._sets[p]
         memory, lines = self._memory(p), self._lines(p)
@@ -352,7 +352,7 @@ class Solver:
         return won * scale / 2, float(sums.sum()) * scale * scale * tree.num_deals
 
     def result(self) -> Equilibrium:
-        """What has been found so far."""
+        """Return the equilibrium found so far."""
         if not self.curve or self.curve[-1].iteration < self.iteration:
             self.look()
         last = self.curve[-1]
@@ -392,10 +392,6 @@ class Solver:
                 f"{path}: holds a policy alone, from which solving cannot continue; "
                 "give the file that --save has written"
             )
-        return cls._restored(saved, num_threads)
-
-    @classmethod
-    def _restored(cls, saved: Saved, num_threads: int | None = None) -> Solver:
         solver = cls(saved.tree, num_threads, saved.arrays)
         solver.iteration, solver.seconds = saved.iterations, saved.seconds
         solver.curve = saved.curve
@@ -407,25 +403,23 @@ def solve(
     *,
     target: float | None = None,
     iterations: int | None = None,
-    seconds: float | None = None,
     save_to: str | Path | None = None,
     progress: Callable[[Checkpoint], None] | None = None,
     stopping: Callable[[], None] | None = None,
 ) -> Equilibrium:
-    """Find an equilibrium: until the target is met, or iterations or seconds are used up.
+    """Find an equilibrium: until the target is met, or the iterations are used up.
 
-    A signal (Ctrl-C, SIGTERM, SIGHUP) ends it after the present iteration with what has been found,
-    marked as interrupted. A second one raises KeyboardInterrupt at once; what `save_to` has is then
-    the last state that was written whole.
+    A signal (Ctrl-C, SIGTERM, SIGHUP) ends it after the present iteration; the result is marked as
+    interrupted. A second signal raises KeyboardInterrupt at once, and `save_to` keeps the last
+    state that was written whole.
 
     Args:
         game: the rules, their tree, or a solver that continues.
-        target: exploitability in points a deal; None: 1e-5 if nothing else ends it.
+        target: exploitability in points per deal. If None, 1e-5 unless `iterations` is given.
         iterations: at most this many in all.
-        seconds: at most this many for iterations, those of a resumed solver counted in.
         save_to: a file for the solver's state, written at once, soon again, then every minute, and
-            at the end. Let one process at a time use it. Where it cannot be written in between, a
-            warning says so, and it is tried again.
+            at the end. One process at a time may use it. If a write in between fails, it is tried
+            again, with a warning.
         progress: called at each look at the exploitability.
         stopping: called when the first signal comes.
 
@@ -435,11 +429,9 @@ def solve(
     """
     if target is not None:
         target = check_positive("target", target, ", or None")
-    if seconds is not None:
-        seconds = check_positive("seconds", seconds, ", or None")
     if iterations is not None:
         iterations = check_number("iterations", iterations, 1, None, other=", or None")
-    if target is None and iterations is None and seconds is None:
+    if target is None and iterations is None:
         target = DEFAULT_TARGET
     if isinstance(game, Solver):
         solver = game
@@ -448,10 +440,8 @@ def solve(
     file = None if save_to is None else _StateFile(solver, Path(save_to))
 
     def is_over(found: Checkpoint) -> bool:
-        return (
-            (target is not None and found.exploitability <= target)
-            or (iterations is not None and solver.iteration >= iterations)
-            or (seconds is not None and solver.seconds >= seconds)
+        return (target is not None and found.exploitability <= target) or (
+            iterations is not None and solver.iteration >= iterations
         )
 
     with noted_interrupt(stopping, twice=True) as interrupted:
@@ -464,11 +454,9 @@ def solve(
                 due = min(due, iterations)
             while solver.iteration < due and not interrupted():
                 solver.step()
-                if seconds is not None and solver.seconds >= seconds:
-                    break
             found = solver.look()
             if progress is not None:
-                left = _seconds_left(solver.curve, target, iterations, seconds)
+                left = _seconds_left(solver.curve, target, iterations)
                 progress(replace(found, seconds_left=left))
             if file is not None:
                 file.save_when_due()
@@ -521,18 +509,13 @@ def _next_look(iteration: int) -> int:
 
 
 def _seconds_left(
-    curve: list[Checkpoint],
-    target: float | None,
-    iterations: int | None,
-    seconds: float | None,
+    curve: list[Checkpoint], target: float | None, iterations: int | None
 ) -> float | None:
-    """How long it may still take: exploitability keeps falling as a power of the iterations."""
+    """Estimate the time left: exploitability keeps falling as a power of the iterations."""
     last = curve[-1]
     if last.iteration == 0 or last.seconds == 0.0:
         return None
     estimates = []
-    if seconds is not None:
-        estimates.append(seconds - last.seconds)
     each = last.seconds / last.iteration
     if iterations is not None:
         estimates.append((iterations - last.iteration) * each)
