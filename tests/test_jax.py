@@ -103,7 +103,7 @@ def test_two_thousand_deals_in_jax_have_the_numbers_of_a_batch(rules: Rules | st
 @slow
 def test_an_illegal_card_in_jax_ends_the_deal_as_a_revoke_does() -> None:
     batch, env = BatchGame("mini", 200, seed=5, autodeal=False, freeze=False), Hearts("mini")
-    state, step = jax.vmap(env.deal)(hands_of(batch)), jax.jit(jax.vmap(env.step))
+    state, step = jax.jit(jax.vmap(env.deal))(hands_of(batch)), jax.jit(jax.vmap(env.step))
     rows, last = np.arange(200), batch.rules.num_actions
     over = np.zeros(200, bool)
     for turn in range(10):
