@@ -118,10 +118,10 @@ from __future__ import annotations
 import copy
 import secrets
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import repeat
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -130,31 +130,31 @@ from pettingzoo import AECEnv
 from pettingzoo.utils.env_logger import EnvLogger
 
 from hearts_env import kernel as k
-from hearts_env.encoders import step_of, writer_of
-from hearts_env.envs.drawing import FPS, RENDER_MODES
+from hearts_env.encoders import Encoder
+from hearts_env.envs.drawing import FPS, RENDER_MODES, Drawer
 from hearts_env.envs.infos import no_result, read_only, result_of
 from hearts_env.envs.interfaces import OrderEnforcing, ParallelHearts
-from hearts_env.envs.observations import Observation
-from hearts_env.envs.options import EpisodeOptions, Keywords, begin, takes_options
-from hearts_env.envs.rewards import ILLEGAL_REWARD
+from hearts_env.envs.observations import DType, Observation, ObservationFormat
+from hearts_env.envs.options import EPISODES, ILLEGAL_ACTIONS, begin
+from hearts_env.envs.rewards import ILLEGAL_REWARD, Rewarder
+from hearts_env.envs.writers import make_writer
 from hearts_env.game.game import Game
 from hearts_env.game.match import Match
 from hearts_env.game.state import FloatArray, encode_state, state_space
 from hearts_env.rules.rules import Rules
 from hearts_env.seeds import derived_seed
-from hearts_env.support.arguments import action_number, check_seed
+from hearts_env.support.arguments import action_number, check_choice, check_max_deals, check_seed
 from hearts_env.support.errors import HeartsError, IllegalActionError, did_you_mean, quoted
 from hearts_env.support.jit import DirectCall
 
-_INT8, _empty = np.dtype(np.int8), np.empty
 _write_mask = DirectCall(k.write_mask)
 
 
 class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
     """One deal, or one match, of Hearts; the page of the module says how it is played.
 
-    What PettingZoo's usual wrappers do (refusing actions outside the space, ending the episode at
-    an illegal action) it does itself, many times quicker.
+    It does the work of PettingZoo's usual wrappers itself, many times faster: it refuses actions
+    outside the space, and ends the episode at an illegal action.
 
     Arrays once handed out are never written to again.
 
@@ -167,7 +167,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         encoder: what writes the array of an observation.
         observation_format: the dtype of that array, and where the mask is.
         episode: ``deal`` or ``match``.
-        illegal_action: what follows an illegal action.
+        illegal_action: how illegal actions are handled.
         max_deals: how many deals a match has at most; None: no limit.
         possible_agents: the names of all seats; ``agents`` are those still in the episode.
         agent_selection: whose turn it is.
@@ -186,58 +186,76 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         "render_fps": FPS,
     }
 
-    @takes_options(EpisodeOptions.of)
     def __init__(
         self,
         rules: str | Rules = "two_player",
         players: int | None = None,
-        **options: Unpack[Keywords],
+        *,
+        episode: str = "deal",
+        reward: str = "margin",
+        observation: str | Encoder = "flat",
+        dtype: DType = None,
+        action_mask: str = "both",
+        illegal_action: str = "terminate",
+        max_deals: int | None = None,
+        render_mode: str | None = None,
+        render_for: str = "current_player",
+        render_scale: float = 1.0,
+        render_names: Sequence[str] | None = None,
     ) -> None:
-        """An environment that waits for its first ``reset``."""
-        given = EpisodeOptions.of(rules, players, **options)
-        self.rules = given.rules
-        self.possible_agents = [f"player_{seat}" for seat in range(self.rules.players)]
+        """An environment that waits for its first ``reset``.
+
+        Args:
+            rules: a preset's name, or any `Rules`.
+            players: how many, where the preset leaves it open.
+            episode: ``deal``, or ``match``: deals until the end score.
+            reward: ``margin``, ``points``, ``trick``, ``win`` or, where the rules settle in chips,
+                ``chips``; see `Rewarder`.
+            observation: an encoder or its name.
+            dtype: of the encoder's array: ``int8``, ``float32`` or ``float16``. If None, the
+                encoder's own, which is int8 for most.
+            action_mask: where the mask is: ``observation``: beside the encoder's array, in a
+                dictionary; ``info``: in infos, and the observation is the array alone; ``both``.
+            illegal_action: ``terminate``: the episode ends with -1; ``raise``: an error, and
+                nothing is played; ``revoke``: the deal ends at the offender's expense.
+            max_deals: a match is cut off (truncated) after this many deals.
+            render_mode: ``ansi``, ``rgb_array``, ``human``, ``svg`` or None.
+            render_for: whose cards are shown: a player's name, ``all``, or ``current_player``.
+            render_scale: of pictures and the window, as a multiple of 960 x 720; 0.25 to 4.
+            render_names: the players' names in pictures. If None, ``player_0`` and so on.
+
+        Raises:
+            HeartsError: if an argument is invalid; the message names it and the fix.
+        """
+        self.rules = rules = Rules.make(rules, players)
+        self.episode = check_choice("episode", episode, EPISODES)
+        self._rewarder = Rewarder(rules, reward, episode=episode)
+        self._pays_early = self._rewarder.pays_tricks or episode == "match"  # in mid-episode
+        self.observation_format = form = ObservationFormat(rules, observation, dtype, action_mask)
+        self.illegal_action = check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS)
+        self.max_deals = check_max_deals(max_deals, episode)
+        self.drawer = Drawer(rules, render_mode, render_for, render_scale, render_names)
+        self.possible_agents = [f"player_{seat}" for seat in range(rules.players)]
         self.agents = self.possible_agents[:]
-        self.episode = given.episode
-        self.illegal_action = given.illegal_action
-        self.drawer = given.drawer
-        self.max_deals = given.max_deals
-        self.observation_format = given.form
-        self.encoder = given.form.encoder
-        self.state_space = state_space(self.rules)
-        self._num_actions = n = self.rules.num_actions
-        self.action_spaces = {agent: spaces.Discrete(n) for agent in self.agents}
-        self.observation_spaces = {agent: self.observation_format.space() for agent in self.agents}
+        self.encoder = form.encoder
+        self.state_space = state_space(rules)
+        self.action_spaces = {a: spaces.Discrete(rules.num_actions) for a in self.agents}
+        self.observation_spaces = {agent: form.space() for agent in self.agents}
         self.match: Match | None = None
         self.episode_seed: int | None = None
-        self._rewarder = given.rewarder
+        self.agent_selection = ""  # no one before the first reset
         self._seats = {agent: seat for seat, agent in enumerate(self.agents)}
+        self._writer = make_writer(rules, form)
         self._stream: tuple[int, int] | None = None  # the seed given last, and resets since then
         self._game: Game | None = None
         self._totals: list[int | Fraction] | None = None  # before this deal; None outside a match
-        self._is_stopped = False  # nobody is to act any more
-        self.agent_selection = ""  # nobody before the first reset
-        self._news: set[str] = set()  # who was paid or told something since its last turn
         self._offender: int | None = None  # who ended the episode by an illegal action
-        self._make_scratch()
-
-    def _make_scratch(self) -> None:
-        """What copies do not share: what encoders are shown and have written, and the window."""
-        before = set(self.__dict__)
-        own = self.observation_format
-        self._shape, self._dtype = own.box.shape, own.own_dtype
-        self._r = self.rules.vector
-        step = step_of(self.encoder)
-        self._shows = step is not None  # whether a step writes the next observation too
-        self._is_plain = self._shows and own.mask_in_observation and own.dtype == own.own_dtype
-        self._step = DirectCall(step or k.step_masked)
-        self._write = writer_of(self.encoder)
-        self._pays_tricks = self._rewarder.pays_tricks
         self._ready: Observation | None = None  # what the player to act sees, not yet handed out
-        self._no_mask = read_only(np.zeros(self._num_actions, np.int8))
-        self._mask_in_info = own.mask_in_info
-        self._no_result = self._told(no_result(self.rules, is_match=self.episode == "match"))
-        self._scratch = {*self.__dict__, "_scratch"} - before  # the names of all that is set here
+        self._no_mask = read_only(np.zeros(rules.num_actions, np.int8))
+        self._no_result = self._masked(no_result(rules, is_match=episode == "match"))
+        self.terminations: dict[str, bool] = {}
+        self.truncations: dict[str, bool] = {}
+        self._infos: dict[str, dict[str, Any]] = {}
 
     # -- spaces -----------------------------------------------------------------------------------
     def observation_space(self, agent: str) -> spaces.Dict | spaces.Box:
@@ -266,25 +284,23 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             raise HeartsError("game: nothing has been dealt; call reset() first")
         return self._game
 
+    @property
+    def is_over(self) -> bool:
+        """True once the episode has ended, and before the first: no agent is to act."""
+        agent = self.agent_selection
+        return self.terminations.get(agent, True) or self.truncations[agent]
+
     def observe(self, agent: str) -> Observation:
         """What `agent` sees now, whoever's turn it is; also after the end."""
         ready = self._ready
         if ready is not None and agent is self.agent_selection:
             self._ready = None  # who asks again gets arrays of its own
             return ready
-        game = self.game
-        try:
-            seat = self._seats[agent]
-        except (KeyError, TypeError):
-            seat = self._seats[self._agent_of(agent)]
-        out = np.zeros(self._shape, self._dtype)
-        self._write(self.rules, game.vector, seat, out)
-        if not self.observation_format.mask_in_observation:
-            return self.observation_format.join(out, self._no_mask)
-        mask = np.zeros(self._num_actions, _INT8)
-        if seat == game.current_player and not self._is_stopped:
+        game, seat = self.game, self._seats[self._agent_of(agent)]
+        mask = np.zeros(self.rules.num_actions, np.int8)
+        if agent == self.agent_selection and not self.is_over:
             _write_mask.call(game.legal_mask, mask)
-        return self.observation_format.join(out, mask)
+        return self._writer.observe(game.vector, seat, mask)
 
     @property
     def infos(self) -> dict[str, dict[str, Any]]:
@@ -295,15 +311,17 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         mask, which every caller shares until the next step, as PettingZoo's ``api_test`` wants it.
         No rule reads it.
         """
-        self._news.update(self.agents)  # they may be written to: the next action makes a new one
-        if self._mask_in_info and self.agents and not self._is_stopped:
+        for agent, info in self._infos.items():
+            if info is self._no_result:  # which all agents share until someone may write to it
+                self._infos[agent] = info.copy()
+        if self.observation_format.mask_in_info and self.agents:
             self._infos[self.agent_selection]["action_mask"] = self._mask
         return self._infos
 
     def info_of(self, agent: str) -> dict[str, Any]:
         """Return the info of an agent in the episode, a dictionary of the caller's own."""
         info = self._infos[agent].copy()
-        if self._mask_in_info and agent == self.agent_selection and not self._is_stopped:
+        if self.observation_format.mask_in_info and agent == self.agent_selection:
             info["action_mask"] = self._mask
         return info
 
@@ -332,7 +350,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             if observation is None:
                 observation = self.observe(agent)
         info = self._infos[agent].copy()  # as `info_of`, which would cost a call
-        if self._mask_in_info and not self._is_stopped:
+        if self.observation_format.mask_in_info:
             info["action_mask"] = self._mask
         terminated, truncated = self.terminations[agent], self.truncations[agent]
         return observation, self._cumulative_rewards[agent], terminated, truncated, info
@@ -379,14 +397,21 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self._cumulative_rewards = dict.fromkeys(agents, 0.0)
         self.terminations = dict.fromkeys(agents, False)
         self.truncations = dict.fromkeys(agents, False)
-        self._infos = {agent: self._no_result.copy() for agent in agents}  # but for the mask
+        self._infos = dict.fromkeys(agents, self._no_result)
         self._skip_agent_selection = None
-        self._is_stopped = False
-        self._news.clear()
         self._offender = None
         self._begin_deal(game)
         if self.render_mode == "human":
             self.render()
+
+    def _begin_deal(self, game: Game) -> None:
+        """Begin a deal of the episode with its first turn."""
+        assert game.current_player is not None
+        self._game = game
+        self._totals = None if self.match is None else list(self.match.totals)
+        self._mask, self._ready = np.zeros(self.rules.num_actions, np.int8), None
+        _write_mask.call(game.legal_mask, self._mask)
+        self.agent_selection = self.possible_agents[game.current_player]
 
     # -- play -------------------------------------------------------------------------------------
     def step(self, action: int | None) -> None:
@@ -400,92 +425,68 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         if game is None:
             raise HeartsError("step: nothing has been dealt; call reset() first")
         agent = self.agent_selection
-        if self._is_stopped or self.terminations[agent] or self.truncations[agent]:
+        if self.terminations.get(agent, True) or self.truncations[agent]:
             self._step_dead(agent, action)
             return
         number: int = action if action.__class__ is int else action_number(action)
-        if not -1 < number < self._num_actions:
-            raise IllegalActionError(game.why_illegal(number))
-        mask = _empty(self._num_actions, _INT8)
-        if self._shows:
-            observation = _empty(self._shape, self._dtype)
-            status = self._step.call(self._r, game.vector, number, mask, observation)
-        else:
-            status = self._step.call(self._r, game.vector, number, mask)
+        try:
+            status, mask, observation = self._writer.step(game.vector, number)
+        except OverflowError:  # a number beyond 64 bits
+            raise IllegalActionError(game.why_illegal(number)) from None
         if status < 0:
             self._answer_illegal(agent, game, number)
         else:
             game._status = status  # what ``game.play`` notes too
             game._actions.append(number)
+            self._infos[agent] = self._no_result
             seat = (status >> 54 & 15) - 1
-            if self._news or self._pays_tricks:
-                self._forget(agent)
             if seat < 0:
-                if self.match is not None:
-                    self.match.finish_deal()
-                self._end_deal(game)
+                self._end_deal(agent, game)
             else:
-                if self._pays_tricks:
-                    self._pay(self._rewarder.step(game))
                 self.agent_selection = self.possible_agents[seat]
-                self._mask = mask
-                if self._is_plain:
-                    self._ready = {"observation": observation, "action_mask": mask}
-                elif self._shows:
-                    self._ready = self.observation_format.join(observation, mask)
+                self._mask, self._ready = mask, observation
+                if self._pays_early:
+                    self._forget_rewards(agent)
+                    self._pay(self._rewarder.step(game))
         if self.drawer.mode == "human":
             self.render()
 
     def _answer_illegal(self, agent: str, game: Game, number: int) -> None:
-        """What follows an illegal action, by ``illegal_action``."""
-        if self.illegal_action == "raise":
+        """Handle an illegal action of `agent` as ``illegal_action`` says."""
+        if self.illegal_action == "raise" or not 0 <= number < self.rules.num_actions:
             raise IllegalActionError(game.why_illegal(number))
-        self._forget(agent)
         if self.illegal_action == "revoke":
-            (game if self.match is None else self.match).revoke()
-            self._end_deal(game)
+            game.revoke()
+            self._infos[agent] = self._no_result
+            self._end_deal(agent, game)
             return
         EnvLogger.warn_on_illegal_move()
         self._offender = self._seats[agent]
+        self._forget_rewards(agent)
         self._pay([ILLEGAL_REWARD if other == agent else 0.0 for other in self.agents])
         self._stop(game, self.terminations)
 
-    def _begin_deal(self, game: Game) -> None:
-        """Begin a deal of the episode with its first turn."""
-        assert game.current_player is not None
-        self._game = game
-        self._totals = None if self.match is None else list(self.match.totals)
-        self._mask, self._ready = _empty(self._num_actions, _INT8), None
-        _write_mask.call(game.legal_mask, self._mask)
-        self.agent_selection = self.possible_agents[game.current_player]
-
-    def _forget(self, agent: str) -> None:
-        """Clear what was paid last, and what `agent` was paid and told since its last turn."""
+    def _forget_rewards(self, agent: str) -> None:
+        """Clear what the last step paid, and what `agent` was paid since its last turn."""
+        self.rewards = dict.fromkeys(self.agents, 0.0)
         self._cumulative_rewards[agent] = 0.0
-        self._infos[agent] = self._no_result.copy()
-        self._news.discard(agent)
-        self._clear_rewards()
-
-    def _clear_rewards(self) -> None:
-        """Clear the rewards in place; PettingZoo's own would make them whole numbers."""
-        for agent in self.rewards:
-            self.rewards[agent] = 0.0
 
     def _pay(self, rewards: list[float] | None) -> None:
         """Hand out rewards, one a seat; None: nobody gets any."""
         if rewards is not None:
-            self._news.update(self.possible_agents)
             for agent, reward in zip(self.possible_agents, rewards, strict=True):
                 self.rewards[agent] += reward
                 self._cumulative_rewards[agent] += reward
 
-    def _end_deal(self, game: Game) -> None:
-        """Pay for a deal that is over; begin the next one of a match, or end the episode."""
+    def _end_deal(self, agent: str, game: Game) -> None:
+        """Pay for the deal that `agent` has ended; begin a match's next one, or end the episode."""
+        self._forget_rewards(agent)
         self._pay(self._rewarder.step(game))
         match = self.match
         if match is None:
             self._stop(game, self.terminations)
             return
+        match.finish_deal()
         self._pay(self._rewarder.deal_end(match.last_net))
         if match.is_over or match.num_deals == self.max_deals:
             self._pay(self._rewarder.episode_end(match.totals))
@@ -496,25 +497,25 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
 
     def _stop(self, game: Game, ends: dict[str, bool]) -> None:
         """End the episode for all agents; each is then selected once more, for a last look."""
-        self._is_stopped = True
         ends.update(dict.fromkeys(self.agents, True))
         self._give_result(game)
+        self._mask, self._ready = self._no_mask, None
         self.agent_selection = self.agents[0]
 
     def _give_result(self, game: Game) -> None:
-        """Write the deal's result to everybody's info."""
-        facts = self._told(result_of(game, self.match, offender=self._offender))
-        self._ready = None
-        self._news.update(self.possible_agents)
+        """Write the deal's result to every agent's info."""
+        result = self._masked(result_of(game, self.match, offender=self._offender))
         for agent in self.possible_agents:
-            self._infos[agent] = facts.copy()
+            self._infos[agent] = result.copy()
 
-    def _told(self, info: dict[str, Any]) -> dict[str, Any]:
-        """`info` as it is wanted, its mask empty."""
-        return {"action_mask": self._no_mask, **info} if self._mask_in_info else info
+    def _masked(self, info: dict[str, Any]) -> dict[str, Any]:
+        """Return `info` with an empty mask, where infos have masks."""
+        if not self.observation_format.mask_in_info:
+            return info
+        return {"action_mask": self._no_mask, **info}
 
     def _step_dead(self, agent: str, action: int | None) -> None:
-        """The last step of an agent whose episode is over."""
+        """Do the last step of an agent whose episode is over."""
         if not self.agents:
             raise IllegalActionError("action: the episode is over; call reset() to start another")
         if action is not None:
@@ -523,10 +524,9 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
                 value=action,
             )
         self.agents.remove(agent)
-        for kept in (self.rewards, self._cumulative_rewards, self.terminations, self.truncations):
+        for kept in (self._cumulative_rewards, self.terminations, self.truncations, self._infos):
             del kept[agent]
-        del self._infos[agent]
-        self._clear_rewards()
+        self.rewards = dict.fromkeys(self.agents, 0.0)
         if self.agents:
             self.agent_selection = self.agents[0]
 
@@ -539,7 +539,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             or None: ``human`` shows a window, and without a render mode nothing is drawn.
         """
         return self.drawer.draw(
-            self.game, totals=self._totals, offender=self._offender, is_over=self._is_stopped
+            self.game, totals=self._totals, offender=self._offender, is_over=self.is_over
         )
 
     @property
@@ -556,53 +556,94 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self.drawer.close()
 
     # -- copies -----------------------------------------------------------------------------------
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in self._scratch}
+    __copy__ = copy.deepcopy
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._make_scratch()
-        for info in self.__dict__.get("_infos", {}).values():
-            for key, value in info.items():
-                if key in self._no_result and isinstance(value, np.ndarray):
-                    info[key] = read_only(value)
-        match = self.match
-        if match is not None:  # whose deal it is; where it was cut off, the next is dealt already
-            self._game = match.game if self._game == match.game else match.last_game
-
-    __copy__ = copy.deepcopy
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> raw_env:
-        other = type(self).__new__(type(self))
-        memo[id(self)] = other
-        memo[id(self.rules)] = self.rules  # never changes
-        other.__setstate__(copy.deepcopy(self.__getstate__(), memo))
-        return other
+        self._no_mask = read_only(self._no_mask)  # NumPy's copies can be written to
+        for info in (self._no_result, *self._infos.values()):
+            for key in self._no_result.keys() & info.keys():
+                if isinstance(info[key], np.ndarray):
+                    info[key] = read_only(info[key])
 
 
-@takes_options(EpisodeOptions.of)
 def env(
-    rules: str | Rules = "two_player", players: int | None = None, **options: Unpack[Keywords]
+    rules: str | Rules = "two_player",
+    players: int | None = None,
+    *,
+    episode: str = "deal",
+    reward: str = "margin",
+    observation: str | Encoder = "flat",
+    dtype: DType = None,
+    action_mask: str = "both",
+    illegal_action: str = "terminate",
+    max_deals: int | None = None,
+    render_mode: str | None = None,
+    render_for: str = "current_player",
+    render_scale: float = 1.0,
+    render_names: Sequence[str] | None = None,
 ) -> OrderEnforcing:
-    """The environment for users: `raw_env`, in PettingZoo's wrapper that enforces call order."""
-    return OrderEnforcing(raw_env(rules, players, **options))
+    """The environment for users: `raw_env`, in PettingZoo's wrapper that enforces call order.
+
+    The arguments are those of `raw_env`.
+    """
+    return OrderEnforcing(
+        raw_env(
+            rules,
+            players,
+            episode=episode,
+            reward=reward,
+            observation=observation,
+            dtype=dtype,
+            action_mask=action_mask,
+            illegal_action=illegal_action,
+            max_deals=max_deals,
+            render_mode=render_mode,
+            render_for=render_for,
+            render_scale=render_scale,
+            render_names=render_names,
+        )
+    )
 
 
-@takes_options(EpisodeOptions.of)
-def parallel_env(  # noqa: D417  # `takes_options` describes the others
+def parallel_env(
     rules: str | Rules = "two_player",
     players: int | None = None,
     *,
     noop: bool = False,
-    **options: Unpack[Keywords],
+    episode: str = "deal",
+    reward: str = "margin",
+    observation: str | Encoder = "flat",
+    dtype: DType = None,
+    action_mask: str = "both",
+    illegal_action: str = "terminate",
+    max_deals: int | None = None,
+    render_mode: str | None = None,
+    render_for: str = "current_player",
+    render_scale: float = 1.0,
+    render_names: Sequence[str] | None = None,
 ) -> ParallelHearts:
     """`raw_env` as one dictionary of all agents a step, as by PettingZoo's turn-based conversion.
 
     PettingZoo's ``aec_to_parallel`` refuses these environments: it is for games in which all agents
     move once a cycle in a fixed order, and in Hearts the taker of a trick leads the next.
 
-    Args:
-        noop: whether there is one more action, which is the only legal one for whoever is not to
-            act, so that no mask is empty.
+    The arguments are those of `raw_env`. With `noop` there is one more action. It is the only legal
+    one for agents that wait, so no mask is empty.
     """
-    return ParallelHearts(raw_env(rules, players, **options), noop=noop)
+    table = raw_env(
+        rules,
+        players,
+        episode=episode,
+        reward=reward,
+        observation=observation,
+        dtype=dtype,
+        action_mask=action_mask,
+        illegal_action=illegal_action,
+        max_deals=max_deals,
+        render_mode=render_mode,
+        render_for=render_for,
+        render_scale=render_scale,
+        render_names=render_names,
+    )
+    return ParallelHearts(table, noop=noop)

@@ -110,7 +110,7 @@ def hearts_v0_turns(_: int) -> Iterator[Shown]:
             choose = Choices(5)
             env.reset(seed=5)
             for _ in range(75):
-                if env._is_stopped:
+                if env.is_over:
                     break
                 *seen, info = env.last()
                 yield [seen, info["action_mask"], env.rewards, env.state()], [info, env.infos]

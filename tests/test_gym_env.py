@@ -14,9 +14,8 @@ from gymnasium.utils.env_checker import check_env
 
 from hearts_agents import Agent, HeartsEnv, HeartsSB3VecEnv, HeartsVectorEnv
 from hearts_agents.envs.gym_env import ENV_ID, register_envs
-from hearts_agents.envs.options import LearnerKeywords, LearnerOptions
+from hearts_agents.envs.options import LearnerOptions
 from hearts_env import Game, HeartsError, IllegalActionError, Rules, hearts_v0
-from hearts_env.envs.options import EpisodeOptions, Keywords
 from hearts_env.rules.presets import GAMES
 from hearts_env.seeds import episode_seed
 from tests.refusals import raises_hearts_error
@@ -234,20 +233,21 @@ TABLES = (hearts_v0.raw_env, hearts_v0.env, hearts_v0.parallel_env)
 
 
 @pytest.mark.parametrize(
-    ("make", "options", "keywords"),
+    ("make", "like"),
     [
-        *((make, LearnerOptions, LearnerKeywords) for make in LEARNERS),
-        *((make, EpisodeOptions, Keywords) for make in TABLES),
+        *((make, HeartsEnv) for make in (LearnerOptions.of, *LEARNERS)),
+        *((make, hearts_v0.raw_env) for make in TABLES),
     ],
 )
-def test_every_environment_shows_and_takes_the_same_options(
-    make: Any, options: Any, keywords: Any
+def test_every_environment_takes_the_same_options_with_the_same_defaults(
+    make: Any, like: Any
 ) -> None:
-    shown = inspect.signature(make).parameters
-    known = inspect.signature(options.of).parameters
-    assert set(keywords.__annotations__) | {"rules", "players"} == set(known)
-    described = inspect.getdoc(make.__init__ if isinstance(make, type) else make)
+    shown, known = inspect.signature(make).parameters, inspect.signature(like).parameters
+    described = inspect.getdoc(like.__init__)
     assert described is not None
     for name, parameter in known.items():
-        assert shown[name].default == parameter.default
+        assert (shown[name].default, shown[name].annotation) == (
+            parameter.default,
+            parameter.annotation,
+        )
         assert described.count(f"\n    {name}: ") == 1

@@ -47,9 +47,11 @@ def infos_of(way: str, *args: Any, seed: int = 3, **options: Any) -> Iterator[tu
                 for info in (env.infos if way == "hearts_v0" else result[-1]).values():
                     assert info["scores"].any() <= _has_ended(table)
                     yield "step", info
-                if table._is_stopped:
+                if table.is_over:
                     break
-                mask = np.array([table.game.legal_mask >> i & 1 for i in range(table._num_actions)])
+                mask = np.array(
+                    [table.game.legal_mask >> i & 1 for i in range(table.rules.num_actions)]
+                )
                 action = int(choose(mask))
                 result = env.step({table.agent_selection: action} if way == "parallel" else action)
     elif way == "gymnasium":
@@ -96,7 +98,7 @@ def infos_of(way: str, *args: Any, seed: int = 3, **options: Any) -> Iterator[tu
 
 def _has_ended(table: Any) -> bool:
     """Whether a deal has."""
-    return table._is_stopped or (table.match is not None and table.match.num_deals > 0)
+    return table.is_over or (table.match is not None and table.match.num_deals > 0)
 
 
 def shape_of(info: dict[str, Any]) -> dict[str, Any]:

@@ -35,14 +35,8 @@ DOORS: dict[str, Callable[..., Any]] = {
 # ---- unexpected keywords -------------------------------------------------------------------------
 @pytest.mark.parametrize("door", DOORS)
 def test_an_unknown_keyword_is_refused_in_pythons_words(door: str) -> None:
-    """And the nearest is named."""
-    for name, meant in (("episod", "episode"), ("mask", "action_mask")):
-        with pytest.raises(TypeError) as caught:
-            DOORS[door](**{name: "x"})
-        words, _, hint = str(caught.value).partition(";")
-        assert words.endswith(f"() got an unexpected keyword argument {name!r}")
-        assert repr(meant) in hint
-        assert " self," not in hint
+    with pytest.raises(TypeError, match=r"\(\) got an unexpected keyword argument 'episod'"):
+        DOORS[door](episod="x")
 
 
 # ---- spaces --------------------------------------------------------------------------------------

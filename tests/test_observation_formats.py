@@ -95,7 +95,7 @@ def test_the_mask_is_in_the_observation_in_the_info_or_in_both() -> None:
         env.reset(seed=1)
     while both.agents:
         agent = both.agent_selection
-        legal = [] if both._is_stopped else both.game.legal_actions()
+        legal = [] if both.is_over else both.game.legal_actions()
         wanted = both.observe(agent)["observation"]
         for mask, env in envs.items():
             for other in (env, copy.deepcopy(env), pickle.loads(pickle.dumps(env))):

@@ -69,7 +69,7 @@ def test_every_agent_gets_what_it_gets_in_turns(kind: dict[str, Any]) -> None:
     table.reset(seed=5)
     shapes, steps = set(), 0
     while True:
-        over = table._is_stopped
+        over = table.is_over
         assert [*observations] == [*infos] == table.possible_agents
         for agent, observation in observations.items():
             assert observation in env.observation_space(agent)

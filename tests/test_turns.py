@@ -87,7 +87,7 @@ def test_the_next_deal_of_a_match_is_shown_too() -> None:
     env.reset(seed=4)
     deals = set()
     for _ in range(60):
-        if env._is_stopped:
+        if env.is_over:
             break
         deals.add(env.match.num_deals)
         assert_turn(env, env.match.game)
@@ -175,7 +175,7 @@ def test_an_encoder_derived_from_flat_writes_for_itself() -> None:
 
     env: Any = hearts_v0.raw_env(observation=Marked())
     env.reset(seed=1)
-    while not env._is_stopped:
+    while not env.is_over:
         assert env.last()[0]["observation"][0] == 1
         env.step(env.game.legal_actions()[0])
 
@@ -210,7 +210,7 @@ def test_a_wrapper_may_end_an_episode() -> None:
 def ended(**kwargs: Any) -> Any:
     env: Any = hearts_v0.raw_env("mini", **kwargs)
     env.reset(seed=1)
-    while not env._is_stopped:
+    while not env.is_over:
         env.step(env.game.legal_actions()[0])
     return env
 

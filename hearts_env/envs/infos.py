@@ -50,7 +50,7 @@ def result_of(
     rules, n = game.rules, game.rules.players
     numbers = np.empty(2 * n + 2, np.int64)
     _write_result.call(rules.vector, game.vector, numbers)
-    numbers = read_only(numbers)
+    numbers.setflags(write=False)  # nor can its parts be written to
     result: dict[str, Any] = {
         "scores": numbers[:n],
         "points": numbers[n:-2],

@@ -200,7 +200,7 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
         if not self.agents:
             return {}, {}, {}, {}, {}
         table.step(action)
-        is_over = True in table.terminations.values() or True in table.truncations.values()
+        is_over = table.is_over
         acting = "" if is_over else table.agent_selection
         result = (
             self._observations(acting),

@@ -143,7 +143,7 @@ class Rewarder:
 
     ``number`` is the kind as compiled code knows it: `LATER` where ``step`` leaves all to those
     two, for ``win`` and ``chips`` in an episode of a whole match. ``scale`` is what ``earned`` is
-    divided by.
+    divided by. ``pays_tricks`` is True where ``step`` may pay before the deal is over.
     """
 
     def __init__(self, rules: Rules, kind: str, *, episode: str = "deal") -> None:
@@ -161,17 +161,13 @@ class Rewarder:
         self.number = LATER if waits else REWARDS.index(kind)
         self.episode = episode
         self._due = _is_due(self.number, is_over=False), _is_due(self.number, is_over=True)
+        self.pays_tricks = self._due[False]
         self._paid, self._out = np.zeros(rules.players, np.int64), np.zeros(rules.players)
         self.scale = float(SHARES)
         if kind == "points":
             self.scale = 1.0
         elif kind in ("margin", "trick"):  # margin_sum is the margin times the number of others
             self.scale = float(rules.max_margin * (rules.players - 1))
-
-    @property
-    def pays_tricks(self) -> bool:
-        """Whether ``step`` may pay before the deal is over."""
-        return self._due[False]
 
     def reset(self, game: Game) -> None:
         """Begin with `game`, in place: what was earned in it so far counts as paid.

@@ -370,9 +370,6 @@ class Match:
 
     __copy__ = clone
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Match:
-        return self.clone()
-
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Match):
             return NotImplemented

@@ -556,6 +556,9 @@ class Rules:
         """
         return self is other or (isinstance(other, Rules) and self._of_a_deal == other._of_a_deal)
 
+    def __deepcopy__(self, memo: object) -> Rules:
+        return self  # never changes
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Rules.from_dict, (self.to_dict(),)
 

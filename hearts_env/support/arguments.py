@@ -26,16 +26,6 @@ from hearts_env.support.errors import (
 MAX_SEED = 2**63 - 1
 
 
-def unexpected_keyword(function: str, name: str, known: Sequence[str]) -> TypeError:
-    """The error for an unknown keyword `name` of `function`: Python's own words, then the hint.
-
-    Libraries look for these words in the message. TorchRL's ``GymEnv`` tries ``frameskip``, and
-    continues without it where they are there.
-    """
-    hint = did_you_mean(name, known)
-    return TypeError(f"{function}() got an unexpected keyword argument {name!r}; {hint}")
-
-
 def whole(value: object) -> int | None:
     """`value` as an int, of any size; None if it is not a whole number."""
     if value.__class__ is int:  # as mostly

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, SupportsFloat, Unpack
+from collections.abc import Sequence
+from typing import Any, SupportsFloat
 
 import gymnasium
 import numpy as np
@@ -19,13 +20,13 @@ from hearts_agents.envs.arena import (
     nothing_to_decide,
 )
 from hearts_agents.envs.arena_kernel import NUMBERS, OPPONENT, SEAT, draw, draw_place
-from hearts_agents.envs.options import Entry, LearnerKeywords, LearnerOptions
+from hearts_agents.envs.options import Entry, LearnerOptions
 from hearts_env import HeartsError, IllegalActionError, Rules
+from hearts_env.encoders import Encoder
 from hearts_env.envs import GYMNASIUM_ID, register_envs
 from hearts_env.envs.drawing import FPS, RENDER_MODES
 from hearts_env.envs.infos import NOBODY, no_result, result_of
-from hearts_env.envs.observations import Observation
-from hearts_env.envs.options import Keywords, takes_options
+from hearts_env.envs.observations import DType, Observation
 from hearts_env.envs.rewards import ILLEGAL_REWARD
 from hearts_env.game.game import Game
 from hearts_env.hearts_v0 import raw_env
@@ -33,7 +34,6 @@ from hearts_env.kernel import write_mask
 from hearts_env.seeds import episode_seed, secret_seed
 
 ENV_ID = GYMNASIUM_ID
-_OF_TABLE = Keywords.__annotations__.keys()
 
 __all__ = ["ENV_ID", "HeartsEnv", "register_envs"]
 
@@ -63,24 +63,90 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": FPS}  # noqa: RUF012
     _spec: EnvSpec | None = None
 
-    @takes_options(LearnerOptions.of)
     def __init__(
         self,
         rules: Rules | str = "two_player",
         players: int | None = None,
-        **options: Unpack[LearnerKeywords],
+        *,
+        opponent: Any = "standard",
+        seat: int | str = "random",
+        skip_forced: bool = False,
+        episode: str = "deal",
+        reward: str = "margin",
+        observation: str | Encoder = "flat",
+        dtype: DType = None,
+        action_mask: str = "info",
+        illegal_action: str = "terminate",
+        max_deals: int | None = None,
+        render_mode: str | None = None,
+        render_for: str = "current_player",
+        render_scale: float = 1.0,
+        render_names: Sequence[str] | None = None,
     ) -> None:
         """An environment that waits for its first ``reset``.
 
         Opponents that have a ``reseed`` method are reseeded for each episode.
+
+        Args:
+            rules: a preset's name, or any `Rules`.
+            players: how many, where the preset leaves it open.
+            opponent: a name, a checkpoint's path, an agent, a list or an ``OpponentPool``. One is
+                drawn for every seat but the learner's at the start of each episode.
+            seat: the learner's, or ``random``.
+            skip_forced: play decisions with a single legal action without asking the learner,
+                about a fifth of all; rewards add up. A deal without any decision is passed over.
+            episode: ``deal``, or ``match``: deals until the end score.
+            reward: as ``hearts_v0`` pays it, to the learner.
+            observation: an encoder or its name.
+            dtype: of the encoder's array: ``int8``, ``float32`` or ``float16``. If None, the
+                encoder's own.
+            action_mask: where the mask is: ``info``, ``observation`` or ``both``.
+            illegal_action: ``terminate``: the episode ends with -1; ``raise``: an error, and
+                nothing is played; ``revoke``: the deal ends at the learner's expense.
+            max_deals: a match is cut off (truncated) after this many deals.
+            render_mode: ``ansi``, ``rgb_array``, ``human``, ``svg`` or None.
+            render_for: whose cards are shown: a player's name, ``all``, or ``current_player``: the
+                learner, also while an opponent is to act.
+            render_scale: of pictures and the window, as a multiple of 960 x 720; 0.25 to 4.
+            render_names: the players' names in pictures. If None, ``player_0`` and so on.
+
+        Raises:
+            HeartsError: if an argument is invalid; the message names it and the fix.
         """
-        given = LearnerOptions.of(rules, players, **options)
+        given = LearnerOptions.of(
+            rules,
+            players,
+            opponent=opponent,
+            seat=seat,
+            skip_forced=skip_forced,
+            episode=episode,
+            reward=reward,
+            observation=observation,
+            dtype=dtype,
+            action_mask=action_mask,
+            illegal_action=illegal_action,
+            max_deals=max_deals,
+            render_mode=render_mode,
+            render_for=render_for,
+            render_scale=render_scale,
+            render_names=render_names,
+        )
         self.rules = given.rules
         self.illegal_action = given.illegal_action
-        of_table: Any = {key: value for key, value in options.items() if key in _OF_TABLE}
-        of_table["action_mask"] = "info"  # added here: who ended the episode here has none
-        of_table["illegal_action"] = "revoke" if self.illegal_action == "revoke" else "raise"
-        self.table = raw_env(self.rules, **of_table)
+        self.table = raw_env(
+            self.rules,
+            episode=episode,
+            reward=reward,
+            observation=observation,
+            dtype=dtype,
+            action_mask="info",  # added here: who ended the episode here has none
+            illegal_action="revoke" if illegal_action == "revoke" else "raise",
+            max_deals=max_deals,
+            render_mode=render_mode,
+            render_for=render_for,
+            render_scale=render_scale,
+            render_names=render_names,
+        )
         self.render_mode = given.drawer.mode
         self.opponents = given.pool
         self.skip_forced = given.skip_forced

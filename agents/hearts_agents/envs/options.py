@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,18 @@ from hearts_agents.registry import is_model
 from hearts_agents.spec import make_agent
 from hearts_agents.user_code import describe
 from hearts_env import BatchGame, HeartsError, Rules
-from hearts_env.envs.options import EpisodeOptions, Keywords, takes_options
-from hearts_env.support.arguments import check_any_seed, check_flag, check_number
+from hearts_env.encoders import Encoder
+from hearts_env.envs.drawing import Drawer
+from hearts_env.envs.observations import DType, ObservationFormat
+from hearts_env.envs.options import EPISODES, ILLEGAL_ACTIONS
+from hearts_env.envs.rewards import Rewarder
+from hearts_env.support.arguments import (
+    check_any_seed,
+    check_choice,
+    check_flag,
+    check_max_deals,
+    check_number,
+)
 from hearts_env.support.arrays import Ints
 from hearts_env.support.errors import quoted
 from hearts_env.views.deals import most_cards
@@ -236,18 +246,17 @@ def _check_weight(weight: float) -> float:
 
 
 # ---- options -------------------------------------------------------------------------------------
-class LearnerKeywords(Keywords, total=False):
-    """The keywords of ``LearnerOptions.of``, for type checkers."""
-
-    opponent: Any
-    seat: int | str
-    skip_forced: bool
-
-
 @dataclass(frozen=True)
-class LearnerOptions(EpisodeOptions):
+class LearnerOptions:
     """What a learner's episodes are like; every value has been checked."""
 
+    rules: Rules
+    episode: str
+    rewarder: Rewarder
+    form: ObservationFormat
+    illegal_action: str
+    max_deals: int | None
+    drawer: Drawer
     pool: OpponentPool
     seat: int
     """The learner's; -1: drawn for each episode."""
@@ -261,8 +270,7 @@ class LearnerOptions(EpisodeOptions):
         return most_cards(self.rules) + (self.rules.moon == "choose")
 
     @classmethod
-    @takes_options(EpisodeOptions.of, action_mask="info")
-    def of(  # noqa: D417  # `takes_options` describes the others
+    def of(
         cls,
         rules: Rules | str = "two_player",
         players: int | None = None,
@@ -270,23 +278,35 @@ class LearnerOptions(EpisodeOptions):
         opponent: Any = "standard",
         seat: int | str = "random",
         skip_forced: bool = False,
-        **options: Unpack[Keywords],
+        episode: str = "deal",
+        reward: str = "margin",
+        observation: str | Encoder = "flat",
+        dtype: DType = None,
+        action_mask: str = "info",
+        illegal_action: str = "terminate",
+        max_deals: int | None = None,
+        render_mode: str | None = None,
+        render_for: str = "current_player",
+        render_scale: float = 1.0,
+        render_names: Sequence[str] | None = None,
     ) -> LearnerOptions:
-        """The options that these arguments stand for.
+        """Return the options that the arguments of a `HeartsEnv` stand for.
 
-        Args:
-            opponent: a name, a checkpoint's path, an agent, a list or an ``OpponentPool``. One is
-                drawn for every seat but the learner's at the start of each episode.
-            seat: the learner's, or ``random``.
-            skip_forced: play decisions with a single legal action without asking the learner,
-                about a fifth of all; rewards add up. A deal without any decision is passed over.
+        Raises:
+            HeartsError: if an argument is invalid; the message names it and the fix.
         """
-        given = EpisodeOptions.of(rules, players, **options)
+        rules = Rules.make(rules, players)
         return cls(
-            **vars(given),
-            pool=OpponentPool.of(opponent, given.rules),
-            seat=check_seat(given.rules, seat),
-            skip_forced=check_flag("skip_forced", skip_forced),
+            rules,
+            check_choice("episode", episode, EPISODES),
+            Rewarder(rules, reward, episode=episode),
+            ObservationFormat(rules, observation, dtype, action_mask),
+            check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS),
+            check_max_deals(max_deals, episode),
+            Drawer(rules, render_mode, render_for, render_scale, render_names),
+            OpponentPool.of(opponent, rules),
+            check_seat(rules, seat),
+            check_flag("skip_forced", skip_forced),
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -23,10 +23,11 @@ from hearts_agents.envs.arena import (
     check_options,
 )
 from hearts_agents.envs.gym_env import HeartsEnv
-from hearts_agents.envs.options import LearnerKeywords, LearnerOptions
+from hearts_agents.envs.options import LearnerOptions
 from hearts_env import HeartsError, Rules
+from hearts_env.encoders import Encoder
 from hearts_env.envs.infos import read_only_values
-from hearts_env.envs.options import takes_options
+from hearts_env.envs.observations import DType
 from hearts_env.support.arguments import check_any_seed, check_choice
 from hearts_env.support.arrays import Array
 
@@ -46,8 +47,7 @@ class HeartsSB3VecEnv(ManyLearners, VecEnv):
     ``action_mask`` is that of the observation it comes with, also where an episode has just ended.
     """
 
-    @takes_options(LearnerOptions.of)
-    def __init__(  # noqa: D417  # `takes_options` describes the others
+    def __init__(  # noqa: D417  # the others are those of HeartsEnv
         self,
         num_envs: int = 1,
         rules: Rules | str = "two_player",
@@ -55,9 +55,24 @@ class HeartsSB3VecEnv(ManyLearners, VecEnv):
         *,
         num_threads: int = 1,
         seed: int | None = None,
-        **options: Unpack[LearnerKeywords],
+        opponent: Any = "standard",
+        seat: int | str = "random",
+        skip_forced: bool = False,
+        episode: str = "deal",
+        reward: str = "margin",
+        observation: str | Encoder = "flat",
+        dtype: DType = None,
+        action_mask: str = "info",
+        illegal_action: str = "terminate",
+        max_deals: int | None = None,
+        render_mode: str | None = None,
+        render_for: str = "current_player",
+        render_scale: float = 1.0,
+        render_names: Sequence[str] | None = None,
     ) -> None:
         """Environments that wait for ``reset``.
+
+        The arguments that are not listed here are those of `HeartsEnv`.
 
         Args:
             num_envs: how many.
@@ -67,7 +82,24 @@ class HeartsSB3VecEnv(ManyLearners, VecEnv):
             render_mode: ``rgb_array``: ``render()`` draws the first environment, as
                 ``VecVideoRecorder`` wants it; or None.
         """
-        given = LearnerOptions.of(rules, players, **options)
+        given = LearnerOptions.of(
+            rules,
+            players,
+            opponent=opponent,
+            seat=seat,
+            skip_forced=skip_forced,
+            episode=episode,
+            reward=reward,
+            observation=observation,
+            dtype=dtype,
+            action_mask=action_mask,
+            illegal_action=illegal_action,
+            max_deals=max_deals,
+            render_mode=render_mode,
+            render_for=render_for,
+            render_scale=render_scale,
+            render_names=render_names,
+        )
         self.arena = Arena(num_envs, given, num_threads)
         self.rules = given.rules
         self.render_mode = given.drawer.mode

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
-from typing import Any, Unpack
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -14,11 +14,11 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from hearts_agents.envs.arena import Arena, Finished, ManyLearners, check_options
-from hearts_agents.envs.options import LearnerKeywords, LearnerOptions
+from hearts_agents.envs.options import LearnerOptions
 from hearts_env import HeartsError, Rules
+from hearts_env.encoders import Encoder
 from hearts_env.envs.infos import read_only_values
-from hearts_env.envs.observations import Observation
-from hearts_env.envs.options import takes_options
+from hearts_env.envs.observations import DType, Observation
 from hearts_env.support.arguments import check_number, is_word, whole
 from hearts_env.support.arrays import Array, Ints
 from hearts_env.support.errors import did_you_mean, quoted
@@ -48,8 +48,7 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
 
     metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
 
-    @takes_options(LearnerOptions.of)
-    def __init__(  # noqa: D417  # `takes_options` describes the others
+    def __init__(  # noqa: D417  # the others are those of HeartsEnv
         self,
         num_envs: int = 1,
         rules: Rules | str = "two_player",
@@ -58,9 +57,24 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
         max_episode_steps: int | None = None,
         num_threads: int = 1,
-        **options: Unpack[LearnerKeywords],
+        opponent: Any = "standard",
+        seat: int | str = "random",
+        skip_forced: bool = False,
+        episode: str = "deal",
+        reward: str = "margin",
+        observation: str | Encoder = "flat",
+        dtype: DType = None,
+        action_mask: str = "info",
+        illegal_action: str = "terminate",
+        max_deals: int | None = None,
+        render_mode: str | None = None,
+        render_for: str = "current_player",
+        render_scale: float = 1.0,
+        render_names: Sequence[str] | None = None,
     ) -> None:
         """Environments that wait for ``reset``.
+
+        The arguments that are not listed here are those of `HeartsEnv`.
 
         Args:
             num_envs: how many.
@@ -72,7 +86,24 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
             render_mode: must be None; render single environments instead.
         """
         self._mode = _check_mode(autoreset_mode)
-        given = LearnerOptions.of(rules, players, **options)
+        given = LearnerOptions.of(
+            rules,
+            players,
+            opponent=opponent,
+            seat=seat,
+            skip_forced=skip_forced,
+            episode=episode,
+            reward=reward,
+            observation=observation,
+            dtype=dtype,
+            action_mask=action_mask,
+            illegal_action=illegal_action,
+            max_deals=max_deals,
+            render_mode=render_mode,
+            render_for=render_for,
+            render_scale=render_scale,
+            render_names=render_names,
+        )
         if given.drawer.mode is not None:
             raise HeartsError(
                 f"render_mode: {given.drawer.mode!r} is not for many environments; render a single "
