@@ -16,13 +16,13 @@ import pytest
 from hearts_env.support import workers as _workers
 from hearts_env.support.bits import int64_at
 from hearts_env.support.jit import address_of, shared
-from hearts_env.support.workers import Workers
+from hearts_env.support.workers import Threads
 from tests.waiting import HANG, wait_until
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 def test_every_row_is_worked_on_once(threads: int) -> None:
-    workers = Workers(threads)
+    workers = Threads(threads)
     for size in (0, 1, 5, 16, 1000):
         done, by = np.zeros(size, np.int64), set()
 
@@ -45,7 +45,7 @@ def count(address: int, first: int, last: int) -> int:
     return 0
 
 
-def counted(workers: Workers, size: int, chunk: int, times: int = 1) -> np.ndarray:
+def counted(workers: Threads, size: int, chunk: int, times: int = 1) -> np.ndarray:
     """How often each of `size` rows was worked on."""
     rows = np.zeros(size, np.int64)
     words = np.array([rows.ctypes.data, size])
@@ -56,7 +56,7 @@ def counted(workers: Workers, size: int, chunk: int, times: int = 1) -> np.ndarr
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 def test_every_row_of_an_order_is_worked_on_once(threads: int) -> None:
-    workers = Workers(threads)
+    workers = Threads(threads)
     for size in (0, 1, 5, 16, 1000):
         for chunk in (1, 7, 256):
             assert (counted(workers, size, chunk, 50) == 50).all()
@@ -65,7 +65,7 @@ def test_every_row_of_an_order_is_worked_on_once(threads: int) -> None:
 
 
 def test_threads_that_sleep_are_woken_by_orders_and_by_calls() -> None:
-    workers = Workers(2)
+    workers = Threads(2)
     for _ in range(3):
         assert (counted(workers, 1000, 10) == 1).all()
         wait_until(lambda: workers._order[_workers._ASLEEP] == 1)
@@ -77,7 +77,7 @@ def test_threads_that_sleep_are_woken_by_orders_and_by_calls() -> None:
 def test_an_interrupted_order_is_done_when_the_interrupt_comes_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    workers, rows = Workers(2), np.zeros(100_000, np.int64)
+    workers, rows = Threads(2), np.zeros(100_000, np.int64)
     words = np.array([rows.ctypes.data, len(rows)])
 
     def interrupted(_: object) -> None:
@@ -95,7 +95,7 @@ def test_an_interrupted_order_is_done_when_the_interrupt_comes_out(
 
 
 def test_several_threads_may_give_orders_at_once() -> None:
-    workers, results = Workers(2), []
+    workers, results = Threads(2), []
     askers = [
         threading.Thread(
             target=lambda: results.append(counted(workers, 5000, 10, 100)), daemon=True
@@ -113,7 +113,7 @@ def test_several_threads_may_give_orders_at_once() -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_fork_starts_threads_of_its_own() -> None:
-    workers = Workers(2)
+    workers = Threads(2)
     counted(workers, 1000, 10)
     child = os.fork()
     if not child:
@@ -124,7 +124,7 @@ def test_a_fork_starts_threads_of_its_own() -> None:
 
 @pytest.mark.parametrize("guilty", [0, 1, 2])
 def test_a_fault_of_any_thread_is_raised_when_all_have_ended(guilty: int) -> None:
-    workers, ended = Workers(3), []
+    workers, ended = Threads(3), []
 
     def work(thread: int) -> None:
         if thread == guilty:
@@ -142,7 +142,7 @@ def test_a_fault_of_any_thread_is_raised_when_all_have_ended(guilty: int) -> Non
 def test_work_that_an_interrupt_left_behind_ends_before_the_next_begins(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    workers, may_end, done = Workers(2), threading.Event(), []
+    workers, may_end, done = Threads(2), threading.Event(), []
 
     def slow(thread: int) -> None:
         if thread:
@@ -164,7 +164,7 @@ def test_work_that_an_interrupt_left_behind_ends_before_the_next_begins(
 
 
 def test_several_threads_may_share_work_at_once() -> None:
-    workers, counts = Workers(2), []
+    workers, counts = Threads(2), []
 
     def ask() -> None:
         done: list[int] = []
@@ -189,7 +189,7 @@ def test_several_threads_may_share_work_at_once() -> None:
 def test_threads_that_cannot_be_started_are_asked_for_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    workers, start, calls, before = Workers(3), threading.Thread.start, [], _threads()
+    workers, start, calls, before = Threads(3), threading.Thread.start, [], _threads()
 
     def fails_once(thread: threading.Thread) -> None:
         calls.append(thread)
@@ -212,7 +212,7 @@ def test_threads_that_cannot_be_started_are_asked_for_again(
 @pytest.mark.slow
 def test_threads_end_with_their_workers() -> None:
     before = _threads()
-    workers = Workers(4)
+    workers = Threads(4)
     workers.each(lambda thread: None)
     assert len(_threads() - before) == 3
     twin = pickle.loads(pickle.dumps(workers))

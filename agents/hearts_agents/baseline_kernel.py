@@ -2,8 +2,8 @@
 
 docs/agents.md, "The baselines", defines them. The functions
 read views (states in which everything hidden is empty) or states; of a state they use nothing
-that the player to act may not know. They own no memory: the caller passes a ``Memory``. Legality,
-play and scoring are the kernel's.
+that the player to act may not know. They own no memory: the caller passes a ``PlayoutMemory``.
+Legality, play and scoring are the kernel's.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SCRATCH_SIZE = 3 * (k.MAX_PLAYERS + 1) + 2 * 64
 """Length of the scratch memory that ``worlds_of_two`` needs."""
 
 
-class Memory(NamedTuple):
+class PlayoutMemory(NamedTuple):
     """What the search players work in; written before it is read in each decision.
 
     Made by ``make_memory``. Compiled functions take it as one argument.
@@ -47,9 +47,9 @@ class Memory(NamedTuple):
     """``(MAX_ACTIONS,)``: the sum of margins of each action over the worlds; the result."""
 
 
-def make_memory(worlds: int) -> Memory:
+def make_memory(worlds: int) -> PlayoutMemory:
     """Memory for decisions over up to `worlds` worlds."""
-    return Memory(
+    return PlayoutMemory(
         worlds=np.zeros((worlds, k.MAX_PLAYERS + 1), np.int64),
         hands=np.zeros(worlds, np.int64),
         scratch=np.zeros(SCRATCH_SIZE, np.int64),
@@ -184,7 +184,9 @@ def combinations(n: int, size: int) -> int:
 
 
 @jit
-def enumerate_worlds(r: k.Vector, v: k.Vector, player: int, limit: int, memory: Memory) -> int:
+def enumerate_worlds(
+    r: k.Vector, v: k.Vector, player: int, limit: int, memory: PlayoutMemory
+) -> int:
     """Write all worlds of a two-player view into ``memory.worlds``; returns their number.
 
     -1: more than `limit`, or more than MAX_COMBINATIONS hands to try.
@@ -208,7 +210,7 @@ def enumerate_worlds(r: k.Vector, v: k.Vector, player: int, limit: int, memory: 
 
 @jit
 def sum_margins(
-    r: k.Vector, v: k.Vector, player: int, legal: int, n: int, policy: int, memory: Memory
+    r: k.Vector, v: k.Vector, player: int, legal: int, n: int, policy: int, memory: PlayoutMemory
 ) -> None:
     """Write into ``memory.sums`` the margin of each card of `legal`, summed over `n` worlds.
 
@@ -251,7 +253,7 @@ def best_of(legal: int, sums: Ints) -> int:
 
 @jit
 def pro_action(
-    r: k.Vector, v: k.Vector, player: int, policy: int, limit: int, memory: Memory
+    r: k.Vector, v: k.Vector, player: int, policy: int, limit: int, memory: PlayoutMemory
 ) -> int:
     """The action of PRO or PRO_TRUMP, or -1: too many worlds or players."""
     if v[k.PHASE] != k.PLAY:
@@ -270,7 +272,13 @@ def pro_action(
 
 @jit
 def act_row(
-    r: k.Vector, v: k.Vector, player: int, policy: int, limit: int, rng: Numbers, memory: Memory
+    r: k.Vector,
+    v: k.Vector,
+    player: int,
+    policy: int,
+    limit: int,
+    rng: Numbers,
+    memory: PlayoutMemory,
 ) -> int:
     """The action of the baseline number `policy`, or -1: too many worlds to take them all."""
     if policy < PRO:
@@ -286,7 +294,7 @@ def act_rows(
     policy: int,
     limit: int,
     rng: Numbers,
-    memory: Memory,
+    memory: PlayoutMemory,
     out: Ints,
 ) -> int:
     """Write the action for each row of `vectors` into `out`; returns how many are -1."""

@@ -56,7 +56,7 @@ MAX_HANDS = 1024
 """The most hidden hands that ``mean_rows`` examines; 105 are possible in the 28-card game."""
 
 
-class Memory(NamedTuple):
+class PimcMemory(NamedTuple):
     """What ``mean_rows`` works in; written before it is read in each decision."""
 
     table: k.Vector
@@ -71,10 +71,10 @@ class Memory(NamedTuple):
     """``(MAX_CARDS,)``: the sums of the values over the worlds."""
 
 
-def working_memory(table: k.Vector) -> Memory:
-    """Memory around the vector of a ``double_dummy.TranspositionTable``."""
+def working_memory(table: k.Vector) -> PimcMemory:
+    """PimcMemory around the vector of a ``double_dummy.TranspositionTable``."""
     sizes = (MAX_HANDS, SCRATCH_SIZE, k.MAX_CARDS, k.MAX_CARDS)
-    return Memory(table, *(np.empty(size, np.int64) for size in sizes))
+    return PimcMemory(table, *(np.empty(size, np.int64) for size in sizes))
 
 
 class Pimc(StochasticAgent):
@@ -290,7 +290,7 @@ class PimcBelief(Pimc):
 
 @jit
 def mean_rows(
-    r: k.Vector, vectors: k.Vector, players: k.Vector, memory: Memory, means: Floats
+    r: k.Vector, vectors: k.Vector, players: k.Vector, memory: PimcMemory, means: Floats
 ) -> None:
     """Write the mean value of each legal card over all worlds, for each view, into `means`.
 

@@ -30,7 +30,7 @@ from hearts_env.support.arguments import (
 from hearts_env.support.arrays import Array
 from hearts_env.support.errors import DealError, HeartsError, IllegalActionError
 from hearts_env.support.jit import address_of
-from hearts_env.support.workers import Workers
+from hearts_env.support.workers import Threads
 
 _FREEZE_FROM = 1024  # games; a batch this large is made for long and quick runs
 _CHUNK = 64  # observations that are cast at once: they stay in the nearest cache
@@ -111,7 +111,7 @@ class BatchGame:
         self._deals: k.Vector = np.zeros(n, np.int64)
         self._scores: k.Vector = np.zeros((n, self.rules.players), np.int64)
         self._all: k.Vector = np.arange(n)
-        self._workers = Workers(self.num_threads)
+        self._threads = Threads(self.num_threads)
         self._words: k.Vector | None = None  # addresses, so they are found again in a copy
         self._random: NDArray[np.uint64] = np.empty(n, np.uint64)
         loops.seed_random(self._random, self.seed)
@@ -148,7 +148,7 @@ class BatchGame:
             seats = np.maximum(self.states[rows, k.PLAYER], 0)
         else:
             seats = self._check_seats(players, len(rows))
-        self._workers.share(
+        self._threads.share(
             lambda part, _: self._observe(rows[part], seats[part], array[part]), len(rows)
         )
         return array if out is None else out
@@ -190,7 +190,7 @@ class BatchGame:
         vectors = np.empty((len(rows), self.rules.state_size), np.int64)
         players = np.empty(len(rows), np.int64)
         r = self.rules.vector
-        self._workers.share(
+        self._threads.share(
             lambda part, _: loops.write_views(
                 r, self.states, rows[part], vectors[part], players[part]
             ),
@@ -220,7 +220,7 @@ class BatchGame:
         self._check_legal(rows, acts)
         self.done[rows if games is not None else slice(None)] = False
         r, tables = self.rules.vector, self._tables
-        self._workers.share(
+        self._threads.share(
             lambda part, _: loops.play(r, tables, rows[part], acts[part], self.seed, self.autodeal),
             len(rows),
         )
@@ -262,9 +262,9 @@ class BatchGame:
             self._check_legal(self._all, acts)
             raise HeartsError(_OVERLAPS[fault])
         if is_fused:
-            self._workers.run(self._fused, self._words, n, _CHUNK_OF_STEPS)
+            self._threads.run(self._fused, self._words, n, _CHUNK_OF_STEPS)
         else:
-            self._workers.share(lambda part, _: self._step(part, acts, shown, mask), n)
+            self._threads.share(lambda part, _: self._step(part, acts, shown, mask), n)
         return (shown if given[0] is None else given[0], mask if given[1] is None else given[1])
 
     def _words_of_step(self) -> k.Vector:
@@ -274,7 +274,7 @@ class BatchGame:
             step = loops.frozen_step(self.rules) if self._is_frozen else loops.flat_step
             self._fused = address_of(step)
         tables = {name: array.ctypes.data for name, array in self._tables._asdict().items()}
-        words = loops.Step(
+        words = loops.StepOrder(
             **tables,
             rules=self.rules.vector.ctypes.data,
             rows=self._all.ctypes.data,
@@ -313,7 +313,7 @@ class BatchGame:
             self.seeds[rows] = check_seeds(seeds, len(rows))
         self.done[rows] = False
         r = self.rules.vector
-        self._workers.share(
+        self._threads.share(
             lambda part, _: loops.deal(r, self.states, rows[part], self.seeds, self.legal),
             len(rows),
         )

@@ -182,7 +182,7 @@ def step(
 
 
 # ---- a step as an order to several threads ------------------------------------------------------
-class Step(NamedTuple):
+class StepOrder(NamedTuple):
     """Where each argument of ``step`` is among the words of an order: addresses and lengths."""
 
     rules: int
@@ -206,7 +206,7 @@ class Step(NamedTuple):
     masks: int = 0
 
 
-W = Step(*range(19))
+W = StepOrder(*range(19))
 """Its words, for compiled code."""
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hearts_env import kernel as k
 from hearts_env.batch.kernel import write_legal, write_masks
-from hearts_env.encoders import Encoder, kind_of, make_encoder, write_many
+from hearts_env.encoders import Encoder, make_encoder, observation_form, write_many
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import check_is
 from hearts_env.support.arrays import Array
@@ -84,7 +84,7 @@ class BatchView:
             HeartsError: if there is no such encoder.
         """
         encoder = make_encoder(observation)
-        shape, dtype = kind_of(encoder, self.rules)
+        shape, dtype = observation_form(encoder, self.rules)
         out = np.zeros((len(self), *shape), dtype)
         rows = np.arange(len(self))
         write_many(encoder, self.rules, self.vectors, rows, self.players, out)

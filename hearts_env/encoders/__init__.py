@@ -90,7 +90,7 @@ def writer_of(observation: str | Encoder) -> Writer:
     return lambda rules, state, player, out: encoder.write(view_of(rules, state, player), out)
 
 
-def kind_of(observation: str | Encoder, rules: Rules) -> tuple[tuple[int, ...], Any]:
+def observation_form(observation: str | Encoder, rules: Rules) -> tuple[tuple[int, ...], Any]:
     """Return shape and dtype of an observation, remembered for the package's own encoders.
 
     Raises:

@@ -12,7 +12,7 @@ import numpy as np
 
 from hearts_env import kernel as k
 from hearts_env.cards import list_of
-from hearts_env.encoders import OWN_WRITERS, Encoder, kind_of, writer_of
+from hearts_env.encoders import OWN_WRITERS, Encoder, observation_form, writer_of
 from hearts_env.game.chips import chips_of, points_settled
 from hearts_env.game.grammar import Entry, Transcript, format_transcript, parse
 from hearts_env.rules.rules import Rules
@@ -413,7 +413,7 @@ class Game(Position):
         elif player.__class__ is not int or not 0 <= player < rules.players:
             player = check_player(player, rules.players)
         if out is None:
-            out = np.zeros(*kind_of(observation, rules))
+            out = np.zeros(*observation_form(observation, rules))
         write(rules, self.vector, player, out)
         return out
 

@@ -26,7 +26,7 @@ from hearts_env.solve.dd.search import card_values, position_values, world_value
 from hearts_env.support.arguments import check_is, check_number
 from hearts_env.support.arrays import Ints
 from hearts_env.support.errors import HeartsError
-from hearts_env.support.workers import Workers
+from hearts_env.support.workers import Threads
 from hearts_env.views.hidden import unseen_mask
 from hearts_env.views.view import PlayerView, World
 
@@ -217,7 +217,7 @@ def solve_batch(
             if not position_values(rules.vector, states[part], memory, out[part]):
                 raise _too_many(max_nodes)
 
-    Workers(num_threads).share(work, len(states))
+    Threads(num_threads).share(work, len(states))
     return out
 
 

@@ -44,7 +44,7 @@ from hearts_env.support.arguments import check_number, check_positive
 from hearts_env.support.arrays import Array, Floats
 from hearts_env.support.errors import CheckpointError
 from hearts_env.support.interrupts import held_interrupt, noted_interrupt
-from hearts_env.support.workers import Workers
+from hearts_env.support.workers import Threads
 
 SHIPPED = ("micro", "mini")
 """Decks whose policies come with the package, for ``load``."""
@@ -198,7 +198,7 @@ class Solver:
         if num_threads is None:
             num_threads = min(os.cpu_count() or 1, len(self._cuts) - 1)
         num_threads = check_number("num_threads", num_threads, 1, _MOST_TASKS, other=", or None")
-        self._workers = Workers(num_threads)
+        self._threads = Threads(num_threads)
         sides = tree.sides
         sizes = [side.num_sequences for side in sides]
         if arrays is None:
@@ -314,7 +314,7 @@ class Solver:
             for task in tasks:
                 work(task)
 
-        self._workers.each(take)
+        self._threads.each(take)
 
     def chances(self) -> Profile:
         """The policies of the average plans; uniform where they never get to."""

@@ -309,7 +309,7 @@ class DirectCall:
 
 
 def shared(function: F) -> F:
-    """The same for ``Workers.run``: of an address of int64 words and a range of rows."""
+    """The same for ``Threads.run``: of an address of int64 words and a range of rows."""
     return _compiled(function, no_cfunc_wrapper=False)
 
 

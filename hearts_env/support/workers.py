@@ -129,7 +129,7 @@ def _no_order(threads: int) -> NDArray[np.int64]:
     return np.zeros(_SHARES + threads * _LINE, np.int64)
 
 
-class Workers:
+class Threads:
     """`num_threads` threads, the caller's own among them, started when there is work for them.
 
     They do not outlive a fork, nor go into a pickle: a process that finds itself without them
@@ -247,8 +247,8 @@ class Workers:
         self._queues, self._order = started, order
         self._process, self._is_cut_short = os.getpid(), False
 
-    def __reduce__(self) -> tuple[type[Workers], tuple[int]]:
-        return Workers, (self.num_threads,)
+    def __reduce__(self) -> tuple[type[Threads], tuple[int]]:
+        return Threads, (self.num_threads,)
 
 
 _AWAKE = object()

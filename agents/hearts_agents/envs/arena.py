@@ -50,7 +50,7 @@ from hearts_env.support.arguments import (
 )
 from hearts_env.support.arrays import Bools, Floats, Ints
 from hearts_env.support.errors import quoted
-from hearts_env.support.workers import Workers
+from hearts_env.support.workers import Threads
 
 MAX_FORCED_DEALS = 10_000
 
@@ -110,7 +110,7 @@ class Arena:
         self._all: Ints = np.arange(n)
         self._boards = [Scoreboard(self.rules)] * n  # `begin` gives every match its own
         self._version = -1
-        self._workers = Workers(self.batch.num_threads)
+        self._threads = Threads(self.batch.num_threads)
         self._read_pool()
 
     @property
@@ -386,7 +386,7 @@ class Arena:
             rows = waiting
 
     def _advance(self, rows: Ints) -> None:
-        self._workers.share(
+        self._threads.share(
             lambda part, thread: advance(
                 self.rules.vector,
                 self.states,

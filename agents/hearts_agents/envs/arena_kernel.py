@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hearts_agents.baseline_kernel import Memory, act_row
+from hearts_agents.baseline_kernel import PlayoutMemory, act_row
 from hearts_env import kernel as k
 from hearts_env.game.chips import SHARES, net_chips
 from hearts_env.seeds import episode_seed
@@ -100,7 +100,7 @@ def advance(
     rows: Ints,
     cast: Cast,
     skip: int,
-    memory: Memory,
+    memory: PlayoutMemory,
     stand: Ints,
     legal: Ints,
 ) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from hearts_agents.base import Actions, Probs, StochasticAgent, check_turn, check_views
 from hearts_agents.models.checkpoint import Checkpoint, read_checkpoint
 from hearts_env.batch.views import BatchView
-from hearts_env.encoders import Encoder, kind_of, make_encoder
+from hearts_env.encoders import Encoder, make_encoder, observation_form
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import check_flag
 from hearts_env.support.arrays import Array, Floats32, Ints
@@ -66,7 +66,7 @@ class EncoderAgent(StochasticAgent):
         """The action in one position."""
         self.check_rules(view.rules)
         check_turn(view)
-        shape, dtype = kind_of(self.encoder, view.rules)
+        shape, dtype = observation_form(self.encoder, view.rules)
         observation = np.zeros((1, *shape), dtype)
         self.encoder.write(view, observation[0])
         legal = self._is_legal(view.rules, np.array([view.legal_mask]))

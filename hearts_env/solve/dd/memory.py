@@ -81,7 +81,7 @@ def moons_after_sure(sure: int, flags: int) -> int:
 
 
 @inner
-def bounds(mem: k.Vector, p: d.Position) -> tuple[int, int, int]:
+def bounds(mem: k.Vector, p: d.TrickPosition) -> tuple[int, int, int]:
     """A lower and an upper bound of the value, and the flags without moons that cannot be."""
     flags = p.flags
     if p.a == 0:
@@ -118,7 +118,7 @@ def _line_of(mem: k.Vector, mixed: np.uint64) -> int:
 
 
 @inner
-def key_of(mem: k.Vector, p: d.Position) -> tuple[int, int, int]:
+def key_of(mem: k.Vector, p: d.TrickPosition) -> tuple[int, int, int]:
     """What identifies a position (in wide rules, with its marks), and its line's place."""
     flags = p.flags
     if mem[d.H_WIDE]:
@@ -223,7 +223,7 @@ def write_ranks(mem: k.Vector, bits: int) -> None:
 
 
 @inner
-def _place_of(mem: k.Vector, n: int, p: d.Position) -> int:
+def _place_of(mem: k.Vector, n: int, p: d.TrickPosition) -> int:
     """The place of a position of `n` cards each, hearts broken, in the endgame table.
 
     By the lengths of the suits, who may shoot, where the marked card is, and the rank of the
@@ -265,7 +265,7 @@ def has_endgame(mem: k.Vector, n: int, flags: int) -> bool:
 
 
 @inner
-def endgame_value(mem: k.Vector, n: int, p: d.Position) -> int:
+def endgame_value(mem: k.Vector, n: int, p: d.TrickPosition) -> int:
     """The value of a position of `n` cards each in the endgame table."""
     place = _place_of(mem, n, p)
     value = (mem[place >> 3] >> ((place & 7) << 3) & 255) - 128
@@ -277,7 +277,7 @@ def endgame_value(mem: k.Vector, n: int, p: d.Position) -> int:
 
 
 @jit
-def _value_from_smaller(mem: k.Vector, n: int, p: d.Position) -> int:
+def _value_from_smaller(mem: k.Vector, n: int, p: d.TrickPosition) -> int:
     """The value of a position of `n` cards each, hearts broken, from those of n - 1."""
     best = -d.INFINITE
     leads = d.runs(mem, p.a, p.marks)
@@ -298,14 +298,14 @@ def _value_from_smaller(mem: k.Vector, n: int, p: d.Position) -> int:
                 flags = q.flags
                 if flags & d.MOONS and mem[d.H_TRUMP_POINTS]:
                     flags = moons_after_sure(sure_tricks(mem, q.a, q.b), flags)
-                value = endgame_value(mem, n - 1, d.Position(q.a, q.b, q.marks, q.left, flags))
+                value = endgame_value(mem, n - 1, d.TrickPosition(q.a, q.b, q.marks, q.left, flags))
             worst = min(worst, points - value if followed else value - points)
         best = max(best, worst)
     return best
 
 
 @inner
-def _store_value(mem: k.Vector, n: int, p: d.Position, value: int) -> None:
+def _store_value(mem: k.Vector, n: int, p: d.TrickPosition, value: int) -> None:
     """Write the value of a position of `n` cards each into the endgame table."""
     if 2 * value > mem[d.H_MOON] and mem[d.H_ORDINAL]:
         value = d.MOON_SHOT
@@ -352,7 +352,7 @@ def write_endgames(mem: k.Vector, n: int, lengths: int) -> None:
             flags = d.BROKEN | moon << 1 | d.TRICK_L | d.TRICK_F
             for mark in range(places + 1):
                 marks = (lane & -lane) << mark >> 1 & lane  # none, then each place in turn
-                p = d.Position(a, b, marks, left + marked if mark else left, flags)
+                p = d.TrickPosition(a, b, marks, left + marked if mark else left, flags)
                 _store_value(mem, n, p, _value_from_smaller(mem, n, p))
         # the next choice of n cards (Gosper)
         low = own & -own

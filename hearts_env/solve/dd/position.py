@@ -114,7 +114,7 @@ def lane_of(mem: k.Vector, bit: int) -> int:
     return mem[H_LANE + (lowest(bit) >> mem[H_SHIFT])]
 
 
-class Position(NamedTuple):
+class TrickPosition(NamedTuple):
     """A position between two tricks; its value is the margin that the leader makes from here on.
 
     That is the follower's points less the leader's; while a player may still shoot the moon, the
@@ -202,7 +202,7 @@ def runs(mem: k.Vector, hand: int, marks: int) -> int:
 
 
 @inner
-def legal_leads(mem: k.Vector, p: Position) -> int:
+def legal_leads(mem: k.Vector, p: TrickPosition) -> int:
     """The cards that the leader may lead, after the first trick."""
     if p.flags & BROKEN:
         return p.a
@@ -216,7 +216,7 @@ def legal_leads(mem: k.Vector, p: Position) -> int:
 
 
 @inner
-def legal_replies(mem: k.Vector, p: Position, lane: int) -> int:
+def legal_replies(mem: k.Vector, p: TrickPosition, lane: int) -> int:
     """The cards that the follower may play on a lead of the suit `lane`, after the first trick."""
     follow = p.b & lane
     if follow == 0:
@@ -249,7 +249,7 @@ def likely_lead(mem: k.Vector, b: int, leads: int) -> int:
 
 
 @inner
-def likely_reply(mem: k.Vector, p: Position, x: int, lane: int, replies: int) -> int:
+def likely_reply(mem: k.Vector, p: TrickPosition, x: int, lane: int, replies: int) -> int:
     """The reply to try first: the lowest card that takes the trick, else the highest of the suit.
 
     Void in the suit: the highest trump, then the queen, then the highest card.
@@ -267,7 +267,7 @@ def likely_reply(mem: k.Vector, p: Position, x: int, lane: int, replies: int) ->
 
 
 @inner
-def _breaks_hearts(mem: k.Vector, p: Position, x: int, y: int) -> bool:
+def _breaks_hearts(mem: k.Vector, p: TrickPosition, x: int, y: int) -> bool:
     """Whether a trick without a heart breaks hearts."""
     if mem[H_RULES + k.R_BREAK_ON] == k.BREAK_VOID and p.b & lane_of(mem, x) == 0:
         return True
@@ -275,7 +275,7 @@ def _breaks_hearts(mem: k.Vector, p: Position, x: int, y: int) -> bool:
 
 
 @inner
-def _awards_kitty(mem: k.Vector, p: Position, has_heart: bool, penalty: int) -> bool:  # noqa: FBT001
+def _awards_kitty(mem: k.Vector, p: TrickPosition, has_heart: bool, penalty: int) -> bool:  # noqa: FBT001
     """Whether the kitty, not yet awarded, goes with this trick."""
     to = mem[H_RULES + k.R_KITTY_TO]
     return (
@@ -298,7 +298,7 @@ def _marks_after(mem: k.Vector, marks: int, x: int, y: int, above_high: int, abo
 
 
 @inner
-def after(mem: k.Vector, p: Position, x: int, y: int) -> tuple[Position, int, bool]:
+def after(mem: k.Vector, p: TrickPosition, x: int, y: int) -> tuple[TrickPosition, int, bool]:
     """The position after a trick of the lead `x` and the reply `y`, as the next leader sees it.
 
     Returns:
@@ -332,11 +332,11 @@ def after(mem: k.Vector, p: Position, x: int, y: int) -> tuple[Position, int, bo
         flags |= TRICK_F
         if penalty:
             flags &= ~MOON_L
-        return Position(b, a, marks, left, _swapped(flags)), points, True
+        return TrickPosition(b, a, marks, left, _swapped(flags)), points, True
     flags |= TRICK_L
     if penalty:
         flags &= ~MOON_F
-    return Position(a, b, marks, left, flags), points, False
+    return TrickPosition(a, b, marks, left, flags), points, False
 
 
 @inner

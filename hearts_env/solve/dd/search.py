@@ -48,7 +48,7 @@ from hearts_env.support.jit import inner, jit
 
 @inner
 def _look_up(
-    mem: k.Vector, p: d.Position, low: int, high: int
+    mem: k.Vector, p: d.TrickPosition, low: int, high: int
 ) -> tuple[int, int, int, int, int, int]:
     """Bounds of a position narrowed by what is stored; its key, key2, place and entry or 0."""
     n = popcount(p.a)
@@ -61,7 +61,9 @@ def _look_up(
 
 
 @inner
-def _begin_frame(mem: k.Vector, frame: int, p: d.Position, target: int, lead_only: int) -> None:
+def _begin_frame(
+    mem: k.Vector, frame: int, p: d.TrickPosition, target: int, lead_only: int
+) -> None:
     """Make a frame for a position, no trick tried yet."""
     leads = d.legal_leads(mem, p) if lead_only == d.ALL else p.a
     mem[frame + F_A] = p.a
@@ -114,9 +116,9 @@ def _store_result(mem: k.Vector, frame: int) -> None:
 
 
 @inner
-def _next_trick(mem: k.Vector, frame: int, reply_only: int) -> tuple[d.Position, int, bool]:
+def _next_trick(mem: k.Vector, frame: int, reply_only: int) -> tuple[d.TrickPosition, int, bool]:
     """Try the next reply, or if none is left the next lead; what comes after, as `after`."""
-    p = d.Position(
+    p = d.TrickPosition(
         mem[frame + F_A],
         mem[frame + F_B],
         mem[frame + F_MARKS],
@@ -156,14 +158,14 @@ def search(mem: k.Vector, target: int, lead_only: int, reply_only: int) -> int:
     """
     budget = mem[d.H_LIMIT] - mem[d.H_NODES]
     nodes = 0
-    p = d.Position(
+    p = d.TrickPosition(
         mem[d.H_ROOT], mem[d.H_ROOT + 1], mem[d.H_ROOT + 2], mem[d.H_ROOT + 3], mem[d.H_ROOT + 4]
     )
     frame = d.ZERO + d.H_STACK
     while True:
         # A position: its value, or a bound that is enough, or a new frame.
         low, high, flags = bounds(mem, p)
-        p = d.Position(p.a, p.b, p.marks, p.left, flags)
+        p = d.TrickPosition(p.a, p.b, p.marks, p.left, flags)
         leads = lead_only if frame == d.H_STACK else d.ALL
         key = key2 = place = entry = 0
         if high >= target > low and leads == d.ALL:

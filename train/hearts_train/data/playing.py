@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_agents.guard import NO_ACTION
-from hearts_agents.search import Memory, mean_rows, working_memory
+from hearts_agents.search import PimcMemory, mean_rows, working_memory
 from hearts_agents.user_code import Fault
 from hearts_env import BatchGame, Rules
 from hearts_env import kernel as k
@@ -277,7 +277,7 @@ class ExactValues:
         self.rules = rules
 
     @cached_property
-    def _memory(self) -> Memory:
+    def _memory(self) -> PimcMemory:
         return working_memory(TranspositionTable(self.rules).vector)
 
     def of(self, views: BatchView, others: Ints) -> Values:

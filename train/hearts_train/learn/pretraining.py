@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_agents.search import Memory, Pimc, mean_rows, working_memory
+from hearts_agents.search import Pimc, PimcMemory, mean_rows, working_memory
 from hearts_env import BatchGame, Rules
 from hearts_env.encoders import Encoder
 from hearts_env.seeds import derived_seed
@@ -102,7 +102,7 @@ class Teacher:
         Pimc().check_rules(self.rules)
 
     @cached_property
-    def _memory(self) -> Memory:
+    def _memory(self) -> PimcMemory:
         return working_memory(TranspositionTable(self.rules).vector)
 
     def __call__(self, number: int) -> Positions:
