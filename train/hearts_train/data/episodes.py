@@ -37,7 +37,7 @@ class Episodes:
     the deal, and T in the next two. A seat without any decision has no episode.
 
     Attributes:
-        observations: What the seat saw, of the encoder's shape.
+        observations: The seat's observations, of the encoder's shape.
         masks: ``(places, num_actions) int8``, its legal actions; zeros at the end.
         tricks: ``(places,) int8``, tricks finished before.
         is_random: ``(places,) bool``, whether the action was drawn at random.

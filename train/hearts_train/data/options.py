@@ -37,20 +37,20 @@ class DatasetOptions:
     HeartsError names an option that has an unusable value.
 
     Attributes:
-        agents: Who plays, by name, one for each seat; given once for all of them.
-        rules: Of the games; given also as a preset's name.
-        games: How many deals are played, 1 to 100,000,000.
-        seed: Seed of deals and agents.
+        agents: The name of the agent in each seat. A single name is for all seats.
+        rules: The rules; a preset's name may be given.
+        games: The number of deals, 1 to 100,000,000.
+        seed: The seed of deals and agents.
         formats: Some of ``FORMATS``.
-        observation: The encoder of the episodes' observations, by name.
-        dtype: Of those observations; None: the encoder's own.
-        action_mask: Where the legal actions of an episode are, as in the environments.
+        observation: The name of the encoder of the episodes' observations.
+        dtype: The type of these observations. If None, the encoder's own.
+        action_mask: The place of the legal actions in an episode, as in the environments.
         reward: The kind of reward, as in the environments.
-        exact: Whether decisions have the exact values of all legal cards; None: in games of two,
-            where they are known, if there is a table of decisions.
-        views: How decisions show the player's view, some of ``VIEWS``.
-        random: The share of actions drawn at random among the legal ones.
-        seats: Whose decisions are recorded; none: those of all.
+        exact: If True, decisions have the exact value of each legal card. If None, they have it
+            in games of two with a table of decisions.
+        views: The forms in which decisions show the player's view, some of ``VIEWS``.
+        random: The share of actions that are drawn at random among the legal ones.
+        seats: The seats whose decisions are recorded. If empty, all.
     """
 
     agents: Sequence[str]
