@@ -19,6 +19,7 @@ import pytest
 from hearts_agents import HeartsEnv, HeartsSB3VecEnv, HeartsVectorEnv
 from hearts_env import BatchGame, Game, HeartsError, Match, Rules, chips_of, hearts_v0, settle
 from hearts_env.envs.options import RESET_OPTIONS
+from hearts_env.game.match import Scoreboard
 from hearts_env.rules.rules import FIELDS
 from hearts_env.support.arguments import (
     check_chance,
@@ -337,7 +338,7 @@ OBJECTS = {
     "Game": lambda: Game.deal("micro", 1),
     "PlayerView": lambda: Game.deal("micro", 1).view(0),
     "Match": lambda: Match("micro", 1),
-    "Scoreboard": lambda: Match("micro", 1).board,
+    "Scoreboard": lambda: Scoreboard("micro"),
     "BatchGame": lambda: BatchGame("micro", 2),
     "BatchView": lambda: BatchGame("micro", 2).views(),
     "raw_env": hearts_v0.raw_env,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Self
 
 from hearts_env.game.chips import Number, points_settled, settle
 from hearts_env.game.game import MAX_TOTAL, Game
@@ -37,10 +37,7 @@ class Scoreboard:
     Attributes:
         rules: the rules; they say when a match ends and how deals are settled.
         in_chips: whether totals are chips (most win) instead of points (fewest win).
-        totals: one a seat: ints, or Fractions of chips.
         pool: chips carried over to the next deal.
-        last_net: what the last deal added to the totals, with a share of a pool that is left at
-            the end of the match.
         num_deals: how many deals have been added.
         is_over: whether the match is decided, or has had ``rules.max_deals`` deals.
     """
@@ -58,9 +55,9 @@ class Scoreboard:
         self.rules = Rules.make(rules)
         self.in_chips = self.rules.settlement != "points"
         start: Number = Fraction(self.rules.stake) if self.in_chips else 0
-        self.totals: list[Number] = [start] * self.rules.players
+        self._totals: list[Number] = [start] * self.rules.players
         self.pool = Fraction()
-        self.last_net: list[Number] = [0] * self.rules.players
+        self._last_net: list[Number] = [0] * self.rules.players
         self.num_deals = 0
         self.is_over = False
         self._plays_off = False  # all have passed the limit in one deal (tie="all_past_limit")
@@ -69,11 +66,13 @@ class Scoreboard:
 
     def _begin_with(self, totals: Sequence[int]) -> None:
         """Set totals, if a match continues with them."""
-        before = self.totals
-        self.totals = check_numbers("totals", totals, len(before), (-MAX_TOTAL, MAX_TOTAL)).tolist()
+        before = self._totals
+        self._totals = check_numbers(
+            "totals", totals, len(before), (-MAX_TOTAL, MAX_TOTAL)
+        ).tolist()
         if self.in_chips:
-            self.totals = [Fraction(total) for total in self.totals]
-            if sum(self.totals) != sum(before):
+            self._totals = [Fraction(total) for total in self._totals]
+            if sum(self._totals) != sum(before):
                 raise HeartsError(
                     f"totals: {quoted(totals)} chips are not {sum(before)} together; every seat "
                     f"has {self.rules.stake} at the start",
@@ -81,7 +80,7 @@ class Scoreboard:
                 )
         if self._is_decided(before):
             raise HeartsError(
-                f"totals: with {quoted(list(map(int, self.totals)))} a match of "
+                f"totals: with {quoted(list(map(int, self._totals)))} a match of "
                 f"{self.rules.name!r} is over; give totals before a deal"
             )
 
@@ -95,15 +94,33 @@ class Scoreboard:
         Raises:
             HeartsError: if no deal is played with these totals, or after that many deals.
         """
-        rules = game.rules
-        board = cls(rules, game.totals if any(game.totals) else None)
-        board.num_deals = game.deal_number
-        if rules.max_deals is not None and board.num_deals >= rules.max_deals:
-            raise HeartsError(
-                f"game: its deal number is {board.num_deals}, and a match of {rules.name!r} has "
-                f"{rules.max_deals} deals; give a game of an earlier deal"
-            )
+        board = Scoreboard(game.rules)
+        board._begin_before(game)
         return board
+
+    def _begin_before(self, game: Game) -> None:
+        """Set totals and the number of deals to those before `game`."""
+        if any(game.totals):
+            self._begin_with(game.totals)
+        self.num_deals, last = game.deal_number, self.rules.max_deals
+        if last is not None and self.num_deals >= last:
+            raise HeartsError(
+                f"game: its deal number is {self.num_deals}, and a match of {self.rules.name!r} "
+                f"has {last} deals; give a game of an earlier deal"
+            )
+
+    @property
+    def totals(self) -> list[Number]:
+        """The total of each seat, a new list: ints, or Fractions of chips."""
+        return self._totals.copy()
+
+    @property
+    def last_net(self) -> list[Number]:
+        """What the last deal added to the totals, a new list.
+
+        With a share of a pool that is left at the end of the match.
+        """
+        return self._last_net.copy()
 
     def add(self, scores: Sequence[int], points: Sequence[int]) -> None:
         """Enter the result of a deal, in place.
@@ -112,21 +129,21 @@ class Scoreboard:
             scores: the score of each seat, which counts where the rules settle in points.
             points: what is settled in chips, for each seat: ``chips.points_settled``.
         """
-        before = self.totals
+        before = self._totals
         self.num_deals += 1
         if self.in_chips:
             net, self.pool = settle(self.rules.settlement, points, self.pool)
         else:
             net = list(scores)  # type: ignore[arg-type]
-        self.totals = [total + change for total, change in zip(before, net, strict=True)]
+        self._totals = [total + change for total, change in zip(before, net, strict=True)]
         self.is_over = self._is_decided(before) or self.num_deals == self.rules.max_deals
         if self.is_over and self.pool:  # a pool left at the end is divided equally
-            self.totals = [total + self.pool / len(self.totals) for total in self.totals]
+            self._totals = [total + self.pool / len(self._totals) for total in self._totals]
             self.pool = Fraction()
-        self.last_net = [now - then for now, then in zip(self.totals, before, strict=True)]
+        self._last_net = [now - then for now, then in zip(self._totals, before, strict=True)]
 
     def _is_decided(self, before: Sequence[Number]) -> bool:
-        rules, totals = self.rules, self.totals
+        rules, totals = self.rules, self._totals
         end = rules.end_score + (rules.end_when == "exceeded")  # scores are whole
         if not self.in_chips and rules.tie == "all_past_limit" and not self._plays_off:
             self._plays_off = min(totals) >= end and max(before) < end
@@ -143,8 +160,8 @@ class Scoreboard:
     @property
     def leaders(self) -> list[int]:
         """The seats with the best total."""
-        best = max(self.totals) if self.in_chips else min(self.totals)
-        return [seat for seat, total in enumerate(self.totals) if total == best]
+        best = max(self._totals) if self.in_chips else min(self._totals)
+        return [seat for seat, total in enumerate(self._totals) if total == best]
 
     @property
     def winner(self) -> int | None:
@@ -152,17 +169,13 @@ class Scoreboard:
         leaders = self.leaders
         return leaders[0] if self.is_over and len(leaders) == 1 else None
 
-    def clone(self) -> Scoreboard:
-        """An independent scoreboard with the same totals."""
+    def clone(self) -> Self:
+        """Return an independent copy in the same state."""
         board = object.__new__(type(self))
-        board.__dict__.update(self.__dict__)
-        board.totals = list(self.totals)
-        board.last_net = list(self.last_net)
+        board.__dict__.update(self.__dict__)  # its lists are replaced, never changed
         return board
 
-    __copy__ = clone
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Scoreboard:
+    def __copy__(self) -> Self:
         return self.clone()
 
     def __eq__(self, other: object) -> bool:
@@ -195,17 +208,19 @@ def next_deal(board: Scoreboard, seed: int, first_dealer: int | None) -> Game:
     )
 
 
-class Match:
-    """Deals of one rule set, one after another, until the match is decided.
+class Match(Scoreboard):
+    """A scoreboard with the deals of its match, one after another, until the match is decided.
 
     Totals are points (low wins), or chips (high wins) where ``rules.settlement`` says so.
 
     Attributes:
-        rules: the rules.
+        rules: the rules; they say when a match ends and how deals are settled.
+        in_chips: whether totals are chips (most win) instead of points (fewest win).
+        pool: chips carried over to the next deal.
+        num_deals: how many deals are finished.
+        is_over: whether the match is decided, or has had ``rules.max_deals`` deals.
         seed: that of the match, from which those of its deals follow.
         game: the deal being played; ``play`` starts the next one by itself.
-        board: the `Scoreboard`, which has the totals.
-        is_over: whether the match is decided, or has had ``rules.max_deals`` deals.
         last_game: the last finished deal; None before there is one.
         first_dealer: the seat that deals first; the next deals next.
     """
@@ -229,14 +244,13 @@ class Match:
         Raises:
             HeartsError: if an argument is invalid, or the match is over with these totals.
         """
-        self.rules = Rules.make(rules)
+        rules = Rules.make(rules)
         self.seed = check_seed(seed)
         if dealer is not None:
-            dealer = check_count("dealer", dealer, self.rules.players)
-        self.board = Scoreboard(self.rules, totals)
-        self.is_over = False  # as the board has it; a plain field, since every action asks for it
+            dealer = check_count("dealer", dealer, rules.players)
+        super().__init__(rules, totals)
         self.last_game: Game | None = None
-        self.game = next_deal(self.board, self.seed, dealer)
+        self.game = next_deal(self, self.seed, dealer)
         self.first_dealer = self.game.dealer
 
     @classmethod
@@ -255,10 +269,10 @@ class Match:
         check_is("game", game, Game, "give a Game")
         if game.is_over:
             raise HeartsError("game: it is over; give one in which a player is to act")
-        board = Scoreboard.before(game)
         first = (game.dealer - game.deal_number) % game.rules.players
         match = cls(game.rules, seed, dealer=first)
-        match.board, match.game = board, game.clone()
+        match._begin_before(game)
+        match.game = game.clone()
         return match
 
     def deal_seed(self, number: int) -> int:
@@ -282,40 +296,6 @@ class Match:
                 "replace a deal before its first action, by one of the same rules"
             )
         self.game = game
-
-    # -- the score --------------------------------------------------------------------------------
-    @property
-    def totals(self) -> list[Number]:
-        """The total of each seat after the finished deals, a new list."""
-        return list(self.board.totals)
-
-    @property
-    def pool(self) -> Fraction:
-        """Chips carried over to the next deal."""
-        return self.board.pool
-
-    @property
-    def last_net(self) -> list[Number]:
-        """What the last finished deal added to the totals, a new list.
-
-        With a share of a pool that is left at the end of the match.
-        """
-        return list(self.board.last_net)
-
-    @property
-    def num_deals(self) -> int:
-        """How many deals are finished."""
-        return self.board.num_deals
-
-    @property
-    def in_chips(self) -> bool:
-        """Whether totals are chips."""
-        return self.board.in_chips
-
-    @property
-    def winner(self) -> int | None:
-        """Who has won: the lowest total, or most chips; None before the end, or if it is shared."""
-        return self.board.winner
 
     # -- play -------------------------------------------------------------------------------------
     @property
@@ -353,29 +333,16 @@ class Match:
     def finish_deal(self) -> None:
         """Enter the deal, which is over, and start the next one unless the match has ended."""
         game = self.last_game = self.game
-        self.board.add(game.scores(), points_settled(game.rules, game.vector))
-        self.is_over = self.board.is_over
+        self.add(game.scores(), points_settled(game.rules, game.vector))
         if not self.is_over:
-            self.game = next_deal(self.board, self.seed, self.first_dealer)
+            self.game = next_deal(self, self.seed, self.first_dealer)
 
-    # -- copies -----------------------------------------------------------------------------------
-    def clone(self) -> Match:
-        """An independent match in the same state."""
-        match = object.__new__(type(self))
-        match.__dict__.update(self.__dict__)
-        match.board = self.board.clone()
+    def clone(self) -> Self:
+        """Return an independent match in the same state."""
+        match = super().clone()
         match.game = self.game.clone()
         match.last_game = self.last_game and self.last_game.clone()
         return match
-
-    __copy__ = clone
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Match):
-            return NotImplemented
-        return self.__dict__ == other.__dict__
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         totals = ", ".join(str(total) for total in self.totals)

@@ -401,7 +401,7 @@ class Duel:
             for player in players:
                 player.rest()
             for row, match in enumerate(matches):
-                leaders, totals = match.board.leaders, match.totals
+                leaders, totals = match.leaders, match.totals
                 block.won[row, seating] = Fraction(seating in leaders, len(leaders))
                 block.lengths[row, seating] = match.num_deals
                 lead = float(totals[1 - seating] - totals[seating])
