@@ -107,7 +107,7 @@ def returns_by(made: Any, worth: Any) -> tuple[Any, Any]:
     legal = games.rows.masks[some] != 0
     games.worth[some] = worth
     games.rows.values[some] = np.where(legal, worth, 0.0).sum(1) / legal.sum(1)
-    ready = made._estimate()
+    ready = made.estimate()
     return games.rows.returns[: games.size].copy(), ready
 
 

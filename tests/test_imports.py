@@ -52,8 +52,12 @@ FORBIDDEN = {
     "train/hearts_train/web": ("hearts_train.cli", "hearts_train.console", "typer"),
 }
 # stable-baselines3 belongs to one module of the agents, which nothing else there imports, and torch
-# to that which plays models made with it, where they are asked for.
-ALONE = {"sb3.py": {"stable_baselines3"}, "libraries.py": {"torch"}}
+# to those which play models made with it, where they are asked for.
+ALONE = {
+    "sb3.py": {"stable_baselines3"},
+    "libraries.py": {"torch"},
+    "own_network.py": {"torch"},
+}
 
 
 ROOMS = {

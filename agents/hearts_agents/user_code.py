@@ -137,6 +137,34 @@ def find_code(name: str) -> Callable[..., Any]:
     return typing.cast(Callable[..., Any], value)
 
 
+def is_code(name: str) -> bool:
+    """Whether this names code, as ``FILE.py:NAME`` or ``MODULE:NAME``."""
+    return ":" in name
+
+
+def find_class(setting: str, name: str) -> Callable[..., Any]:
+    """Return the class or function that ``FILE.py:NAME`` or ``MODULE:NAME`` stands for.
+
+    HeartsError, of this setting, if code may not run or there is no such class.
+    """
+    if not is_code_allowed():
+        raise HeartsError(
+            f"{setting}: {quoted(name)} is code, which can do anything; if you trust it, add "
+            "--allow-code, or in Python call hearts_agents.allow_code()",
+            value=name,
+        )
+    where, _, what = name.rpartition(":")
+    module = _module(name, where, setting)
+    value = getattr(module, what, None)
+    if not callable(value):
+        own = [
+            k for k, v in vars(module).items() if getattr(v, "__module__", "") == module.__name__
+        ]
+        hint = did_you_mean(what, own) if own else "nothing in it is a class"
+        raise HeartsError(f"{setting}: {where} has no class {what!r}; {hint}", value=name)
+    return typing.cast(Callable[..., Any], value)
+
+
 def code_file(name: str) -> Path | None:
     """The source file of ``FILE.py:NAME`` or ``MODULE:NAME``; None where there is none.
 
@@ -209,19 +237,19 @@ def _could_be_agent(item: object, module: types.ModuleType) -> bool:
     return inspect.isfunction(item) and item.__module__ == module.__name__
 
 
-def _module(name: str, where: str) -> types.ModuleType:
-    what = f"agent: {name!r}: {where} cannot be imported"
-    with blamed(what, "correct it, or name another agent", value=name):
+def _module(name: str, where: str, role: str = "agent") -> types.ModuleType:
+    what = f"{role}: {name!r}: {where} cannot be imported"
+    with blamed(what, f"correct it, or name another {role.split('.')[-1]}", value=name):
         if where.endswith(".py"):
-            return _module_of_file(Path(where))
+            return _module_of_file(Path(where), role)
         if "" not in sys.path and str(Path.cwd()) not in sys.path:
             sys.path.append(str(Path.cwd()))  # as `python -m` has it
         return importlib.import_module(where)
 
 
-def _module_of_file(path: Path) -> types.ModuleType:
+def _module_of_file(path: Path, role: str) -> types.ModuleType:
     if not path.is_file():
-        raise HeartsError(f"agent: there is no file {str(path)!r}; check the path")
+        raise HeartsError(f"{role}: there is no file {str(path)!r}; check the path")
     file = path.resolve()
     stamp = f"{file}\0{file.stat().st_mtime_ns}"
     key = "hearts_agent_" + hashlib.sha256(stamp.encode()).hexdigest()[:16]

@@ -14,7 +14,9 @@ are for. Nothing in it can run code, and playing does not need torch.
 | `digest` | of everything else (``digest_of``); optional |
 
 Tensors, float32 or float16: `policy.{i}.weight` (outputs, inputs) and `policy.{i}.bias` (outputs),
-i from 0.
+i from 0. A network that is a user's own torch module has the `kind` `module`, the key `module`
+(`FILE.py:NAME`), the sizes of input and output alone as `layers`, and its own names of tensors. A
+file with such a network or encoder is read only where code may run.
 """
 
 from __future__ import annotations
@@ -27,10 +29,12 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import IO, Any
 
 import numpy as np
 
+from hearts_agents.user_code import is_code
 from hearts_env.encoders import ENCODERS, Encoder, make_encoder
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arrays import Array
@@ -60,25 +64,41 @@ class Checkpoint:
     layers: tuple[int, ...]
     """Sizes of the layers, from the observation to the actions."""
     activation: str
+    """Of an ``mlp``; empty for a module."""
     training: dict[str, Any] = field(default_factory=dict)
     """How the weights came about; for people, nothing depends on it."""
+    module: str | None = None
+    """The user's own torch module, as ``FILE.py:NAME``."""
 
     @property
     def num_weights(self) -> int:
-        """How many numbers the network has."""
+        """How many numbers the network of an ``mlp`` has."""
         return sum((a + 1) * b for a, b in zip(self.layers[:-1], self.layers[1:], strict=True))
 
     def header(self) -> dict[str, str]:
         """The header of the file."""
-        measures = _measures(make_encoder(self.encoder), self.rules)
+        measures = _measures(find_encoder(self.encoder), self.rules)
+        network = {"kind": "mlp", "layers": list(self.layers), "activation": self.activation}
+        if self.module is not None:
+            network = {"kind": "module", "module": self.module, "layers": list(self.layers)}
         values = {
             "encoder": {"name": self.encoder, **measures},
             "rules": self.rules.to_dict(),
-            "network": {"kind": "mlp", "layers": list(self.layers), "activation": self.activation},
+            "network": network,
             "training": self.training,
         }
         header = {name: json.dumps(value, allow_nan=False) for name, value in values.items()}
         return {"format": FORMAT, "version": str(VERSION)} | header
+
+
+def find_encoder(name: str) -> Encoder:
+    """Return the encoder of this name, which may be ``FILE.py:NAME``."""
+    if not is_code(name):
+        return make_encoder(name)
+    encoder: Encoder = make_encoder(
+        resolve_name("hearts_agents.models.own_network:own_encoder")(name)
+    )
+    return encoder
 
 
 def _measures(encoder: Encoder, rules: Rules) -> dict[str, Any]:
@@ -237,7 +257,7 @@ def _parse_header(
     except (HeartsError, TypeError) as error:
         raise CheckpointError(f"rules: those in {where!r} cannot be played: {error}") from None
     encoder = _check_encoder(where, parsed["encoder"], rules)
-    layers, activation = _check_network(where, parsed["network"])
+    layers, activation, module = _check_network(where, parsed["network"])
     for end, need, what in (
         (0, parsed["encoder"]["size"], "observation"),
         (-1, rules.num_actions, "actions"),
@@ -247,17 +267,17 @@ def _parse_header(
                 f"network.layers: {list(layers)} in {where!r} do not fit the {what}; "
                 f"needed is the size {need}"
             )
-    return Checkpoint(rules, encoder, layers, activation, parsed["training"])
+    return Checkpoint(rules, encoder, layers, activation, parsed["training"], module)
 
 
 def _check_encoder(where: str, stated: Mapping[str, Any], rules: Rules) -> str:
     name = stated.get("name")
-    if not isinstance(name, str) or name not in ENCODERS:
+    if not isinstance(name, str) or not (name in ENCODERS or is_code(name)):
         raise CheckpointError(
             f"encoder: {where!r} needs {name!r}, which is not registered; "
             f"{did_you_mean(str(name), ENCODERS)}; register_encoder adds your own"
         )
-    for what, own in _measures(ENCODERS[name], rules).items():
+    for what, own in _measures(find_encoder(name), rules).items():
         if stated.get(what) != own:
             raise CheckpointError(
                 f"encoder: {name!r} has the {what} {own!r} here, but {stated.get(what)!r} in "
@@ -267,11 +287,19 @@ def _check_encoder(where: str, stated: Mapping[str, Any], rules: Rules) -> str:
     return name
 
 
-def _check_network(where: str, stated: Mapping[str, Any]) -> tuple[tuple[int, ...], str]:
-    kind, layers, activation = (stated.get(name) for name in ("kind", "layers", "activation"))
-    if kind != "mlp":
-        raise CheckpointError(f"network.kind: {kind!r} in {where!r} is unknown; known: mlp")
-    if activation not in ACTIVATIONS:
+def _check_network(
+    where: str, stated: Mapping[str, Any]
+) -> tuple[tuple[int, ...], str, str | None]:
+    names = ("kind", "layers", "activation", "module")
+    kind, layers, activation, module = (stated.get(name) for name in names)
+    if kind not in ("mlp", "module"):
+        raise CheckpointError(f"network.kind: {kind!r} in {where!r} is unknown; known: mlp, module")
+    if kind == "module" and not (isinstance(module, str) and is_code(module)):
+        raise CheckpointError(
+            f"network.module: {quoted(module)} in {where!r} is not FILE.py:NAME; write the file "
+            "again with save_checkpoint"
+        )
+    if kind == "mlp" and activation not in ACTIVATIONS:
         raise CheckpointError(
             f"network.activation: {activation!r} in {where!r}; "
             f"{did_you_mean(str(activation), ACTIVATIONS)}",
@@ -284,10 +312,12 @@ def _check_network(where: str, stated: Mapping[str, Any]) -> tuple[tuple[int, ..
             "give two or more above 0",
             value=layers,
         )
-    return tuple(sizes), str(activation)
+    return (tuple(sizes), "", module) if kind == "module" else (tuple(sizes), str(activation), None)
 
 
 def _check_tensors(where: str, shapes: Mapping[str, tuple[int, ...]], meta: Checkpoint) -> None:
+    if meta.module is not None:  # which checks them when it loads them
+        return
     expected: dict[str, tuple[int, ...]] = {}
     for i, (inputs, outputs) in enumerate(zip(meta.layers[:-1], meta.layers[1:], strict=True)):
         expected[f"policy.{i}.weight"] = (outputs, inputs)

@@ -8,14 +8,15 @@ from __future__ import annotations
 import copy
 import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Self
 
 import numpy as np
 
 from hearts_agents.base import Actions, Probs, StochasticAgent, check_turn, check_views
-from hearts_agents.models.checkpoint import Checkpoint, read_checkpoint
+from hearts_agents.models.checkpoint import Checkpoint, find_encoder, read_checkpoint
 from hearts_env.batch.views import BatchView
 from hearts_env.encoders import Encoder, make_encoder, observation_form
 from hearts_env.rules.rules import Rules
@@ -296,10 +297,14 @@ def load_agent(path: str | Path, seed: int | None = None, *, greedy: bool = True
         CheckpointError: see ``read_checkpoint``.
     """
     tensors, meta = read_checkpoint(path)
-    network = Network(tensors, meta.activation)
-    return NetworkAgent(
-        network, meta.rules, meta.encoder, greedy=greedy, seed=seed, checkpoint=meta
-    )
+    encoder = find_encoder(meta.encoder)
+    if meta.module is None:
+        network = Network(tensors, meta.activation)
+    else:
+        make: Callable[..., Network] = resolve_name("hearts_agents.models.own_network:ModulePolicy")
+        shape = encoder.space(meta.rules).shape
+        network = make(meta.module, shape, meta.rules.num_actions, tensors)
+    return NetworkAgent(network, meta.rules, encoder, greedy=greedy, seed=seed, checkpoint=meta)
 
 
 def snapshot(

@@ -49,7 +49,7 @@ def train_and_evaluate(
                 f"stopped after {result.decisions:,} decisions; continue with: "
                 f"hearts train --resume {result.run_dir}"
                 + " --allow-code"
-                * any(AgentSpec.parse(name).runs_code for name in config.agents)
+                * (config.runs_code or any_runs_code(config.agents))
             )
         if as_json:
             console.print_json(_record(result, [], interrupted=True), as_json)
@@ -85,6 +85,11 @@ def train_and_evaluate(
     console.say(f"\nPlay against it: hearts play --opponent {result.run_dir}")
     if interrupted:
         raise console.stopped()
+
+
+def any_runs_code(agents: Sequence[str]) -> bool:
+    """Whether any of these agents is code, a program or a file that must be trusted."""
+    return any(AgentSpec.parse(name).runs_code for name in agents)
 
 
 def _config(config_name: str | None, settings: Sequence[str], resume: Path | None) -> TrainConfig:

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
+from hearts_agents.user_code import is_code
 from hearts_env.batch.kernel import MAX_GAMES
 from hearts_env.support.errors import HeartsError
 from hearts_train.measure.contest import MAX_DEALS, MIN_DEALS
@@ -86,7 +87,9 @@ class EnvConfig(_Section):
     players: int | None = Field(
         default=None, description="number of players, for presets that allow several"
     )
-    observation: str = Field(default="flat", description="encoder")
+    observation: str = Field(
+        default="flat", description="encoder; your own as FILE.py:NAME, which needs --allow-code"
+    )
     reward: Literal["margin", "points", "trick", "win", "chips"] = "margin"
     seat: int | str = Field(default="random", description="the learner's seat, or random")
     num_envs: Annotated[int, Field(ge=1, le=MAX_GAMES)] = Field(
@@ -109,6 +112,12 @@ class NetworkConfig(_Section):
     policy: Sizes = [64]
     value: Sizes = [64]
     activation: Literal["relu", "tanh"] = "relu"
+    module: Annotated[str, Field(pattern=r"^.+:[A-Za-z_]\w*$")] | None = Field(
+        default=None,
+        description="your own torch module instead of these layers, as FILE.py:NAME: made as "
+        "NAME(observation_shape, num_actions), from observations to logits and values; needs "
+        "--allow-code",
+    )
     start: str | None = Field(
         default=None,
         description="a trained player that sees the same and has these sizes, whose weights it "
@@ -331,12 +340,20 @@ class Algorithm(NamedTuple):
 
 Name = Literal["ppo", "vrpo", "maskable_ppo", "exact"]
 
-_OF_PPO = ("pretraining.positions", "ppo.magnet_coef", "ppo.kl_coef", "network.start")
+_OF_PPO = (
+    "pretraining.positions",
+    "ppo.magnet_coef",
+    "ppo.kl_coef",
+    "network.start",
+    "network.module",
+)
 
 ALGORITHMS: dict[Name, Algorithm] = {
     "ppo": Algorithm("ppo:Learner", "all seats learn"),
     "vrpo": Algorithm(
-        "vrpo:VRPOLearner", "ppo with a critic of all hands", without=("pretraining.positions",)
+        "vrpo:VRPOLearner",
+        "ppo with a critic of all hands",
+        without=("pretraining.positions", "network.module"),
     ),
     "maskable_ppo": Algorithm(
         "maskable:MaskableLearner",
@@ -420,6 +437,10 @@ class TrainConfig(_Section):
                 "ppo.magnet_coef: the magnet is the average of the weights, and ema_decay is 0; "
                 "give ema_decay too, like 0.99"
             )
+        if self.network.module and self.network.start:
+            raise ValueError(
+                "network.start: your own network.module cannot start from a player; omit one"
+            )
         self._check_algorithm()
         return self
 
@@ -431,6 +452,7 @@ class TrainConfig(_Section):
             "ema_decay": self.ema_decay,
             "ppo.magnet_coef": self.ppo.has_magnet,
             "network.start": self.network.start,
+            "network.module": self.network.module,
             "ppo.kl_coef": self.ppo.kl_coef,
             f"device={self.device}": True,
             f"precision={self.precision}": True,
@@ -476,6 +498,11 @@ class TrainConfig(_Section):
     def opponents(self) -> list[str]:
         """All opponents of the schedule, in order of appearance."""
         return list(dict.fromkeys(name for phase in self.schedule for name in phase.opponents))
+
+    @property
+    def runs_code(self) -> bool:
+        """Whether its network or encoder is a user's own code."""
+        return self.network.module is not None or is_code(self.env.observation)
 
     @property
     def agents(self) -> list[str]:

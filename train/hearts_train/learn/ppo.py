@@ -52,9 +52,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, log_softmax
 
+from hearts_agents.models.checkpoint import find_encoder
 from hearts_agents.models.network import Network, NetworkAgent
+from hearts_agents.models.own_network import ModulePolicy, OwnNetwork
 from hearts_agents.user_code import describe
-from hearts_env.encoders import Encoder, make_encoder
+from hearts_env.encoders import Encoder
 from hearts_env.rules.rules import Rules
 from hearts_env.seeds import derived_seed
 from hearts_env.solve.tree import Tree
@@ -213,8 +215,8 @@ class DivergenceError(HeartsError):
 class Learner:
     """A network that learns all seats but those of its opponents, its games and its counters.
 
-    Another algorithm is a subclass that overrides its own part: the loss, ``_estimate`` and
-    ``_evaluate`` (``vrpo``), or all of ``_prepare`` and ``_learn`` (``exact``, ``maskable``).
+    Another algorithm is a subclass that overrides its own part: the loss, ``estimate`` and
+    ``evaluate`` (``vrpo``), or all of ``_prepare`` and ``_learn`` (``exact``, ``maskable``).
     """
 
     algorithm = "PPO of every seat"
@@ -239,7 +241,7 @@ class Learner:
         self.counters = replace(state.counters) if state else Counters()
         self.counters.starts += 1
         self.rules = Rules.make(config.env.rules, config.env.players)
-        self.encoder = make_encoder(config.env.observation)
+        self.encoder = find_encoder(config.env.observation)
         self.device = find_device(config.device)
         self.precision = find_precision(config.precision, self.device)
         self.opponents = Opponents(config.schedule, config.self_play, config.seed, self._player)
@@ -276,7 +278,8 @@ class Learner:
         self, network: nn.Module, observations: Tensor, *hidden: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Return logits and values, float32, on the device."""
-        given = (one.to(self.device, self.precision) for one in (observations, *hidden))
+        dtype = torch.float32 if isinstance(network, OwnNetwork) else self.precision
+        given = (one.to(self.device, dtype) for one in (observations, *hidden))
         with self._autocast():
             logits, values = network(*given)
         return logits, values
@@ -286,7 +289,7 @@ class Learner:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=is_mixed)
 
     # -- estimate ----------------------------------------------------------------------------------
-    def _estimate(self) -> Ints:
+    def estimate(self) -> Ints:
         """Write advantages and returns; return the rows that can be learnt from."""
         ppo, games = self.config.ppo, self.games
         estimate_advantages(games.rows, games.size, ppo.gamma, ppo.gae_lambda)
@@ -294,7 +297,7 @@ class Learner:
 
     def _decisions(self) -> Decisions:
         """Return all decisions whose consequences are known."""
-        ready, rows = self._estimate(), self.games.rows
+        ready, rows = self.estimate(), self.games.rows
         columns = (
             self.games.observations,
             rows.masks.view(np.bool_),
@@ -348,12 +351,12 @@ class Learner:
         order = torch.from_numpy(self.games.order.permutation(number)).to(self.device)
         return batch.take(order).split(parts) if number else ()
 
-    def _loss(self, some: Decisions, rho: Tensor | None, by: Coefficients) -> tuple[Tensor, Tensor]:
+    def loss(self, some: Decisions, rho: Tensor | None, by: Coefficients) -> tuple[Tensor, Tensor]:
         """Return the loss of a minibatch and its `FIGURES`."""
-        logits, values = self._evaluate(some)
+        logits, values = self.evaluate(some)
         return ppo_loss(logits, values, rho, some, by)
 
-    def _evaluate(self, some: Decisions) -> tuple[Tensor, Tensor]:
+    def evaluate(self, some: Decisions) -> tuple[Tensor, Tensor]:
         """Return the logits and values of decisions that are learnt from."""
         return self._forward(self.network, some.observations)
 
@@ -362,7 +365,8 @@ class Learner:
         if self.magnet is None or not self.magnet_coef:
             return None
         with torch.no_grad(), self._autocast():
-            given = observations.to(self.device, self.precision)
+            is_own = isinstance(self.averaged, OwnNetwork)
+            given = observations.to(self.device, torch.float32 if is_own else self.precision)
             logits: Tensor = self.magnet(given).float()
         return logits
 
@@ -403,9 +407,12 @@ class Learner:
         return ()
 
     def _make_network(self) -> nn.Module:
-        inputs = math.prod(self.encoder.space(self.rules).shape)
+        shape, own = self.encoder.space(self.rules).shape, self.config.network.module
+        inputs = math.prod(shape)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.config.seed)
+            if own is not None:
+                return OwnNetwork(own, shape, self.rules.num_actions)
             network = ActorCritic(
                 inputs, self.rules.num_actions, self.config.network, *self._critic_sizes
             )
@@ -440,8 +447,8 @@ class Learner:
         if config.network.start is not None:
             self._start_from(config.network.start)
         self.magnet = self._find_magnet()
-        self._compute = self._loss
-        """What is learnt by: ``_loss``, or what torch has made of it (``compile``)."""
+        self._compute = self.loss
+        """What is learnt by: ``loss``, or what torch has made of it (``compile``)."""
 
     def _start_from(self, name: str) -> None:
         """Take a trained player's weights: all but those of the value head."""
@@ -469,8 +476,11 @@ class Learner:
     def _find_magnet(self) -> Callable[[Tensor], Tensor] | None:
         """Return what gives the magnet's logits of observations. If there is no magnet, None."""
         name = self.config.ppo.magnet
+        average = self.averaged
+        if name == AVERAGE and isinstance(average, OwnNetwork):
+            return lambda observations: average(observations)[0]
         if name == AVERAGE:
-            return self.averaged.logits if isinstance(self.averaged, ActorCritic) else None
+            return average.logits if isinstance(average, ActorCritic) else None
         player = trained_network("ppo.magnet", name, self.rules, self.encoder)
         layers = perceptron(player.sizes, player.activation)
         copy_layers(player, [layer for layer in layers if isinstance(layer, nn.Linear)])
@@ -512,10 +522,10 @@ class Learner:
         The first one is always of the same size: the code, and so the last bits, depend on it.
         """
         try:
-            self._compute = torch.compile(self._loss, dynamic=True)
+            self._compute = torch.compile(self.loss, dynamic=True)
             self._try(some)
         except Exception as error:  # of its many kinds, a missing C++ compiler is the usual one
-            self._compute = self._loss
+            self._compute = self.loss
             reason = describe(error).partition(" Set TORCH")[0]
             return (
                 f"compile: torch cannot compile the loss ({reason}); training goes on without. "
@@ -641,6 +651,8 @@ class Learner:
     def tensors(self) -> Tensors:
         """Return the policy's weights under their names in a player's file."""
         network = self.network if self.averaged is None else self.averaged
+        if isinstance(network, OwnNetwork):
+            return network.tensors()
         assert isinstance(network, ActorCritic)
         return dict(policy_tensors(network))
 
@@ -650,12 +662,16 @@ class Learner:
 
     def _player(self, tensors: Tensors | None) -> NetworkAgent:
         """Return a player of these weights, as ``tensors`` has them; None: of any weights."""
-        network = self.config.network
+        network, shape = self.config.network, self.encoder.space(self.rules).shape
+        actions = self.rules.num_actions
+        policy: Network
+        if network.module is not None:
+            policy = ModulePolicy(network.module, shape, actions, tensors)
+            return NetworkAgent(policy, self.rules, self.encoder, seed=0)
         if tensors is None:
-            inputs = math.prod(self.encoder.space(self.rules).shape)
-            tensors = dict(policy_tensors(ActorCritic(inputs, self.rules.num_actions, network)))
-        own = TorchNetwork(tensors, network.activation)
-        return NetworkAgent(own, self.rules, self.encoder, seed=0)
+            tensors = dict(policy_tensors(ActorCritic(math.prod(shape), actions, network)))
+        policy = TorchNetwork(tensors, network.activation)
+        return NetworkAgent(policy, self.rules, self.encoder, seed=0)
 
     @functools.cached_property
     def tree(self) -> Tree:

@@ -193,7 +193,9 @@ def format_card(meta: Checkpoint, evaluations: Sequence[Mapping[str, Any]]) -> s
     facts = {
         "Rules": f"`{meta.rules.name}`",
         "Observation": f"`{meta.encoder}`, {layers[0]} numbers",
-        "Network": f"{sizes}, {meta.activation}; {meta.num_weights:,} weights",
+        "Network": f"`{meta.module}`"
+        if meta.module
+        else f"{sizes}, {meta.activation}; {meta.num_weights:,} weights",
         "Algorithm": training.get("algorithm", "unknown"),
         **_teachers(config),
         "Trained for": f"{training.get('decisions', 0):,} decisions in "

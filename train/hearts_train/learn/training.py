@@ -20,7 +20,6 @@ import numpy as np
 
 from hearts_agents.base import check_rules
 from hearts_agents.models.checkpoint import CHECKPOINT_NAME, Checkpoint, save_checkpoint
-from hearts_agents.models.network import Network
 from hearts_agents.spec import make_agent
 from hearts_env.batch.views import BatchView
 from hearts_env.solve.best_response import action_probs_in, exploitability
@@ -70,6 +69,7 @@ def train(
     resume: Path | None = None,
     *,
     progress: bool = True,
+    learner: type[Learner] | None = None,
 ) -> RunResult:
     """Train a player, or continue a run.
 
@@ -83,6 +83,8 @@ def train(
             budget, say), but not its rules, observation, network or seed. Code that the run's own
             config names is not run unless ``hearts_agents.allow_code`` was called.
         progress: show how it goes, on standard error.
+        learner: the class that learns, a subclass of ``learn.ppo.Learner``, for your own loss or
+            algorithm. If None, it is that of the config's ``algorithm``.
 
     Raises:
         ConfigError: a setting that cannot be used; nothing has been written.
@@ -92,7 +94,7 @@ def train(
     """
     with contextlib.ExitStack() as stack:
         if resume is None:
-            trainer = Trainer((config or TrainConfig()).decided())
+            trainer = Trainer((config or TrainConfig()).decided(), learner=learner)
             was_there = run_dir is not None and Path(run_dir).exists()
             run_dir = runs.new_run_folder(trainer.config, run_dir)
             if not was_there:
@@ -109,7 +111,7 @@ def train(
             if (run_dir / runs.STATE_NAME).exists():
                 _check_same(before, config, run_dir)
                 state = runs.load_state(run_dir / runs.STATE_NAME)
-            trainer = Trainer(config.decided(), state)
+            trainer = Trainer(config.decided(), state, learner)
         return trainer.run(run_dir, is_shown=progress)
 
 
@@ -126,20 +128,27 @@ def _check_same(before: TrainConfig, config: TrainConfig, folder: Path) -> None:
         raise ConfigError(f"network: the sizes of a resumed run cannot change; {fix}")
 
 
-def make_learner(config: TrainConfig, state: runs.State | None = None) -> Learner:
-    """The learner of the config's algorithm; see ``Learner``."""
-    made: type[Learner] = ALGORITHMS[config.algorithm].load()
+def make_learner(
+    config: TrainConfig, state: runs.State | None = None, learner: type[Learner] | None = None
+) -> Learner:
+    """Return a learner of this class. If None, it is that of the config's algorithm."""
+    made: type[Learner] = learner or ALGORITHMS[config.algorithm].load()
     return made(config, state)
 
 
 class Trainer:
     """One training run: a learner, its budget, its evaluations and its files."""
 
-    def __init__(self, config: TrainConfig, state: runs.State | None = None) -> None:
+    def __init__(
+        self,
+        config: TrainConfig,
+        state: runs.State | None = None,
+        learner: type[Learner] | None = None,
+    ) -> None:
         """Make everything, to continue from `state` or start anew; nothing is written."""
         opponents = [make_agent(name, seed=0) for name in config.evaluation.opponents]
         self.config = config
-        self.learner = make_learner(config, state)
+        self.learner = make_learner(config, state, learner)
         for agent in opponents:
             try:
                 check_rules(agent, self.learner.rules)
@@ -315,7 +324,6 @@ class Trainer:
     def checkpoint(self, run_dir: Path, metrics: Metrics) -> Checkpoint:
         """The metadata of the player's file."""
         config, counters = self.config, self.counters
-        tensors = self.learner.tensors()
         exploited = metrics.of_kind("exploitability")[-1:]
         reached = config.schedule[: config.phase_at(self.learner.progress) + 1]
         training = {
@@ -337,9 +345,10 @@ class Trainer:
         return Checkpoint(
             rules=self.learner.rules,
             encoder=config.env.observation,
-            layers=Network(tensors).sizes,
+            layers=self.learner.agent().network.sizes,
             activation=config.network.activation,
             training=training,
+            module=config.network.module,
         )
 
     @contextlib.contextmanager

@@ -83,7 +83,7 @@ class VRPOLearner(Learner):
         expect(logits, worth, games.batch.legal, values)
         return logits, values
 
-    def _estimate(self) -> Ints:
+    def estimate(self) -> Ints:
         """Write advantages and returns; return the rows that can be learnt from.
 
         Their values are then those of the actions drawn, which the returns are for.
@@ -94,7 +94,8 @@ class VRPOLearner(Learner):
         games.rows.values[ready] = games.worth[ready, games.rows.actions[ready]]
         return ready
 
-    def _evaluate(self, some: Decisions) -> tuple[Tensor, Tensor]:
+    def evaluate(self, some: Decisions) -> tuple[Tensor, Tensor]:
+        """Return the logits, and what the critic expects of the actions drawn."""
         logits, worth = self._forward(self.network, some.observations, some.hands)
         return logits, worth.gather(1, some.actions[:, None])[:, 0]
 

@@ -1,0 +1,164 @@
+"""A user's own torch module and encoder: trained, resumed, evaluated, refused if not trusted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from hearts_agents import make_agent
+from hearts_agents.models.checkpoint import read_checkpoint
+from hearts_agents.user_code import TRUST
+from hearts_env import BatchGame, HeartsError
+from hearts_train.cli.app import app
+from hearts_train.learn import runs
+from hearts_train.learn.config import ConfigError, TrainConfig
+from hearts_train.learn.config_files import make_config
+from hearts_train.learn.training import make_learner, train
+from tests.refusals import raises_hearts_error
+from tests.training_runs import assert_same_history, on_update, stop
+from tests.training_runs import quick as quick
+
+CODE = """
+import numpy as np
+import torch
+from gymnasium import spaces
+from torch import nn
+
+
+class MyNet(nn.Module):
+    def __init__(self, shape, num_actions):
+        super().__init__()
+        self.memory = nn.GRU(shape[1], 8, batch_first=True)
+        self.head = nn.Linear(8, num_actions + 1)
+
+    def forward(self, observations):
+        last = self.memory(observations)[0][:, -1]
+        outputs = self.head(last)
+        return outputs[:, :-1], outputs[:, -1:]
+
+
+class OneOutput(nn.Linear):
+    def __init__(self, shape, num_actions):
+        super().__init__(shape[1], num_actions)
+
+
+class MyEncoder:
+    def space(self, rules):
+        return spaces.Box(0, 1, (2, rules.num_actions), np.int8)
+
+    def write(self, view, out):
+        out[:] = 0
+        out[0, list(view.legal_actions())] = 1
+        for player, card in view.history:
+            out[1, rules_place(view, card)] = 1
+
+
+def rules_place(view, card):
+    return card if isinstance(card, int) else view.rules.deck.index(card)
+"""
+
+
+@pytest.fixture
+def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The path of a file with a network and an encoder; code may run."""
+    monkeypatch.setenv(TRUST, "1")
+    path = tmp_path / "mine.py"
+    path.write_text(CODE)
+    return str(path)
+
+
+def recipe(code: str, **changes: object) -> TrainConfig:
+    """A short run of both."""
+    return make_config(
+        {
+            "name": "own",
+            "threads": 1,
+            "env": {"rules": "micro", "num_envs": 8, "observation": f"{code}:MyEncoder"},
+            "network": {"module": f"{code}:MyNet"},
+            "ppo": {"num_steps": 4, "batch_size": 16},
+            "ema_decay": 0.5,
+            "budget": {"decisions": 4 * 32},
+            "evaluation": {"times": 1, "deals": 2, "opponents": ["easy"]},
+        }
+        | changes
+    )
+
+
+def test_own_code_is_trained_and_evaluated_by_the_name_of_the_run(
+    code, tmp_path, monkeypatch, quick
+):
+    result = train(recipe(code), tmp_path / "run", progress=False)
+    assert result.is_finished
+    _, meta = read_checkpoint(result.run_dir)
+    assert (meta.module, meta.encoder) == (f"{code}:MyNet", f"{code}:MyEncoder")
+    assert f"{code}:MyNet" in result.card.read_text()
+    views = BatchGame("micro", 30, seed=3).views()
+    learner = make_learner(recipe(code), runs.load_state(result.run_dir / runs.STATE_NAME))
+    played = make_agent(result.run_dir).act_batch(views)
+    np.testing.assert_array_equal(played, learner.agent().act_batch(views))
+    given = ["evaluate", str(result.run_dir), "--opponents", "easy", "--rules", "micro"]
+    shown = CliRunner().invoke(app, [*given, "--deals", "5", "--allow-code"])
+    assert shown.exit_code == 0, shown.stderr
+    monkeypatch.delenv(TRUST)
+    refused = CliRunner().invoke(app, given)
+    assert refused.exit_code == 2
+    assert "--allow-code" in refused.stderr
+    assert refused.stderr.count("\n") == 1
+
+
+def test_own_code_is_resumed_to_the_bit(code, tmp_path, monkeypatch, quick):
+    whole = train(recipe(code), tmp_path / "whole", progress=False).run_dir
+    on_update(monkeypatch, stop, 2)
+    folder = train(recipe(code), tmp_path / "run", progress=False).run_dir
+    assert train(resume=folder, progress=False).is_finished
+    assert_same_history(folder, whole)
+
+
+def test_an_own_network_learns_from_every_decision(code):
+    learner = make_learner(recipe(code, ppo={"num_steps": 4, "batch_size": 16, "magnet_coef": 0.1}))
+    before = {name: weights.clone() for name, weights in learner.network.named_parameters()}
+    for _ in range(3):
+        row = learner.update()
+    assert row["magnet_kl"] > 0.0
+    for name, weights in learner.network.named_parameters():
+        assert not torch.equal(before[name], weights), name
+
+
+def test_own_code_is_refused_without_permission(code, monkeypatch):
+    monkeypatch.delenv(TRUST)
+    with raises_hearts_error(HeartsError, "env.observation", "--allow-code"):
+        make_learner(recipe(code))
+    env = {"rules": "micro", "num_envs": 8}
+    with raises_hearts_error(HeartsError, "network.module", "--allow-code"):
+        make_learner(recipe(code, env=env))
+
+
+@pytest.mark.parametrize(
+    ("setting", "name", "words"),
+    [
+        ("network.module", "mine.py:OneOutput", ["logits"]),
+        ("network.module", "mine.py:MyNett", ["MyNet"]),
+        ("network.module", "none.py:MyNet", ["none.py"]),
+        ("network.module", "mine.py:rules_place", ["fails"]),
+        ("env.observation", "mine.py:MyNet", ["MyNet"]),
+        ("env.observation", "mine.py:Encoder", ["MyEncoder"]),
+    ],
+)
+def test_code_that_is_no_network_or_encoder_is_refused(code, setting, name, words):
+    section, _, key = setting.partition(".")
+    own = recipe(code).model_dump()
+    own[section][key] = str(Path(code).parent / name)
+    with raises_hearts_error(HeartsError, setting, *words):
+        make_learner(make_config(own))
+
+
+@pytest.mark.parametrize("algorithm", ["vrpo", "exact", "maskable_ppo"])
+def test_an_own_network_is_for_ppo_alone(code, algorithm):
+    with raises_hearts_error(ConfigError, "config", "network.module", algorithm):
+        recipe(code, algorithm=algorithm, ema_decay=0.0)
+    with raises_hearts_error(ConfigError, "config", "network.start"):
+        recipe(code, network={"module": f"{code}:MyNet", "start": "champion"})
