@@ -386,6 +386,18 @@ def test_text_has_room_for_the_longest_view() -> None:
         assert longest + voids + 10 * rules.players <= TextEncoder().length(rules)
 
 
+@pytest.mark.parametrize("name", ["flat", "ranked", "recall", "history"])
+def test_views_of_a_batch_are_encoded_in_one_call(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def one_by_one(*_: Any) -> None:
+        raise AssertionError("view by view")
+
+    batch = BatchGame("two_player", 3, observation=name)
+    monkeypatch.setattr(BatchEncoder, "write_many", one_by_one)
+    assert len(batch.observe()) == len(batch.views().observe(name)) == 3
+
+
 def test_unknown_names_and_wrong_objects_are_refused() -> None:
     with raises_hearts_error(HeartsError, "observation", value="histori", hint="history"):
         make_encoder("histori")

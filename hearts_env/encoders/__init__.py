@@ -133,8 +133,9 @@ def _writes_many(kind: Any) -> bool:
     """Return whether ``write_many`` is no older than ``write``, so that both write the same.
 
     A class that inherits a compiled ``write_many`` and has a ``write`` of its own means that one.
+    ``write_state`` counts for neither: it writes what ``write`` writes, another way.
     """
-    ways = {"write", "write_state", "write_many"}
+    ways = {"write", "write_many"}
     return "write_many" in next(own for c in kind.__mro__ if (own := ways & vars(c).keys()))
 
 
