@@ -32,7 +32,7 @@ from hearts_env.support.arguments import check_flag, only, whole
 from hearts_env.support.errors import HeartsError, IllegalActionError, did_you_mean, quoted
 
 Infos = dict[str, dict[str, Any]]
-Step = tuple[
+StepResult = tuple[
     dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Any]
 ]
 
@@ -183,7 +183,7 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
         acting = table.agent_selection
         return self._observations(acting), self._infos(acting)
 
-    def step(self, actions: Mapping[str, Any]) -> Step:
+    def step(self, actions: Mapping[str, Any]) -> StepResult:
         """Do the action of the agent whose turn it is; those of others are ignored.
 
         Returns:

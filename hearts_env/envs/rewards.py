@@ -175,7 +175,7 @@ class Rewarder:
         So an episode that begins in mid-deal pays what an episode from the start of the deal would
         still pay.
         """
-        self._paid[:] = 0
+        self._paid.fill(0)
         if self.pays_tricks:
             r, s = self.rules.vector, game.vector
             _pay_seats.call(r, s, self.number, self._paid, self.scale, self._out)

@@ -20,7 +20,7 @@ from hearts_agents.envs.arena import (
     nothing_to_decide,
 )
 from hearts_agents.envs.arena_kernel import NUMBERS, OPPONENT, SEAT, draw, draw_place
-from hearts_agents.envs.options import Entry, LearnerOptions
+from hearts_agents.envs.options import LearnerOptions, Opponent
 from hearts_env import HeartsError, IllegalActionError, Rules
 from hearts_env.encoders import Encoder
 from hearts_env.envs import GYMNASIUM_ID, register_envs
@@ -160,7 +160,7 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         self._number = 0
         self.episode_seed: int | None = None
         self._shows_learner = given.drawer.shown_for == "current_player"
-        self._cast: list[Entry] = []
+        self._cast: list[Opponent] = []
         self._compiled: list[Baseline | None] = []  # of the cast, those that need no view
         self._is_over = True
         self._no_result = no_result(self.rules, is_match=given.episode == "match")
@@ -363,7 +363,7 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
             info[name] = info[name].copy()
         return observation, info
 
-    def _numbers_for(self, entry: Entry) -> int:
+    def _numbers_for(self, entry: Opponent) -> int:
         """An opponent's seed; only from that of compiled code can the episode's be computed."""
         assert self.episode_seed is not None
         if compiled_kind(entry.agent, self.rules) >= 0:

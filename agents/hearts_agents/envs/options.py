@@ -37,7 +37,7 @@ from hearts_env.views.deals import most_cards
 
 
 @dataclass
-class Entry:
+class Opponent:
     """One opponent of a pool: drawn in proportion to its weight; 0 is never drawn."""
 
     name: str
@@ -65,7 +65,7 @@ class OpponentPool:
             opponents: a name, an agent, a list of them, or a mapping from names to weights.
             seed: from which the random numbers of agents given by name follow.
         """
-        self.entries: list[Entry] = []
+        self.entries: list[Opponent] = []
         self.version = 0
         self._seed = None if seed is None else check_any_seed(seed)
         if isinstance(opponents, Mapping):
@@ -122,7 +122,7 @@ class OpponentPool:
             while f"{name} ({number})" in self.names:
                 number += 1
             name = f"{name} ({number})"
-        self.entries.append(Entry(name, opponent, weight))
+        self.entries.append(Opponent(name, opponent, weight))
         self.version += 1
         return len(self.entries) - 1
 
