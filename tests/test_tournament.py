@@ -20,23 +20,26 @@ THREE = ("easy", "standard", "standard_trump")
 # ---- ratings: closed forms -----------------------------------------------------------------------
 def test_three_deals_in_four_are_191_points_of_rating():
     # 400 log10(3 / 1); the error of the logarithm of p / (1 - p) is that of p over p (1 - p).
-    won, variance = np.array([0.75]), np.array([[0.0004]])
-    rating, error = bradley_terry(won, variance, [(0, 1)], copies=1, players=2)
-    assert rating == pytest.approx([95.42, -95.42], abs=0.05)
-    assert error == pytest.approx([173.72 * 0.02 / 0.1875 / 2] * 2, rel=1e-3)
+    shares = np.array([[0.73, 0.77]])  # a standard error of 0.02
+    for series, expected in zip(
+        bradley_terry(shares, [(0, 1)], 1, 2), (95.42, -95.42), strict=True
+    ):
+        rating, (low, high) = mean_and_interval(series)
+        assert rating == pytest.approx(expected, abs=0.05)
+        assert (high - low) / 2 / 1.96 == pytest.approx(173.72 * 0.02 / 0.1875 / 2, rel=1e-3)
 
 
 def test_alone_against_three_copies_a_quarter_is_even():
     pairings = [(0, 1), (1, 0)]
-    rating, _ = bradley_terry(np.array([0.25, 0.25]), np.zeros((2, 2)), pairings, 3, 2)
+    rating = bradley_terry(np.array([[0.25], [0.25]]), pairings, 3, 2)[:, 0]
     assert rating == pytest.approx([0, 0], abs=1e-6)
-    rating, _ = bradley_terry(np.array([0.5, 0.1]), np.zeros((2, 2)), pairings, 3, 2)
+    rating = bradley_terry(np.array([[0.5], [0.1]]), pairings, 3, 2)[:, 0]
     assert rating == pytest.approx([95.42, -95.42], abs=0.1)  # odds of 3 and of 1 to 3
 
 
 def test_the_prior_is_an_even_game_whatever_the_number_of_copies():
     def ahead(won):
-        rating, _ = bradley_terry(np.array([won]), np.zeros((1, 1)), [(0, 1)], 3, 2)
+        rating = bradley_terry(np.array([[won]]), [(0, 1)], 3, 2)[:, 0]
         return rating[0] - rating[1]
 
     assert ahead(1 / 4) == pytest.approx(0, abs=1e-6)
@@ -97,10 +100,10 @@ def test_rating_intervals_agree_with_the_jackknife(rules):
     result = tournament(THREE, rules, deals=150, seed=2)
     shares = np.stack([e.shares for e in result.evaluations.values()])
     pairings, copies = list(result.evaluations), Rules.make(rules).players - 1
-    deals, nothing = shares.shape[1], np.zeros((len(shares), len(shares)))
+    deals = shares.shape[1]
 
     def ratings(won):
-        return bradley_terry(won, nothing, pairings, copies, 3)[0]
+        return bradley_terry(won[:, None], pairings, copies, 3)[:, 0]
 
     without = (shares.sum(1, keepdims=True) - shares) / (deals - 1)  # of each deal in turn
     each = np.array([ratings(won) for won in without.T])

@@ -34,7 +34,7 @@ from hearts_train.measure.display import (
 from hearts_train.measure.duel import Block
 from hearts_train.measure.evaluation import Evaluation, platform_versions, result_of
 from hearts_train.measure.participants import AgentLike, names_once
-from hearts_train.measure.statistics import Z95, Interval, mean_and_interval, rounded
+from hearts_train.measure.statistics import Interval, mean_and_interval, rounded
 
 ELO = 400 / np.log(10)
 """Elo points in one natural unit of strength: 400 points are odds of ten to one."""
@@ -264,23 +264,20 @@ def _standings(
     names: Sequence[str], evaluations: Mapping[Pairing, Evaluation], players: int
 ) -> tuple[Standing, ...]:
     shares = np.stack([evaluation.shares for evaluation in evaluations.values()])
-    covariance = np.atleast_2d(np.cov(shares)) / shares.shape[1]
-    rating, error = bradley_terry(
-        shares.mean(axis=1), covariance, list(evaluations), players - 1, len(names)
-    )
+    ratings = bradley_terry(shares, list(evaluations), players - 1, len(names))
     rows = []
     for i, name in enumerate(names):
         over = [_margins(evaluations, i, j) for j in range(len(names)) if j != i]
         margin, ci95 = mean_and_interval(np.mean(over, axis=0))
-        ends = [rounded(round(rating[i] + sign * Z95 * error[i], 2)) for sign in (-1, 1)]
+        rating, (low, high) = mean_and_interval(ratings[i])
         rows.append(
             Standing(
                 place=0,
                 agent=name,
                 margin=rounded(margin),  # equal ones are equal to the last digit
                 ci95=(rounded(ci95[0]), rounded(ci95[1])),
-                rating=rounded(round(rating[i], 2)),
-                rating_ci95=(ends[0], ends[1]),
+                rating=rounded(round(rating, 2)),
+                rating_ci95=(rounded(round(low, 2)), rounded(round(high, 2))),
                 **_counts(evaluations, i, players),
             )
         )
@@ -307,20 +304,20 @@ def _counts(evaluations: Mapping[Pairing, Evaluation], place: int, players: int)
     }
 
 
-def bradley_terry(
-    won: Floats, covariance: Floats, pairings: Sequence[Pairing], copies: int, players: int
-) -> tuple[Floats, Floats]:
-    """Return strengths on Elo's scale, mean 0, from shares of deals won, and standard errors.
+def bradley_terry(shares: Floats, pairings: Sequence[Pairing], copies: int, players: int) -> Floats:
+    """Return strengths on Elo's scale, as one series per player, ``(players, deals)``.
+
+    The mean of a series is the strength, and its interval that of the strength. All strengths have
+    the mean 0.
 
     A player of strength a, alone against c copies of one of strength b, wins with the chance
     exp(a) / (exp(a) + c exp(b)): for c = 1 the model of Bradley and Terry (1952), else that of
-    Plackett and Luce for the first place. The strengths are those of the greatest likelihood. The
-    errors are those of the sandwich formula, from the measured covariance: deals are no tosses of
-    a coin.
+    Plackett and Luce for the first place. The strengths are those of the greatest likelihood. In
+    first order each deal moves them by its distance from the mean shares, so the intervals are
+    those of the sandwich formula: deals are no tosses of a coin.
 
     Args:
-        won: ``(pairings,)``: the share of the deals that the first of a pairing won, 0 to 1.
-        covariance: ``(pairings, pairings)``: of those shares.
+        shares: ``(pairings, deals)``: the share of each deal that the first of a pairing won.
         pairings: the player alone, and the one of which there are copies. They connect all players.
         copies: how many copies.
         players: how many players are rated.
@@ -328,17 +325,18 @@ def bradley_terry(
     design = np.zeros((len(pairings), players))
     for row, (one, other) in enumerate(pairings):
         design[row, one], design[row, other] = 1.0, -1.0
-    share = (1 - _PRIOR) * won + _PRIOR / (1 + copies)
+    won = shares.mean(axis=1, keepdims=True)
+    wanted = ((1 - _PRIOR) * won + _PRIOR / (1 + copies))[:, 0]
     centre = np.full((players, players), 1 / players)  # holds the mean at 0
     strength = np.zeros(players)
     for _ in range(_MOST_STEPS):
         chance = 1 / (1 + copies * np.exp(-design @ strength))
         information = design.T @ ((chance * (1 - chance))[:, None] * design)
-        step = np.linalg.solve(information + centre, design.T @ (share - chance))
+        step = np.linalg.solve(information + centre, design.T @ (wanted - chance))
         step *= min(1.0, 2.0 / max(np.abs(step).max(), 1e-300))
         strength += step
         if np.abs(step).max() < 1e-12:
             break
-    inverse = np.linalg.inv(information + centre) - centre
-    spread = inverse @ design.T @ covariance @ design @ inverse
-    return ELO * (strength - strength.mean()), ELO * np.sqrt(np.maximum(np.diag(spread), 0.0))
+    moved = np.linalg.solve(information + centre, design.T @ (shares - won))
+    series: Floats = ELO * ((strength - strength.mean())[:, None] + moved)
+    return series
