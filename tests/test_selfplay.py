@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from hearts_agents import make_agent
+from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_env import Game, HeartsError, Rules, settle
 from hearts_env.rules.presets import PRESETS
 from hearts_env.solve.best_response import best_response, policy_of
@@ -29,7 +30,10 @@ from hearts_train.learn.ppo import (
     estimate_advantages,
     ppo_loss,
 )
+from hearts_train.learn.training import train
 from tests.refusals import raises_hearts_error
+from tests.training_runs import quick as quick
+from tests.training_runs import recipe
 
 
 def learner(*overrides: str) -> Learner:
@@ -287,6 +291,25 @@ def test_every_preset_is_learnt(preset):
         row = made.update()
     assert row["value_loss"] is not None
     assert not np.array_equal(before["policy.0.weight"], made.tensors()["policy.0.weight"])
+
+
+def test_a_loss_of_your_own_is_learnt_from_and_resumed(tmp_path, quick):
+    """One of the values alone leaves the policy's layers as they were, and the trunk learns."""
+
+    class ValuesAlone(Learner):
+        def loss(self, some: Decisions, rho: Any, by: Coefficients) -> Any:
+            logits, values = self.evaluate(some)
+            _, figures = ppo_loss(logits, values, rho, some, by)
+            return (values - some.returns).square().mean(), figures
+
+    config = recipe("evaluation.times=0")
+    before = Learner(config).tensors()
+    folder = train(config, tmp_path / "run", progress=False, learner=ValuesAlone).run_dir
+    more = recipe("evaluation.times=0", "budget.decisions=792")
+    assert train(more, resume=folder, progress=False, learner=ValuesAlone).updates == 11
+    after, _ = read_checkpoint(folder)
+    unchanged = [name for name in before if np.array_equal(before[name], after[name])]
+    assert unchanged == [name for name in before if not name.startswith("policy.0.")]
 
 
 # ---- settings ------------------------------------------------------------------------------------

@@ -75,8 +75,8 @@ class State:
 # ---- folders -------------------------------------------------------------------------------------
 
 
-def new_run_folder(config: TrainConfig, run_dir: Path | None) -> Path:
-    """The folder of a new run, created if needed; None: the first new one of ``runs/NAME-1, ...``.
+def new_run_folder(name: str, run_dir: Path | None) -> Path:
+    """Return the folder of a new run, created if needed; None: the first of ``runs/NAME-1, ...``.
 
     ConfigError if there is already a run in it, or it cannot be created; the remains of a start
     that was killed before it saved anything are no hindrance.
@@ -86,7 +86,7 @@ def new_run_folder(config: TrainConfig, run_dir: Path | None) -> Path:
         check_is_free(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return folder if run_dir is not None else _next_folder(folder, config.name)
+        return folder if run_dir is not None else _next_folder(folder, name)
     except OSError as error:
         raise ConfigError(
             f"run: the folder {str(folder)!r} cannot be made ({error}); name another"
@@ -272,7 +272,8 @@ def load_state(path: Path) -> State:
         raise refusal("is not a training state")
     if header.get("version") != str(STATE_VERSION):
         raise refusal(
-            f"is of version {header.get('version')!r}, this package reads {STATE_VERSION}"
+            f"is of version {header.get('version')!r}, which another version of hearts-env wrote; "
+            f"this one reads {STATE_VERSION}"
         )
     counters = _parse_counters(header.get("counters", ""))
     if header.get(DIGEST) != digest_of(tensors, header) or counters is None:

@@ -96,7 +96,7 @@ def train(
         if resume is None:
             trainer = Trainer((config or TrainConfig()).decided(), learner=learner)
             was_there = run_dir is not None and Path(run_dir).exists()
-            run_dir = runs.new_run_folder(trainer.config, run_dir)
+            run_dir = runs.new_run_folder(trainer.config.name, run_dir)
             if not was_there:
                 stack.enter_context(removed_if_unused(run_dir))
             stack.enter_context(runs.hold_run(run_dir))
