@@ -223,13 +223,6 @@ def test_the_result_of_a_deal_stays_whatever_comes_after() -> None:
     assert info["scores"].tolist() == scores
 
 
-def test_a_deep_copy_of_an_info_shares_no_array() -> None:
-    info = ended().infos["player_0"]
-    other = copy.deepcopy(info)
-    other["scores"][:] = 99
-    assert 99 not in info["scores"]
-
-
 # ---- from Python --------------------------------------------------------------------------------
 @pytest.mark.slow
 def test_environments_play_without_compiling() -> None:

@@ -113,7 +113,7 @@ class HeartsSB3VecEnv(ManyLearners, VecEnv):
             self.arena.num_envs, self.arena.space, spaces.Discrete(self.rules.num_actions)
         )
         self.metadata["render_fps"] = HeartsEnv.metadata["render_fps"]
-        self._make_scratch()
+        self._share_infos()
         if seed is not None:
             self.seed(seed)
         self._random = np.random.default_rng(None if seed is None else check_env_seed(seed))
@@ -157,8 +157,8 @@ class HeartsSB3VecEnv(ManyLearners, VecEnv):
         self._add_masks(infos)
         return self.arena.observe(), rewards.astype(np.float32), done, infos
 
-    def _make_scratch(self) -> None:
-        """What the infos of all episodes share until they end; its arrays are read-only."""
+    def _share_infos(self) -> None:
+        """Make the read-only values that the infos of all episodes share until they end."""
         facts = {name: values[0] for name, values in self.arena.no_facts(1).items()}
         self._no_info = read_only_values({"TimeLimit.truncated": False, **facts})
 
@@ -171,7 +171,7 @@ class HeartsSB3VecEnv(ManyLearners, VecEnv):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._make_scratch()
+        self._share_infos()
         self._infos = self._first_infos(np.arange(self.num_envs)) if self.arena.is_reset else []
 
     def _add_masks(self, infos: list[dict[str, Any]]) -> None:

@@ -128,10 +128,10 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.metadata = {**type(self).metadata, "autoreset_mode": self._mode}
         self._set: dict[str, list[Any]] = {}  # what users have set, one an environment
-        self._make_scratch()
+        self._share_infos()
 
-    def _make_scratch(self) -> None:
-        """What every step's infos share: read-only arrays."""
+    def _share_infos(self) -> None:
+        """Make the read-only arrays that the infos of all steps share."""
         facts = self.arena.no_facts(self.num_envs)
         if self.arena.form.mask_in_info:
             facts = {"action_mask": np.zeros(0), **facts}
@@ -141,7 +141,7 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._make_scratch()
+        self._share_infos()
 
     @property
     def autoreset_mode(self) -> AutoresetMode:
