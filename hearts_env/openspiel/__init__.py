@@ -2,7 +2,7 @@
 
 After ``register()`` they are there by name, ``pyspiel.load_game("hearts_env(rules=micro)")``;
 ``load("micro")`` does both. OpenSpiel is asked for only when one of these is called. The page
-docs/openspiel.md lists its parameters, and what was run with which version.
+docs/openspiel.md lists the parameters, and the algorithms that were run with their versions.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def register() -> None:
 
 
 def load(rules: str | Rules = "two_player", players: int | None = None, **parameters: Any) -> Any:
-    """A game of OpenSpiel, registered if need be.
+    """Return a game of OpenSpiel; register it if needed.
 
     Args:
         rules: a preset's name, text as ``Rules.from_text`` reads it, or any `Rules`.
@@ -62,7 +62,7 @@ def load(rules: str | Rules = "two_player", players: int | None = None, **parame
 
 
 def state_of(game: Any, hearts: Game) -> Any:
-    """The state of a deal in a game of OpenSpiel, with the history that leads there.
+    """Return the state of a deal in a game of OpenSpiel, with the history that leads there.
 
     Args:
         game: from ``load`` or ``pyspiel.load_game``.
@@ -75,7 +75,7 @@ def state_of(game: Any, hearts: Game) -> Any:
 
 
 def spiel_policy(game: Any, policy: Policy) -> Any:
-    """A policy of OpenSpiel that does what a function of views does, such as ``action_probs``.
+    """Return a policy of OpenSpiel that plays like a function of views, such as ``action_probs``.
 
     Each information state is asked once.
 
@@ -90,7 +90,7 @@ def spiel_policy(game: Any, policy: Policy) -> Any:
 
 
 def action_probs(game: Any, policy: Any) -> Policy:
-    """A function of views that does what a policy of OpenSpiel does: the way back.
+    """Return a function of views that plays like a policy of OpenSpiel: the way back.
 
     Each information state is asked once, in the state of any deal that agrees with the view.
 

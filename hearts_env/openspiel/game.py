@@ -48,7 +48,7 @@ def _kind(setup: Setup | None) -> Any:
 
 
 def _size(setup: Setup) -> Any:
-    """How large a game is, and between what its returns lie."""
+    """Return the size of a game and the bounds of its returns."""
     low, high = setup.bounds
     return pyspiel.GameInfo(
         num_distinct_actions=setup.rules.num_actions,
@@ -119,7 +119,7 @@ class Dealt(NamedTuple):
     hearts: Game | None = None
     """The deal as it stands, once all is dealt."""
     before: tuple[float, ...] = ()
-    """What each player had earned before the last action, where tricks are paid."""
+    """Returns of each player before the last action, if tricks are paid."""
 
     def __deepcopy__(self, memo: object) -> Dealt:
         return self
@@ -187,16 +187,16 @@ class HeartsState(pyspiel.State):  # type: ignore[misc]
 
     # -- results ----------------------------------------------------------------------------------
     def returns(self) -> list[float]:
-        """What each player has earned so far."""
+        """Return the returns so far, by player."""
         hearts, setup = self._now.hearts, self._now.setup
         return [0.0] * setup.rules.players if hearts is None else setup.returns(hearts)
 
     def rewards(self) -> list[float]:
-        """What each player has earned by the last action."""
+        """Return the rewards of the last action, by player."""
         before = self._now.before or (0.0,) * self._now.setup.rules.players
         return [new - old for new, old in zip(self.returns(), before, strict=True)]
 
-    # -- what is seen -----------------------------------------------------------------------------
+    # -- observations -----------------------------------------------------------------------------
     def resample_from_infostate(
         self, player: int, sampler: Callable[[], float] | None = None
     ) -> HeartsState:
@@ -262,7 +262,7 @@ class Observer:
         self.dict[self._name] = self.tensor[seats:].reshape(space.shape)
 
     def set_from(self, state: HeartsState, player: int) -> None:
-        """Write what `player` knows in `state` over ``tensor``, in place; zeros before the deal."""
+        """Write the view of `player` over ``tensor``, in place; zeros before the deal."""
         self.tensor.fill(0)
         if state.hearts is not None:
             self._encoder.write(state.hearts.view(player), self._seen)
@@ -271,7 +271,7 @@ class Observer:
             self.dict["player"][player] = 1
 
     def string_from(self, state: HeartsState, player: int) -> str:
-        """Return what `player` knows in `state`, in words and cards."""
+        """Return the view of `player` as text."""
         if state.hearts is None:
             return f"player {player}; not dealt"
         view = state.hearts.view(player)
@@ -279,7 +279,7 @@ class Observer:
 
 
 class ViewPolicy(spiel.Policy):  # type: ignore[misc]
-    """A policy of OpenSpiel that does what a policy does in views; each choice is asked once."""
+    """A policy of OpenSpiel made from a function of views, which is asked once per view."""
 
     def __init__(self, game: HeartsGame, policy: Policy) -> None:
         super().__init__(game, list(range(game.num_players())))
@@ -308,7 +308,7 @@ class ViewPolicy(spiel.Policy):  # type: ignore[misc]
 
 
 def chances_in_views(game: HeartsGame, policy: Any) -> Policy:
-    """A function of views that does what a policy of OpenSpiel does; each view is asked once."""
+    """Return a function of views made from a policy of OpenSpiel, which is asked once per view."""
     known: dict[str, Floats] = {}
 
     def ask(view: PlayerView) -> Floats:

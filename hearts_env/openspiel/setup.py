@@ -1,4 +1,4 @@
-"""What the states of a game of OpenSpiel share: rules, chance, rewards, encoders; no OpenSpiel."""
+"""Rules, chance, rewards and encoders that the states of one game share; without OpenSpiel."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PARAMETERS: Mapping[str, str | int] = {
     "observation": "flat",
     "information_state": "history",
 }
-"""The parameters of a game, by name, with what holds where nothing is said."""
+"""The parameters of a game and their defaults, by name."""
 
 
 def rules_word(rules: Rules) -> str:
@@ -45,7 +45,7 @@ class Setup:
 
     Attributes:
         rules: The rules.
-        reward: What is paid, one of ``REWARDS``.
+        reward: The kind of reward, one of ``REWARDS``.
         tables: The tables at which a deal is played, (deal_number, dealer); the first chance node
             chooses one where there are several.
         observer, informer: The encoders of observations and of information states.
@@ -112,9 +112,9 @@ class Setup:
         owner_of = {card: seat for seat in range(kitty) for card in start.hand(seat)}
         return actions + [owner_of.get(card, kitty) for card in self.rules.deck]
 
-    # -- what it is worth -------------------------------------------------------------------------
+    # -- returns ----------------------------------------------------------------------------------
     def returns(self, game: Game) -> list[float]:
-        """What each seat has earned so far, in the unit of the reward."""
+        """Return the returns so far, by seat, in the unit of the reward."""
         if not is_due(self._kind, game.is_over):
             return [0.0] * self.rules.players
         paid, out = np.zeros(self.rules.players, np.int64), np.zeros(self.rules.players)
@@ -123,14 +123,14 @@ class Setup:
 
     @property
     def is_zero_sum(self) -> bool:
-        """Whether the returns of all seats sum to nothing."""
+        """Whether the returns of all seats sum to zero."""
         if self.reward == "chips":
             return self.rules.settlement != "sweepstakes"
         return self.reward != "points"
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Between which numbers every return lies."""
+        """The least and the greatest possible return."""
         if self.reward not in ("points", "chips"):
             return -1.0, 1.0
         rules = self.rules
@@ -144,7 +144,7 @@ class Setup:
 
     @property
     def longest(self) -> int:
-        """The most actions of players in a deal."""
+        """The largest number of players' actions in a deal."""
         rules = self.rules
         return rules.players * most_cards(rules) + (rules.moon == "choose")
 

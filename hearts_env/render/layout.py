@@ -1,6 +1,6 @@
 """Where everything on the table goes: from a `TablePicture` to shapes.
 
-This is the only place that decides what a drawing of the table looks like; `svg` and `pixels`
+This is the only place that decides how a drawing of the table looks; `svg` and `pixels`
 draw the same list of shapes. The viewer sits at the bottom, the next seat to the left, and so on
 clockwise. Units are those of a picture 960 wide and 720 high.
 """
@@ -177,7 +177,7 @@ def _header(picture: TablePicture) -> list[Item]:
 
 
 def _last_trick(picture: TablePicture) -> list[Item]:
-    """Lower left corner: who played what to the last trick; its taker in gold."""
+    """Lower left corner: the cards of the last trick with their players; the taker in gold."""
     if not picture.last_trick:
         return []
     row_h = CHIP_H + 2
@@ -197,7 +197,7 @@ def _last_trick(picture: TablePicture) -> list[Item]:
 
 
 def _side_notes(picture: TablePicture) -> list[Item]:
-    """Lower right corner: the kitty, and what the player at the bottom passed and received."""
+    """Lower right corner: the kitty, and the cards that the bottom player passed and received."""
     seat = picture.seats[picture.bottom]
     notes: list[tuple[str, tuple[str, ...] | int]] = []
     if picture.num_kitty:
@@ -394,7 +394,7 @@ def _plate(
 
 
 def _chips(cards: tuple[str, ...], x: float, y: float, *, per_row: int, rows: int) -> list[Item]:
-    """Cards as chips in rows, read left to right; what does not fit is counted."""
+    """Cards as chips in rows, read left to right; those that do not fit are counted."""
     room = per_row * rows
     shown = cards if len(cards) <= room else cards[: room - 1]
     step_x, step_y = _CHIP_STEP, CHIP_H + 2

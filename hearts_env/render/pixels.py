@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _OVERSAMPLING = 3
 _CURVE_STEPS = 8
 _KNOWN = frozenset("…·")
-"""What Pillow's built-in font can draw beside ASCII."""
+"""Characters beyond ASCII that Pillow's built-in font can draw."""
 _CARDS = ("card", "back", "chip")
 """Kinds of groups that are one image each."""
 
@@ -127,7 +127,7 @@ def _reach(item: Item) -> list[tuple[float, float]]:
 class _Canvas:
     """Draws shapes on an image whose pixels are `scale` to the unit.
 
-    The image shows what is right of and below `corner`, in pixels.
+    The upper left corner of the image lies at `corner`, in pixels.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""What a drawing of the card table shows, as plain data.
+"""The content of a drawing of the card table, as plain data.
 
-A `TablePicture` is everything the renderers ever see. Whoever makes one decides what the viewer
-may know; a closed hand is here a number and nothing else, so no renderer can give it away. Cards
+Renderers see nothing but a `TablePicture`. Its maker decides how much the viewer may know. A closed
+hand is a number and nothing else, so no renderer can give it away. Cards
 are names such as ``"QS"`` (rank, then suit), seats are indices ``0 .. players - 1``.
 """
 
@@ -64,7 +64,7 @@ class TablePicture:
         kitty: The cards of the kitty where they may be shown, else how many there are.
         hearts_broken: Whether hearts have been broken.
         trump: The trump suit, or None.
-        message: What to say across the table, e.g. the result; lines are split at newlines.
+        message: Text across the table, e.g. the result; lines are split at newlines.
         winners: The seats with the lowest score, once the deal is over.
     """
 

@@ -1,4 +1,4 @@
-"""What a drawing is made of: a few shapes, the four suits as outlines, and playing cards.
+"""The parts of a drawing: a few shapes, the four suits as outlines, and playing cards.
 
 Units are those of `layout`. A backend knows how to draw a `Rect`, a `Path` and a `Text`, and walks
 through a `Group`. Colours are ``"#rrggbb"``.
