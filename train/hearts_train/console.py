@@ -113,6 +113,14 @@ class Commands(typer.core.TyperGroup):
             return code
         sys.exit(code if isinstance(code, int) else 0)
 
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command; its help shows no Python types of arguments, as typer's would."""
+        command: Any = super().get_command(ctx, cmd_name)
+        for argument in command.params if command is not None else ():
+            if argument.param_type_name == "argument":
+                argument.display_type_rich = lambda ctx: None
+        return command
+
     def list_commands(self, ctx: Any) -> list[str]:
         """Return all commands, in the order of their groups."""
         order = [name for names in GROUPS.values() for name in names]

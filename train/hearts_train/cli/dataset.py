@@ -37,7 +37,7 @@ def dataset(
             "--agent", metavar="AGENT", help="Who plays: once for all seats, or for each."
         ),
     ] = None,
-    deals: Annotated[int, typer.Option("--deals", help="Deals to play.")] = 10_000,
+    deals: Annotated[int, typer.Option("--deals", metavar="N", help="Deals to play.")] = 10_000,
     rules: RulesName = None,
     seed: Seed = 0,
     settings: Annotated[

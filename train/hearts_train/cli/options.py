@@ -26,7 +26,7 @@ app = typer.Typer(
 )
 
 AGENT_HELP = "A player's name, a checkpoint, a run's folder, FILE.py:CLASS or exec:PROGRAM."
-AgentName = Annotated[str | None, typer.Argument(help=AGENT_HELP)]
+AgentName = Annotated[str | None, typer.Argument(metavar="AGENT", help=AGENT_HELP)]
 RulesName = Annotated[
     str | None,
     typer.Option(

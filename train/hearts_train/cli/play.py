@@ -118,9 +118,12 @@ def replay(
             "several times.",
         ),
     ] = None,
-    width: Annotated[int, typer.Option("--width", help="Width of the animation in pixels.")] = 640,
+    width: Annotated[
+        int, typer.Option("--width", metavar="N", help="Width of the animation in pixels.")
+    ] = 640,
     seconds: Annotated[
-        float, typer.Option("--seconds", help="Seconds for each position of the animation.")
+        float,
+        typer.Option("--seconds", metavar="N", help="Seconds for each position of the animation."),
     ] = 0.8,
 ) -> None:
     """Print recorded deals trick by trick, or draw them."""
@@ -193,7 +196,9 @@ def analyse(
 
 @app.command("rules", epilog="Example: hearts rules two_player")
 def show_rules(
-    name: Annotated[str | None, typer.Argument(help="A preset; default: list all.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="A preset; default: list all.")
+    ] = None,
     as_json: Json = None,
 ) -> None:
     """Explain the rules of a game, or list all games."""
@@ -311,12 +316,16 @@ def serve(
         str,
         typer.Option(
             "--host",
+            metavar="ADDRESS",
             help="Address to listen on. The default serves this machine only; 0.0.0.0 serves the "
             "network.",
         ),
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option("--port", help="Port to listen on; 0: a free one, which is printed.")
+        int,
+        typer.Option(
+            "--port", metavar="N", help="Port to listen on; 0: a free one, which is printed."
+        ),
     ] = 8650,
     agent: Annotated[
         list[str] | None,

@@ -18,7 +18,7 @@ _PLACE = Path("runs")
 
 Runs = Annotated[
     list[Path] | None,
-    typer.Argument(metavar="[RUN]...", help="Runs, or folders of runs; default: runs/."),
+    typer.Argument(metavar="RUN", help="Runs, or folders of runs; default: runs/."),
 ]
 
 
@@ -27,9 +27,10 @@ def train(
     config: Annotated[
         str | None,
         typer.Argument(
+            metavar="CONFIG",
             help="A config: its path, or a shipped one: demo (where none is named; 3.5 minutes), "
             "smoke (seconds), mini, mini_selfplay, classic, maskable, champion, champion_small, "
-            "champion_taught, champion_mini, champion_classic."
+            "champion_taught, champion_mini, champion_classic.",
         ),
     ] = None,
     settings: Annotated[

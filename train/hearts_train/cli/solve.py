@@ -31,7 +31,10 @@ from hearts_train.console import Mistake
 @app.command("solve", epilog="Example: hearts solve mini --save mini.safetensors --plot mini.png")
 def solve_deck(
     deck: Annotated[
-        str | None, typer.Argument(help="Rules for two players with few cards: micro, mini, ...")
+        str | None,
+        typer.Argument(
+            metavar="DECK", help="Rules for two players with few cards: micro, mini, ..."
+        ),
     ] = None,
     iterations: Annotated[
         int | None, typer.Option("--iterations", metavar="N", help="At most this many in all.")
@@ -91,9 +94,7 @@ def solve_deck(
 )
 def exploit(
     context: typer.Context,
-    agents: Annotated[
-        list[str] | None, typer.Argument(metavar="[AGENT]...", help=AGENT_HELP)
-    ] = None,
+    agents: Annotated[list[str] | None, typer.Argument(metavar="AGENT", help=AGENT_HELP)] = None,
     rules: Annotated[
         str | None,
         typer.Option("--rules", metavar="NAME,...", help="One game, or several small decks."),

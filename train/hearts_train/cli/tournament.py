@@ -28,9 +28,7 @@ from hearts_train.cli.options import (
 @app.command(epilog="Example: hearts tournament easy standard pro runs/demo-1 --workers 2")
 def tournament(
     context: typer.Context,
-    agents: Annotated[
-        list[str] | None, typer.Argument(metavar="[AGENT]...", help=AGENT_HELP)
-    ] = None,
+    agents: Annotated[list[str] | None, typer.Argument(metavar="AGENT", help=AGENT_HELP)] = None,
     deals: Annotated[
         int, typer.Option("--deals", metavar="N", help="Duplicate deals of each pairing.")
     ] = 1000,
