@@ -1,4 +1,4 @@
-"""What a player is: anything with ``act(view)``; ``Agent`` answers many views at once."""
+"""Players: anything with ``act(view)``. ``Agent`` answers many views at once."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Agent:
         return certain(np.asarray(self.act_batch(views)), views.legal_table, name)
 
     def digest_parts(self, rules: Rules | None = None) -> Iterable[bytes] | None:
-        """What its digest is of, with `rules` for what it plays these with; None: nothing own."""
+        """Return the content that the digest covers, for all rules or these; None: nothing own."""
         return None
 
     def reseed(self, seed: int) -> None:
@@ -206,7 +206,7 @@ class PerGameAgent(StochasticAgent):
         return self._playing[1]
 
     def _share(self, player: Agent) -> None:
-        """One stream of draws, whatever the rules."""
+        """Give a player this agent's stream of draws."""
         if isinstance(player, StochasticAgent):
             player._rng = self._rng
 
@@ -242,7 +242,7 @@ class CachingAgent(Agent):
 
 
 class AgentAdapter(Agent):
-    """Makes an ``Agent`` of any player with ``act``; other attributes are passed through."""
+    """Turn any player with ``act`` into an ``Agent``; other attributes are passed through."""
 
     def __init__(self, player: Player, name: str = "") -> None:
         self.player = player
@@ -290,7 +290,7 @@ class AgentAdapter(Agent):
 
 
 def has_chances(agent: Agent) -> bool:
-    """Whether an agent gives probabilities of its own, not just its choice."""
+    """Return whether an agent gives probabilities of its own, not just its choice."""
     player = agent.player if isinstance(agent, AgentAdapter) else agent
     own = getattr(type(player), "action_probs", None)
     return own is not None and own is not Agent.action_probs

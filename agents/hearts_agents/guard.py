@@ -36,7 +36,7 @@ Answer = tuple[NDArray[np.int64], list[Fault]]
 
 
 def is_ours(agent: object) -> bool:
-    """Whether an agent is one of the package's own, its model included."""
+    """Return whether an agent is one of the package's own, its model included."""
     if type(agent) not in _OURS:
         return False
     model = getattr(agent, "model", None)
@@ -45,7 +45,7 @@ def is_ours(agent: object) -> bool:
 
 # ---- asking --------------------------------------------------------------------------------------
 def ask(agent: Agent, views: BatchView, games: Ints | None = None) -> Answer:
-    """What `agent` answers; it may do anything with `views`. A program is told which `games`.
+    """Return the answers of `agent`, which may do anything with `views`. Programs get `games` too.
 
     What a signal raises meanwhile, as Ctrl-C does, passes through, even if the agent caught it.
     """
@@ -61,7 +61,7 @@ def ask(agent: Agent, views: BatchView, games: Ints | None = None) -> Answer:
 
 
 def ask_one(agent: Agent, view: PlayerView, seed: int | None = None) -> tuple[int, Fault | None]:
-    """What `agent` answers in one position; `NO_ACTION` with a fault.
+    """Return the answer of `agent` in one position; `NO_ACTION` with a fault.
 
     Args:
         agent: who is asked.

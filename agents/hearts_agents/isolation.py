@@ -68,7 +68,7 @@ serve()
 
 @dataclass(frozen=True)
 class Card:
-    """What an agent is, as its process says.
+    """The description of an agent, as its process gives it.
 
     Attributes:
         kind: The name of its class.
@@ -131,7 +131,7 @@ class Isolated(Agent):
 
     @cached_property
     def card(self) -> Card:
-        """What the agent is, if it does not play."""
+        """The description of an agent that does not play."""
         self.ready()
         fields: Any = self._made
         assert isinstance(self._agent, AgentSpec)
@@ -309,5 +309,5 @@ def _fault(item: Any) -> Fault:
 
 
 def _numbers(text: str, dtype: str) -> Array:
-    """What ``served.to_text`` wrote, flat."""
+    """Read an array that ``served.to_text`` wrote; it is flat."""
     return np.frombuffer(base64.b64decode(text), dtype).astype(dtype[1:])

@@ -32,9 +32,9 @@ FILES = {
 }
 """Which factory makes players of a file with this suffix; other paths are of runs' folders."""
 FORMATS = {"hearts-env equilibrium": "hearts_agents.models.solved:load_solved"}
-"""The same of safetensors files whose header says one of these formats."""
+"""The factory for safetensors files, by the format that the header states."""
 MODELS = "hearts_agents.models.libraries:agent_of_model"
-"""The same of models of other libraries, as they are in memory."""
+"""The factory for models of other libraries in memory."""
 OWN = {
     "easy": "hearts_agents.baselines:Easy",
     "standard": "hearts_agents.baselines:Standard",
@@ -53,7 +53,7 @@ OWN = {
 """
 
 VERSIONS = dict.fromkeys((name for name in OWN if name != "random"), 1)
-"""Of each player, which version of its play this package has: ``pro`` is ``pro-v1`` too.
+"""The version of each player's play in this package: ``pro`` is ``pro-v1`` too.
 
 Results name the version. It is raised when a player comes to play otherwise.
 """
@@ -79,7 +79,7 @@ def agent_names() -> list[str]:
 
 
 def looks_like_path(name: str) -> bool:
-    """Whether `name` can only be a path."""
+    """Return whether `name` can only be a path."""
     separators = {"/", os.sep, os.altsep} - {None}
     return name.endswith(tuple(FILES)) or any(s in name for s in separators if s)
 
@@ -91,7 +91,7 @@ def loaded_from(place: str) -> Factory:
 
 
 def is_model(value: object) -> bool:
-    """Whether it is a model of another library, of which a player can be made.
+    """Return whether an object is a model of another library that can play.
 
     No library is imported: the classes that the object is of or derived from say it.
     """

@@ -54,7 +54,7 @@ _MOST_COMMAND = 10_000
 
 
 class Kind(StrEnum):
-    """What a name stands for."""
+    """The kinds of things that a name can stand for."""
 
     OWN = "own"  # one of this package's players
     FILE = "file"  # or the folder of a training run
@@ -84,7 +84,7 @@ class AgentSpec:
 
     @classmethod
     def parse(cls, agent: Any) -> AgentSpec:
-        """What `agent` stands for: a name, a path, an object, or a spec itself. Nothing is loaded.
+        """Read a name, a path, an object, or a spec itself. Nothing is loaded.
 
         Raises:
             HeartsError: if nobody knows the name, or its options cannot be read.
@@ -130,7 +130,7 @@ class AgentSpec:
         return cls(kind, plain, text, options)
 
     def to_json(self) -> str | None:
-        """What a record keeps of it."""
+        """Return the text that a record keeps."""
         return self.text
 
     def _refuse(self) -> typing.NoReturn:
@@ -157,18 +157,18 @@ class AgentSpec:
 
     @property
     def is_named(self) -> bool:
-        """Whether it has a name, from which it can be made again."""
+        """Whether there is a name from which the agent can be made again."""
         return self.kind is not Kind.OBJECT
 
     def unversioned(self) -> AgentSpec:
-        """The same, one of this package's players by its plain name: ``pro`` for ``pro-v1``."""
+        """Return the spec with this package's plain name: ``pro`` for ``pro-v1``."""
         is_bare = self.kind is Kind.OWN and not self.options
         return replace(self, text=self.name) if is_bare else self
 
     # -- what it may do ---------------------------------------------------------------------------
     @property
     def is_outside(self) -> bool:
-        """Whether making it loads code from outside this package, here or in an option.
+        """Whether the agent, or one in its options, loads code from outside this package.
 
         A program runs in a process of its own.
         """
@@ -176,7 +176,7 @@ class AgentSpec:
 
     @property
     def runs_code(self) -> bool:
-        """Whether it, or an option, is a program, code, or a file that must be trusted."""
+        """Whether the agent, or one in its options, is a program, code, or a file to be trusted."""
         return self.is_outside or any(spec.kind is Kind.PROGRAM for spec in self._all())
 
     @property
@@ -205,12 +205,12 @@ class AgentSpec:
     # -- making it --------------------------------------------------------------------------------
     @property
     def label(self) -> str:
-        """What it is called in results."""
+        """The agent's name in results."""
         return self.text or str(getattr(self.agent, "name", None) or self.name)
 
     @property
     def factory(self) -> Factory:
-        """What makes it. Code is imported."""
+        """The function or class that makes the agent. Code is imported."""
         if self.kind is Kind.OWN:
             return loaded_from(OWN[self.name])
         if self.kind is Kind.FILE:

@@ -52,12 +52,12 @@ ACTIVATIONS = ("relu", "tanh")
 _LOAD_THEM = (
     "run `hearts agents --new NAME`, and in the agent's file build the network and load the weights"
 )
-"""How a state dict, a training checkpoint or a pickled network becomes an agent."""
+"""The way from a state dict, a training checkpoint or a pickled network to an agent."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a player's weights are for."""
+    """The rules, encoder and network of a player's weights."""
 
     rules: Rules
     encoder: str
@@ -72,7 +72,7 @@ class Checkpoint:
 
     @property
     def num_weights(self) -> int:
-        """How many numbers the network of an ``mlp`` has."""
+        """The number of weights in the network of an ``mlp``."""
         return sum((a + 1) * b for a, b in zip(self.layers[:-1], self.layers[1:], strict=True))
 
     def header(self) -> dict[str, str]:

@@ -34,14 +34,14 @@ from hearts_env.support.files import kind_of
 _TRIALS = (1, 3)
 """Rows of the observations that a model is tried on."""
 _NEEDED = ("policy_class", "observation_space", "action_space", "policy_kwargs")
-"""What of a stable-baselines3 file is unpickled."""
+"""The parts of a stable-baselines3 file that are unpickled."""
 _OUTPUTS = ("get_distribution", "quantile_net", "q_net")
-"""What gives the logits or values of the actions, in a policy of stable-baselines3."""
+"""The members of a stable-baselines3 policy that give logits or values, in order of preference."""
 _SEEN = ("observation", "action_mask")
 """The keys of an observation with its mask, as the environments give it."""
 _DTYPES = ("float32", "float16", "float64", "int8", "uint8", "int32", "int64")
 _ONNX_DTYPES = {"float": "float32", "double": "float64"}
-"""What ONNX calls them, where its name is another."""
+"""Names of dtypes in ONNX that differ from NumPy's."""
 
 
 class ModelAgent(EncoderAgent):
@@ -50,9 +50,9 @@ class ModelAgent(EncoderAgent):
     plays = "what its model fits"
     default_encoder: str | None = None
     risk = ""
-    """What loading a file of this kind can do; "" where it runs no code."""
+    """The harm that loading a file of this kind can do; "" if it runs no code."""
     has_chances = True
-    """Whether it gives logits; else values of actions, from which nothing is drawn."""
+    """Whether the model gives logits. Values of actions are no probabilities to sample from."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class ModelAgent(EncoderAgent):
         self.rules = None if rules is None else Rules.make(rules)
         self.plays = self.plays if self.rules is None else self.rules.name
         self.dtype = np.dtype(np.float32)
-        """Of the observations that the model is given."""
+        """The dtype of the observations that the model is given."""
         self._fits: Rules | None = None
         self._encoder_name = encoder
         self._data = model if isinstance(model, bytes) else b""
@@ -430,7 +430,7 @@ FORMS: dict[str, type[ModelAgent]] = {
     ".pth": ModuleAgent,
     ".onnx": OnnxAgent,
 }
-"""Who plays a file, by its suffix."""
+"""The class that plays a file, by suffix."""
 
 
 def load_model(

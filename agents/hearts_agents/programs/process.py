@@ -32,7 +32,7 @@ if sys.platform != "win32":
     import fcntl
 
 LAST_WORDS = "; its last words: "
-"""What stands in a message before what the program wrote to its standard error."""
+"""The words in a message before the program's own standard error."""
 
 _MOST_STDERR = 4096  # bytes that are saved of it
 _MOST_WORDS = 300  # characters of that in a message

@@ -29,7 +29,7 @@ from hearts_env.support.errors import quoted
 from hearts_env.support.files import kind_of
 
 EXEC = "exec:"
-"""What the name of a program begins with; a module named ``exec`` cannot be named."""
+"""The beginning of a program's name; a module named ``exec`` cannot be named."""
 PROTOCOL = 1
 SECONDS, START_SECONDS, BATCH = 10.0, 20.0, 256
 _MOST_SECONDS, _MOST_BATCH = 86_400.0, 65_536
@@ -144,7 +144,7 @@ class ExternalAgent(Agent):
     def answers(
         self, views: BatchView, games: Sequence[int] | None = None
     ) -> tuple[list[Any], list[Fault]]:
-        """What the program answers, None where it fails; and its faults, one for each such row.
+        """Return the program's answers, None where it fails, and one fault for each such row.
 
         While it thinks about one message the next are made and sent. A failure costs the views of
         the message that was due. The others are asked about after a new start.

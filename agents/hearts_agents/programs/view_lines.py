@@ -79,14 +79,14 @@ class ViewLines:
         )
 
     def _write_taken(self, numbers: tuple[int, ...]) -> str:
-        """What follows from points, tricks and suits shown to be void, of every seat each."""
+        """Return the facts that follow from points, tricks and shown voids, by seat."""
         n = self.rules.players
         voids = ",".join([self._voids[mask] for mask in numbers[2 * n :]])
         points, tricks = [*numbers[:n]], [*numbers[n : 2 * n]]
         return f',"points":{points},"tricks_taken":{tricks},"voids":[{voids}]'
 
     def _write_deal(self, numbers: tuple[int, ...]) -> str:
-        """What does not change, or seldom, while a deal is played."""
+        """Return the facts that change seldom or never during a deal."""
         passed, received, dealer, number, kitty, taker, *totals = numbers
         direction = self._directions[number % len(self._directions)]
         return (
