@@ -291,7 +291,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         return self.terminations.get(agent, True) or self.truncations[agent]
 
     def observe(self, agent: str) -> Observation:
-        """What `agent` sees now, whoever's turn it is; also after the end."""
+        """Return the observation of `agent`, at any time, also after the end."""
         ready = self._ready
         if ready is not None and agent is self.agent_selection:
             self._ready = None  # who asks again gets arrays of its own
@@ -326,7 +326,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         return info
 
     def agent_iter(self, max_iter: int = 2**63) -> Iterator[str]:
-        """Whose turn it is, for a loop with a ``step`` each time, until nobody is left."""
+        """Yield the agent to act, for a loop with a ``step`` each time, until none is left."""
         for _ in repeat(None, int(min(max_iter, sys.maxsize))):
             if not self.agents:
                 return
@@ -336,10 +336,10 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self,
         observe: bool = True,  # noqa: FBT001, FBT002  # as PettingZoo has it
     ) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Observation, reward since the last turn, termination, truncation and info.
+        """Return observation, reward since the last turn, termination, truncation and info.
 
         Raises:
-            HeartsError: if nobody is left in the episode, or there was no reset.
+            HeartsError: if no agent is left in the episode, or there was no reset.
         """
         if self._game is None or not self.agents:
             raise HeartsError("last: no agent is to act; call reset() to start an episode")
@@ -398,7 +398,6 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self.terminations = dict.fromkeys(agents, False)
         self.truncations = dict.fromkeys(agents, False)
         self._infos = dict.fromkeys(agents, self._no_result)
-        self._skip_agent_selection = None
         self._offender = None
         self._begin_deal(game)
         if self.render_mode == "human":
@@ -472,7 +471,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self._cumulative_rewards[agent] = 0.0
 
     def _pay(self, rewards: list[float] | None) -> None:
-        """Hand out rewards, one a seat; None: nobody gets any."""
+        """Hand out rewards, one per seat; None: no one gets any."""
         if rewards is not None:
             for agent, reward in zip(self.possible_agents, rewards, strict=True):
                 self.rewards[agent] += reward

@@ -101,9 +101,8 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
     the last. Infos have one key more, ``active_agent``: the seat of the player to act, an int64, -1
     at the end.
 
-    With `noop` there is one more action, the last: it is the only legal one for whoever waits, and
-    for all when the episode is over, so that no mask is empty. Whoever does it in turn does an
-    illegal action.
+    With `noop` there is one more action, the last. It is the only legal one for agents that wait,
+    and for all when the episode is over, so no mask is empty. It is illegal for the agent to act.
 
     It does what PettingZoo's conversion does, but is no wrapper of another environment: its
     ``unwrapped`` is itself, and has its spaces.
@@ -263,7 +262,7 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
         return next(illegal for illegal in range(self._n) if not legal >> illegal & 1)
 
     def _observations(self, acting: str) -> dict[str, Observation]:
-        """What every agent sees; `acting` is the one whose turn it is, "" when the game is over."""
+        """Return the observations of all agents; `acting` is to act, "" when the game is over."""
         table = self.aec_env
         seen: dict[str, Observation] = {agent: table.observe(agent) for agent in table.agents}
         if self.has_noop and table.observation_format.mask_in_observation:
