@@ -127,6 +127,21 @@ def test_a_revoke_leaves_the_hands_closed() -> None:
     assert [seat.played for seat in picture.seats] == [("QC",), ()]
 
 
+def test_a_revoke_shows_scores_only_to_viewers_who_know_the_kitty() -> None:
+    """QH is dead: 14 of the 15 points in the deck are charged, and no seat can know that."""
+    hands = [["QC", "QD", "AS"], ["AC", "QS", "AH"]]
+    game = Game("micro", hands, ["AD", "QH"])
+    game.revoke()
+    for viewer in (0, 1):
+        for seen in (game, game.view(viewer)):
+            lines = picture_of(seen, viewer).message.splitlines()
+            assert lines == ["player_0 pays for an illegal action", "player_1 wins"]
+    assert picture_of(game, "all").message.endswith("player_0 14 points, player_1 0 points")
+    awarded = Game(Rules.preset("micro").replace(kitty_to="last_trick"), hands, ["AD", "QH"])
+    awarded.revoke()  # all 15 are in play
+    assert picture_of(awarded, 1).message.endswith("player_0 15 points, player_1 0 points")
+
+
 def test_a_shared_win() -> None:
     """Each takes one heart; the queen of spades is in the kitty."""
     game = Game("micro", [["QC", "QD", "QH"], ["AD", "AS", "AH"]], ["AC", "QS"])

@@ -132,9 +132,21 @@ def _news(game: Position, names: Sequence[str], viewer: int | str | None) -> lis
         winners = [names[seat] for seat in _winners(game)]
         shared = f"{', '.join(winners[:-1])} and {winners[-1]} share the lowest score"
         lines.append(shared if len(winners) > 1 else f"{winners[0]} wins")
-        scores = zip(names, game._scores(), strict=True)
-        lines.append(", ".join(f"{name} {count_text(score, 'point')}" for name, score in scores))
+        if _shows_scores(game):
+            scores = zip(names, game._scores(), strict=True)
+            line = ", ".join(f"{name} {count_text(score, 'point')}" for name, score in scores)
+            lines.append(line)
     return lines
+
+
+def _shows_scores(game: Position) -> bool:
+    """Return whether the scores follow from `game`, which may be a view.
+
+    A revoke is charged for every penalty card outside the kitty, which a view hides.
+    """
+    rules = game.rules
+    is_known = rules.kitty_to != "nobody" or len(game.kitty) == rules.kitty_size
+    return game.revoker is None or is_known
 
 
 def _exchange(game: Position, names: Sequence[str], viewer: int | str | None) -> str:
