@@ -22,7 +22,7 @@ from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView
 from hearts_env.solve import beliefs
 from hearts_env.solve.beliefs import Tracker, belief
-from hearts_env.solve.best_response import best_response, exploit, exploitability
+from hearts_env.solve.best_response import best_response, exploitability, exploitability_of
 from hearts_env.solve.response import ALL, Responses, _thinned, whole_game
 from hearts_env.solve.tree import Tree
 from hearts_train import console
@@ -211,7 +211,7 @@ def test_no_attacker_wins_more_than_a_best_response_and_each_improves(name, micr
         assert abs(won["lbr"]) <= 1e-9 >= max(won.values())
         return
     assert found.exploitability == pytest.approx(
-        exploit(make_agent(name, seed=0), micro).exploitability
+        exploitability_of(make_agent(name, seed=0), micro).exploitability
     )
     assert max(won.values()) <= found.exploitability + 1e-9
     assert won["belief"] <= min(won["lbr"], won["endings"]) + 1e-9

@@ -14,7 +14,7 @@ from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.solve import equilibrium, regret, tree, walk
-from hearts_env.solve.best_response import best_response, exploit
+from hearts_env.solve.best_response import best_response, exploitability_of
 from hearts_env.solve.equilibrium import SHIPPED, Solver, load, solve
 from hearts_env.solve.tree import Tree, count_tree
 from hearts_env.solve.walk import Walk
@@ -380,8 +380,8 @@ def player(micro, tmp_path_factory):
 
 
 def test_the_player_plays_the_policy_from_both_seats(micro, player):
-    assert exploit(player, micro).exploitability < 1e-4
-    assert not exploit(player, micro).frozen
+    assert exploitability_of(player, micro).exploitability < 1e-4
+    assert not exploitability_of(player, micro).frozen
     for game in itertools.islice(all_deals(micro.rules), 0, None, 7):
         hands = [game.hand(0), game.hand(1)]
         mirrored = Game(micro.rules, hands=hands[::-1], kitty=game.kitty, deal_number=0, dealer=0)

@@ -6,7 +6,7 @@ import torch
 
 from hearts_agents.models.network import load_agent
 from hearts_env import HeartsError
-from hearts_env.solve.best_response import best_response, exploit, exploitability
+from hearts_env.solve.best_response import best_response, exploitability, exploitability_of
 from hearts_env.solve.tree import Tree
 from hearts_train.learn import runs
 from hearts_train.learn.config import ConfigError, TrainConfig
@@ -80,7 +80,7 @@ def drawn(learner):
     """What the learner's player, who draws its cards, loses to best responses."""
     agent = learner.agent()
     agent.greedy = False
-    return exploit(agent, learner.tree).exploitability
+    return exploitability_of(agent, learner.tree).exploitability
 
 
 @pytest.mark.slow
@@ -229,7 +229,8 @@ def test_runs_in_small_decks_log_how_exploitable_the_player_is(tmp_path):
     assert len(rows) == 5
     assert rows[-1]["drawn"] < 0.7 * rows[0]["drawn"]
     for name, greedy in (("drawn", False), ("preferred", True)):
-        found = exploit(load_agent(result.run_dir, greedy=greedy, seed=0), "micro").exploitability
+        player = load_agent(result.run_dir, greedy=greedy, seed=0)
+        found = exploitability_of(player, "micro").exploitability
         assert rows[-1][name] == pytest.approx(found, abs=1e-6)
         assert f"{found:.3f} (" in result.card.read_text()
     best = min(rows, key=lambda row: (row["drawn"], -row["decisions"]))

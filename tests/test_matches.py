@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import pickle
 
+import pytest
+
 from hearts_agents import make_agent
 from hearts_env import HeartsError, Match, Rules
 from hearts_env.game.match import Scoreboard
 from hearts_env.seeds import derived_seed
+from hearts_train.measure.benchmark import benchmark
 from hearts_train.measure.comparison import compare
 from hearts_train.measure.contest import Contest, Task
 from hearts_train.measure.duel import MatchBlock
@@ -116,6 +119,8 @@ def test_only_evaluate_plays_matches() -> None:
     ):
         with raises_hearts_error(HeartsError, "unit", "evaluate"):
             measure()
+    with pytest.raises(TypeError, match="unit"):
+        benchmark("easy", "micro", unit="match")
 
 
 def test_the_command_plays_matches() -> None:

@@ -208,7 +208,7 @@ def as_policy(agent: Any, name: str = "") -> Policy:
     """The policy of an agent that may be anybody's: whatever it does wrong is a ``HeartsError``.
 
     Args:
-        agent: anything that ``best_response.exploit`` can ask.
+        agent: anything that ``best_response.exploitability_of`` can ask.
         name: what to call it in errors; empty: its own name.
     """
     who = name or getattr(agent, "name", "") or type(agent).__name__

@@ -110,7 +110,7 @@ class Exploitability:
         }
 
 
-def exploit(
+def exploitability_of(
     agent: Any,
     game: Tree | Rules | str,
     name: str = "",
@@ -199,7 +199,7 @@ def _name(agent: Any, name: str) -> str:
 
 
 def probs_function(agent: Any, name: str) -> Callable[[BatchView], Floats]:
-    """A function of many views to the agent's checked chances in them, as ``exploit`` asks it.
+    """Return a function of many views that asks an agent for its policy, and checks the answer.
 
     Raises:
         HeartsError: the agent has nothing to ask; the function: its answer is not a policy.

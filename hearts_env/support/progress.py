@@ -1,4 +1,4 @@
-"""How long work reports its progress to its caller, who may show it."""
+"""How work reports its progress to its caller, who may show it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-Progress = Callable[[float, float], None]
-"""Called with the work done and all of it, both in a unit of the work's own."""
+Progress = Callable[..., None]
+"""Called with the work done and all of it, in a unit of the work's own, and at times a message."""
 Show = Callable[[str], AbstractContextManager[Progress]]
 """Shows, while a block runs, the progress of what is named."""
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator
-from typing import IO, Any, Protocol, cast
+from typing import IO, TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from hearts_env.support.progress import Progress
 
 PLAIN_EVERY = 10.0  # seconds between lines of progress where no terminal shows a bar
 
@@ -45,43 +48,29 @@ def note(text: str) -> None:
     print(text, file=screen(), flush=True)
 
 
-class Report(Protocol):
-    """Updates what shows progress."""
-
-    def __call__(self, done: float, total: float, message: str = "") -> None:
-        """So much of all is done; `message` is shown beside it."""
-
-
 @contextlib.contextmanager
-def progress(label: str) -> Iterator[Report]:
-    """Shows progress on standard error; yields a function of (done, total, message) for it.
+def progress(label: str) -> Iterator[Progress]:
+    """Show progress on standard error; yield the function that takes it.
 
     On a terminal it is a bar with the time left, elsewhere a line every few seconds.
     """
     if not sys.stderr.isatty():
         yield _plain_progress(label)
         return
+    from rich import progress as bars
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
 
     columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        TextColumn("elapsed"),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[message]}", markup=False),
+        bars.TextColumn("{task.description}", markup=False),
+        bars.BarColumn(),
+        bars.TaskProgressColumn(),
+        bars.TextColumn("left"),
+        bars.TimeRemainingColumn(),
+        bars.TextColumn("elapsed"),
+        bars.TimeElapsedColumn(),
+        bars.TextColumn("{task.fields[message]}", markup=False),
     )
-    with Progress(*columns, console=Console(file=screen()), transient=True) as bar:
+    with bars.Progress(*columns, console=Console(file=screen()), transient=True) as bar:
         task = bar.add_task(label, total=None, message="")
 
         def report(done: float, total: float, message: str = "") -> None:
@@ -90,7 +79,7 @@ def progress(label: str) -> Iterator[Report]:
         yield report
 
 
-def _plain_progress(label: str) -> Report:
+def _plain_progress(label: str) -> Progress:
     from hearts_env.support import clock  # not needed for --help
 
     last, origin = clock.now(), (0.0, 0.0)

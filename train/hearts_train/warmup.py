@@ -29,7 +29,7 @@ from hearts_env.encoders import ENCODERS
 from hearts_env.rules.presets import PRESETS
 from hearts_env.solve import TranspositionTable, solve_batch, solve_double_dummy, solve_worlds
 from hearts_env.solve.beliefs import belief
-from hearts_env.solve.best_response import exploit
+from hearts_env.solve.best_response import exploitability_of
 from hearts_env.solve.equilibrium import solve
 from hearts_env.solve.response import whole_game
 from hearts_env.support.jit import cache_folder, unsaved
@@ -186,7 +186,7 @@ def _solve_trees() -> None:
     found.hand_values()
     found.tree.find(BatchGame("micro", 2).views())
     agent = make_agent("easy", seed=0)
-    exploit(agent, "micro")
+    exploitability_of(agent, "micro")
     game = _after_tricks(9)
     belief(game.view(game.current_player or 0), agent.action_probs)
 

@@ -18,7 +18,6 @@ from hearts_train.cli.options import (
     Workers,
     app,
     names_in,
-    numbers_in,
     refuse_said,
     rules_of,
 )
@@ -129,6 +128,13 @@ def _share(text: str) -> float:
         raise Mistake(f"--set: random={text!r} is not a number; give 0 to 1") from None
 
 
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(word) for word in text.split(",")]
+    except ValueError:
+        raise Mistake(f"--set: seat={text!r} is not whole numbers; write them like 0,1") from None
+
+
 _SETTINGS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "action_mask": ("action_mask", str),
     "dtype": ("dtype", str),
@@ -137,7 +143,7 @@ _SETTINGS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "observation": ("observation", str),
     "random": ("random", _share),
     "reward": ("reward", str),
-    "seat": ("seats", lambda text: numbers_in(text, "--set")),
+    "seat": ("seats", _numbers),
     "view": ("views", lambda text: names_in(text, "--set")),
 }
 """What ``--set`` sets: the argument of ``DatasetOptions``, and how its text is read."""

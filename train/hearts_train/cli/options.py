@@ -239,16 +239,6 @@ def names_in(text: str, option: str) -> list[str]:
     return names
 
 
-def numbers_in(text: str | None, option: str) -> list[int] | None:
-    """The whole numbers in a comma-separated list; None if there is no list."""
-    if text is None:
-        return None
-    try:
-        return [int(word) for word in text.split(",")]
-    except ValueError:
-        raise Mistake(f"{option}: {text!r} is not whole numbers; write them like 80,60") from None
-
-
 def is_said(context: typer.Context, name: str) -> bool:
     """Whether an argument or option was given on the command line."""
     source = context.get_parameter_source(name)

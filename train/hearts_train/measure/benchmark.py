@@ -38,7 +38,7 @@ from hearts_agents.user_code import blamed
 from hearts_env import Game, HeartsError, Rules, __version__
 from hearts_env.game.notation import Record
 from hearts_env.seeds import secret_seed
-from hearts_env.solve.best_response import exploit
+from hearts_env.solve.best_response import exploitability_of
 from hearts_env.solve.tree import Tree
 from hearts_env.support.arguments import check_choice, check_number
 from hearts_env.support.errors import quoted
@@ -186,7 +186,10 @@ class Benchmark:
         budget: str = "free",
         *,
         decisions: int | None = None,
-        **settings: Any,
+        isolate: bool = False,
+        workers: int | None = None,
+        backend: str = "local",
+        command: str | None = None,
     ) -> None:
         """Make the players; nothing is played yet.
 
@@ -198,7 +201,10 @@ class Benchmark:
             budget: the time that the agent claims to need for a card, one of ``BUDGETS``.
             decisions: how many the agent saw in training, as claimed; None: what its checkpoint
                 says, if it is one.
-            **settings: `isolate`, `workers`, `backend` and `command`, as for ``evaluate``.
+            isolate: as for ``evaluate``; so are the rest.
+            workers: processes that play.
+            backend: where they run.
+            command: the command line, for the record.
 
         Raises:
             HeartsError: if an argument is not one of these, the agent is unknown or cannot play the
@@ -222,7 +228,10 @@ class Benchmark:
             self.rules,
             self.seed,
             largest_block=_BLOCK,
-            **settings,
+            isolate=isolate,
+            workers=workers,
+            backend=backend,
+            command=command,
         )
         seen = self.contest.participants[0].trained_on
         self.decisions = seen
@@ -305,7 +314,8 @@ class Benchmark:
         ):
             try:
                 with blamed(f"{self.name} raised", "correct it, and play again"):
-                    found = exploit(player, Tree(self.rules), self.name, progress=report)
+                    tree = Tree(self.rules)
+                    found = exploitability_of(player, tree, self.name, progress=report)
             except HeartsError as error:
                 return {"exploitability": None, "why": str(error)}
         return {

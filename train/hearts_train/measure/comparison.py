@@ -13,7 +13,6 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -21,7 +20,7 @@ import numpy as np
 
 from hearts_env import HeartsError, Rules
 from hearts_env.support.arrays import Floats
-from hearts_env.support.progress import silent
+from hearts_env.support.progress import Show, silent
 from hearts_train.measure.contest import Contest, Pairing, Task, check_deals
 from hearts_train.measure.display import short_names
 from hearts_train.measure.duel import Block, Example, few_of
@@ -41,9 +40,6 @@ from hearts_train.measure.statistics import (
 
 MAX_DEALS = 1_000_000
 _LARGEST_BLOCK = 1024
-
-ShowTest = Callable[[str], AbstractContextManager[Any]]
-"""Shows deals done, deals that seem to be needed, and a line of news."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +155,7 @@ def compare(
     seed: int = 0,
     save: str | os.PathLike[str] | None = None,
     resume: str | os.PathLike[str] | None = None,
-    show: ShowTest = silent,
+    show: Show = silent,
     **settings: Any,
 ) -> Comparison:
     """Play until it is decided which of two agents is better, and by how much at least.
