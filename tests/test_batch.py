@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from hearts_agents.envs.arena import Arena
-from hearts_agents.envs.options import LearnerOptions
 from hearts_agents.envs.vector import HeartsVectorEnv
 from hearts_env import (
     BatchGame,
@@ -390,7 +388,7 @@ def test_what_is_not_a_state_has_no_past() -> None:
 
 
 def test_finished_deals_of_an_arena_can_be_told() -> None:
-    arena = Arena(3, LearnerOptions.of("classic", episode="match", opponent="easy", max_deals=3))
+    arena = HeartsVectorEnv(3, "classic", episode="match", opponent="easy", max_deals=3).arena
     arena.reset([4, 5, 6], np.random.default_rng(0))
     compared = 0
     for _ in range(45):

@@ -21,7 +21,7 @@ from hearts_agents.models.checkpoint import (
     read_checkpoint,
     save_checkpoint,
 )
-from hearts_agents.models.network import Network, NetworkAgent, load_agent, snapshot
+from hearts_agents.models.network import Network, NetworkAgent, load_agent
 from hearts_agents.programs.process import python_environment
 from hearts_env import BatchGame, CheckpointError, Game, Rules
 from hearts_env.encoders import encode, make_encoder
@@ -93,12 +93,11 @@ def test_equal_players_have_equal_files_in_every_process(path, tmp_path):
 
 def test_a_player_is_the_same_from_every_place(path):
     tensors = random_tensors(LAYERS)
-    layers = [(tensors[f"policy.{i}.weight"], tensors[f"policy.{i}.bias"]) for i in range(3)]
     views = BatchGame(RULES, 16, seed=2).views()
     places = path, path.parent, str(path), str(path.parent)
     greedy = [make_agent(place).act_batch(views).tolist() for place in places]
     assert all(actions == greedy[0] for actions in greedy)
-    drawn = snapshot(layers, RULES, seed=7).act_batch(views)
+    drawn = NetworkAgent(Network(tensors), RULES, greedy=False, seed=7).act_batch(views)
     assert drawn.tolist() == load_agent(path, seed=7, greedy=False).act_batch(views).tolist()
 
 

@@ -13,9 +13,8 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from hearts_agents import Agent, HeartsEnv, HeartsSB3VecEnv, HeartsVectorEnv
-from hearts_agents.envs.gym_env import ENV_ID, register_envs
-from hearts_agents.envs.options import LearnerOptions
 from hearts_env import Game, HeartsError, IllegalActionError, Rules, hearts_v0
+from hearts_env.envs import GYMNASIUM_ID, register_envs
 from hearts_env.rules.presets import GAMES
 from hearts_env.seeds import episode_seed
 from tests.refusals import raises_hearts_error
@@ -50,14 +49,16 @@ def chooser(seed):
 def test_gymnasiums_checker_has_nothing_to_say(opponent, observation):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        env = gymnasium.make(ENV_ID, opponent=opponent, observation=observation, render_mode="ansi")
+        env = gymnasium.make(
+            GYMNASIUM_ID, opponent=opponent, observation=observation, render_mode="ansi"
+        )
         # The window and the pictures are checked once, below.
         check_env(env.unwrapped, skip_render_check=True)
 
 
 @pytest.mark.slow
 def test_gymnasiums_checker_draws_in_every_render_mode():
-    check_env(gymnasium.make(ENV_ID).unwrapped)
+    check_env(gymnasium.make(GYMNASIUM_ID).unwrapped)
 
 
 @pytest.mark.parametrize(("rules", "players"), GAMES)
@@ -221,7 +222,7 @@ def test_an_opponent_may_name_a_card_and_anything_else_is_refused(make):
 
 
 def test_action_masks_reach_through_gymnasiums_wrappers():
-    env = gymnasium.make(ENV_ID)
+    env = gymnasium.make(GYMNASIUM_ID)
     _, info = env.reset(seed=2)
     masks = env.get_wrapper_attr("action_masks")()
     assert masks.dtype == info["action_mask"].dtype == np.int8
@@ -235,7 +236,7 @@ TABLES = (hearts_v0.raw_env, hearts_v0.env, hearts_v0.parallel_env)
 @pytest.mark.parametrize(
     ("make", "like"),
     [
-        *((make, HeartsEnv) for make in (LearnerOptions.of, *LEARNERS)),
+        *((make, HeartsEnv) for make in LEARNERS),
         *((make, hearts_v0.raw_env) for make in TABLES),
     ],
 )

@@ -11,11 +11,10 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.wrappers import TimeAwareObservation
 
 from hearts_agents import HeartsEnv, HeartsVectorEnv
-from hearts_agents.envs.gym_env import ENV_ID
-from hearts_env import HeartsError, hearts_v0
+from hearts_env import hearts_v0
+from hearts_env.envs import GYMNASIUM_ID
 from hearts_env.envs.observations import MASKS
 
 HeartsSB3VecEnv = pytest.importorskip("hearts_agents.envs.sb3").HeartsSB3VecEnv
@@ -27,8 +26,8 @@ DOORS: dict[str, Callable[..., Any]] = {
     "HeartsEnv": HeartsEnv,
     "HeartsVectorEnv": HeartsVectorEnv,
     "HeartsSB3VecEnv": HeartsSB3VecEnv,
-    "make": lambda **given: gymnasium.make(ENV_ID, **given),
-    "make_vec": lambda **given: gymnasium.make_vec(ENV_ID, num_envs=2, **given),
+    "make": lambda **given: gymnasium.make(GYMNASIUM_ID, **given),
+    "make_vec": lambda **given: gymnasium.make_vec(GYMNASIUM_ID, num_envs=2, **given),
 }
 
 
@@ -86,52 +85,6 @@ def test_under_next_step_no_mask_is_empty(mask: str) -> None:
         assert pickle.dumps(envs.arena.states) == pickle.dumps(others.arena.states)
         over = over_now
     assert ends > 6
-
-
-# ---- the length of an episode --------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("given", "length"),
-    [
-        ({}, 13),
-        ({"rules": "mini"}, 5),
-        ({"rules": "classic"}, 16),  # three cards are passed
-        ({"rules": "no_pass"}, 14),  # a moon is chosen
-        ({"rules": "kitty", "players": 3}, 20),  # three of them again
-        ({"episode": "match"}, None),
-    ],
-    ids=str,
-)
-def test_the_spec_says_how_long_an_episode_is(given: dict[str, Any], length: int | None) -> None:
-    env = gymnasium.make(ENV_ID, opponent="easy", **given)
-    assert env.spec is not None
-    assert env.spec.max_episode_steps == length
-    assert "TimeLimit" not in str(env)
-    assert gymnasium.spec(ENV_ID).max_episode_steps is None
-    _, info = env.reset(seed=3)
-    steps, over = 0, False
-    while not over and steps < 60:
-        *_, over, truncated, info = env.step(int(info["action_mask"].argmax()))
-        steps += 1
-        assert not truncated
-    if length is None:
-        assert not over
-        return
-    assert over
-    assert length - 3 <= steps <= length
-    many = gymnasium.make_vec(env.spec, num_envs=2)  # which hands the number on
-    assert isinstance(many, HeartsVectorEnv)
-    assert many.rules == env.unwrapped.rules  # type: ignore[attr-defined]
-    seen = TimeAwareObservation(env, normalize_time=False, flatten=False)
-    observation, info = seen.reset(seed=3)
-    for step in range(3):
-        assert observation["time"] == [step]
-        observation, *_, info = seen.step(int(info["action_mask"].argmax()))
-
-
-def test_a_length_that_would_cut_a_deal_short_is_refused() -> None:
-    for given in ({"max_episode_steps": 12}, {"max_episode_steps": 99, "episode": "match"}):
-        with pytest.raises(HeartsError, match=r"^max_episode_steps: "):
-            HeartsVectorEnv(2, **given)  # type: ignore[arg-type]
 
 
 # ---- what readers see ----------------------------------------------------------------------------

@@ -88,10 +88,10 @@ def test_every_setting_of_the_games_arrives_in_the_environment():
     config = smoke(*(f"env.{name}={str(value).lower()}" for name, value in settings.items()))
     arena = Trainer(config).learner.env.arena
     assert (arena.rules.name, arena.rules.players) == ("mini", 2)
-    assert arena.options.rewarder.kind == "win"
+    assert arena.rewarder.kind == "win"
     assert type(arena.batch.encoder).__name__ == "RecallEncoder"
-    assert (arena.options.seat, arena.num_envs) == (1, 48)
-    assert not arena.options.skip_forced
+    assert (arena.seat, arena.num_envs) == (1, 48)
+    assert not arena.skip_forced
     assert (arena.learner == 1).all()
 
 

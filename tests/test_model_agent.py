@@ -398,19 +398,6 @@ def test_torchscript_named_pth_plays_like_pt(linear, views, tmp_path):
         make_agent(str(tmp_path / "weights.pth"), allow_code=True)
 
 
-@pytest.mark.parametrize("suffix", [".zip", ".onnx"])
-def test_copies_of_a_player_observe_in_the_dtype_that_was_stated(suffix, linear, models, tmp_path):
-    if suffix == ".onnx":
-        pytest.importorskip("onnxruntime")
-    file = linear.get(suffix, str(tmp_path / "model.zip"))
-    if suffix == ".zip":
-        models["PPO"].save(file)
-    agent: Any = make_agent(f"{file}?encoder=flat&dtype=float64", allow_code=True)
-    for copied in (copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))):
-        assert copied(agent).dtype == np.float64
-    assert agent.with_greedy(False).dtype == np.float64
-
-
 @pytest.mark.parametrize("is_traced", [False, True])
 def test_a_module_of_torch_is_an_agent_as_it_is_at_that_moment(is_traced, views):
     module = torch.nn.Linear(SIZE, ACTIONS, bias=False)
@@ -472,8 +459,6 @@ def test_torchscript_that_does_not_fit_is_named(linear, tmp_path):
     for end, message in {
         "": "encoder",
         "?encoder=text&rules=micro": "agent float32",
-        "?encoder=flat&rules=micro&dtype=int8": "agent int8",
-        "?encoder=flat&dtype=complex": "dtype complex",
     }.items():
         with raises_hearts_error(HeartsError, *message.split()):
             make_agent(file + end, allow_code=True)

@@ -49,11 +49,8 @@ def test_rules_are_a_word_of_openspiel_and_back(text: str) -> None:
         ({"rules": "nope"}, "rules nope"),
         ({"rules": "micro hand_sise:2"}, "rules hand_sise"),
         ({"rules": ""}, "rules"),
-        ({"rules": "micro", "players": 3}, "players 2"),
-        ({"players": -1}, "players"),
-        ({"players": "two"}, "players"),
-        ({"reward": "money"}, "reward money"),
-        ({"reward": "chips"}, "reward chips two_player"),
+        ({"rules": "micro players:3"}, "players 2"),
+        ({"reward": "points"}, "reward hearts_env"),
         ({"observation": "flatt"}, "observation flatt flat"),
         ({"information_state": "x"}, "information_state x"),
         ({"dealer": 1}, "dealer hearts_env"),
@@ -88,31 +85,17 @@ def play_randomly(game: Game, seed: int) -> Game:
 
 
 @pytest.mark.parametrize(("name", "players"), GAMES)
-def test_returns_are_the_rewards_and_lie_between_the_bounds(name: str, players: int) -> None:
+def test_returns_are_the_margins_that_the_environments_pay(name: str, players: int) -> None:
     rules = Rules.preset(name, players)
-    kinds = ["margin", "points", "trick", "win"] + ["chips"] * (rules.settlement != "points")
-    for kind in kinds:
-        setup = Setup({"rules": name, "players": players, "reward": kind})
-        low, high = setup.bounds
-        for seed in range(4):
-            game = play_randomly(Game.deal(rules, seed), seed)
-            returns = setup.returns(game)
-            assert returns == Rewarder(rules, kind).step(game)
-            assert all(low <= number <= high for number in returns)
-            assert not setup.is_zero_sum or sum(returns) == pytest.approx(0, abs=1e-9)
-            assert len(game.actions) <= setup.longest
-
-
-def test_the_bounds_of_points_and_chips_are_met() -> None:
-    games = (play_randomly(Game.deal("micro", seed), seed) for seed in itertools.count())
-    moon = next(game for game in games if game.shooter is not None)
-    setup = Setup({"rules": "micro", "reward": "points"})
-    assert setup.bounds == (-15, 15)
-    assert min(setup.returns(moon)) == -15
-    assert Setup({"rules": "micro moon:self_minus", "reward": "points"}).bounds == (-15, 15)
-    assert Setup({"rules": "hoyle", "reward": "chips"}).bounds == (-13, 13)
-    assert Setup({"rules": "hoyle settlement:howell", "reward": "chips"}).bounds == (-39, 13)
-    assert not Setup({"rules": "hoyle settlement:sweepstakes", "reward": "chips"}).is_zero_sum
+    setup = Setup({"rules": rules_word(rules)})
+    for seed in range(4):
+        game = Game.deal(rules, seed)
+        assert setup.returns(game) == [0.0] * players
+        returns = setup.returns(play_randomly(game, seed))
+        assert returns == pytest.approx(Rewarder(rules, "margin").step(game), abs=1e-12)
+        assert all(-1 <= number <= 1 for number in returns)
+        assert sum(returns) == pytest.approx(0, abs=1e-9)
+        assert len(game.actions) <= setup.longest
 
 
 # ---- with OpenSpiel ------------------------------------------------------------------------------
@@ -121,13 +104,13 @@ pyspiel = pytest.importorskip("pyspiel")
 PLAYED = (
     "hearts_env(rules=micro)",
     "hearts_env(rules=micro,observation=history)",
-    "hearts_env(rules=mini,reward=points,information_state=flat)",
+    "hearts_env(rules=mini,information_state=flat)",
     "hearts_env",
-    "hearts_env(rules=micro queen_any_time:true,reward=win)",
-    "hearts_env(rules=classic,reward=trick)",
+    "hearts_env(rules=micro queen_any_time:true)",
+    "hearts_env(rules=classic)",
     "hearts_env(rules=no_pass)",
-    "hearts_env(rules=hoyle,players=3,reward=chips)",
-    "hearts_env(rules=kitty,players=5,observation=recall)",
+    "hearts_env(rules=hoyle players:3)",
+    "hearts_env(rules=kitty players:5,observation=recall)",
 )
 
 
@@ -164,7 +147,6 @@ def test_a_state_is_a_game_from_its_first_card_to_its_last(name: str) -> None:
         state = deal_of(game, seed)
         assert len(state.history()) == game.max_chance_nodes_in_history()
         ours = state.hearts.clone()
-        rewarder, earned = Rewarder(setup.rules, setup.reward), np.zeros(setup.rules.players)
         while not state.is_terminal():
             assert state.current_player() == ours.current_player
             assert state.legal_actions() == ours.legal_actions()
@@ -181,10 +163,7 @@ def test_a_state_is_a_game_from_its_first_card_to_its_last(name: str) -> None:
             state.apply_action(action)
             ours.play(action)
             assert before.hearts != state.hearts  # a copy stays what it was
-            paid = np.array(rewarder.step(ours) or [0.0] * setup.rules.players)
-            earned += paid
-            assert state.rewards() == pytest.approx(paid.tolist(), abs=1e-12)
-            assert state.returns() == pytest.approx(earned.tolist(), abs=1e-12)
+            assert state.rewards() == state.returns() == setup.returns(ours)
         assert str(state) == ours.to_text()
         spare = setup.rules.moon == "choose" and ours.shooter is None
         spare += (ours.direction == "hold") * setup.rules.pass_count * setup.rules.players
@@ -215,7 +194,7 @@ def test_tables_are_drawn_where_they_count() -> None:
     classic.apply_action(2)
     state = deal_of(classic.get_game(), 0)
     assert state.hearts.deal_number in range(4)
-    hoyle = pyspiel.load_game("hearts_env(rules=hoyle,players=3)").new_initial_state()
+    hoyle = pyspiel.load_game("hearts_env(rules=hoyle players:3)").new_initial_state()
     assert [hoyle.action_to_string(a) for a in hoyle.legal_actions()] == [
         "deal 0 by 0", "deal 0 by 1", "deal 0 by 2",
     ]  # fmt: skip

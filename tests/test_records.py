@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from hearts_agents import champion as champions
-from hearts_agents.models.network import snapshot
+from hearts_agents.models.network import Network, NetworkAgent
 from hearts_agents.search import PimcBelief
 from hearts_agents.spec import AgentSpec
 from hearts_env import HeartsError, Rules, __version__
@@ -194,9 +194,10 @@ def test_a_digest_changes_with_all_that_an_agent_is_made_of(tmp_path, monkeypatc
     assert before[1] != after[1]
     rules = Rules.preset("micro")
     size = int(np.prod(make_encoder("flat").space(rules).shape))
+    bias = np.zeros(rules.num_actions)
     zero, same, one = (
-        snapshot([(np.full((rules.num_actions, size), w), np.zeros(rules.num_actions))], rules)
-        for w in (0.0, 0.0, 1.0)
+        NetworkAgent(Network({"policy.0.weight": weight, "policy.0.bias": bias}), rules)
+        for weight in (np.full((rules.num_actions, size), w) for w in (0.0, 0.0, 1.0))
     )
     assert None is not digest(zero) == digest(same) != digest(one)
     assert digest(PimcBelief(model=zero)) != digest(PimcBelief(model=one))

@@ -10,7 +10,7 @@ import pytest
 from hearts_agents import Agent, agent_names, make_agent, registry
 from hearts_agents.baselines import Standard
 from hearts_agents.envs.gym_env import HeartsEnv
-from hearts_agents.envs.options import OpponentPool
+from hearts_agents.envs.opponents import OpponentPool
 from hearts_agents.envs.vector import HeartsVectorEnv
 from hearts_agents.models.solved import SolvedAgent
 from hearts_agents.spec import AgentSpec

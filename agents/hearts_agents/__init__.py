@@ -17,7 +17,7 @@ from hearts_agents.user_code import allow_code
 
 if TYPE_CHECKING:
     from hearts_agents.envs.gym_env import HeartsEnv
-    from hearts_agents.envs.options import OpponentPool
+    from hearts_agents.envs.opponents import OpponentPool
     from hearts_agents.envs.sb3 import HeartsSB3VecEnv
     from hearts_agents.envs.vector import HeartsVectorEnv
 
@@ -25,7 +25,7 @@ _LATER = {
     "HeartsEnv": "envs.gym_env",
     "HeartsSB3VecEnv": "envs.sb3",
     "HeartsVectorEnv": "envs.vector",
-    "OpponentPool": "envs.options",
+    "OpponentPool": "envs.opponents",
 }
 
 

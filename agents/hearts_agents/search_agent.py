@@ -26,7 +26,7 @@ import numpy as np
 
 from hearts_agents.attackers import as_policy, played_by
 from hearts_agents.base import Actions, Agent, CachingAgent, check_rules
-from hearts_agents.models.network import EncoderAgent, check_network
+from hearts_agents.models.network import EncoderAgent
 from hearts_env import HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView
@@ -147,7 +147,13 @@ class SearchAgent(CachingAgent):
         Raises:
             HeartsError: if an option has an unusable value; it is named.
         """
-        self.policy = check_network(policy).with_greedy(True)
+        if not isinstance(policy, EncoderAgent):
+            raise HeartsError(
+                f"policy: {quoted(policy)} is not a network; give load_agent(PATH), of a run's "
+                "folder or a checkpoint",
+                value=policy,
+            )
+        self.policy = policy.with_greedy(True)
         self.models = _checked(models)
         self.budget = Budget(search)
         self.tau = check_positive("tau", tau)

@@ -12,7 +12,6 @@ import hashlib
 import importlib
 import importlib.machinery
 import importlib.util
-import inspect
 import os
 import sys
 import sysconfig
@@ -119,22 +118,10 @@ def find_code(name: str) -> Callable[..., Any]:
 
     NAME is a class, a function that returns an agent, or an agent itself.
     """
-    where, _, what = name.rpartition(":")
-    module = _module(name, where)
-    value = getattr(module, what, None)
-    if value is None:
-        known = [key for key, item in vars(module).items() if _could_be_agent(item, module)]
-        hint = did_you_mean(what, known) if known else "nothing in it could be an agent"
-        raise HeartsError(f"agent: {where} has no {what!r}; {hint}")
+    value = _found("agent", name)
     if not callable(value) and callable(getattr(value, "act", None)):
         return lambda: value
-    if not callable(value):
-        raise HeartsError(
-            f"agent: {name!r} is of type {type(value).__name__}; name a class, or a function that "
-            "returns an agent",
-            value=name,
-        )
-    return typing.cast(Callable[..., Any], value)
+    return _called("agent", name, value)
 
 
 def is_code(name: str) -> bool:
@@ -143,9 +130,10 @@ def is_code(name: str) -> bool:
 
 
 def find_class(setting: str, name: str) -> Callable[..., Any]:
-    """Return the class or function that ``FILE.py:NAME`` or ``MODULE:NAME`` stands for.
+    """Return the class or function that a setting names as ``FILE.py:NAME`` or ``MODULE:NAME``.
 
-    HeartsError, of this setting, if code may not run or there is no such class.
+    Raises:
+        HeartsError: if code may not run, or there is no such class.
     """
     if not is_code_allowed():
         raise HeartsError(
@@ -153,16 +141,7 @@ def find_class(setting: str, name: str) -> Callable[..., Any]:
             "--allow-code, or in Python call hearts_agents.allow_code()",
             value=name,
         )
-    where, _, what = name.rpartition(":")
-    module = _module(name, where, setting)
-    value = getattr(module, what, None)
-    if not callable(value):
-        own = [
-            k for k, v in vars(module).items() if getattr(v, "__module__", "") == module.__name__
-        ]
-        hint = did_you_mean(what, own) if own else "nothing in it is a class"
-        raise HeartsError(f"{setting}: {where} has no class {what!r}; {hint}", value=name)
-    return typing.cast(Callable[..., Any], value)
+    return _called(setting, name, _found(setting, name))
 
 
 def code_file(name: str) -> Path | None:
@@ -231,23 +210,42 @@ def _source(module: str) -> str | None:
     return spec.origin if spec is not None and spec.has_location else None
 
 
-def _could_be_agent(item: object, module: types.ModuleType) -> bool:
-    if isinstance(item, type):
-        return item.__module__ == module.__name__ and callable(getattr(item, "act", None))
-    return inspect.isfunction(item) and item.__module__ == module.__name__
+def _found(role: str, name: str) -> object:
+    """Import the file or module of ``FILE.py:NAME``, and return what has this name there."""
+    where, _, what = name.rpartition(":")
+    module = _module(role, name, where)
+    if not hasattr(module, what):
+        own = [
+            key
+            for key, item in vars(module).items()
+            if isinstance(item, type | types.FunctionType) and item.__module__ == module.__name__
+        ]
+        hint = did_you_mean(what, own) if own else "it defines no class"
+        raise HeartsError(f"{role}: {where} has no {what!r}; {hint}", value=name)
+    return getattr(module, what)
 
 
-def _module(name: str, where: str, role: str = "agent") -> types.ModuleType:
+def _called(role: str, name: str, value: object) -> Callable[..., Any]:
+    """Return a class or function, and refuse anything else."""
+    if not callable(value):
+        raise HeartsError(
+            f"{role}: {name!r} is of type {type(value).__name__}; name a class or a function",
+            value=name,
+        )
+    return typing.cast(Callable[..., Any], value)
+
+
+def _module(role: str, name: str, where: str) -> types.ModuleType:
     what = f"{role}: {name!r}: {where} cannot be imported"
     with blamed(what, f"correct it, or name another {role.split('.')[-1]}", value=name):
         if where.endswith(".py"):
-            return _module_of_file(Path(where), role)
+            return _module_of_file(role, Path(where))
         if "" not in sys.path and str(Path.cwd()) not in sys.path:
             sys.path.append(str(Path.cwd()))  # as `python -m` has it
         return importlib.import_module(where)
 
 
-def _module_of_file(path: Path, role: str) -> types.ModuleType:
+def _module_of_file(role: str, path: Path) -> types.ModuleType:
     if not path.is_file():
         raise HeartsError(f"{role}: there is no file {str(path)!r}; check the path")
     file = path.resolve()

@@ -22,7 +22,6 @@ from hearts_env.support.errors import HeartsError
 from hearts_env.views.view import PlayerView
 
 _CHANCE, _TERMINAL = int(pyspiel.PlayerId.CHANCE), int(pyspiel.PlayerId.TERMINAL)
-_Utility, _Payment = pyspiel.GameType.Utility, pyspiel.GameType.RewardModel
 
 
 def _kind(setup: Setup | None) -> Any:
@@ -34,8 +33,8 @@ def _kind(setup: Setup | None) -> Any:
         dynamics=pyspiel.GameType.Dynamics.SEQUENTIAL,
         chance_mode=pyspiel.GameType.ChanceMode.EXPLICIT_STOCHASTIC,
         information=pyspiel.GameType.Information.IMPERFECT_INFORMATION,
-        utility=_Utility.ZERO_SUM if setup is None or setup.is_zero_sum else _Utility.GENERAL_SUM,
-        reward_model=_Payment.REWARDS if setup and setup.reward == "trick" else _Payment.TERMINAL,
+        utility=pyspiel.GameType.Utility.ZERO_SUM,
+        reward_model=pyspiel.GameType.RewardModel.TERMINAL,
         max_num_players=players or 7,
         min_num_players=players or 2,
         provides_information_state_string=True,
@@ -49,14 +48,13 @@ def _kind(setup: Setup | None) -> Any:
 
 def _size(setup: Setup) -> Any:
     """Return the size of a game and the bounds of its returns."""
-    low, high = setup.bounds
     return pyspiel.GameInfo(
         num_distinct_actions=setup.rules.num_actions,
         max_chance_outcomes=max(setup.rules.players + 1, len(setup.tables)),
         num_players=setup.rules.players,
-        min_utility=low,
-        max_utility=high,
-        utility_sum=0.0 if setup.is_zero_sum else None,
+        min_utility=-1.0,
+        max_utility=1.0,
+        utility_sum=0.0,
         max_game_length=setup.longest,
     )
 
@@ -118,8 +116,6 @@ class Dealt(NamedTuple):
     """Who got each card of the deck dealt so far, by seat (players: the kitty)."""
     hearts: Game | None = None
     """The deal as it stands, once all is dealt."""
-    before: tuple[float, ...] = ()
-    """Returns of each player before the last action, if tricks are paid."""
 
     def __deepcopy__(self, memo: object) -> Dealt:
         return self
@@ -136,11 +132,6 @@ class HeartsState(pyspiel.State):  # type: ignore[misc]
     def hearts(self) -> Game | None:
         """The deal as it stands, not to be played on; None before its last card is dealt."""
         return self._now.hearts
-
-    @property
-    def table(self) -> int:
-        """Which of ``setup.tables`` the deal is played at; -1: not chosen yet."""
-        return self._now.table
 
     # -- turns ------------------------------------------------------------------------------------
     def current_player(self) -> int:
@@ -165,7 +156,7 @@ class HeartsState(pyspiel.State):  # type: ignore[misc]
 
         The deck is dealt card by card, so every deal has one history, and all are equally likely.
         """
-        setup, table, owners, *_ = self._now
+        setup, table, owners, _ = self._now
         if table < 0:
             return [(place, 1 / len(setup.tables)) for place in range(len(setup.tables))]
         return setup.dealing_chances(owners)
@@ -176,8 +167,7 @@ class HeartsState(pyspiel.State):  # type: ignore[misc]
         if hearts is not None:
             after = hearts.clone()
             after.play(action)
-            before = tuple(setup.returns(hearts)) if setup.reward == "trick" else ()
-            self._now = now._replace(hearts=after, before=before)
+            self._now = now._replace(hearts=after)
         elif now.table < 0:
             self._now = now._replace(table=action)
         elif len(owners) < len(setup.rules.deck):
@@ -187,14 +177,9 @@ class HeartsState(pyspiel.State):  # type: ignore[misc]
 
     # -- results ----------------------------------------------------------------------------------
     def returns(self) -> list[float]:
-        """Return the returns so far, by player."""
+        """Return the returns by player: zeros before the end."""
         hearts, setup = self._now.hearts, self._now.setup
         return [0.0] * setup.rules.players if hearts is None else setup.returns(hearts)
-
-    def rewards(self) -> list[float]:
-        """Return the rewards of the last action, by player."""
-        before = self._now.before or (0.0,) * self._now.setup.rules.players
-        return [new - old for new, old in zip(self.returns(), before, strict=True)]
 
     # -- observations -----------------------------------------------------------------------------
     def resample_from_infostate(
@@ -227,7 +212,7 @@ class HeartsState(pyspiel.State):  # type: ignore[misc]
         return f"{rules.deck[len(self._now.owners)]} to {owner}"
 
     def __str__(self) -> str:
-        setup, table, owners, hearts, _ = self._now
+        setup, table, owners, hearts = self._now
         if hearts is not None:
             return hearts.to_text()
         dealt = [f"{card}:{owner}" for card, owner in zip(setup.rules.deck, owners, strict=False)]

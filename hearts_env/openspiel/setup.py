@@ -1,27 +1,21 @@
-"""Rules, chance, rewards and encoders that the states of one game share; without OpenSpiel."""
+"""Rules, chance, returns and encoders that the states of one game share; without OpenSpiel."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from hearts_env.encoders import Encoder, make_encoder
-from hearts_env.envs.rewards import REWARDS, Rewarder, is_due, pay_seats
 from hearts_env.game.game import Game
 from hearts_env.rules.rules import Rules
-from hearts_env.support.arguments import check_choice, check_number
 from hearts_env.support.errors import HeartsError, did_you_mean
 from hearts_env.views.deals import all_tables, most_cards, table_of
 
 NAME = "hearts_env"
 """The short name of the games in OpenSpiel."""
 
-PARAMETERS: Mapping[str, str | int] = {
+PARAMETERS: Mapping[str, str] = {
     "rules": "two_player",
-    "players": 0,
-    "reward": "margin",
     "observation": "flat",
     "information_state": "history",
 }
@@ -29,13 +23,13 @@ PARAMETERS: Mapping[str, str | int] = {
 
 
 def rules_word(rules: Rules) -> str:
-    """Rules as a parameter of OpenSpiel can have them, whose own grammar takes ``=`` and ``,``."""
+    """Return rules as a parameter of OpenSpiel, whose own grammar takes ``=`` and ``,``."""
     words = [word.replace("=", ":", 1) for word in rules.name.split()]
     return " ".join(words).replace(",", ";")
 
 
 def rules_of(word: str, players: int | None = None) -> Rules:
-    """The rules of a parameter: ``Rules.from_text``, where ``field:value`` is allowed too."""
+    """Return the rules of a parameter, read like ``Rules.from_text`` or with ``field:value``."""
     words = [w if "=" in w else w.replace(":", "=", 1) for w in word.replace(";", ",").split()]
     return Rules.from_text(" ".join(words) if words else word, players)
 
@@ -45,7 +39,6 @@ class Setup:
 
     Attributes:
         rules: The rules.
-        reward: The kind of reward, one of ``REWARDS``.
         tables: The tables at which a deal is played, (deal_number, dealer); the first chance node
             chooses one where there are several.
         observer, informer: The encoders of observations and of information states.
@@ -59,18 +52,14 @@ class Setup:
                     f"{name}: no parameter of {NAME}; {did_you_mean(name, PARAMETERS)}"
                 )
         given = {**PARAMETERS, **parameters}
-        players = check_number("players", given["players"], 0, None)
-        self.rules = rules_of(given["rules"], players or None)
-        reward = check_choice("reward", given["reward"], REWARDS)
-        rewarder = Rewarder(self.rules, reward)
-        self.reward, self._kind, self._scale = reward, rewarder.number, rewarder.scale
+        self.rules = rules_of(given["rules"])
         self.tables = all_tables(self.rules)
         self.observer: Encoder = _encoder("observation", given)
         self.informer: Encoder = _encoder("information_state", given)
         self.parameters: dict[str, Any] = {"rules": rules_word(self.rules)} | {
             name: given[name]
             for name, usual in PARAMETERS.items()
-            if name not in ("rules", "players") and given[name] != usual
+            if name != "rules" and given[name] != usual
         }
 
     # -- chance -----------------------------------------------------------------------------------
@@ -114,33 +103,11 @@ class Setup:
 
     # -- returns ----------------------------------------------------------------------------------
     def returns(self, game: Game) -> list[float]:
-        """Return the returns so far, by seat, in the unit of the reward."""
-        if not is_due(self._kind, game.is_over):
-            return [0.0] * self.rules.players
-        paid, out = np.zeros(self.rules.players, np.int64), np.zeros(self.rules.players)
-        pay_seats(self.rules.vector, game.vector, self._kind, paid, self._scale, out)
-        return list(out.tolist())
-
-    @property
-    def is_zero_sum(self) -> bool:
-        """Whether the returns of all seats sum to zero."""
-        if self.reward == "chips":
-            return self.rules.settlement != "sweepstakes"
-        return self.reward != "points"
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """The least and the greatest possible return."""
-        if self.reward not in ("points", "chips"):
-            return -1.0, 1.0
+        """Return each seat's margin, divided by ``rules.max_margin``; zeros before the end."""
         rules = self.rules
-        worth = [rules.card_points.get(card, 0) for card in rules.deck]
-        costly, good = sum(p for p in worth if p > 0), -sum(p for p in worth if p < 0)
-        if self.reward == "chips":
-            others = rules.players - 1
-            return -float(costly * (others if rules.settlement == "howell" else 1)), float(costly)
-        moon = rules.moon_points if rules.moon != "none" else 0
-        return -float(max(costly, moon)), float(good - rules.no_trick_points + moon)
+        if not game.is_over:
+            return [0.0] * rules.players
+        return [margin / rules.max_margin for margin in game.margins()]
 
     @property
     def longest(self) -> int:

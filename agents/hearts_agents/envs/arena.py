@@ -31,19 +31,24 @@ from hearts_agents.envs.arena_kernel import (
     read_chips,
     read_results,
 )
-from hearts_agents.envs.options import LearnerOptions, OpponentPool
+from hearts_agents.envs.opponents import OpponentPool, check_seat
 from hearts_env import BatchGame, Game, HeartsError, IllegalActionError, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.kernel import find_illegal
+from hearts_env.encoders import Encoder
+from hearts_env.envs.drawing import Drawer
 from hearts_env.envs.infos import NOBODY, no_result, seat_number
-from hearts_env.envs.observations import Observation
-from hearts_env.envs.options import check_begun, check_deals_left
-from hearts_env.envs.rewards import ILLEGAL_REWARD, earned, pay_rows
+from hearts_env.envs.observations import DType, Observation, ObservationFormat
+from hearts_env.envs.options import EPISODES, ILLEGAL_ACTIONS, check_begun, check_deals_left
+from hearts_env.envs.rewards import ILLEGAL_REWARD, Rewarder, earned, pay_rows
 from hearts_env.game.chips import points_settled
 from hearts_env.game.match import Scoreboard, next_deal
 from hearts_env.seeds import secret_seed
 from hearts_env.support.arguments import (
     check_any_seed,
+    check_choice,
+    check_flag,
+    check_max_deals,
     check_number,
     whole,
     whole_numbers,
@@ -59,7 +64,7 @@ MAX_FORCED_DEALS = 10_000
 class Finished:
     """The episodes that a step ended, in the order of their games; all arrays (len(games), ...).
 
-    ``facts`` has what final infos contain, by their keys; see ``Arena.no_facts``.
+    ``facts`` has the final infos by their keys; see ``Arena.no_facts``.
     """
 
     games: Ints
@@ -78,11 +83,43 @@ class Arena:
     policy must give some action there, and one that has no choice learns nothing from it.
     """
 
-    def __init__(self, num_envs: int, options: LearnerOptions, num_threads: int = 1) -> None:
-        """Episodes that begin with ``reset``."""
-        self.options = options
-        self.rules, self.form, self.pool = options.rules, options.form, options.pool
-        self.is_match = options.episode == "match"
+    def __init__(
+        self,
+        num_envs: int,
+        num_threads: int,
+        rules: Rules | str,
+        players: int | None,
+        *,
+        opponent: Any,
+        seat: int | str,
+        skip_forced: bool,
+        episode: str,
+        reward: str,
+        observation: str | Encoder,
+        dtype: DType,
+        action_mask: str,
+        illegal_action: str,
+        max_deals: int | None,
+        render_mode: str | None,
+        render_for: str,
+        render_scale: float,
+        render_names: Sequence[str] | None,
+    ) -> None:
+        """Episodes that begin with ``reset``; the arguments are those of a `HeartsEnv`.
+
+        Raises:
+            HeartsError: if an argument is invalid; the message names it and the fix.
+        """
+        self.rules = rules = Rules.make(rules, players)
+        self.is_match = check_choice("episode", episode, EPISODES) == "match"
+        self.rewarder = Rewarder(rules, reward, episode=episode)
+        self.form = ObservationFormat(rules, observation, dtype, action_mask)
+        self.illegal_action = check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS)
+        self.max_deals = check_max_deals(max_deals, episode)
+        self.drawer = Drawer(rules, render_mode, render_for, render_scale, render_names)
+        self.pool = OpponentPool.of(opponent, rules)
+        self.seat = check_seat(rules, seat)
+        self.skip_forced = check_flag("skip_forced", skip_forced)
         self.acts_when_over = False
         self.is_reset = False
         self.batch = BatchGame(
@@ -173,7 +210,7 @@ class Arena:
             games[g] = check_begun(name, game, self.rules)
             if self.is_match:
                 board = Scoreboard.before(games[g])
-                check_deals_left(name, board.num_deals, self.options.max_deals)
+                check_deals_left(name, board.num_deals, self.max_deals)
         return games
 
     def begin(self, rows: Ints, given: Mapping[int, Game] | None = None) -> None:
@@ -188,7 +225,7 @@ class Arena:
         self.returns[rows] = 0.0
         self.lengths[rows] = 0
         self.over[rows] = False
-        r, seat = self.rules.vector, self.options.seat
+        r, seat = self.rules.vector, self.seat
         for _ in range(MAX_FORCED_DEALS):
             draw_episodes(r, rows, self.seeds, self.numbers, self.deals, seat, self._cast)
             self.opponent[rows] = self._opponents(rows)
@@ -219,10 +256,9 @@ class Arena:
             self.states[g] = game.vector
             if self.is_match:
                 self._boards[g] = Scoreboard.before(game)
-            rewarder = self.options.rewarder
-            if rewarder.pays_tricks:
+            if self.rewarder.pays_tricks:
                 seat = int(self.learner[g])
-                self._paid[g] = earned(self.rules.vector, game.vector, rewarder.number, seat)
+                self._paid[g] = earned(self.rules.vector, game.vector, self.rewarder.number, seat)
 
     def step(self, actions: Any) -> tuple[Floats, Bools, Finished | None]:
         """Play the learners' actions: rewards, which episodes ended, and the results of those."""
@@ -230,7 +266,7 @@ class Arena:
         play_learner(self.rules.vector, self.states, rows, acts)
         self.lengths[rows] += 1
         self.lengths[illegal] += 1
-        terminated = illegal if self.options.illegal_action == "terminate" else illegal[:0]
+        terminated = illegal if self.illegal_action == "terminate" else illegal[:0]
         if len(illegal) > len(terminated):
             self.batch.revoke(games=illegal)
             rows = np.sort(np.concatenate([rows, illegal]))
@@ -273,7 +309,7 @@ class Arena:
                 f"actions: {acts[g]} in environment {g} is not an action of these rules; "
                 f"give 0 to {self.rules.num_actions - 1}; nothing was played"
             )
-        if len(illegal) and self.options.illegal_action == "raise":
+        if len(illegal) and self.illegal_action == "raise":
             g = int(illegal[0])
             raise IllegalActionError(
                 f"actions: {len(illegal)} illegal, the first {acts[g]} in environment {g}; "
@@ -298,11 +334,10 @@ class Arena:
             masks[over, 0] = self.acts_when_over
         return masks
 
-    def no_facts(self, number: int) -> dict[str, NDArray[Any]]:
-        """Return the infos of `number` episodes under way, without masks, as new arrays."""
+    def no_facts(self) -> dict[str, Any]:
+        """Return the info of an episode under way, without a mask. The arrays are read-only."""
         facts = no_result(self.rules, is_match=self.is_match)
-        facts = {"seat": NOBODY, "opponent": NOBODY, **facts}
-        return {key: np.array([value] * number, value.dtype) for key, value in facts.items()}
+        return {"seat": NOBODY, "opponent": NOBODY, **facts}
 
     # -- helpers -------------------------------------------------------------------------------
     def _opponents(self, rows: Ints) -> Ints:
@@ -336,7 +371,7 @@ class Arena:
 
     def _run(self, rows: Ints, rewards: Floats) -> Ints:
         """Play on to the learners' next decisions, add their rewards; returns ended episodes."""
-        rewarder, over = self.options.rewarder, [rows[:0]]
+        over = [rows[:0]]
         while len(rows):
             self._move_opponents(rows)
             pay_rows(
@@ -344,9 +379,9 @@ class Arena:
                 self.states,
                 rows,
                 self.learner,
-                rewarder.number,
+                self.rewarder.number,
                 self._paid,
-                rewarder.scale,
+                self.rewarder.scale,
                 rewards,
             )
             ended = rows[self._stand[rows] == ENDED]
@@ -362,11 +397,11 @@ class Arena:
         board, r, state = self._boards[g], self.rules.vector, self.states[g]
         scores = [int(k.score(r, state, p)) for p in range(self.rules.players)]
         board.add(scores, points_settled(self.rules, state))
-        net = self.options.rewarder.deal_end(board.last_net)
+        net = self.rewarder.deal_end(board.last_net)
         if net is not None:
             rewards[g] += net[self.learner[g]]
-        if board.is_over or board.num_deals == self.options.max_deals:
-            shares = self.options.rewarder.episode_end(board.totals)
+        if board.is_over or board.num_deals == self.max_deals:
+            shares = self.rewarder.episode_end(board.totals)
             if shares is not None:
                 rewards[g] += shares[self.learner[g]]
             return True
@@ -392,7 +427,7 @@ class Arena:
                 self.states,
                 rows[part],
                 self._cast,
-                self.options.skip_forced,
+                self.skip_forced,
                 self._memories[thread],
                 self._stand,
                 self.batch.legal,

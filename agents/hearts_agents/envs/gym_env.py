@@ -9,7 +9,6 @@ from typing import Any, SupportsFloat
 import gymnasium
 import numpy as np
 from gymnasium import spaces
-from gymnasium.envs.registration import EnvSpec
 from numpy.typing import NDArray
 
 from hearts_agents.baselines import Baseline
@@ -20,22 +19,19 @@ from hearts_agents.envs.arena import (
     nothing_to_decide,
 )
 from hearts_agents.envs.arena_kernel import NUMBERS, OPPONENT, SEAT, draw, draw_place
-from hearts_agents.envs.options import LearnerOptions, Opponent
+from hearts_agents.envs.opponents import Opponent, OpponentPool, check_seat
 from hearts_env import HeartsError, IllegalActionError, Rules
 from hearts_env.encoders import Encoder
-from hearts_env.envs import GYMNASIUM_ID, register_envs
 from hearts_env.envs.drawing import FPS, RENDER_MODES
 from hearts_env.envs.infos import NOBODY, no_result, result_of
-from hearts_env.envs.observations import DType, Observation
+from hearts_env.envs.observations import DType, Observation, ObservationFormat
+from hearts_env.envs.options import ILLEGAL_ACTIONS
 from hearts_env.envs.rewards import ILLEGAL_REWARD
 from hearts_env.game.game import Game
 from hearts_env.hearts_v0 import raw_env
 from hearts_env.kernel import write_mask
 from hearts_env.seeds import episode_seed, secret_seed
-
-ENV_ID = GYMNASIUM_ID
-
-__all__ = ["ENV_ID", "HeartsEnv", "register_envs"]
+from hearts_env.support.arguments import check_choice, check_flag
 
 
 class HeartsEnv(gymnasium.Env[Observation, np.int64]):
@@ -61,7 +57,6 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
     """
 
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": FPS}  # noqa: RUF012
-    _spec: EnvSpec | None = None
 
     def __init__(
         self,
@@ -113,28 +108,10 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         Raises:
             HeartsError: if an argument is invalid; the message names it and the fix.
         """
-        given = LearnerOptions.of(
+        self.illegal_action = check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS)
+        self.table = raw_env(
             rules,
             players,
-            opponent=opponent,
-            seat=seat,
-            skip_forced=skip_forced,
-            episode=episode,
-            reward=reward,
-            observation=observation,
-            dtype=dtype,
-            action_mask=action_mask,
-            illegal_action=illegal_action,
-            max_deals=max_deals,
-            render_mode=render_mode,
-            render_for=render_for,
-            render_scale=render_scale,
-            render_names=render_names,
-        )
-        self.rules = given.rules
-        self.illegal_action = given.illegal_action
-        self.table = raw_env(
-            self.rules,
             episode=episode,
             reward=reward,
             observation=observation,
@@ -147,41 +124,25 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
             render_scale=render_scale,
             render_names=render_names,
         )
-        self.render_mode = given.drawer.mode
-        self.opponents = given.pool
-        self.skip_forced = given.skip_forced
-        self._seat_wanted = given.seat
+        self.rules = rules = self.table.rules
+        self.render_mode = self.table.render_mode
+        self.opponents = OpponentPool.of(opponent, rules)
+        self.skip_forced = check_flag("skip_forced", skip_forced)
+        self._seat_wanted = check_seat(rules, seat)
         self.seat = max(self._seat_wanted, 0)
-        self._max_steps = given.max_steps
-        self.form = given.form
+        self.form = ObservationFormat(rules, observation, dtype, action_mask)
         self.observation_space: spaces.Space[Any] = self.form.space()
-        self.action_space = spaces.Discrete(self.rules.num_actions)
+        self.action_space = spaces.Discrete(rules.num_actions)
         self._first: int | None = None
         self._number = 0
         self.episode_seed: int | None = None
-        self._shows_learner = given.drawer.shown_for == "current_player"
+        self._shows_learner = self.table.drawer.shown_for == "current_player"
         self._cast: list[Opponent] = []
         self._compiled: list[Baseline | None] = []  # of the cast, those that need no view
         self._is_over = True
-        self._no_result = no_result(self.rules, is_match=given.episode == "match")
+        self._no_result = no_result(rules, is_match=episode == "match")
         self._arrays = [key for key, v in self._no_result.items() if isinstance(v, np.ndarray)]
         self._info: dict[str, Any] = {}  # what the infos of an episode under way are copied from
-
-    @property
-    def spec(self) -> EnvSpec | None:
-        """How ``gymnasium.make`` made this environment; None: it was made without.
-
-        ``max_episode_steps`` is the most decisions of the learner in a deal, and None for a match.
-        It is not registered, since it follows from the rules. So ``make`` adds no ``TimeLimit``.
-        """
-        return self._spec
-
-    @spec.setter
-    def spec(self, spec: EnvSpec | None) -> None:
-        if spec is not None and spec.max_episode_steps is None:
-            spec = copy.copy(spec)
-            spec.max_episode_steps = self._max_steps
-        self._spec = spec
 
     # -- the two commands -------------------------------------------------------------------------
     def reset(

@@ -23,10 +23,8 @@ from hearts_agents.envs.arena import (
     check_options,
 )
 from hearts_agents.envs.gym_env import HeartsEnv
-from hearts_agents.envs.options import LearnerOptions
 from hearts_env import HeartsError, Rules
 from hearts_env.encoders import Encoder
-from hearts_env.envs.infos import read_only_values
 from hearts_env.envs.observations import DType
 from hearts_env.support.arguments import check_any_seed, check_choice
 from hearts_env.support.arrays import Array
@@ -82,7 +80,9 @@ class HeartsSB3VecEnv(ManyLearners, VecEnv):
             render_mode: ``rgb_array``: ``render()`` draws the first environment, as
                 ``VecVideoRecorder`` wants it; or None.
         """
-        given = LearnerOptions.of(
+        self.arena = Arena(
+            num_envs,
+            num_threads,
             rules,
             players,
             opponent=opponent,
@@ -100,12 +100,10 @@ class HeartsSB3VecEnv(ManyLearners, VecEnv):
             render_scale=render_scale,
             render_names=render_names,
         )
-        self.arena = Arena(num_envs, given, num_threads)
-        self.rules = given.rules
-        self.render_mode = given.drawer.mode
+        self.rules = self.arena.rules
+        self.render_mode = self.arena.drawer.mode
         if self.render_mode is not None:
             check_choice("render_mode", self.render_mode, ("rgb_array",))
-        self._drawer = given.drawer
         self._actions: Array | None = None
         self._infos: list[dict[str, Any]] = []
         self._start = time.time()
@@ -159,8 +157,7 @@ class HeartsSB3VecEnv(ManyLearners, VecEnv):
 
     def _share_infos(self) -> None:
         """Make the read-only values that the infos of all episodes share until they end."""
-        facts = {name: values[0] for name, values in self.arena.no_facts(1).items()}
-        self._no_info = read_only_values({"TimeLimit.truncated": False, **facts})
+        self._no_info = {"TimeLimit.truncated": False, **self.arena.no_facts()}
 
     def _first_infos(self, games: Array) -> list[dict[str, Any]]:
         """The infos of some environments, each until its episode ends."""
@@ -246,7 +243,7 @@ class HeartsSB3VecEnv(ManyLearners, VecEnv):
         if not self.arena.is_reset:
             raise HeartsError("render: there is no game yet; call reset first")
         batch, learner = self.arena.batch, int(self.arena.learner[0])
-        frame = self._drawer.draw(batch.game(0), mover=learner)
+        frame = self.arena.drawer.draw(batch.game(0), mover=learner)
         assert isinstance(frame, np.ndarray)
         return [frame]
 

@@ -14,12 +14,11 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from hearts_agents.envs.arena import Arena, Finished, ManyLearners, check_options
-from hearts_agents.envs.options import LearnerOptions
 from hearts_env import HeartsError, Rules
 from hearts_env.encoders import Encoder
 from hearts_env.envs.infos import read_only_values
 from hearts_env.envs.observations import DType, Observation
-from hearts_env.support.arguments import check_number, is_word, whole
+from hearts_env.support.arguments import whole
 from hearts_env.support.arrays import Array, Ints
 from hearts_env.support.errors import did_you_mean, quoted
 
@@ -55,7 +54,6 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
         players: int | None = None,
         *,
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
-        max_episode_steps: int | None = None,
         num_threads: int = 1,
         opponent: Any = "standard",
         seat: int | str = "random",
@@ -80,13 +78,13 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
             num_envs: how many.
             autoreset_mode: when an episode follows one that has ended: Gymnasium's
                 ``AutoresetMode`` or its name, ``SAME_STEP``, ``NEXT_STEP`` or ``DISABLED``.
-            max_episode_steps: what Gymnasium passes on from the ``spec`` of a single environment;
-                a number that cuts no deal short, or None. It changes nothing.
             num_threads: threads that share the opponents' work.
             render_mode: must be None; render single environments instead.
         """
         self._mode = _check_mode(autoreset_mode)
-        given = LearnerOptions.of(
+        self.arena = Arena(
+            num_envs,
+            num_threads,
             rules,
             players,
             opponent=opponent,
@@ -104,21 +102,12 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
             render_scale=render_scale,
             render_names=render_names,
         )
-        if given.drawer.mode is not None:
+        if (mode := self.arena.drawer.mode) is not None:
             raise HeartsError(
-                f"render_mode: {given.drawer.mode!r} is not for many environments; render a single "
-                "one, from gymnasium.make",
-                value=given.drawer.mode,
+                f"render_mode: {mode!r} is not for many environments; render a single one, from "
+                "gymnasium.make",
+                value=mode,
             )
-        if max_episode_steps is not None:
-            longest = given.max_steps
-            if longest is None:
-                raise HeartsError(
-                    f"max_episode_steps: {quoted(max_episode_steps)}, but a match has no length; "
-                    "take max_deals"
-                )
-            check_number("max_episode_steps", max_episode_steps, longest, None, other=", or None")
-        self.arena = Arena(num_envs, given, num_threads)
         self.arena.acts_when_over = self._mode is AutoresetMode.NEXT_STEP
         self.rules = self.arena.rules
         self.num_envs = self.arena.num_envs
@@ -127,15 +116,15 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.metadata = {**type(self).metadata, "autoreset_mode": self._mode}
-        self._set: dict[str, list[Any]] = {}  # what users have set, one an environment
         self._share_infos()
 
     def _share_infos(self) -> None:
         """Make the read-only arrays that the infos of all steps share."""
-        facts = self.arena.no_facts(self.num_envs)
+        n = self.num_envs
+        facts = {name: np.stack([one] * n) for name, one in self.arena.no_facts().items()}
         if self.arena.form.mask_in_info:
             facts = {"action_mask": np.zeros(0), **facts}
-        self._no_infos = read_only_values(_with_masks(facts, np.ones(self.num_envs, np.bool_)))
+        self._no_infos = read_only_values(_with_masks(facts, np.ones(n, np.bool_)))
 
     __copy__ = copy.deepcopy
 
@@ -227,16 +216,16 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
 
     def _final(self, finished: Finished, done: Array) -> dict[str, Any]:
         """What infos have in SAME_STEP where episodes have ended; before the next ones begin."""
-        n, games = self.num_envs, finished.games
         final = self._with_results(self._no_infos, finished)
         if self.arena.form.mask_in_info:
-            final["action_mask"] = np.zeros((n, self.rules.num_actions), np.int8)
-        returns, lengths = (_spread(n, games, own) for own in (finished.returns, finished.lengths))
-        final["episode"] = _with_masks({"r": returns, "l": lengths}, done)
+            final["action_mask"] = np.zeros((self.num_envs, self.rules.num_actions), np.int8)
+        totals = {"r": self.arena.returns, "l": self.arena.lengths}
+        totals = {name: np.where(done, own, np.zeros_like(own)) for name, own in totals.items()}
+        final["episode"] = _with_masks(totals, done)
         for name in [name for name in final if name[0] != "_"]:
             final[f"_{name}"] = done.copy()
         return {
-            "final_obs": self._last_observations(games),
+            "final_obs": self._last_observations(finished.games),
             "_final_obs": done.copy(),
             "final_info": final,
             "_final_info": done.copy(),
@@ -258,54 +247,28 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
         return results
 
     # -- what is asked of single environments -----------------------------------------------------
-    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """What a method of each environment returns, or its attribute, as Gymnasium has it.
-
-        There is one method: ``action_masks``.
+    def call(self, name: str) -> tuple[Any, ...]:
+        """Return ``action_masks()`` or an attribute of each environment, as Gymnasium has it.
 
         Raises:
             AttributeError: if environments have nothing of this name; it says what they have.
         """
-        if name == "action_masks" and not args and not kwargs:
-            return tuple(self.arena.masks())
-        return self.get_attr(name)
+        return tuple(self.arena.masks()) if name == "action_masks" else self.get_attr(name)
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
-        """An attribute of each environment: one of ``SHARED`` or ``OWN``, or what you have set.
+        """Return an attribute of each environment, one of ``SHARED`` or ``OWN``.
 
         Raises:
             AttributeError: if environments have none of this name; it says what they have.
         """
-        if is_word(name):  # others cannot even be looked for
-            if name in self._set:
-                return tuple(self._set[name])
-            if name in SHARED:
-                return (getattr(self, SHARED[name]),) * self.num_envs
-            if name in OWN:
-                return tuple(OWN[name](self.arena))
+        if name in SHARED:
+            return (getattr(self, SHARED[name]),) * self.num_envs
+        if name in OWN:
+            return tuple(OWN[name](self.arena))
         raise AttributeError(
             f"{type(self).__name__}: environments have no {quoted(name)}; "
-            f"{did_you_mean(str(name), ('action_masks', *OWN, *SHARED, *self._set))}"
+            f"{did_you_mean(name, ('action_masks', *OWN, *SHARED))}"
         )
-
-    def set_attr(self, name: str, values: Any) -> None:
-        """Give environments an attribute of yours: a list or tuple of one each, or one for all.
-
-        Raises:
-            HeartsError: if it is one that they have anyway, or there is not one for each.
-        """
-        if not is_word(name):
-            raise HeartsError(
-                f"name: {quoted(name)} is not the name of an attribute; give text", value=name
-            )
-        if name == "action_masks" or name in OWN or name in SHARED:
-            raise HeartsError(f"{name}: settled when the environments are made; make others")
-        each = [*values] if isinstance(values, list | tuple) else [values] * self.num_envs
-        if len(each) != self.num_envs:
-            raise HeartsError(
-                f"values: {len(each)} for {self.num_envs} environments; give one each"
-            )
-        self._set[name] = each
 
 
 _NONE: Ints = np.zeros(0, np.int64)
@@ -351,10 +314,3 @@ def _with_masks(facts: dict[str, Array], there: NDArray[np.bool_]) -> dict[str, 
         infos[name] = values
         infos[f"_{name}"] = there.copy()
     return infos
-
-
-def _spread(n: int, games: Array, values: Array) -> Array:
-    """An array for all environments with `values` in those of `games`."""
-    out = np.zeros((n, *values.shape[1:]), values.dtype)
-    out[games] = values
-    return out

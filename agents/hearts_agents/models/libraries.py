@@ -26,7 +26,6 @@ from hearts_agents.user_code import blamed, is_code_allowed
 from hearts_env import HeartsError, Rules
 from hearts_env.encoders import ENCODERS
 from hearts_env.rules.presets import PRESETS
-from hearts_env.support.arguments import check_choice
 from hearts_env.support.arrays import Array
 from hearts_env.support.errors import CheckpointError, did_you_mean, library, quoted
 from hearts_env.support.files import kind_of
@@ -51,8 +50,8 @@ class ModelAgent(EncoderAgent):
     default_encoder: str | None = None
     risk = ""
     """The harm that loading a file of this kind can do; "" if it runs no code."""
-    has_chances = True
-    """Whether the model gives logits. Values of actions are no probabilities to sample from."""
+    gives_logits = True
+    """False for a model of action values, which are no probabilities to sample from."""
 
     def __init__(
         self,
@@ -63,7 +62,6 @@ class ModelAgent(EncoderAgent):
         encoder: str | None = None,
         rules: str | Rules | None = None,
         greedy: bool = True,
-        dtype: str | None = None,
     ) -> None:
         """A player.
 
@@ -74,7 +72,6 @@ class ModelAgent(EncoderAgent):
             encoder: what its model sees.
             rules: the only rules that it plays; None: all that it fits.
             greedy: take the preferred action; False: draw from the softmax of what the model gives.
-            dtype: of the observations; None: what the model states, or else float32.
 
         Raises:
             HeartsError: if the encoder is not stated or unknown, or the model cannot play.
@@ -99,14 +96,12 @@ class ModelAgent(EncoderAgent):
         self.rules = None if rules is None else Rules.make(rules)
         self.plays = self.plays if self.rules is None else self.rules.name
         self.dtype = np.dtype(np.float32)
-        """The dtype of the observations that the model is given."""
+        """The dtype of the observations: the one that the model states, if it does."""
         self._fits: Rules | None = None
         self._encoder_name = encoder
         self._data = model if isinstance(model, bytes) else b""
         self._model = model
         self._load()
-        if dtype is not None:
-            self.dtype = np.dtype(check_choice("dtype", dtype, _DTYPES))
         if self.rules is not None:
             self.check_rules(self.rules)
 
@@ -206,7 +201,6 @@ class ModelAgent(EncoderAgent):
         vars(self).update(state)
         if self._data:
             self._load()
-            self.dtype = state["dtype"]  # which its options may have set
 
 
 class OnnxAgent(ModelAgent):
@@ -362,8 +356,8 @@ class Sb3Agent(ModelAgent):
                 "TRPO, MaskablePPO, DQN and QRDQN",
                 value=name,
             )
-        self.has_chances = self._output == "get_distribution"
-        if not self.greedy and not self.has_chances:
+        self.gives_logits = self._output == "get_distribution"
+        if not self.greedy and not self.gives_logits:
             raise HeartsError(
                 f"greedy: {quoted(name)} gives values of actions, not probabilities; omit it",
                 value=name,
@@ -440,7 +434,6 @@ def load_model(
     encoder: str | None = None,
     rules: str | None = None,
     greedy: bool = True,
-    dtype: str | None = None,
     allow_code: bool = False,
 ) -> ModelAgent:
     """The player of a file of stable-baselines3, TorchScript or ONNX.
@@ -468,7 +461,7 @@ def load_model(
             "you trust whoever made it, add --allow-code, or in Python "
             "make_agent(path, allow_code=True)"
         )
-    return form(name, data, seed, encoder=encoder, rules=rules, greedy=greedy, dtype=dtype)
+    return form(name, data, seed, encoder=encoder, rules=rules, greedy=greedy)
 
 
 def agent_of_model(
@@ -478,7 +471,6 @@ def agent_of_model(
     encoder: str | None = None,
     rules: str | Rules | None = None,
     greedy: bool = True,
-    dtype: str | None = None,
 ) -> ModelAgent:
     """The player that a model is now; further training does not change it.
 
@@ -499,4 +491,4 @@ def agent_of_model(
             warnings.simplefilter("ignore")  # of gradients, which a player has no use for
             own = copy.deepcopy(model).cpu().eval()
     name = type(model).__name__
-    return form(name, own, seed, encoder=encoder, rules=rules, greedy=greedy, dtype=dtype)
+    return form(name, own, seed, encoder=encoder, rules=rules, greedy=greedy)

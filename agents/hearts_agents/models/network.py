@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Self
@@ -23,7 +23,7 @@ from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import check_flag
 from hearts_env.support.arrays import Array, Floats32, Ints
 from hearts_env.support.distinct import distinct
-from hearts_env.support.errors import CheckpointError, HeartsError, quoted
+from hearts_env.support.errors import CheckpointError
 from hearts_env.support.jit import jit
 from hearts_env.views.view import PlayerView
 
@@ -109,17 +109,6 @@ class EncoderAgent(StochasticAgent):
             weights = weights - np.log(np.maximum(noise, np.float32(1e-30)))
         actions: Actions = np.where(legal, weights, -np.inf).argmax(axis=1)
         return actions
-
-
-def check_network(policy: object) -> EncoderAgent:
-    """`policy`, a player that weighs the actions, as a search asks for them."""
-    if isinstance(policy, EncoderAgent):
-        return policy
-    raise HeartsError(
-        f"policy: {quoted(policy)} is not a network; give load_agent(PATH), of a run's folder or a "
-        "checkpoint",
-        value=policy,
-    )
 
 
 def trained_for_others(mine: Rules, theirs: Rules) -> str:
@@ -305,17 +294,3 @@ def load_agent(path: str | Path, seed: int | None = None, *, greedy: bool = True
         shape = encoder.space(meta.rules).shape
         network = make(meta.module, shape, meta.rules.num_actions, tensors)
     return NetworkAgent(network, meta.rules, encoder, greedy=greedy, seed=seed, checkpoint=meta)
-
-
-def snapshot(
-    layers: Sequence[tuple[Array, Array]],
-    rules: Rules,
-    encoder: str | Encoder = "flat",
-    *,
-    activation: str = "relu",
-    seed: int | None = None,
-) -> NetworkAgent:
-    """A player that draws from the policy of (weight, bias) pairs, weights (outputs, inputs)."""
-    tensors = {f"policy.{i}.weight": weight for i, (weight, _) in enumerate(layers)}
-    tensors |= {f"policy.{i}.bias": bias for i, (_, bias) in enumerate(layers)}
-    return NetworkAgent(Network(tensors, activation), rules, encoder, greedy=False, seed=seed)

@@ -17,10 +17,10 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from hearts_agents.envs.gym_env import ENV_ID
 from hearts_env import __version__
 from hearts_env import kernel as k
 from hearts_env.encoders import write_many
+from hearts_env.envs import GYMNASIUM_ID
 from hearts_env.support.arrays import Array, Floats, Ints
 from hearts_train.data.options import DatasetOptions, library
 from hearts_train.data.playing import Played
@@ -219,7 +219,7 @@ def _metadata(
 
 def _environment(options: DatasetOptions) -> Any:
     """The environment in which a learner sits in the seat of the episodes."""
-    spec = copy.deepcopy(gymnasium.spec(ENV_ID))
+    spec = copy.deepcopy(gymnasium.spec(GYMNASIUM_ID))
     one = len(options.seats) == 1
     others = [a for seat, a in enumerate(options.agents) if not one or seat not in options.seats]
     opponents = list(dict.fromkeys(others))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hearts_agents.base import generator_state, restore_generator
 from hearts_agents.envs.arena_kernel import OPPONENT, SEAT, draw, draw_place, unit
-from hearts_agents.envs.options import OpponentPool, check_seat
+from hearts_agents.envs.opponents import OpponentPool, check_seat
 from hearts_env import kernel as k
 from hearts_env.batch.batch import BatchGame
 from hearts_env.encoders import Encoder

@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from hearts_agents.base import PerGameAgent
-from hearts_agents.envs.options import OpponentPool
+from hearts_agents.envs.opponents import OpponentPool
 from hearts_agents.models.network import Network, NetworkAgent
 from hearts_agents.spec import make_agent
 from hearts_env.encoders import Encoder

@@ -1,13 +1,10 @@
-"""The options of the learners' environments: those of every environment, opponents and a seat.
-
-Opponents are one, a list to draw from, or a pool that grows during training.
-"""
+"""Opponents of a learner: one, a list to draw from, or a pool that grows during training."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,21 +16,9 @@ from hearts_agents.registry import is_model
 from hearts_agents.spec import make_agent
 from hearts_agents.user_code import describe
 from hearts_env import BatchGame, HeartsError, Rules
-from hearts_env.encoders import Encoder
-from hearts_env.envs.drawing import Drawer
-from hearts_env.envs.observations import DType, ObservationFormat
-from hearts_env.envs.options import EPISODES, ILLEGAL_ACTIONS
-from hearts_env.envs.rewards import Rewarder
-from hearts_env.support.arguments import (
-    check_any_seed,
-    check_choice,
-    check_flag,
-    check_max_deals,
-    check_number,
-)
+from hearts_env.support.arguments import check_any_seed, check_number
 from hearts_env.support.arrays import Ints
 from hearts_env.support.errors import quoted
-from hearts_env.views.deals import most_cards
 
 
 @dataclass
@@ -243,71 +228,6 @@ def _check_weight(weight: float) -> float:
             f"weight: {weight!r} is not a number from 0; give 0 or more", value=weight
         )
     return number
-
-
-# ---- options -------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class LearnerOptions:
-    """What a learner's episodes are like; every value has been checked."""
-
-    rules: Rules
-    episode: str
-    rewarder: Rewarder
-    form: ObservationFormat
-    illegal_action: str
-    max_deals: int | None
-    drawer: Drawer
-    pool: OpponentPool
-    seat: int
-    """The learner's; -1: drawn for each episode."""
-    skip_forced: bool
-
-    @property
-    def max_steps(self) -> int | None:
-        """The most decisions of the learner in an episode; None for a match, which has no limit."""
-        if self.episode == "match":
-            return None
-        return most_cards(self.rules) + (self.rules.moon == "choose")
-
-    @classmethod
-    def of(
-        cls,
-        rules: Rules | str = "two_player",
-        players: int | None = None,
-        *,
-        opponent: Any = "standard",
-        seat: int | str = "random",
-        skip_forced: bool = False,
-        episode: str = "deal",
-        reward: str = "margin",
-        observation: str | Encoder = "flat",
-        dtype: DType = None,
-        action_mask: str = "info",
-        illegal_action: str = "terminate",
-        max_deals: int | None = None,
-        render_mode: str | None = None,
-        render_for: str = "current_player",
-        render_scale: float = 1.0,
-        render_names: Sequence[str] | None = None,
-    ) -> LearnerOptions:
-        """Return the options that the arguments of a `HeartsEnv` stand for.
-
-        Raises:
-            HeartsError: if an argument is invalid; the message names it and the fix.
-        """
-        rules = Rules.make(rules, players)
-        return cls(
-            rules,
-            check_choice("episode", episode, EPISODES),
-            Rewarder(rules, reward, episode=episode),
-            ObservationFormat(rules, observation, dtype, action_mask),
-            check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS),
-            check_max_deals(max_deals, episode),
-            Drawer(rules, render_mode, render_for, render_scale, render_names),
-            OpponentPool.of(opponent, rules),
-            check_seat(rules, seat),
-            check_flag("skip_forced", skip_forced),
-        )
 
 
 def check_seat(rules: Rules, seat: int | str) -> int:
