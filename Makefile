@@ -22,7 +22,7 @@ PYTEST = PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-slow test-all lint format types verify mutants matrix bench \
-	examples docs docs-tables figures clean distclean
+	examples docs docs-tables clean distclean
 
 help: ## list the targets
 	@echo "hearts-env: Hearts for reinforcement learning. From a fresh clone:"
@@ -113,10 +113,6 @@ docs: $(VENV)/.installed-docs ## build the documentation site, offline; warnings
 	@echo "The site: $(CURDIR)/docs/_site/index.html"
 
 docs-tables: install ## regenerate the tables in docs/ from the code
-	$(BIN)/python docs/tables.py
-
-figures: install ## measure the playing strengths that docs/ still lacks (hours)
-	$(BIN)/python docs/figures.py
 	$(BIN)/python docs/tables.py
 
 clean: ## remove caches and builds; runs/ and .venv stay

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import figures
 import numpy as np
 
 from bench.speed import Result
@@ -28,19 +27,16 @@ from hearts_agents.spec import AgentSpec, Kind
 from hearts_env import Rules, hearts_v0, kernel
 from hearts_env.cards import DIRECTIONS, MAX_ROTATION, RANKS, CardPoints
 from hearts_env.encoders import ENCODERS, HistoryEncoder
-from hearts_env.game.notation import parse_games
 from hearts_env.rules.explain import match_sentences, meaning_of, queen_sentences
 from hearts_env.rules.presets import PRESETS
 from hearts_env.rules.rules import CHOICES, FIELDS, RANGES
 from hearts_env.rules.values import MAX_POINTS
 from hearts_train.cli.benchmark import declared
-from hearts_train.cli.solving import format_tricks
+from hearts_train.cli.solving import format_tricks  # noqa: F401  templates in the pages use it
 from hearts_train.console import Mistake
-from hearts_train.measure.analysis import analyse
 from hearts_train.measure.benchmark import (
     FORMAT,
     PROTOCOL,
-    SPLITS,
     TRACKS,
     read_benchmark,
 )
@@ -49,7 +45,6 @@ from hearts_train.measure.display import (
     format_margin,
     format_ms,
 )
-from hearts_train.measure.exploit import BEST
 from hearts_train.measure.statistics import mean_and_interval
 
 DOCS = Path(__file__).resolve().parent
@@ -346,67 +341,27 @@ def listed(found: Any) -> list[Any]:
 def strengths(*names: str) -> str:
     """Margins of one player over another, each from a file of results."""
     form = "| `{agent}` | `{opponent}` | {interval(row)} | {deals:,} |"
-    return rows(",".join(names), "| player | against | margin | duplicate deals |", form)
+    source = f"{','.join(names)}.commands.results"
+    return rows(source, "| player | against | margin | duplicate deals |", form)
 
 
 @part
 def learned(config: str) -> str:
     """The results of a config's players, over the seeds that were trained."""
-    runs = results(f"{config}-[0-9]*")
-    first, trained = runs[0]["evaluations"][0], f"{runs[0]['decisions'] / 1e6:.1f} M decisions"
-    deals = f"over {first['deals']:,} duplicate deals"
+    runs = [[done["results"] for done in run["commands"]] for run in results(f"{config}-[0-9]*")]
+    deals = f"over {runs[0][1][0]['deals']:,} duplicate deals"
     rows = []
-    for place, first in enumerate(runs[0]["evaluations"]):
-        records = [run["evaluations"][place] for run in runs]
+    for records in zip(*(played for _, played in runs), strict=True):
         margin = spread([record["margin"] for record in records], "+.2f")
         won = spread([100 * record["won"] for record in records], ".1f", " %")
-        rows.append([f"`{first['opponent']}`", margin, won])
-    seeds = ", ".join(str(run["seed"]) for run in runs)
+        rows.append([f"`{records[0]['opponent']}`", margin, won])
+    seeds = ", ".join(trained["run"].rpartition("-")[2] for trained, _ in runs)
+    decisions = f"{runs[0][0]['decisions'] / 1e6:.1f} M decisions"
     return (
         table(["against", "margin", "deals won"], rows)
-        + f"\nMean ± standard deviation of {len(runs)} trained players (seeds {seeds}; {trained} "
+        + f"\nMean ± standard deviation of {len(runs)} trained players (seeds {seeds}; {decisions} "
         f"each),\neach {deals}.\n"
     )
-
-
-@part
-def self_play(*figures: str) -> str:
-    """How exploitable the players of trainings are, over seeds."""
-    rows = []
-    for name in figures:
-        runs = results(f"{name}-[0-9]*")
-        last = [run["exploitability"][-1] for run in runs]
-        rows.append(
-            [
-                f"`{name.split('_')[1]}`",
-                f"{runs[0]['decisions'] / 1e6:.0f} M",
-                len(runs),
-                *(spread([row[kind] for row in last], ".3f") for kind in ("drawn", "preferred")),
-                spread([run["evaluations"][0]["margin"] for run in runs], "+.2f"),
-                spread([run["seconds"] / 60 for run in runs], ".1f"),
-            ]
-        )
-    head = ["", "decisions", "seeds", "sampled", "preferred", "over `pimc`", "minutes"]
-    return table(head, rows)
-
-
-@part
-def exploited(*names: str) -> str:
-    """The exploitability of some players, from these files; of none, those of the ladder."""
-    players = figures.exploited(names or figures.LADDER)
-    decks = list(dict.fromkeys(deck for found in players.values() for deck in found))
-
-    def cell(found: figures.Exploited | None) -> str:
-        if found is None:
-            return ""
-        half = f" ± {found.half:.3f}" if found.half else ""
-        return points(found.value) + half + (f" ({found.seeds})" if found.seeds > 1 else "")
-
-    rows = [
-        [f"`{agent}`", *(cell(found.get(deck)) for deck in decks)]
-        for agent, found in players.items()
-    ]
-    return table(["", *(f"`{deck}`" for deck in decks)], rows)
 
 
 @part
@@ -419,88 +374,19 @@ def speeds(group: str, *words: str) -> str:
     return table(columns, rows)
 
 
+def gain_of(gain: dict[str, Any]) -> str:
+    """The margin of an attacker, with its interval or its share of that of a best response."""
+    if gain["ci95"] is not None:
+        return interval(gain)
+    share = f" ({gain['ratio']:.0%})" if (gain["ratio"] or 0.0) > 0 else ""
+    return f"{gain['margin']:+.3f}{share}"
+
+
 @part
 def attackers() -> str:
     """The attackers and what they do."""
     rows = [[f"`{name}`", method.meaning] for name, method in METHODS.items()]
     return table(["attacker", "plays"], rows)
-
-
-@part
-def attacked(name: str) -> str:
-    """What attackers win from the players in the files of results of this name, or beginning so."""
-    records = [
-        command["results"]
-        for file in results(name)
-        for command in file["commands"]
-        if "gains" in command["results"]
-    ]
-    found = {gain["attacker"] for record in records for gain in record["gains"]}
-    words = [word for word in (*METHODS, BEST) if word in found]
-    is_exact = records[0]["exploitability"] is not None
-    rows = []
-    grouped: dict[str, list[Any]] = {}
-    for record in records:
-        agent = f"`{figures.name_of(record['agent'])}`"
-        grouped.setdefault(agent, []).append(record)
-    for agent, group in grouped.items():
-        all_gains = [gain for record in group for gain in record["gains"]]
-        gains = [[gain for gain in all_gains if gain["attacker"] == word] for word in words]
-        truth = [record["exploitability"] for record in group]
-        last = points(statistics.fmean(truth)) if is_exact else f"{all_gains[0]['deals']:,}"
-        agent += f" ({len(group)})" if len(group) > 1 else ""
-        rows.append([agent, *map(gain_of, gains), last])
-    last = "best response" if is_exact else "duplicate deals"
-    return table(["attacked", *(f"`{word}`" for word in words), last], rows)
-
-
-@part
-def awake() -> str:
-    """What a best response that is awake in some tricks alone wins from each player."""
-    (record,) = results("attack-awake")
-    columns: dict[str, dict[str, Any]] = {}
-    for command in sorted(record["commands"], key=lambda done: done["results"][0]["awake"]):
-        found = command["results"]
-        head = f"{format_tricks(found[0]['awake'])}, {found[0]['gains'][0]['deals']:,} deals"
-        gains = {figures.name_of(one["agent"]): one["gains"][0] for one in found}
-        columns.setdefault(head, {}).update(gains)
-    *_, (head, last) = columns.items()  # the last tricks: of all players
-    rows = []
-    for name, gain in last.items():
-        wins = [interval(one[name]) if name in one else "" for one in columns.values()]
-        more, of = gain["over_first"], gain["over_first_ci95"]
-        rows.append([f"`{name}`", *wins, "" if more is None else format_margin(more, of)])
-    return table(
-        ["attacked", *columns, f"{head.partition(',')[0]}: more than `{next(iter(last))}`"], rows
-    )
-
-
-def gain_of(gains: Sequence[dict[str, Any]]) -> str:
-    """What an attacker wins, with its interval or its share of what a best response wins.
-
-    Of several networks it is the mean, with the least and the largest share.
-    """
-    if not gains:
-        return ""
-    if gains[0]["ci95"] is not None:
-        return interval(gains[0])
-    margin = statistics.fmean(gain["margin"] for gain in gains)
-    ratios = sorted(gain["ratio"] or 0.0 for gain in gains)
-    told = dict.fromkeys(f"{ratio:.0%}" for ratio in (ratios[0], ratios[-1]))
-    share = f" ({' to '.join(told)})" if ratios[0] > 0 else ""
-    return f"{margin:+.3f}{share}"
-
-
-@part
-def costly_cards(file: str) -> str:
-    """The card of each deal of a file that gave away most, by what its player could know."""
-    rows = []
-    for number, game in enumerate(parse_games((DOCS.parent / "examples" / file).read_text()), 1):
-        worst = max(analyse(game).moments, key=lambda moment: moment.expected_loss)
-        given = f"{worst.expected_loss:.1f}", worst.lost
-        rows.append([number, worst.trick, worst.card, " or ".join(worst.better), *given])
-    head = ["deal", "trick", "card", "better", "given away, as it could know", "cards open"]
-    return table(head, rows)
 
 
 @part
@@ -517,17 +403,6 @@ def benchmark_tracks() -> str:
         for track in TRACKS.values()
     ]
     return table(["track", "rules", "duplicate deals", "field", "exploitability"], rows)
-
-
-@part
-def benchmark_deals() -> str:
-    """The seeds of HeartsBench's deals, and their SHA-256."""
-    rows = [
-        [f"`{track.name}`", split, track.seed(split), f"`{track.digest(split)}`"]
-        for track in TRACKS.values()
-        for split in SPLITS
-    ]
-    return table(["track", "split", "seed", "SHA-256"], rows)
 
 
 @part
@@ -621,7 +496,7 @@ def taken_from(result: dict[str, Any]) -> str:
         if gain["ci95"] is not None
     ]
     best = max(gains, key=lambda gain: gain["margin"], default=None)
-    return "" if best is None else f"{gain_of([best])}, `{best['attacker']}`"
+    return "" if best is None else f"{gain_of(best)}, `{best['attacker']}`"
 
 
 def trained_class(decisions: int | None) -> str:

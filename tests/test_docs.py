@@ -372,42 +372,18 @@ def test_figures_of_the_champion_are_of_the_networks_that_come_with_the_package(
         assert participant.digest == digest, f"{name}: measured of another {spec}; measure it again"
 
 
-def test_pictures_of_results_have_every_player_and_deck(tmp_path):
-    players = figures.exploited()
-    decks = ["micro", "mini", "mini_6", "midi", "two_player_16", "two_player_20"]
-    assert list(players["pimc"]) == decks
-    assert [deck for deck in decks if deck in players["ppo-2M"]] == decks[:-1]
-    for found in players.values():
-        for deck, one in found.items():
-            spread = deck.startswith("two_player") or one.seeds > 1
-            assert (one.half > 0) == (spread and one.value > 1e-9)  # perfect players are alike
-    figures.draw_ladder(tmp_path / "ladder.svg")
-    drawn = (tmp_path / "ladder.svg").read_text(encoding="utf-8")
-    assert all(f"<!-- {word} -->" in drawn for word in (*decks, *players.keys() - {"equilibrium"}))
-    figures.draw_speed(tmp_path / "speed.svg")
-    assert "PettingZoo connect" in (tmp_path / "speed.svg").read_text(encoding="utf-8")
-
-
-def test_networks_that_differ_in_the_seed_are_told_as_one(results, monkeypatch):
-    gains = [
-        {"attacker": "lbr", "margin": m, "ci95": None, "ratio": r} for m, r in ((1, 0.5), (3, 0.6))
-    ]
-    found = [
-        {"agent": f"ppo-2M-{i}", "rules": "mini", "exploitability": 2.0 + i * 3, "gains": [gain]}
-        for i, gain in enumerate(gains)
-    ]
-    results("a", {"commands": [{"command": "hearts exploit", "results": one} for one in found]})
-    monkeypatch.setattr(parts.figures, "RESULTS", parts.DOCS / "results")
-    assert parts.exploited("a").splitlines()[-1] == "| `ppo-2M` | 3.500 ± 2.121 (2) |"
-    assert parts.attacked("a").splitlines()[-1] == "| `ppo-2M` (2) | +2.000 (50% to 60%) | 3.500 |"
-    assert figures.name_of("../demo-0") == "demo-0"
-
-
-def test_the_figures_command_knows_every_file_that_a_page_uses(capsys):
-    assert figures.main(["--list"]) == 0
-    known = {line.split()[0] for line in capsys.readouterr().out.splitlines()}
-    used = re.compile(r"^<!-- generated: (?:strengths|learned|exploited|self_play) (.*) -->$", re.M)
-    for page in [README, *parts.pages()]:
-        for names in used.findall(page.read_text(encoding="utf-8")):
-            assert known >= set(names.split())
-    assert figures.main(["no-such"]) == 2
+def test_a_figure_is_measured_by_the_commands_that_its_file_names(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(figures, "RESULTS", tmp_path)
+    monkeypatch.setattr(figures, "WORK", tmp_path / "work")
+    assert figures.main(["x"]) == 2
+    assert "--run" in capsys.readouterr().err
+    command = "hearts exploit easy --rules micro"
+    assert figures.main(["x", "--run", command]) == 0
+    first = json.loads((tmp_path / "x.json").read_text())
+    assert [done["command"] for done in first["commands"]] == [command]
+    assert first["commands"][0]["results"][0]["exploitability"] == pytest.approx(1.671, abs=1e-3)
+    assert figures.main(["x"]) == 0
+    assert figures.commands_of("x") == [command]
+    before = (tmp_path / "x.json").read_bytes()
+    assert figures.main(["x", "--run", "hearts exploit nobody --rules micro"]) == 2
+    assert (tmp_path / "x.json").read_bytes() == before
