@@ -3,12 +3,10 @@
 An example is a file ``examples/NAME.py`` with what it needs in ``examples/requirements/NAME.txt``;
 the comment at the head of that file says what users of the library must know. Each gets a virtual
 environment, is run with ``--smoke``, and leaves its report. If one cannot be installed or fails,
-its error is recorded, and the others continue. ``docs/tables.py`` shows the file in
-docs/libraries.md.
+it has no record, and the others continue. ``docs/tables.py`` shows the file in docs/libraries.md.
 
     python docs/libraries.py                  all examples, one after another
     python docs/libraries.py NAME ...         some; the records of the others stay
-    python docs/libraries.py --list           list all
 """
 
 from __future__ import annotations
@@ -17,8 +15,6 @@ import argparse
 import ast
 import json
 import os
-import re
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -67,7 +63,7 @@ def subject(name: str) -> str:
 
 
 class Failed(Exception):
-    """An example, or the installation of its library, failed; the message is its last word."""
+    """An example, or the installation of its library, failed."""
 
 
 def call(command: Sequence[str | Path], limit: float, log: Path) -> None:
@@ -87,53 +83,39 @@ def call(command: Sequence[str | Path], limit: float, log: Path) -> None:
         finally:
             kill_child(child)
     if status:
-        raise Failed(last_word(log.read_text(encoding="utf-8", errors="replace")))
-
-
-def last_word(output: str) -> str:
-    """The line that says why a program failed, without the paths of this machine."""
-    lines = [" ".join(line.split()) for line in output.splitlines() if line.strip()]
-    errors = [line for line in lines if re.match(r"(ERROR|error|\S*(Error|Exception))\b", line)]
-    word = (errors or lines or ["no output"])[-1]
-    return re.sub(r"(/[\w.+-]+){2,}/", ".../", word)[:300]
+        raise Failed(f"exit status {status}")
 
 
 def run(name: str, venvs: Path, limit: float) -> dict[str, Any]:
-    """Make an example's environment where it is not up to date, run it, and return its record."""
+    """Make an example's environment where it is not up to date, run it, and return its record.
+
+    Raises:
+        Failed: if it cannot be installed, fails, or writes no report.
+    """
     venv, (note, wanted) = venvs / name, requirements(name)
     log = venvs / f"{name}.log"
     log.unlink(missing_ok=True)
     python, mark = venv / "bin" / "python", venv / "installed"
-    began = time.monotonic()
-    record: dict[str, Any] = {"what": subject(name), "note": note, "requirements": wanted}
-    stage = "install"
-    try:
-        state = requirements_file(name).read_text() + (ROOT / "pyproject.toml").read_text()
-        if not mark.exists() or mark.read_text() != state:
-            call([sys.executable, "-m", "venv", "--clear", venv], _INSTALL_SECONDS, log)
-            pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-            needed = ["-r", requirements_file(name), "--editable", ROOT]
-            call([*pip, *needed], _INSTALL_SECONDS, log)
-            mark.write_text(state)
-        stage = "run"
-        with tempfile.TemporaryDirectory() as folder:
-            report = Path(folder) / "report.json"
-            call([python, EXAMPLES / f"{name}.py", "--smoke", "--json", report], limit, log)
-            if not report.exists():
-                raise Failed("it wrote no report")
-            record["report"] = json.loads(report.read_text(encoding="utf-8"))
-    except Failed as error:
-        record |= {"failed": stage, "error": str(error)}
-    outcome = record.get("error") or f"margin {record['report']['after']['margin']:+.2f}"
-    print(f"{name}: {outcome} ({time.monotonic() - began:.0f} s)", flush=True)
-    return record
+    state = requirements_file(name).read_text() + (ROOT / "pyproject.toml").read_text()
+    if not mark.exists() or mark.read_text() != state:
+        call([sys.executable, "-m", "venv", "--clear", venv], _INSTALL_SECONDS, log)
+        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        needed = ["-r", requirements_file(name), "--editable", ROOT]
+        call([*pip, *needed], _INSTALL_SECONDS, log)
+        mark.write_text(state)
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        call([python, EXAMPLES / f"{name}.py", "--smoke", "--json", report], limit, log)
+        if not report.exists():
+            raise Failed("it wrote no report")
+        found = json.loads(report.read_text(encoding="utf-8"))
+    return {"what": subject(name), "note": note, "requirements": wanted, "report": found}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what is asked for; returns the exit status: 1 if an example failed."""
     parser = argparse.ArgumentParser(description="Run the examples, each with its library.")
     parser.add_argument("names", nargs="*", help="examples; none: all")
-    parser.add_argument("--list", action="store_true", help="list all examples")
     parser.add_argument("--limit", type=float, default=600.0, help="seconds for each (600)")
     parser.add_argument("--venvs", type=Path, default=ROOT / "build" / "examples", metavar="FOLDER")
     given = parser.parse_args(arguments)
@@ -141,27 +123,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if name not in names():
             print(f"{name}: unknown example; {did_you_mean(name, names())}", file=sys.stderr)
             return 2
-    if given.list:
-        for name in names():
-            print(f"{name:24} {subject(name)}")
-        return 0
     known = json.loads(RESULTS.read_text())["examples"] if RESULTS.exists() else {}
     failed = []
     given.venvs.mkdir(parents=True, exist_ok=True)
     try:
         with interruptible():
             for name in given.names or names():
-                known[name] = run(name, given.venvs.resolve(), given.limit)
-                failed += [name] * ("error" in known[name])
+                known.pop(name, None)
+                began = time.monotonic()
+                try:
+                    known[name] = run(name, given.venvs.resolve(), given.limit)
+                    outcome = f"margin {known[name]['report']['after']['margin']:+.2f}"
+                except Failed as error:
+                    failed.append(name)
+                    outcome = f"{error}; see {given.venvs / name}.log"
+                print(f"{name}: {outcome} ({time.monotonic() - began:.0f} s)", flush=True)
                 examples = {key: known[key] for key in names() if key in known}
                 record = {"command": "make examples", "examples": examples}
                 write_json(RESULTS, record)
     except KeyboardInterrupt:
         print("stopped; name the remaining examples to continue", file=sys.stderr)
         return exit_status()
-    if failed:
-        logs = " ".join(shlex.quote(str(given.venvs / f"{name}.log")) for name in failed)
-        print(f"failed: {', '.join(failed)}; see {logs}", file=sys.stderr)
     return bool(failed)
 
 

@@ -133,6 +133,7 @@ PACKAGES = {
     "hearts_env": "The game and its environments",
     "hearts_env.solve": "Exact answers",
     "hearts_env.openspiel": "OpenSpiel",
+    "hearts_env.jax": "JAX",
     "hearts_agents": "Agents",
     "hearts_train": "Training and measuring",
 }

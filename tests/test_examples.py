@@ -115,7 +115,7 @@ def example(tmp_path, monkeypatch):
 
 def test_one_that_fails_does_not_stop_the_others(example, tmp_path, monkeypatch, capsys):
     write = f"import json, sys; json.dump({REPORT}, open(sys.argv[-1], 'w'))"
-    example("a_bad", "raise ValueError('of /home/somebody/else/lib.py')")
+    example("a_bad", "raise ValueError")
     example("b_slow", "import time; time.sleep(36000)")
     example("c_good", f"{write}; assert '--smoke' in sys.argv")
     example("d_silent", "pass")
@@ -128,16 +128,14 @@ def test_one_that_fails_does_not_stop_the_others(example, tmp_path, monkeypatch,
     arguments = ["--venvs", str(tmp_path / "venvs")]
     assert libraries.main(arguments) == 1
     found = json.loads(libraries.RESULTS.read_text())["examples"]
-    assert found["a_bad"]["failed"] == "run"
-    assert found["a_bad"]["error"] == "ValueError: of .../lib.py"
-    assert found["b_slow"]["error"] == "not done after 1 s"
-    assert found["d_silent"]["error"] == "it wrote no report"
     about = {"what": "Shows c_good", "note": "Fine.", "requirements": ["nothing==1.0"]}
-    assert found["c_good"] == about | {"report": REPORT}
-    assert "failed: a_bad, b_slow, d_silent" in capsys.readouterr().err
+    assert found == {"c_good": about | {"report": REPORT}}
+    said = capsys.readouterr().out.splitlines()
+    for line, why in zip(said, ["exit status 1", "after 1 s", "+1.50", "no report"], strict=True):
+        assert why in line
     monkeypatch.setattr(libraries, "call", call)
     example("b_slow", write)
     assert libraries.main([*arguments, "b_slow"]) == 0
     again = json.loads(libraries.RESULTS.read_text())["examples"]
     assert again["b_slow"]["report"] == REPORT
-    assert again["a_bad"] == found["a_bad"]
+    assert again["c_good"] == found["c_good"]
