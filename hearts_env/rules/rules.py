@@ -598,8 +598,13 @@ def _documentation(name: str) -> str:
         text += f" One of {', '.join(map(repr, CHOICES[name]))}."
     if spec.default is not dataclasses.MISSING:
         text += f" Default {spec.default!r}."
-    lines = [text, *(f"  ``{value}``: {says}." for value, says in MEANINGS[name].items())]
-    return "\n".join(textwrap.fill(line, 80, subsequent_indent="    ") for line in lines)
+    text = textwrap.fill(text, 80, subsequent_indent="    ")
+    if MEANINGS[name]:
+        text += "\n"  # a list of reStructuredText needs an empty line before it
+    for value, says in MEANINGS[name].items():
+        line = f"- ``{value}``: {says}."
+        text += "\n" + textwrap.fill(line, 80, initial_indent="    ", subsequent_indent="      ")
+    return text
 
 
 FIELD_DOCS = {name: _documentation(name) for name in FIELDS}
