@@ -8,7 +8,6 @@ import pickle
 import sys
 import threading
 import time
-from queue import SimpleQueue
 
 import numpy as np
 import pytest
@@ -149,13 +148,13 @@ def test_work_that_an_interrupt_left_behind_ends_before_the_next_begins(
             may_end.wait(HANG)
             done.append("old")
 
-    class Interrupted(SimpleQueue):
-        def get(self, *_: object) -> object:
+    def interrupted(futures: list[object]) -> None:
+        if futures:
             raise KeyboardInterrupt
 
     workers.each(lambda thread: None)
     with monkeypatch.context() as patch:
-        patch.setattr(_workers, "SimpleQueue", Interrupted)
+        patch.setattr(_workers, "wait", interrupted)
         with pytest.raises(KeyboardInterrupt):
             workers.each(slow)
     threading.Timer(0.05, may_end.set).start()

@@ -15,10 +15,8 @@ import os
 import sys
 import threading
 import time
-import weakref
 from collections.abc import Callable
-from queue import SimpleQueue
-from typing import Any
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +45,8 @@ _NEXT = 0
 """The first chunk that nobody has taken."""
 _END, _FIRST, _ROW, _LAST_ROW = range(1, 5)
 """The chunk after the last; the first of this order; its row; the row after the last."""
+_SLEEPS = 5
+"""Whether the thread of this share sleeps."""
 
 _SPINS = 20_000
 """Pauses before a thread sleeps: 0.2 to 1 ms, as long as a processor's pause."""
@@ -65,7 +65,7 @@ def call_alone(function: int, arguments: NDArray[np.int64], size: int) -> None:
 def give_order(
     order: NDArray[np.int64], function: int, arguments: NDArray[np.int64], size: int, chunk: int
 ) -> bool:
-    """Write an order where the last one is done; returns whether threads must be woken for it."""
+    """Write an order where the last one is done; returns whether threads may have to be woken."""
     order[_FUNCTION], order[_ARGUMENTS], order[_CHUNK] = function, arguments.ctypes.data, chunk
     threads = len(order) // _LINE - _SHARES // _LINE
     goal = order[_GOAL]
@@ -121,8 +121,15 @@ def watch(order: NDArray[np.int64], thread: int, calls: int, spins: int) -> None
             take_chunks(order, thread)
         pause()
         idle += 1
+    store(order[_SHARES + thread * _LINE :], _SLEEPS, 1)
     store(order, _ASLEEP, 1)
     take_chunks(order, thread)  # what came before this was to be read
+
+
+@jit
+def wake(order: NDArray[np.int64], thread: int) -> bool:
+    """Note that a thread is to watch again; returns whether it slept."""
+    return swap(order[_SHARES + thread * _LINE :], _SLEEPS, 1, 0)
 
 
 def _no_order(threads: int) -> NDArray[np.int64]:
@@ -133,20 +140,20 @@ class Threads:
     """`num_threads` threads, the caller's own among them, started when there is work for them.
 
     They do not outlive a fork, nor go into a pickle: a process that finds itself without them
-    starts its own. To hand over work through a pool of ``concurrent.futures`` and to wait for it
-    takes twice as long, as long as a step of four thousand games.
+    starts its own. Only Python's work is handed over as tasks of a pool: to wait for those takes as
+    long as a step of four thousand games.
     """
 
     def __init__(self, num_threads: int) -> None:
-        """Threads that wait for ``share``; with one, the caller's own does the work."""
+        """Threads that wait for work; with one, the caller's own does it."""
         self.num_threads = num_threads
-        self._queues: list[SimpleQueue[Any]] = []
+        self._pool: ThreadPoolExecutor | None = None
         self._process = 0
         self._order = _no_order(num_threads)
         self._running = threading.Lock()
         self._alone_until = 0.0  # by the clock: the others have no processor
         self._alone = _ALONE  # how many times as long as it waits
-        self._is_cut_short = False  # somebody did not wait: threads may still be at old work
+        self._left_behind: list[Future[None]] = []  # by an interrupt; still at work perhaps
 
     def run(self, function: int, arguments: NDArray[np.int64], size: int, chunk: int) -> None:
         """Call the ``jit.shared`` function at this address on all rows, and wait for all of them.
@@ -167,11 +174,11 @@ class Threads:
             call_alone(function, arguments, size)
             return
         try:
-            if self._process != os.getpid():
-                self._start()
+            pool = self._started()
             if give_order(self._order, function, arguments, size, chunk):
-                for queue in self._queues:
-                    queue.put(_AWAKE)
+                for thread in range(1, self.num_threads):
+                    if wake(self._order, thread):
+                        pool.submit(watch, self._order, thread, int(self._order[_CALLS]), _SPINS)
         finally:
             try:
                 self._finish()
@@ -210,71 +217,34 @@ class Threads:
         if self.num_threads == 1:
             work(0)
             return
-        if self._process != os.getpid():
-            self._start()
-        if self._is_cut_short:
-            self._call(lambda _: None)
-        self._call(work)
-
-    def _call(self, work: Callable[[int], None]) -> None:
-        # Results have a queue of their own: several threads of the caller's may be here at once.
-        results: SimpleQueue[BaseException | None] = SimpleQueue()
-        self._is_cut_short = True
-        for queue in self._queues:
-            queue.put((work, results))
+        pool = self._started()
+        wait(self._left_behind)
         self._order[_CALLS] += 1
+        others = [pool.submit(work, thread) for thread in range(1, self.num_threads)]
         try:
             work(0)
         finally:
-            faults = [results.get() for _ in self._queues]
-        self._is_cut_short = False
-        for fault in faults:
-            if fault is not None:
-                raise fault
+            try:
+                wait(others)
+            except BaseException:
+                self._left_behind = others
+                raise
+        for other in others:
+            other.result()
 
-    def _start(self) -> None:
-        started: list[SimpleQueue[Any]] = []
-        order = _no_order(self.num_threads)
-        try:
-            for thread in range(1, self.num_threads):
-                queue: SimpleQueue[Any] = SimpleQueue()
-                threading.Thread(target=_serve, args=(thread, order, queue), daemon=True).start()
-                started.append(queue)
-        except BaseException:  # the system gives no more, or an interrupt
-            _dismiss(started)
-            raise
-        weakref.finalize(self, _dismiss, started)
-        self._queues, self._order = started, order
-        self._process, self._is_cut_short = os.getpid(), False
+    def _started(self) -> ThreadPoolExecutor:
+        """The pool of this process; in a new one every thread watches."""
+        if self._pool is None or self._process != os.getpid():
+            pool, order = ThreadPoolExecutor(self.num_threads - 1), _no_order(self.num_threads)
+            try:
+                for thread in range(1, self.num_threads):
+                    pool.submit(watch, order, thread, 0, _SPINS)
+            except BaseException:  # the system gives no more, or an interrupt
+                pool.shutdown(cancel_futures=True)
+                raise
+            self._pool, self._order, self._process = pool, order, os.getpid()
+            self._left_behind = []
+        return self._pool
 
     def __reduce__(self) -> tuple[type[Threads], tuple[int]]:
         return Threads, (self.num_threads,)
-
-
-_AWAKE = object()
-"""Wakes a thread for an order of compiled work."""
-
-
-def _serve(thread: int, order: NDArray[np.int64], queue: SimpleQueue[Any]) -> None:
-    """Do what is ordered, until None is."""
-    while True:
-        calls = int(order[_CALLS])
-        if queue.empty():
-            watch(order, thread, calls, _SPINS)
-        if (asked := queue.get()) is None:
-            return
-        if asked is not _AWAKE:
-            work, results = asked
-            fault: BaseException | None = None
-            try:
-                work(thread)
-            except BaseException as error:
-                fault = error
-            results.put(fault)
-            del work, results, fault
-        del asked  # nothing is held on to while waiting
-
-
-def _dismiss(queues: list[SimpleQueue[Any]]) -> None:
-    for queue in queues:
-        queue.put(None)
