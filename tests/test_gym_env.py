@@ -14,7 +14,7 @@ from gymnasium.utils.env_checker import check_env
 
 from hearts_agents import Agent, HeartsEnv, HeartsSB3VecEnv, HeartsVectorEnv
 from hearts_env import Game, HeartsError, IllegalActionError, Rules, hearts_v0
-from hearts_env.envs import GYMNASIUM_ID, register_envs
+from hearts_env.envs import GYMNASIUM_ID
 from hearts_env.rules.presets import GAMES
 from hearts_env.seeds import episode_seed
 from tests.refusals import raises_hearts_error
@@ -23,9 +23,8 @@ REWARDS = ("margin", "points", "trick", "win")
 
 
 @pytest.fixture(autouse=True)
-def _registered(monkeypatch):
+def _no_screen(monkeypatch):
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    register_envs()
 
 
 def play_out(env, choose):

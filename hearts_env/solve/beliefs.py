@@ -228,10 +228,6 @@ class Belief:
     weights: Floats
     log_likelihoods: Floats
 
-    def weight_of(self, hand: int) -> float:
-        """The probability of a hand, given as a bit mask."""
-        return float(self.weights[self.hands == hand].sum())
-
 
 def hidden_hands(view: PlayerView) -> Ints:
     """The other player's possible present hands, bit masks in the order of ``view.worlds()``.
