@@ -11,15 +11,13 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict
 from gymnasium.utils.env_checker import check_env
-from pettingzoo.test import api_test, seed_test
 
 from hearts_agents import HeartsEnv, HeartsVectorEnv
 from hearts_env import HeartsError, hearts_v0
 from hearts_env.encoders import ENCODERS
 from hearts_env.envs.observations import DTYPES, MASKS
 from tests.refusals import raises_hearts_error
-
-pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:pettingzoo")
+from tests.slow import quick_cases
 
 
 def array_of(observation: Any) -> Any:
@@ -77,13 +75,6 @@ def test_bounds_follow_the_dtype() -> None:
     assert np.isinf(env.observation_format.box.high).all()  # more than float16 can hold
     env.reset(seed=1)
     assert env.last()[0].tolist() == [-7.0, 7.0]
-
-
-@pytest.mark.parametrize("mask", MASKS)
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_battery_of_pettingzoo(dtype: str, mask: str) -> None:
-    api_test(hearts_v0.env("mini", dtype=dtype, action_mask=mask), num_cycles=12)
-    seed_test(lambda: hearts_v0.env("mini", dtype=dtype, action_mask=mask), num_cycles=4)
 
 
 def test_the_mask_is_in_the_observation_in_the_info_or_in_both() -> None:
@@ -148,7 +139,7 @@ def steps_of(way: str, env: Any, number: int) -> Iterator[tuple[Any, Any, Any]]:
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("dtype", [None, *DTYPES])
-@pytest.mark.parametrize("observation", ["flat", "history", "text"])
+@quick_cases("observation", ["flat", "history", "text"], ["flat"])
 def test_learners_see_the_same_numbers_in_every_format(
     way: str, mask: str, dtype: str | None, observation: str
 ) -> None:
@@ -217,6 +208,7 @@ def check_vector(envs: Any) -> None:
     assert envs.single_observation_space == envs.get_attr("observation_space")[1]
 
 
+@pytest.mark.slow
 def test_stable_baselines3_learns_from_every_format() -> None:
     contrib = pytest.importorskip("sb3_contrib")
     from hearts_agents.envs.sb3 import HeartsSB3VecEnv
