@@ -4,28 +4,15 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from hearts_env import Game, Rules
-from hearts_env.rules.presets import GAMES
-from hearts_env.views.picture import picture_of
+from hearts_env import Game
 from hearts_train.measure.analysis import analyse
 from hearts_train.measure.display import ResultTable
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.tournament import tournament
-from tests.lockstep import QUICK
-from tests.slow import quick_cases
-from tests.strategies import positions
 from tests.test_render import cards_in_svg
 
 
 # ---- pictures ------------------------------------------------------------------------------------
-@quick_cases("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
-def test_a_view_draws_what_the_game_draws_for_its_seat(game: tuple[str, int]) -> None:
-    rules = Rules.preset(*game)
-    for g in positions(rules, 4):
-        for seat in range(rules.players):
-            assert picture_of(g.view(seat), seat) == picture_of(g, seat)
-
-
 def test_a_game_shows_all_hands_and_a_view_its_own() -> None:
     game = Game.deal("two_player", seed=7)
     assert cards_in_svg(game._repr_svg_()) == set(game.rules.deck)

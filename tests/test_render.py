@@ -43,6 +43,7 @@ def test_a_seats_picture_is_its_view(game: tuple[str, int]) -> None:
     for g in positions(rules, 1):
         for seat in range(rules.players):
             picture, view = picture_of(g, seat), g.view(seat)
+            assert picture_of(view, seat) == picture
             assert picture.viewer == seat
             assert picture.phase == g.phase
             assert picture.current_player == g.current_player
