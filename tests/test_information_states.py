@@ -6,7 +6,6 @@ import itertools
 import math
 import random
 from collections import Counter
-from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -117,7 +116,7 @@ def test_a_game_of_a_view_under_any_rules(game: Game) -> None:
 def test_only_worlds_of_the_view_make_a_game() -> None:
     """Of all ways to lay out the unseen cards of micro, those that are refused are no worlds."""
     rules = Rules.preset("micro").replace(queen_any_time=True)
-    raises_hearts_error = 0
+    refused = 0
     for seed in range(12):
         for game in positions(rules, seed):
             for player in range(2):
@@ -130,10 +129,10 @@ def test_only_worlds_of_the_view_make_a_game() -> None:
                     if world in worlds:
                         assert Game.from_view(view, world).view(player) == view
                     else:
-                        raises_hearts_error += 1
+                        refused += 1
                         with pytest.raises(DealError):
                             Game.from_view(view, world)
-    assert raises_hearts_error > 100
+    assert refused > 100
 
 
 def test_what_others_passed_is_drawn_from_all_that_can_have_been() -> None:
@@ -194,7 +193,6 @@ def test_all_deals(name: str) -> None:
     deals = list(all_deals(name))
     assert deals == [(*(g.hand(p) for p in (0, 1)), g.kitty) for g in every_deal(rules)]
     assert len(set(deals)) == len(deals) == num_deals(name)
-    assert num_deals(rules) * Fraction(1, num_deals(rules)) == 1
     # The exact tools take those in which seat 0 leads first.
     leads = [
         tuple(sum(1 << rules.index[card] for card in hand) for hand in deal[:2])

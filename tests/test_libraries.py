@@ -5,37 +5,14 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
-from collections.abc import Callable
 from typing import Any
 
-import gymnasium
 import numpy as np
 import pytest
 
-from hearts_agents import HeartsEnv, HeartsVectorEnv
+from hearts_agents import HeartsVectorEnv
 from hearts_env import hearts_v0
-from hearts_env.envs import GYMNASIUM_ID
 from hearts_env.envs.observations import MASKS
-
-HeartsSB3VecEnv = pytest.importorskip("hearts_agents.envs.sb3").HeartsSB3VecEnv
-
-DOORS: dict[str, Callable[..., Any]] = {
-    "raw_env": hearts_v0.raw_env,
-    "env": hearts_v0.env,
-    "parallel_env": hearts_v0.parallel_env,
-    "HeartsEnv": HeartsEnv,
-    "HeartsVectorEnv": HeartsVectorEnv,
-    "HeartsSB3VecEnv": HeartsSB3VecEnv,
-    "make": lambda **given: gymnasium.make(GYMNASIUM_ID, **given),
-    "make_vec": lambda **given: gymnasium.make_vec(GYMNASIUM_ID, num_envs=2, **given),
-}
-
-
-# ---- unexpected keywords -------------------------------------------------------------------------
-@pytest.mark.parametrize("door", DOORS)
-def test_an_unknown_keyword_is_refused_in_pythons_words(door: str) -> None:
-    with pytest.raises(TypeError, match=r"\(\) got an unexpected keyword argument 'episod'"):
-        DOORS[door](episod="x")
 
 
 # ---- spaces --------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ def test_batteries_of_pettingzoo(kind: dict[str, Any]) -> None:
     parallel_seed_test(lambda: hearts_v0.parallel_env(**kind), num_cycles=8)
 
 
-def test_only_the_conversion_by_turns_takes_the_environment() -> None:
+def test_conversion_of_pettingzoo_gives_the_same() -> None:
     with pytest.raises(AssertionError, match="is_parallelizable"):
         aec_to_parallel(hearts_v0.env())
     theirs, ours = turn_based_aec_to_parallel(hearts_v0.env()), hearts_v0.parallel_env()
