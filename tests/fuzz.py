@@ -27,7 +27,6 @@ from hypothesis import strategies as st
 from hearts_agents import make_agent
 from hearts_agents.models.checkpoint import Checkpoint, read_checkpoint, save_checkpoint
 from hearts_env import Game, HeartsError, Rules, __version__
-from hearts_env.cards import ALL_CARDS, parse_card
 from hearts_env.game.notation import parse_records
 from hearts_env.rules.presets import GAMES
 from hearts_env.rules.rules import FIELDS
@@ -207,15 +206,6 @@ def write(data: Data, path: Path) -> Path:
     """An input as a file."""
     path.write_bytes(data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass"))
     return path
-
-
-CARD_SAMPLES: list[Data] = [*ALL_CARDS, "10h", "q♠", " Qs "]
-
-
-def read_card(data: Data, folder: Path) -> None:
-    card = parse_card(text_of(data))
-    assert card in ALL_CARDS
-    assert parse_card(card) == card
 
 
 def history_samples() -> list[Data]:
@@ -520,7 +510,6 @@ def read_metrics(data: Data, folder: Path) -> None:
 
 
 _LIST = [
-    Target("cards", lambda: CARD_SAMPLES, read_card, (words,)),
     Target("histories", history_samples, read_history, (words,)),
     Target("history files", history_samples, read_history_file, (words,)),
     Target("rules", rules_samples, read_rules, (words,), RULES_TOKENS),

@@ -74,9 +74,11 @@ def rule_sets(
     )
 
 
-def played_on(rules: Rules, seed: int, steps: int, *, revoke: bool = False) -> Game:
+def played_on(
+    rules: Rules | str, seed: int, steps: int, *, revoke: bool = False, **table: Any
+) -> Game:
     """The deal of `seed` after so many random actions, or at its end; revoked then, if wanted."""
-    game = Game.deal(rules, seed)
+    game = Game.deal(rules, seed, **table)
     rng = random.Random(seed)
     for _ in range(steps):
         if game.is_over:

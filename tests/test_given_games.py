@@ -10,7 +10,9 @@ import pytest
 
 from hearts_agents import HeartsEnv, HeartsVectorEnv, make_agent
 from hearts_env import DealError, Game, HeartsError, Match, Rules, hearts_v0
+from tests.learners import plain
 from tests.refusals import raises_hearts_error
+from tests.strategies import played_on
 
 MAKERS = {
     "raw_env": hearts_v0.raw_env,
@@ -22,41 +24,19 @@ MAKERS = {
 SINGLE = [name for name in MAKERS if name != "HeartsVectorEnv"]
 
 
-def played(rules: str | Rules, seed: int, actions: int, **options: Any) -> Game:
-    """The deal of a seed after some random actions."""
-    game, rng = Game.deal(rules, seed, **options), random.Random(seed)
-    for _ in range(actions):
-        game.play(rng.choice(game.legal_actions()))
-    return game
-
-
-def assert_same(one: Any, two: Any) -> None:
-    """Equal, arrays and what holds them element by element."""
-    assert type(one) is type(two)
-    if isinstance(one, dict):
-        assert one.keys() == two.keys()
-        for key in one:
-            assert_same(one[key], two[key])
-    elif isinstance(one, tuple | list):
-        assert len(one) == len(two)
-        for left, right in zip(one, two, strict=True):
-            assert_same(left, right)
-    else:
-        assert np.array_equal(one, two)
-
-
 def turn(env: Any) -> Any:
     """What every agent sees and is told at a turn."""
     agents = env.possible_agents
     seen = [env.observe(agent) for agent in agents]
-    return env.agent_selection, env.last(), seen, env.rewards, env.terminations, env.infos
+    parts = env.agent_selection, env.last(), seen, env.rewards, env.terminations, env.infos
+    return plain(parts)
 
 
 @pytest.mark.parametrize("reward", ["margin", "points", "trick", "win"])
 @pytest.mark.parametrize("rules", ["two_player", "classic", "micro moon=choose", "kitty players=3"])
 def test_an_episode_goes_on_as_one_from_the_start_of_the_deal(rules: str, reward: str) -> None:
     first, second = (hearts_v0.raw_env(rules, reward=reward) for _ in range(2))
-    length = len(played(rules, 5, 0).rules.deck)
+    length = len(Rules.from_text(rules).deck)
     for start in range(0, length, 5):
         first.reset(seed=5)
         rng = random.Random(start)
@@ -69,17 +49,17 @@ def test_an_episode_goes_on_as_one_from_the_start_of_the_deal(rules: str, reward
         given, before = first.game.clone(), first.game.clone()
         second.reset(seed=9, options={"game": given})
         while not second.game.is_over:
-            assert_same(turn(first), turn(second))
+            assert turn(first) == turn(second)
             action = rng.choice(first.game.legal_actions())
             first.step(action)
             second.step(action)
-        assert_same(turn(first), turn(second))
+        assert turn(first) == turn(second)
         assert (given, given.actions) == (before, before.actions)
         assert second.game.start() == before.start()
 
 
 def test_the_parallel_form_begins_from_a_game() -> None:
-    given = played("classic", 3, 30)
+    given = played_on("classic", 3, 30)
     env = hearts_v0.parallel_env("classic")
     observations, infos = env.reset(options={"game": given})
     turn = f"player_{given.current_player}"
@@ -104,9 +84,9 @@ def test_a_learner_goes_on_as_in_an_episode_from_the_start(reward: str) -> None:
             env.reset(seed=7, options={"game": given})
             for observation, paid, over, _, info in steps[number:]:
                 result = env.step(env.game.legal_actions()[-1])
-                assert_same(result[0], observation)
+                assert plain(result[0]) == plain(observation)
                 assert (result[1], result[2]) == (pytest.approx(paid), over)
-                assert_same(result[4], info)
+                assert plain(result[4]) == plain(info)
 
 
 def choose(masks: Any) -> list[int]:
@@ -126,7 +106,7 @@ def choose(masks: Any) -> list[int]:
 def test_many_learners_go_on_as_single_ones(options: dict[str, Any]) -> None:
     rules = options.get("rules", "two_player")
     actions = 6 if rules == "mini" else 17  # points have been taken
-    games: list[Game | None] = [played(rules, seed, actions) for seed in range(1, 4)]
+    games: list[Game | None] = [played_on(rules, seed, actions) for seed in range(1, 4)]
     games[1] = None  # dealt from the seed
     kept = [game and game.clone() for game in games]
     many = HeartsVectorEnv(3, **options)
@@ -152,7 +132,7 @@ def test_many_learners_go_on_as_single_ones(options: dict[str, Any]) -> None:
 
 
 def test_one_game_is_copied_to_all_and_a_mask_keeps_the_others() -> None:
-    given, other = played("two_player", 4, 8), played("two_player", 6, 5)
+    given, other = played_on("two_player", 4, 8), played_on("two_player", 6, 5)
     envs = HeartsVectorEnv(3, seat=given.current_player)
     envs.reset(seed=1, options={"game": given})
     assert [envs.get_attr("game")[place] for place in range(3)] == [given] * 3
@@ -167,7 +147,7 @@ def test_stable_baselines3_sets_games_as_options() -> None:
     pytest.importorskip("stable_baselines3")
     from hearts_agents.envs.sb3 import HeartsSB3VecEnv
 
-    given = played("two_player", 4, 8)
+    given = played_on("two_player", 4, 8)
     envs = HeartsSB3VecEnv(2, seat=given.current_player, seed=1)
     envs.set_options({"game": given})
     envs.reset()
@@ -180,7 +160,7 @@ def test_stable_baselines3_sets_games_as_options() -> None:
 
 
 def test_opponents_play_up_to_the_learners_turn() -> None:
-    given = played("classic", 5, 17)
+    given = played_on("classic", 5, 17)
     for seat in range(4):
         env, beside = HeartsEnv("classic", seat=seat), given.clone()
         _, info = env.reset(seed=1, options={"game": given})
@@ -213,7 +193,7 @@ def test_a_match_goes_on_with_its_number_dealer_and_totals() -> None:
 
 def test_a_known_deal_gives_its_number_dealer_and_totals() -> None:
     """In a match, whose score begins anew, its cards and its dealer."""
-    known = played("classic", 1, 30, deal_number=2, dealer=3, totals=[10, 20, 30, 40])
+    known = played_on("classic", 1, 30, deal_number=2, dealer=3, totals=[10, 20, 30, 40])
     env = hearts_v0.raw_env("classic")
     for options, table in (
         ({}, (2, 3)),
@@ -285,7 +265,7 @@ def test_a_list_of_games_has_one_for_each_environment() -> None:
 
 
 def test_a_game_in_which_the_learner_decides_nothing_is_refused() -> None:
-    game = played("two_player", 1, 25)
+    game = played_on("two_player", 1, 25)
     seat = 1 - game.current_player
     env = HeartsEnv(seat=seat)
     with raises_hearts_error(HeartsError, "game"):

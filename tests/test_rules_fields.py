@@ -241,9 +241,6 @@ def test_rules_with_the_same_fields_are_the_same_whatever_they_came_from() -> No
     assert len({Rules.preset("classic"), Rules.preset("classic"), Rules.preset("party")}) == 2
 
 
-# ---- the largest margin --------------------------------------------------------------------------
-
-
 # ---- nobody can change them ----------------------------------------------------------------------
 def reachable(value: Any) -> Iterator[Any]:
     """Everything that attributes and items lead to, but for classes and functions."""
@@ -288,6 +285,7 @@ def test_deals_are_the_same_where_only_the_end_of_a_match_differs(name: str) -> 
         assert rules.is_same_deal(other) is other.is_same_deal(rules) is ends
 
 
+# ---- the largest margin --------------------------------------------------------------------------
 JACK: dict[str, Any] = {
     "card_points": {"JD": -10, "QS": 13},
     "moon": "none",
