@@ -23,7 +23,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -119,46 +119,41 @@ class Person:
         await _send(socket, type="hello", v=1, **({"token": self.token} if self.token else {}))
         self.token = json.loads(await socket.recv())["token"]
         if self.table:
-            before = self.last
+            before, self.last = self.last, {}
             await _send(socket, type="watch", table=self.table)
-            await self._until(socket, "table")
+            await self._until(socket, lambda: self.last)
             self.lost += not _continues(before, self.last)
         else:
             seats = [{"me": True}, {"agent": AGENT}]
             await _send(socket, type="create", rules=RULES, seats=seats)
-            await self._until(socket, "table")
+            await self._until(socket, lambda: self.last)
             self.table = self.last["table"]
         await self._wait(socket)
 
     async def _play_card(self, socket: Any, rng: random.Random) -> None:
-        if self.last.get("over") or self.last.get("kind") == "over":
-            text = (self.last.get("over") or self.last)["deal"]
-            (game,) = parse_games(text)
+        if self.last["over"]:
+            (game,) = parse_games(self.last["over"]["deal"])
             assert game.is_over
             self.deals += 1
             await _send(socket, type="next", table=self.table)
-            await self._until(socket, "deal")
+            await self._until(socket, lambda: not self.last["over"])
             await self._wait(socket)
             return
-        action = rng.choice(self.last["view"]["legal"])
+        action, seq = rng.choice(self.last["view"]["legal"]), self.last["seq"]
         start = time.perf_counter()
-        await _send(socket, type="act", table=self.table, seq=self.last["seq"], action=action)
-        await self._until(socket, "play")
+        await _send(socket, type="act", table=self.table, seq=seq, actions=[action])
+        await self._until(socket, lambda: self.last["seq"] > seq)
         self.played.append(time.perf_counter() - start)
         await self._wait(socket)
         self.answered.append(time.perf_counter() - start)
 
     async def _wait(self, socket: Any) -> None:
-        """Until it is one's turn, or the deal is over."""
-        while self.last["turn"] != 0 and self.last["view"]["phase"] != "over":
-            await self._read(socket)
-        while self.last["view"]["phase"] == "over" and "deal" not in self.last:
-            if self.last.get("over"):
-                return
-            await self._read(socket)
+        """Wait until it is one's turn, or the deal is over."""
+        await self._until(socket, lambda: self.last["turn"] == 0 or self.last["over"])
 
-    async def _until(self, socket: Any, wanted: str) -> None:
-        while wanted not in (found := await self._read(socket)).get("kind", found["type"]):
+    async def _until(self, socket: Any, is_wanted: Callable[[], Any]) -> None:
+        while not is_wanted():
+            found = await self._read(socket)
             assert found["type"] != "error", found
 
     async def _read(self, socket: Any) -> dict[str, Any]:

@@ -38,9 +38,8 @@ from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.config_files import load_config, shipped_configs
 from hearts_train.measure.contest import RESULTS
 from hearts_train.measure.duel import Block
-from hearts_train.session.table import KIND, Table
 from hearts_train.store import Store, saving, sealed
-from hearts_train.web.messages import entry_message
+from hearts_train.web.table import KIND, Table
 from tests.strategies import played_on
 from tests.web import NAME, message_of, written
 
@@ -476,13 +475,11 @@ def table_samples() -> list[Data]:
 
 
 def read_table(data: Data, folder: Path) -> None:
-    """The table of a file is shown to everybody, card by card."""
+    """The table of a file is shown to every seat and to an onlooker."""
     path = write(data, folder / f"{NAME}.jsonl")
     table = Table.resume(path)
     for seat in (None, *range(table.rules.players)):
         json.loads(message_of(table, seat))
-        for entry in table.log:
-            json.loads(entry_message(entry, table.id, seat))
     settings = Store.open(path, KIND).settings
     assert table.head() | {"seats": []} == settings | {"seats": []}
 

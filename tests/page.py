@@ -21,8 +21,8 @@ import uvicorn
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from hearts_env import Game
-from hearts_train.session.folders import ServerFolder
 from hearts_train.web.app import create_app
+from hearts_train.web.folders import ServerFolder
 from hearts_train.web.players import Players
 from tests.waiting import wait_until
 from tests.web import LIMIT

@@ -25,7 +25,6 @@ FORBIDDEN = {
     ),
     "agents/hearts_agents": ("hearts_train", "torch", "sb3_contrib", "onnxruntime"),
     "train/hearts_train/measure": ("torch", "stable_baselines3", "sb3_contrib"),
-    "train/hearts_train/session": ("hearts_agents", "torch", "stable_baselines3", "sb3_contrib"),
     "train/hearts_train/data": ("torch", "stable_baselines3", "sb3_contrib"),
     "train/hearts_train/learn": ("hearts_train.data", "typer"),
     "train/hearts_train/web": ("typer",),
@@ -45,7 +44,7 @@ ROOMS = {
     "agents/hearts_agents": "user_code base registry models programs spec baseline_kernel "
     "baselines search attackers search_agent champion isolation guard served envs "
     "template",
-    "train/hearts_train": "screen store executor session measure data learn warmup web console cli",
+    "train/hearts_train": "screen store executor measure data learn warmup web console cli",
 }
 """The rooms of a package, each of which may import only those before it."""
 

@@ -270,26 +270,3 @@ def test_double_click_on_play_now_plays_no_card(visit) -> None:
     click(person, place, 2)
     assert requests(person, "create") == 1
     assert requests(person, "act") == 0
-
-
-def test_double_click_does_not_answer_the_warning(visit) -> None:
-    """In a low window the button of the dialog comes where the card lies."""
-    person = sit(visit, "two_player", SET_TIMES, seed=12, help="warn", **ONE_TAP)
-    page, dialog = person.page, person.page.locator("dialog")
-    page.set_viewport_size({"width": 400, "height": 420})
-    person.press(person.legal[0])
-    person.played(13)
-    queen = person.legal[-1]
-    assert queen == "QS"  # 28 points worse than the best card
-    page.evaluate("window.time += 10_000")
-    person.press(queen)
-    answer = dialog.get_by_role("button", name="Play").bounding_box() or {}
-    page.keyboard.press("Escape")
-    card = person.card(queen).bounding_box() or {}
-    place = max(card["x"], answer["x"]) + 5, max(card["y"], answer["y"]) + 5
-    page.evaluate("window.time += 10_000")
-    click(person, place)
-    expect(dialog).to_contain_text("are you sure?")
-    click(person, place, 2)
-    expect(dialog).to_be_visible()
-    assert requests(person, "act") == 1

@@ -1,8 +1,7 @@
-"""Help, settings and what everybody can use: figures as the project computes them, axe content."""
+"""Hints, settings, the guide and accessibility, in a real browser."""
 
 from __future__ import annotations
 
-import re
 import shutil
 
 import pytest
@@ -19,7 +18,7 @@ from playwright.sync_api import expect  # noqa: E402
 
 from hearts_agents import make_agent  # noqa: E402
 from hearts_env import Game  # noqa: E402
-from hearts_train.measure.analysis import BLUNDER, SLIP, analyse  # noqa: E402
+from hearts_train.measure.analysis import SLIP, analyse  # noqa: E402
 from tests.page import SIZES, Person, signed  # noqa: E402
 from tests.page import address as address  # noqa: E402
 from tests.page import browser as browser  # noqa: E402
@@ -28,6 +27,8 @@ from tests.page import visit as visit  # noqa: E402
 
 SEED = next(s for s in range(99) if Game.deal("two_player", s).current_player == 0)
 """A deal in which the person leads the first card."""
+DECIDED = next(s for s in range(99) if "AH" in Game.deal("mini", s).hand(0))
+"""A deal in which the person holds the ace of hearts."""
 
 
 def history(person: Person) -> Game:
@@ -55,81 +56,43 @@ window.WebSocket = class extends Line {
 """
 
 
-def judged(mean: float, best: float) -> str:
-    """The class of a card; what reads the same as the best card is best."""
-    if best - mean >= SLIP:
-        return "blunder" if best - mean >= BLUNDER else "slip"
-    return "best" if signed(mean, 1) == signed(best, 1) else "fair"
-
-
-def listening(visit, **options) -> Person:
-    person = visit(**options)
+def listening(visit, size: str) -> Person:
+    person = visit(size)
     person.page.add_init_script(LISTEN)
     person.sit_down("two_player", ["me", "pimc"], seed=SEED)
     return person
 
 
-def test_cards_bear_their_worth_and_a_blunder_is_asked_about(visit) -> None:
-    person = listening(visit, settings={"help": "values"})
-    page, warned = person.page, False
-    for _ in range(12):
-        legal = person.legal
-        if len(legal) > 1:
-            page.wait_for_selector(".hand .mark:not(:empty)")
-            agent = make_agent("pimc", seed=0)
-            game = history(person)
-            view = game.view(0)
-            margins, weights, _ = agent.world_margins(view)
-            means = weights / weights.sum() @ margins
-            best = means.max()
-            worst = view.rules.deck[view.legal_actions()[int(means.argmin())]]
-            for action, mean in zip(view.legal_actions(), means, strict=True):
-                told = page.locator(f".hand .card[data-card='{view.rules.deck[action]}'] .mark")
-                figure = re.sub("[✓?]", "", told.inner_text()).replace("−", "-")
-                assert float(figure) == pytest.approx(mean, abs=0.051)
-                assert told.get_attribute("class") == f"mark {judged(mean, best)}"
-            if best - means.min() >= 2:
-                count = len(person.hand)
-                person.press(worst)
-                person.press(worst)
-                expect(page.locator("dialog")).to_contain_text("points worse than your best card")
-                page.keyboard.press("Escape")
-                assert len(person.hand) == count
-                person.press(worst)
-                page.locator("dialog button", has_text="Play").click()
-                person.played(count)
-                warned = True
-                break
+@pytest.mark.parametrize("size", SIZES)
+def test_a_hint_raises_the_best_card_and_says_what_it_is_worth(visit, size) -> None:
+    person = listening(visit, size=size)
+    while len(person.legal) < 2:
         person.play()
-    assert warned
-
-
-def test_odds_of_unseen_cards_are_those_of_the_worlds(visit) -> None:
-    person = listening(visit, settings={"help": "odds"})
-    page = person.page
-    page.get_by_role("button", name="Help").click()
-    page.wait_for_selector(".odds tbody tr")
-    rows = page.locator(".odds tbody tr").all_inner_texts()
-    unseen = set(Game.deal("two_player", SEED).view(0).unseen)
-    assert len(rows) == len(unseen) == 15
-    # Of 15 cards not seen the other holds 13 and two are dead.
-    assert {tuple(row.split("\t")[1:]) for row in rows} == {("87 %", "13 %")}
-    expect(page.locator(".odds caption")).to_have_text(
-        "Over all 105 ways the unseen cards can lie."
-    )
-    person.play()
-    page.get_by_label("If the others play like").select_option("standard")
-    page.wait_for_function("() => document.querySelectorAll('.odds tbody tr').length < 15")
-    page.get_by_label("Player", exact=True).select_option("standard")
-    page.get_by_role("button", name="Ask").click()
-    expect(page.locator(".advice")).to_contain_text("standard would play")
-    advised = page.locator(".advice .chip").first.get_attribute("data-card")
-    assert advised in person.legal
+    person.page.get_by_role("button", name="Hint").click()
+    line = person.page.locator(".line")
+    expect(line).to_contain_text("pimc would choose")
     view = history(person).view(0)
-    assert advised == view.rules.deck[make_agent("standard").act(view)]
-    page.get_by_role("radio", name="Off").check()
-    expect(page.locator(".odds")).to_have_count(0)
-    expect(page.locator(".hand .mark:not(:empty)")).to_have_count(0)
+    margins, weights, _ = make_agent("pimc", seed=0).world_margins(view)
+    means = weights / weights.sum() @ margins
+    best = view.rules.deck[view.legal_actions()[int(means.argmax())]]
+    assert person.cards(".hand .card.raised") == [best]
+    expect(line).to_contain_text(f"for {signed(means.max(), 1)} points")
+    assert person.page.evaluate("document.documentElement.scrollWidth") <= SIZES[size][0]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_rest_of_a_decided_deal_is_played_out(visit, size) -> None:
+    """In this deal the ace of hearts alone costs points, and a person holds it."""
+    person = visit(size)
+    person.sit_down('mini moon=none card_points={"AH":1}', ["me", "easy"], seed=DECIDED)
+    rest = person.page.get_by_role("button", name="Play out the rest")
+    while "AH" in person.hand:
+        expect(rest).to_have_count(0)
+        person.play("AH" if "AH" in person.legal else None)
+    assert len(person.hand) > 1
+    rest.click()
+    person.page.wait_for_selector(".result")
+    assert person.result().scores() in ([0, 1], [1, 0])
 
 
 def test_decks_are_settings_that_last(person) -> None:
@@ -171,7 +134,7 @@ AXE = {
     "light": {"resultTypes": ["violations"]},
     "dark": {"resultTypes": ["violations"], "runOnly": ["color-contrast"]},
 }
-SCREENS = ["lobby", "table", "exchange", "moon", "result", "sheet", "settings", "missing", "help"]
+SCREENS = ["lobby", "table", "exchange", "moon", "result", "sheet", "settings", "missing", "hint"]
 
 
 def show(person: Person, screen: str) -> None:
@@ -181,14 +144,12 @@ def show(person: Person, screen: str) -> None:
         person.lobby()
         if screen == "settings":
             page.get_by_role("button", name="Settings").click()
-    elif screen in ("table", "help"):
+    elif screen in ("table", "hint"):
         person.sit_down("two_player", ["me", "easy"], seed=SEED)
         person.play()
-        if screen == "help":
-            page.get_by_role("button", name="Help").click()
-            page.get_by_role("radio", name="Odds").check()
-            page.wait_for_selector(".odds tbody tr")
-            page.wait_for_selector(".worths")
+        if screen == "hint":
+            page.get_by_role("button", name="Hint").click()
+            page.wait_for_selector(".hand .card.raised")
     elif screen == "exchange":
         person.sit_down("classic", ["me", "easy", "easy", "easy"], match=True)
         person.press(person.hand[0])
@@ -208,7 +169,7 @@ def show(person: Person, screen: str) -> None:
 
 @pytest.mark.parametrize("size", SIZES)  # all of it once; on small screens what is laid out anew
 def test_axe_finds_nothing_to_mend(person, size) -> None:
-    for screen in SCREENS if size == "wide" else ("lobby", "table", "exchange", "result", "help"):
+    for screen in SCREENS if size == "wide" else ("lobby", "table", "exchange", "result", "hint"):
         show(person, screen)
         for scheme, options in AXE.items() if size == "wide" else [*AXE.items()][:1]:
             person.page.emulate_media(color_scheme=scheme)

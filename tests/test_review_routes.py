@@ -16,11 +16,11 @@ from hearts_env import Game, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.game.notation import Record
 from hearts_train.measure.analysis import MOST_WORLDS
-from hearts_train.session.table import Refusal
 from hearts_train.web import review_routes, table_help
 from hearts_train.web.players import Unwanted, Workers, check_wanted, in_parts
 from hearts_train.web.review import costliest, is_exact, position, read_deal, review
 from hearts_train.web.review_routes import LINES, ReviewQueue
+from hearts_train.web.table import Refusal
 from tests.web import LIMIT
 from tests.web_browser import browsing
 from tests.web_browser import client as client

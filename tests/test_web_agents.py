@@ -13,9 +13,9 @@ from starlette.testclient import TestClient
 
 from hearts_agents import Agent, make_agent
 from hearts_env import Game, HeartsError
-from hearts_train.session.folders import ServerFolder
-from hearts_train.web import players, table_help
+from hearts_train.web import hints, players
 from hearts_train.web.app import create_app
+from hearts_train.web.folders import ServerFolder
 from hearts_train.web.players import Players, Workers
 from tests.players import code_named
 from tests.waiting import wait_until
@@ -62,8 +62,8 @@ def test_for_an_agent_that_misbehaves_a_card_is_played_and_all_are_told(
         table = browser.create("micro", bad)
         assert table["seats"][1]["name"] == bad
         browser.act() if browser.state["turn"] == 0 else None
-        fault = browser.until("fault")
-        assert fault["text"] == f"{bad} {words}; its first legal card is played"
+        state = browser.until(lambda state: state["fault"])
+        assert state["fault"] == f"{bad} {words}; its first legal card is played"
         assert browser.play_on()["scores"]
         Bad.go.set()
 
@@ -215,7 +215,7 @@ def test_no_player_is_asked_by_two_threads_when_a_card_is_taken_back(copies, tmp
             browser.act()
             assert begun.acquire(timeout=LIMIT)
             asked = {"type": "undo", "table": table, "seq": browser.state["seq"]}
-            assert browser.ask(**asked)["type"] == "done"
+            assert browser.ask(**asked)["type"] == "table"
         assert [len(one.seats) for one in copies] == [1, 1]
         go.set()
         wait_until(lambda: all(one.closed.is_set() for one in copies))
@@ -227,11 +227,11 @@ def test_a_hint_comes_from_an_outside_agent_that_has_seen_no_other_seat(copies):
     copies.clear()
     for seed in range(4):
         game = Game.deal("two_player", seed)
-        assert table_help.hint_of(agent, game.view(game.current_player))["action"] in game.hand(
+        assert hints.hint_of(agent, game.view(game.current_player))["action"] in game.hand(
             game.current_player
         )
     with pytest.raises(HeartsError):
-        table_help.hint_of(agent, Game.deal("classic", 0).view(0))
+        hints.hint_of(agent, Game.deal("classic", 0).view(0))
     assert len({seat for one in copies for seat in one.seats}) == 2
     assert [len(set(one.seats)) for one in copies] == [1] * 5
     assert all(one.closed.is_set() for one in copies)

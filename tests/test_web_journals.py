@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from hearts_env import HeartsError
-from hearts_train.session import folders
-from hearts_train.session.folders import ServerFolder, digest_of
-from hearts_train.session.table import Table
 from hearts_train.store import sealed, unsealed
+from hearts_train.web import folders
+from hearts_train.web.folders import ServerFolder, digest_of
+from hearts_train.web.table import Table
 from tests.web import NAME, Guest, ask, manager, with_settings, written
 from tests.web_browser import browsing, serving
 
@@ -48,13 +48,13 @@ def test_a_table_of_another_version_of_the_package_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "damage", [lambda data: data + sealed({"do": [0]}), with_settings(help="all"), lambda data: b""]
+    "damage",
+    [lambda data: data + sealed({"do": [0]}), with_settings(match=2), lambda data: b""],
 )
 def test_who_has_one_damaged_table_keeps_the_others(damage, tmp_path, caplog):
     with serving(tmp_path) as client, browsing(client) as browser:
         token = browser.token
         tables = [browser.create("micro", "easy")["table"] for _ in range(3)]
-        browser.events.clear()
         browser.state = browser.ask(type="watch", table=tables[1])
         browser.play_on()
     path = ServerFolder(tmp_path).path_of(tables[1])

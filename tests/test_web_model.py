@@ -25,7 +25,7 @@ from hearts_agents.programs.view_lines import ViewLines
 from hearts_env import Game, Match, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.seeds import secret_seed
-from hearts_train.session.folders import digest_of
+from hearts_train.web.folders import digest_of
 from hearts_train.web.hosting import Limits
 from hearts_train.web.messages import sight
 from tests.web import Guest, ask, manager, settle
@@ -37,37 +37,25 @@ class Browser(Guest):
     def __init__(self, token: str) -> None:
         super().__init__(token)
         self.token = token
-        self.seq = -1
-        self.view: dict[str, Any] | None = None
-        self.public: dict[str, Any] | None = None
-        self.over: dict[str, Any] | None = None
+        self.state: dict[str, Any] = {"seq": -1}
         self.errors: list[str] = []
         self.sent_last: tuple[int, str] | None = None
 
+    @property
+    def seq(self) -> int:
+        return self.state["seq"]
+
     def read(self) -> list[dict[str, Any]]:
-        """Take in what was sent, and check that no event is missing or comes twice."""
+        """Take in the messages; the position never goes back."""
         messages = self.take()
         for message in messages:
             if message["type"] == "error":
                 self.errors.append(message["code"])
-            elif message["type"] == "table":
-                self._keep(message)
-                self.over = message["over"]
-            elif message.get("kind") != "seat" and message["type"] == "event":
-                if message["seq"] > self.seq:  # else sent again
-                    assert message["seq"] == self.seq + 1
-                    self._keep(message)
-                    if message["kind"] in ("deal", "undo"):
-                        self.over = None
-                    if message["kind"] == "over":
-                        self.over = message
-            elif message.get("kind") == "seat":
-                assert message["seq"] == self.seq
+            else:
+                assert message["type"] == "table"
+                assert message["seq"] >= self.seq
+                self.state = message
         return messages
-
-    def _keep(self, message: dict[str, Any]) -> None:
-        self.seq, self.view = message["seq"], message["view"]
-        self.public = message.get("public")
 
 
 class People(RuleBasedStateMachine):
@@ -92,8 +80,6 @@ class People(RuleBasedStateMachine):
                 0, type="create", rules=self.rules_name, seats=seats, match=is_match
             )
         self.id = answer["table"]
-        self.windows[0].seq = answer["seq"]
-        self.windows[0].view = answer["view"]
         for p in range(1, n):
             self.ask(p, type="sit", table=self.id, seat=p, name=f"P{p}")
         self.ask(n, type="watch", table=self.id)
@@ -159,7 +145,7 @@ class People(RuleBasedStateMachine):
         action = legal[pick % len(legal)]
         name = self.rules.action_name(action)
         seq = window.seq
-        self.ask(seat, type="act", table=self.id, seq=seq, action=name)
+        self.ask(seat, type="act", table=self.id, seq=seq, actions=[name])
         assert window.errors == []
         game = self.game
         self.play.play(action)
@@ -181,18 +167,16 @@ class People(RuleBasedStateMachine):
 
     @rule(person=st.integers(0, 6))
     def repeat(self, person: int) -> None:
-        """Send the last card again, as after a lost answer."""
+        """Send the last card again, as after a lost answer: it is played once."""
         person %= self.rules.players
         window = self.windows[person]
         if window is None or window.sent_last is None:
             return
         seq, name = window.sent_last
-        last = window.seq
-        window.seq = seq  # it has lost all since
-        found = self.ask(person, type="act", table=self.id, seq=seq, action=name, id=7)
-        assert window.errors == []
-        assert window.seq == last
-        assert found[-1] == {"type": "done", "table": self.id, "seq": last, "id": 7}
+        window.state = {"seq": -1}
+        found = self.ask(person, type="act", table=self.id, seq=seq, actions=[name], id=7)
+        assert window.errors == ["stale"]
+        assert found[-1]["type"] == "table"
 
     @rule(person=st.integers(0, 6), back=st.integers(1, 3), pick=st.integers(0, 60))
     def act_too_late(self, person: int, back: int, pick: int) -> None:
@@ -201,12 +185,9 @@ class People(RuleBasedStateMachine):
         window = self.windows[person]
         if window is None:
             return
-        since = self.table.since
-        seq = since - back if since > back else window.seq + back
+        seq = window.seq - back if window.seq >= back else window.seq + back
         name = self.rules.deck[pick % len(self.rules.deck)]
-        if window.sent_last and window.sent_last[1] == name:
-            return
-        self.ask(person, type="act", table=self.id, seq=seq, action=name)
+        self.ask(person, type="act", table=self.id, seq=seq, actions=[name])
         assert window.errors == ["stale"]
 
     @rule(person=st.integers(0, 6), pick=st.integers(0, 60))
@@ -218,9 +199,9 @@ class People(RuleBasedStateMachine):
             return
         name = self.rules.deck[pick % len(self.rules.deck)]
         legal = [self.rules.action_name(action) for action in self.game.legal_actions()]
-        if window.sent_last == (window.seq, name) or (person == self.turn and name in legal):
+        if person == self.turn and name in legal:
             return
-        self.ask(person, type="act", table=self.id, seq=window.seq, action=name)
+        self.ask(person, type="act", table=self.id, seq=window.seq, actions=[name])
         code = "illegal" if person == self.turn else "not_your_turn"
         assert window.errors == ["not_your_seat" if person == self.rules.players else code]
 
@@ -256,17 +237,14 @@ class People(RuleBasedStateMachine):
             if other is not None:
                 other.read()
 
-    @rule(person=st.integers(0, 6), from_log=st.booleans())
-    def come_back(self, person: int, from_log: bool) -> None:
-        """Open a window again: with all that the old one had, or with nothing."""
+    @rule(person=st.integers(0, 6))
+    def come_back(self, person: int) -> None:
+        """Open a window again."""
         person %= self.rules.players + 1
         if self.windows[person] is not None:
             return
         window = self.windows[person] = Browser(self.tokens[person])
         self.ask(person, type="watch", table=self.id)
-        if from_log and self.table.log:
-            window.seq = self.table.log[0].seq - 1
-            self.ask(person, type="watch", table=self.id, seq=window.seq)
         assert window.errors == []
 
     @precondition(lambda self: self.ended is not None)
@@ -306,7 +284,7 @@ class People(RuleBasedStateMachine):
         self.ready = set()
         for person, window in enumerate(self.windows):
             if window is not None:
-                self.ask(person, type="watch", table=self.id, seq=window.seq)
+                self.ask(person, type="watch", table=self.id)
                 assert window.errors == []
 
     # -- what must hold ----------------------------------------------------------------------------
@@ -318,18 +296,20 @@ class People(RuleBasedStateMachine):
         for person, window in enumerate(self.windows):
             if window is None:
                 continue
-            assert window.seq == self.table.seq
+            state = window.state
+            assert state["seq"] == self.table.seq
+            assert state["turn"] == self.turn
             if person < self.rules.players:
                 text = lines.write(BatchView.of([self.game.view(person)]))[0]
-                assert window.view == json.loads(text)
+                assert state["view"] == json.loads(text)
             else:
-                assert window.view is None
+                assert state["view"] is None
                 public = json.loads("{" + sight(self.game, None) + "}")["public"]
-                assert window.public == public
+                assert state["public"] == public
             if self.ended is None:
-                assert window.over is None
+                assert state["over"] is None
             else:
-                assert window.over["scores"] == self.ended.scores()
+                assert state["over"]["scores"] == self.ended.scores()
 
     @invariant()
     def the_score_is_that_of_the_model(self) -> None:

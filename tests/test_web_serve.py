@@ -167,7 +167,7 @@ def test_a_folder_that_cannot_be_used_is_one_line(tmp_path):
 
 
 def test_two_servers_do_not_share_a_folder(tmp_path):
-    from hearts_train.session.folders import ServerFolder
+    from hearts_train.web.folders import ServerFolder
 
     with ServerFolder(tmp_path).locked():
         mistake(run("serve", "--port", "0", "--data", tmp_path), "data")

@@ -10,7 +10,7 @@ import pytest
 
 from hearts_env import Game, HeartsError
 from hearts_env.game.notation import parse_games
-from hearts_train.web import assets, players, table_help
+from hearts_train.web import assets, hints, players
 from tests.web_browser import browsing, take_turns
 from tests.web_browser import client as client
 
@@ -52,11 +52,9 @@ def test_a_whole_deal_against_agents(rules, agents, client):
         (game,) = parse_games(over["deal"])
         assert game.is_over
         assert game.scores() == over["scores"]
-        numbered = [event["seq"] for event in browser.events if event["kind"] != "seat"]
-        assert numbered == list(range(numbered[0], numbered[0] + len(numbered)))
-        assert browser.ask(type="next", table=table["table"])["type"] == "done"
-        assert browser.state["view"]["phase"] in ("pass", "play")
-        assert browser.ask(type="watch", table=table["table"])["number"] == 1
+        dealt = browser.ask(type="next", table=table["table"])
+        assert (dealt["number"], dealt["over"]) == (1, None)
+        assert dealt["view"]["phase"] in ("pass", "play")
 
 
 def test_who_comes_back_with_the_token_has_the_seat_and_nobody_else(client):
@@ -72,12 +70,12 @@ def test_who_comes_back_with_the_token_has_the_seat_and_nobody_else(client):
         answer = stranger.ask(type="watch", table=table)
         assert answer["view"] is None
         assert not answer["seats"][0]["connected"]
-        for kind in ("act", "hint", "values", "odds", "undo"):
-            more = {"action": seen["legal"][0]} if kind == "act" else {}
+        for kind in ("act", "hint", "undo"):
+            more = {"actions": seen["legal"][:1]} if kind == "act" else {}
             asked = stranger.ask(type=kind, table=table, seq=answer["seq"], **more)
             assert asked["code"] == "not_your_seat"
         assert stranger.ask(type="next", table=table)["code"] == "not_your_seat"
-        assert stranger.ask(type="leave", table=table, close=True)["type"] == "done"
+        assert stranger.ask(type="leave", table=table, close=True)["type"] == "left"
         with browsing(client, token) as again:
             (mine,) = again.welcome["tables"]
             assert mine["table"] == table
@@ -89,21 +87,25 @@ def test_who_comes_back_with_the_token_has_the_seat_and_nobody_else(client):
             again.act()
 
 
-def test_a_card_sent_again_after_something_was_taken_back_gets_the_whole_table(client):
+def test_a_card_sent_again_is_played_once_and_answered_with_the_table(client):
+    """As after an answer that was lost; also once something was taken back."""
     with browsing(client) as browser:
         seed = next(s for s in range(99) if Game.deal("two_player", s).current_player == 0)
         table = browser.create("two_player", "easy", seed=seed)["table"]
         first = {"type": "act", "table": table, "seq": browser.state["seq"]}
-        first["action"] = browser.state["view"]["legal"][0]
-        assert browser.ask(**first)["type"] == "done"
-        browser.act()
-        while browser.state["turn"] != 0:
-            browser.read()
-        undone = browser.ask(type="undo", table=table, seq=browser.state["seq"])["seq"]
+        first["actions"] = browser.state["view"]["legal"][:1]
+        assert browser.ask(**first)["type"] == "table"
+        for _ in range(2):
+            assert browser.ask(**first)["code"] == "stale"
+            browser.state = {}
+            state = browser.until(lambda state: state["turn"] == 0)
+            assert state["view"]["hand"].count(first["actions"][0]) == 0
+            browser.act()
+            browser.until(lambda state: state["turn"] == 0)
+        undone = browser.ask(type="undo", table=table, seq=browser.state["seq"])
+        assert browser.ask(**first)["code"] == "stale"
         browser.state = {}
-        answer = browser.ask(**first)
-        assert (answer["type"], answer["seq"]) == ("done", undone)
-        assert browser.state["seq"] == undone
+        assert browser.until(lambda state: True)["seq"] == undone["seq"]
 
 
 @pytest.mark.parametrize("match", [False, True])
@@ -112,7 +114,7 @@ def test_undo_never_reaches_a_deal_already_shown(match, client):
     with browsing(client) as browser:
         table = browser.create("mini", "easy", match=match)["table"]
         browser.play_on()
-        assert browser.ask(type="next", table=table)["type"] == "done"
+        assert browser.ask(type="next", table=table)["over"] is None
         while browser.state["turn"] != 0:
             browser.read()
         started = browser.ask(type="watch", table=table)
@@ -122,10 +124,8 @@ def test_undo_never_reaches_a_deal_already_shown(match, client):
         assert refused["code"] == "not_allowed"
         assert browser.ask(type="watch", table=table) == started
         browser.act()
-        while browser.events[-1]["kind"] != "over" and browser.state["turn"] != 0:
-            browser.read()
-        assert browser.ask(type="undo", table=table, seq=browser.state["seq"])["type"] == "done"
-        back = browser.ask(type="watch", table=table)
+        browser.until(lambda state: state["turn"] == 0)
+        back = browser.ask(type="undo", table=table, seq=browser.state["seq"])
         assert (back["number"], back["undo"]) == (1, False)
         assert back["view"]["hand"] == started["view"]["hand"]
 
@@ -136,17 +136,16 @@ def test_every_next_deal_needs_the_word_of_all_people(client):
         seats = [{"me": True}, {"open": True}]
         table = anna.ask(type="create", rules="micro", seats=seats)["table"]
         ben.ask(type="sit", table=table, seat=1)
-        anna.until("seat")
+        anna.until(lambda state: state["seats"][1]["connected"])
         for number in (1, 2, 3):
             while anna.state["turn"] is not None:
                 take_turns(anna, ben)
             for person in (anna, ben):
                 assert person.ask(type="watch", table=table)["over"]
-            assert anna.ask(type="next", table=table)["type"] == "done"
-            waiting = anna.ask(type="watch", table=table)
+            waiting = anna.ask(type="next", table=table)
             assert waiting["over"]
             assert [seat["ready"] for seat in waiting["seats"]] == [True, False]
-            assert ben.ask(type="next", table=table)["type"] == "done"
+            assert ben.ask(type="next", table=table)["over"] is None
             for person in (anna, ben):
                 person.state = person.ask(type="watch", table=table)
                 assert person.state["number"] == number
@@ -165,105 +164,78 @@ def test_every_tab_of_the_person_who_sits_down_has_the_seat(client):
             tab.ask(type="ping")  # what was sent before has come
             assert tab.state["you"] == 1
             assert tab.state["view"]["hand"] == ben.state["view"]["hand"]
-            anna.until("seat")
+            anna.until(lambda state: state["seats"][1]["connected"])
             (anna if anna.state["turn"] == 0 else ben).act()
             hand = ben.ask(type="watch", table=table)["view"]["hand"]
-            assert tab.until("play")["view"]["hand"] == hand
-            assert onlooker.until("play")["view"] is None
+            assert tab.until(lambda state: state["seq"] == 1)["view"]["hand"] == hand
+            assert onlooker.until(lambda state: state["seq"] == 1)["view"] is None
 
 
-# ---- help ----------------------------------------------------------------------------------------
-def test_help_is_computed_from_the_view(client, monkeypatch):
+# ---- hints ---------------------------------------------------------------------------------------
+def test_a_hint_is_computed_from_the_view_once_for_a_position(client, monkeypatch):
     counted = []
-    original = table_help.values_of
-    monkeypatch.setattr(
-        table_help, "values_of", lambda *args: (counted.append(1), original(*args))[1]
-    )
+    original = hints.hint_of
+    monkeypatch.setattr(hints, "hint_of", lambda *args: (counted.append(1), original(*args))[1])
     with browsing(client) as browser:
         table = browser.create("two_player", "standard", seed=3)["table"]
         browser.act()
-        while browser.state["turn"] != 0 or len(browser.state["view"]["legal"]) < 2:
-            browser.act() if browser.state["turn"] == 0 else browser.read()
-        asked = {"table": table, "seq": browser.state["seq"]}
-        legal = browser.state["view"]["legal"]
-        values = browser.ask(type="values", **asked)
-        worths = {worth["action"]: worth["margin"] for worth in values["worths"]}
-        assert set(worths) == set(legal)
-        assert values == browser.ask(type="values", **asked)
-        assert len(counted) == 1  # kept for the position
-        hint = browser.ask(type="hint", **asked)
+        browser.until(lambda state: state["turn"] == 0)
+        while len(browser.state["view"]["legal"]) < 2:
+            browser.act()
+            browser.until(lambda state: state["turn"] == 0)
+        asked = {"type": "hint", "table": table, "seq": browser.state["seq"]}
+        hint = browser.ask(**asked)
+        worths = {worth["action"]: worth["margin"] for worth in hint["worths"]}
+        assert set(worths) == set(browser.state["view"]["legal"])
         assert worths[hint["action"]] == max(worths.values())
-        assert browser.ask(type="hint", agent="champion", **asked)["agent"] == "champion"
-        odds = browser.ask(type="odds", **asked)
-        assert odds["worlds"] == values["worlds"]
-        by_model = browser.ask(type="odds", model="standard", **asked)
-        assert by_model["chances"] != odds["chances"]
-        unknown = browser.ask(type="hint", agent="../champion", **asked)
-        assert unknown["code"] == "unknown_agent"
+        assert hint == browser.ask(**asked)
+        assert len(counted) == 1
         browser.act()
-        for kind in ("values", "hint", "odds"):
-            assert browser.ask(type=kind, **asked)["code"] == "stale", kind
+        assert browser.ask(**asked)["code"] == "stale"
 
 
-def test_help_that_failed_is_computed_again(client, monkeypatch):
-    original, failures = table_help.values_of, [HeartsError("values: once"), None]
+def test_a_hint_that_failed_is_computed_again(client, monkeypatch):
+    original, failures = hints.hint_of, [HeartsError("hint: once"), None]
 
-    def values_of(*args):
+    def hint_of(*args):
         if (failure := failures.pop(0)) is not None:
             raise failure
         return original(*args)
 
-    monkeypatch.setattr(table_help, "values_of", values_of)
+    monkeypatch.setattr(hints, "hint_of", hint_of)
     with browsing(client) as browser:
         table = browser.create("two_player", "standard", seed=3)["table"]
-        while browser.state["turn"] != 0:
-            browser.read()
-        asked = {"type": "values", "table": table, "seq": browser.state["seq"]}
+        browser.until(lambda state: state["turn"] == 0)
+        asked = {"type": "hint", "table": table, "seq": browser.state["seq"]}
         assert browser.ask(**asked)["type"] == "error"
-        assert browser.ask(**asked)["worths"]
+        assert browser.ask(**asked)["action"]
     assert not failures
 
 
-def test_of_more_players_values_are_a_sample_and_no_model_is_asked(client):
-    with browsing(client) as browser:
-        table = browser.create("party players=5", *["standard"] * 4)["table"]
-        while browser.state["view"]["phase"] == "pass" or browser.state["turn"] != 0:
-            browser.act() if browser.state["turn"] == 0 else browser.read()
-        asked = {"table": table, "seq": browser.state["seq"]}
-        values = browser.ask(type="values", **asked)
-        assert values["sample"]
-        assert values["worlds"] == 200
-        assert {w["action"] for w in values["worths"]} == set(browser.state["view"]["legal"])
-        assert browser.ask(type="odds", model="standard", **asked)["code"] == "not_fit"
-        assert browser.ask(type="hint", agent="pimc", **asked)["code"] == "not_fit"
-
-
-def test_in_an_exchange_a_hint_names_a_card_and_there_are_no_values(client):
+def test_of_more_players_a_hint_names_a_card_in_the_exchange_and_in_play(client):
     seed = next(s for s in range(9) if Game.deal("classic", s).direction != "hold")
     with browsing(client) as browser:
         table = browser.create("classic", "easy", "easy", "easy", seed=seed)["table"]
-        asked = {"table": table, "seq": browser.state["seq"]}
-        hand = browser.state["view"]["hand"]
-        assert browser.ask(type="values", **asked)["worths"] == []
-        assert browser.ask(type="hint", **asked)["action"] in hand
-        chances = browser.ask(type="odds", **asked)["chances"]
-        assert {*chances, *hand} == {*browser.state["rules"]["deck"]}
-        thirds = {str(seat): pytest.approx(1 / 3, abs=1e-6) for seat in (1, 2, 3)}
-        assert all(chance == thirds for chance in chances.values())
+        for phase in ("pass", "play"):
+            browser.until(lambda state: state["turn"] == 0)
+            assert browser.state["view"]["phase"] == phase
+            hint = browser.ask(type="hint", table=table, seq=browser.state["seq"])
+            assert hint["action"] in browser.state["view"]["legal"]
+            while browser.state["view"]["phase"] == "pass":
+                browser.act()
+                browser.until(lambda state: state["turn"] == 0)
 
 
-@pytest.mark.parametrize(
-    ("level", "allowed"),
-    [("off", ""), ("warn", "values"), ("values", "values hint"), ("odds", "values hint odds")],
-)
-def test_a_table_allows_as_much_help_as_was_agreed(level, allowed, client):
-    with browsing(client) as browser:
-        table = browser.create("two_player", "easy", help=level)["table"]
-        while browser.state["turn"] != 0:
-            browser.read()
-        for kind in ("values", "hint", "odds"):
-            answer = browser.ask(type=kind, table=table, seq=browser.state["seq"])
-            assert answer.get("code", kind) == (kind if kind in allowed else "not_allowed")
+def test_among_people_there_is_neither_a_hint_nor_undo(client):
+    with browsing(client) as anna, browsing(client) as ben:
+        seats = [{"me": True}, {"open": True}]
+        table = anna.ask(type="create", rules="mini", seats=seats)["table"]
+        ben.ask(type="sit", table=table, seat=1)
+        for person in (anna, ben):
+            state = person.ask(type="watch", table=table)
+            for kind in ("hint", "undo"):
+                refused = person.ask(type=kind, table=table, seq=state["seq"])
+                assert refused["code"] == "not_allowed"
 
 
 # ---- pages ---------------------------------------------------------------------------------------

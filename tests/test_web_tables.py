@@ -9,15 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from hearts_agents import make_agent
 from hearts_agents.programs.view_lines import ViewLines
 from hearts_env import Game, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.game.notation import parse_records
-from hearts_env.solve.beliefs import belief, has_exact_worlds
-from hearts_train.session import table as session_table
-from hearts_train.session.table import Refusal, Seat, Table
-from hearts_train.web import messages, table_help
+from hearts_train.web import hints, messages
+from hearts_train.web import table as web_table
+from hearts_train.web.table import Refusal, Seat, Table
 from tests.reshuffle import reshuffled
 from tests.slow import quick_cases
 from tests.web import began, follow, message_of, players, table_of
@@ -44,24 +42,14 @@ def played(rules: str, seed: int, number: int | None = None) -> Game:
 def everything(game: Game, seat: int | None, folder: Path, *, helps: bool) -> list[str]:
     """Every byte that a seat, or an onlooker, is sent until `game` is where it is."""
     table = table_of(game, folder, 0 if seat is None else seat)
-    listed = players().listed
     sent = [message_of(table, seat)]
     for action in game.actions:
         follow(table, [action])
-        sent += [messages.entry_message(entry, table.id, seat) for entry in table.log]
-        if len(table.game.actions) % 4:
-            continue
         sent.append(message_of(table, seat))
-        if not helps or seat is None:
-            continue
-        view = table.game.view(seat)
-        sent.append(json.dumps(table_help.odds_of(view)))
-        if table.turn == seat and view.phase == "play":
-            weigher = listed["pimc" if has_exact_worlds(view.rules) else "pro"]
-            sent.append(json.dumps(table_help.values_of(weigher, view)))
-            sent.append(json.dumps(table_help.hint_of(weigher, view)))
-            if has_exact_worlds(view.rules):
-                sent.append(json.dumps(table_help.odds_by(listed["standard"], view)))
+        if helps and table.turn == seat and not len(table.game.actions) % 4:
+            view = table.game.view(seat)
+            agent = players().listed[hints.best_hinter(view)]
+            sent.append(json.dumps(hints.hint_of(agent, view)))
     return sent
 
 
@@ -102,25 +90,18 @@ def test_onlookers_see_what_all_seats_see_alike(rules):
 
 
 @pytest.mark.parametrize("rules", RULES)
-def test_events_tell_a_deal_card_by_card(rules, tmp_path):
+def test_states_tell_a_deal_card_by_card(rules, tmp_path):
     game = played(rules, 5)
-    table = table_of(game, tmp_path, 0)
-    follow(table, game.actions)
-    assert [entry.seq for entry in table.log] == list(range(1, table.seq + 1))
-    by_kind = {
-        kind: [entry.facts for entry in table.log if entry.kind == kind]
-        for kind in ("play", "trick", "passed", "received", "over", "broken", "shot", "kitty")
-    }
-    assert [(f["seat"], f["action"]) for f in by_kind["play"]] == list(game.history)
-    assert [tuple(map(tuple, f["cards"])) for f in by_kind["trick"]] == list(game.tricks)
-    assert sum(f["worth"] for f in by_kind["trick"]) == sum(game.points)
-    takers = [facts["taker"] for facts in by_kind["trick"]]
-    assert takers[:-1] == [trick[0][0] for trick in game.tricks[1:]]  # who takes leads the next
-    passes = game.rules.pass_count * game.rules.players if game.direction != "hold" else 0
-    assert len(by_kind["passed"]) == passes
-    assert len(by_kind["received"]) == (passes > 0)
-    assert len(by_kind["kitty"]) == (game.kitty_taker is not None)
-    (over,) = by_kind["over"]
+    table, replay = table_of(game, tmp_path, 0), game.start()
+    for seq, action in enumerate(game.actions, 1):
+        follow(table, [action])
+        replay.play(action)
+        state = json.loads(message_of(table, None))
+        assert state["seq"] == seq
+        assert state["turn"] == replay.current_player
+        assert [tuple(play) for play in state["public"]["history"]] == list(replay.history)
+        assert (state["over"] is None) == (not replay.is_over)
+    over = state["over"]
     assert over["scores"] == game.scores()
     (record,) = parse_records(over["deal"])
     assert record.game == game
@@ -137,8 +118,7 @@ def test_taking_back_goes_to_ones_own_decision(tmp_path):
         follow(table, [action])
     while turns:
         count, before = turns.pop()
-        (entry,) = table.undo(table.seq)
-        assert entry.kind == "undo"
+        table.undo(table.seq)
         assert table.game == before
         assert len(table.game.actions) == count
         assert table.turn == 1
@@ -221,28 +201,19 @@ def test_cards_to_pass_are_chosen_together_and_taken_back_together(tmp_path):
     assert table.game.passed(0) == ()
 
 
-def test_what_is_taken_back_is_forgotten(tmp_path):
-    game = played("two_player", 1)
+def test_fault_of_an_agent_is_told_until_the_next_move(tmp_path):
+    game = next(g for g in (played("two_player", s, 0) for s in range(9)) if g.current_player)
     table = table_of(game, tmp_path, 0)
-    while table.turn != 0:
-        follow(table, [game.actions[len(table.game.actions)]])
-    card = game.actions[len(table.game.actions)]
-    seen = table.seq
-    for _ in range(5):
-        follow(table, [card])
-        assert len(table._done) == 1
-        (entry,) = table.undo(table.seq)
-        assert table.log == [entry]
-        assert table._done == []
-        assert table.after(entry.seq - 1) == [entry]
-        assert table.after(seen) is None
-    follow(table, [card])
-    assert table.after(entry.seq - 1) == table.log
+    table.act_for_agent(table.game.legal_actions()[0], "easy took too long")
+    assert json.loads(message_of(table, 0))["fault"] == "easy took too long"
+    assert Table.resume(table.journal.path).fault == table.fault
+    follow(table, table.game.legal_actions()[:1])
+    assert json.loads(message_of(table, 0))["fault"] is None
 
 
 @pytest.mark.parametrize("turns", [False, True])
 def test_a_table_ends_while_its_journal_can_be_read_again(turns, tmp_path, monkeypatch):
-    monkeypatch.setattr(session_table, "MOST_BYTES", 16_000)
+    monkeypatch.setattr(web_table, "MOST_BYTES", 16_000)
     seats = [Seat(owner="a" * 32, name="Anna"), Seat(agent="easy")]
     table = began(tmp_path, "4" * 16, Rules.preset("micro"), seats)
 
@@ -289,40 +260,6 @@ def test_a_disk_that_refuses_a_line_leaves_the_table_as_it_was(turn, tmp_path, m
     monkeypatch.setattr(os, "write", write)
     follow(table, game.actions[count:])
     assert len(table.journal.path.read_text().splitlines()) == 1 + len(game.actions)
-
-
-# ---- help ----------------------------------------------------------------------------------------
-@pytest.mark.parametrize("rules", ["two_player", "party players=3", "classic"])
-def test_odds_are_those_counted_over_the_worlds(rules):
-    game = played(rules, 6)
-    while not (game.phase == "play" and 1 < game.view(0).num_worlds < 3000):
-        game.undo()
-    view, seen = game.view(0), {}
-    answer = table_help.odds_of(view)
-    worlds = list(view.worlds())
-    for world in worlds:
-        for owner, cards in enumerate(world):
-            for card in cards:
-                name = "kitty" if owner == game.rules.players else str(owner)
-                seen.setdefault(card, {}).setdefault(name, 0)
-                seen[card][name] += 1
-    assert answer["worlds"] == len(worlds)
-    assert answer["chances"] == {
-        card: {owner: pytest.approx(n / len(worlds), abs=1e-6) for owner, n in seen[card].items()}
-        for card in view.unseen
-    }
-
-
-def test_odds_by_a_model_are_its_belief():
-    game = played("two_player", 8, 11)
-    view = game.view(0)
-    answer = table_help.odds_by(players().listed["standard"], view)
-    found = belief(view, make_agent("standard", seed=0).action_probs, epsilon=0.1)
-    for card in view.unseen:
-        bit = 1 << view.rules.index[card]
-        chance = found.weights[(found.hands & bit) != 0].sum()
-        assert answer["chances"][card].get("1", 0) == pytest.approx(chance, abs=1e-6)
-        assert sum(answer["chances"][card].values()) == pytest.approx(1, abs=1e-5)
 
 
 def test_a_name_with_quotes_is_written_so_that_it_can_be_read():

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from hearts_env import Game, Match, Rules
-from hearts_train.session.folders import ServerFolder, digest_of
-from hearts_train.session.table import Seat, Table
 from hearts_train.store import sealed, unsealed
+from hearts_train.web.folders import ServerFolder, digest_of
 from hearts_train.web.hosting import Limits, TableManager
 from hearts_train.web.messages import parse, table_message
 from hearts_train.web.players import Players
+from hearts_train.web.table import Seat, Table
 
 LIMIT = 300.0
 """Seconds that only something that hangs takes, on a machine that is busy with other work too."""
@@ -88,7 +88,7 @@ def began(
     """A table whose file begins, in the place of an earlier one."""
     path = ServerFolder(folder).path_of(name)
     path.unlink(missing_ok=True)
-    table = Table(name, rules, is_match, seed, dealt_by, seats, "odds")
+    table = Table(name, rules, is_match, seed, dealt_by, seats)
     table.begin(path)
     return table
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
-from hearts_train.session.folders import ServerFolder
 from hearts_train.web.app import create_app
+from hearts_train.web.folders import ServerFolder
 from hearts_train.web.hosting import Limits
 from hearts_train.web.players import Players
 from tests import web
@@ -27,7 +27,6 @@ class Browser:
         self.send(type="hello", v=1, **({"token": token} if token else {}))
         self.welcome = self.read()
         self.state: dict[str, Any] = {}
-        self.events: list[dict[str, Any]] = []
 
     @property
     def token(self) -> str:
@@ -40,21 +39,13 @@ class Browser:
         message = json.loads(self.socket.receive_text())
         if message["type"] == "table":
             self.state = message
-        elif message["type"] == "event":
-            self.events.append(message)
-            if message["kind"] == "seat":
-                self.state["seats"] = message["seats"]
-            else:
-                keys = ("seq", "view", "public", "turn")
-                self.state.update({k: message[k] for k in keys if k in message})
         return message
 
-    def until(self, *wanted: str) -> dict[str, Any]:
-        """The next message of these types, or event of these kinds."""
-        while True:
-            message = self.read()
-            if message["type"] in wanted or message.get("kind") in wanted:
-                return message
+    def until(self, is_wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """Read until the table is as wanted."""
+        while not (self.state and is_wanted(self.state)):
+            self.read()
+        return self.state
 
     def ask(self, **message: Any) -> dict[str, Any]:
         """What a request is answered with."""
@@ -70,27 +61,24 @@ class Browser:
     def act(self, pick: int = 0) -> None:
         """Do one of the legal actions, when it is one's turn."""
         while True:
-            while self.state["turn"] != self.state["you"]:
-                self.read()
+            self.until(lambda state: state["turn"] == state["you"])
             legal, seq = self.state["view"]["legal"], self.state["seq"]
             message = {"type": "act", "table": self.state["table"], "seq": seq}
-            answer = self.ask(**message, action=legal[pick % len(legal)])
-            if answer["type"] == "done":
+            answer = self.ask(**message, actions=[legal[pick % len(legal)]])
+            if answer["type"] == "table":
                 return
-            # What came before was still under way: the table as it is now comes with the answer.
+            # Another move was still under way: the table as it is now comes after the answer.
             assert answer["code"] == "stale"
-            while self.state["seq"] == seq:
-                self.read()
+            self.until(lambda state, old=seq: state["seq"] != old)
 
     def play_on(self) -> dict[str, Any]:
-        """Play to the end of the deal; returns the event that says so."""
-        while True:
-            if self.events and self.events[-1]["kind"] == "over":
-                return self.events[-1]
+        """Play to the end of the deal, and return its result."""
+        while not self.state["over"]:
             if self.state["turn"] == self.state["you"]:
-                self.act(len(self.events))
+                self.act(self.state["seq"])
             else:
                 self.read()
+        return self.state["over"]
 
 
 @contextlib.contextmanager

@@ -22,13 +22,13 @@ from hearts_env import Game
 from hearts_env.game.notation import Record
 from hearts_env.support.progress import Progress, no_progress
 from hearts_train.console import Mistake, note, progress
-from hearts_train.session.folders import ServerFolder, data_folder
 from hearts_train.web.app import create_app
+from hearts_train.web.folders import ServerFolder, data_folder
+from hearts_train.web.hints import warm_up
 from hearts_train.web.hosting import Limits
 from hearts_train.web.players import Players
 from hearts_train.web.review import review
 from hearts_train.web.review_routes import ReviewQueue
-from hearts_train.web.table_help import Helper
 
 _GRACE = 2  # seconds for browsers to close when the server ends
 _WARNING = (
@@ -201,7 +201,7 @@ def _make_ready(players: Players) -> None:
     total = len(players.listed) + 1
     with progress("getting ready") as report:
         players.warm_up(lambda done, name: report(done, total, name))
-        Helper(players).warm_up()
+        warm_up(players)
         report(total, total)
 
 

@@ -27,12 +27,12 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from hearts_env.rules.explain import explain
 from hearts_env.rules.rules import Rules
 from hearts_env.support.errors import HeartsError
-from hearts_train.session.folders import ServerFolder, digest_of
-from hearts_train.session.table import Refusal
 from hearts_train.web import assets, messages, review_routes
+from hearts_train.web.folders import ServerFolder, digest_of
 from hearts_train.web.hosting import Bucket, Buckets, Limits, LiveTable, TableManager
 from hearts_train.web.messages import Request, answer
 from hearts_train.web.players import Players
+from hearts_train.web.table import Refusal
 
 log = logging.getLogger("hearts.serve")
 
@@ -228,7 +228,7 @@ class Lobby:
             connection.send(answer("pong", {}, request.id))
         elif request.type == "create":
             table = await self.manager.create(connection, request)
-            self._ask(connection, table, Request("watch", {"seq": None}, request.id))
+            self._ask(connection, table, Request("watch", {}, request.id))
         else:
             self._ask(connection, self.manager.find(request["table"]), request)
 

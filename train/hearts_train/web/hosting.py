@@ -11,23 +11,21 @@ import logging
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from hearts_env import HeartsError, Rules
-from hearts_train.session.folders import ServerFolder
-from hearts_train.session.table import HELP, Entry, Refusal, Seat, Table
 from hearts_train.web import messages
+from hearts_train.web.folders import ServerFolder
+from hearts_train.web.hints import find_hint
 from hearts_train.web.messages import Request, refusal_of
 from hearts_train.web.players import FAULT_TEXTS, AgentSeat, Players
-from hearts_train.web.table_help import Helper
+from hearts_train.web.table import Refusal, Seat, Table
 
 log = logging.getLogger("hearts.serve")
 
 _MOST_ADDRESSES = 10_000
-_LEVELS = {"values": "warn", "hint": "values", "odds": "odds"}
-"""The level of help that a table must allow, by request."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +126,7 @@ class Browser(Protocol):
 
 
 class LiveTable:
-    """A table in use: answers requests about it, and asks its agents."""
+    """A table in use: answers requests about it, shows it after each change, asks its agents."""
 
     def __init__(self, table: Table, manager: TableManager) -> None:
         self.table = table
@@ -136,9 +134,9 @@ class LiveTable:
         self.browsers: dict[Browser, int | None] = {}
         self.ready: set[int] = set()
         self.last_used = time.monotonic()
-        self._thinking = -1  # the event number at which an agent was asked
+        self._thinking = -1  # the position in which an agent was asked
         self._agent_seats = {p: AgentSeat() for p, seat in enumerate(table.seats) if seat.agent}
-        self._helps: dict[tuple[Any, ...], asyncio.Task[dict[str, Any]]] = {}
+        self._hint: tuple[int, asyncio.Task[dict[str, Any]]] | None = None  # for a position
         self._tasks: set[asyncio.Task[None]] = set()
         self._wake()
 
@@ -149,13 +147,15 @@ class LiveTable:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nobody is here and nothing is under way."""
+        """Whether no browser is here and nothing is under way."""
         return not self.browsers and not self.is_busy
 
     def close(self) -> None:
         """Leave the memory; the journal has everything that was done."""
-        for task in (*self._helps.values(), *self._tasks):
+        for task in self._tasks:
             task.cancel()
+        if self._hint is not None:
+            self._hint[1].cancel()
         for seat in self._agent_seats:
             self._renew(seat)
 
@@ -164,14 +164,11 @@ class LiveTable:
         """Do a request and answer it."""
         self.last_used = time.monotonic()
         try:
-            done = getattr(self, f"_do_{request.type}")(browser, request)
-            if done and request.id is not None:
-                fields = {"table": self.table.id, "seq": self.table.seq}
-                browser.send(messages.answer("done", fields, request.id))
+            getattr(self, f"_do_{request.type}")(browser, request)
         except Exception as error:
             refusal = self._refuse(browser, request, error)
             if refusal.code == "stale":
-                self._show(browser)
+                self._show_to(browser)
         self._wake()
 
     def _refuse(self, browser: Browser, request: Request, error: Exception) -> Refusal:
@@ -179,106 +176,80 @@ class LiveTable:
         browser.send(messages.error(refusal, request.id, self.table.id))
         return refusal
 
-    def _do_watch(self, browser: Browser, request: Request) -> bool:
-        self._attach(browser)
-        seq = request["seq"]
-        missed = None if seq is None else self.table.after(seq)
-        if missed is None:
+    def _do_watch(self, browser: Browser, request: Request) -> None:
+        seat = self.table.seat_of(browser.owner)
+        is_new = seat is not None and seat not in self.browsers.values()
+        self.browsers[browser] = seat
+        if is_new:
             self._show(browser, request.id)
-            return False
-        self._send_to(browser, missed)
-        return True
+        else:
+            self._show_to(browser, request.id)
 
-    def _do_sit(self, browser: Browser, request: Request) -> bool:
+    def _do_sit(self, browser: Browser, request: Request) -> None:
         table = self.table
         if table.seat_of(browser.owner) is None:
             self.manager.check_own(browser.owner)
             table.sit(request["seat"], browser.owner, request["name"])
         self.manager.folder.add_table(browser.owner, table.id)
-        for other in self.browsers:  # further windows of the same person
-            if other.owner == browser.owner and other is not browser:
-                self.browsers[other] = table.seat_of(other.owner)
-                self._show(other)
-        self._attach(browser)
+        self.browsers[browser] = None
+        for one in self.browsers:  # further windows of the same person, too
+            self.browsers[one] = table.seat_of(one.owner)
         self._show(browser, request.id)
-        self._send_seats(but=browser)
-        return False
 
-    def _do_act(self, browser: Browser, request: Request) -> bool:
-        seat, seq, table = self._seat(browser), request["seq"], self.table
-        names = request["actions"] or (request["action"],)
-        if table.repeated(seat, seq, names):
-            missed = table.after(seq)
-            self._show(browser) if missed is None else self._send_to(browser, missed)
-            return True
-        self._send_entries(table.act(seat, seq, names))
-        return True
+    def _do_act(self, browser: Browser, request: Request) -> None:
+        self.table.act(self._seat(browser), request["seq"], request["actions"])
+        self._show(browser, request.id)
 
-    def _do_undo(self, browser: Browser, request: Request) -> bool:
+    def _do_undo(self, browser: Browser, request: Request) -> None:
         self._seat(browser)
-        entries = self.table.undo(request["seq"])
+        self.table.undo(request["seq"])
         for seat in self._agent_seats:  # no second thread may ask one that still thinks
             self._renew(seat)
-        self._send_entries(entries)
-        return True
+        self._show(browser, request.id)
 
-    def _do_next(self, browser: Browser, request: Request) -> bool:
-        seat, table = self._seat(browser), self.table
-        if table.is_closed:
+    def _do_next(self, browser: Browser, request: Request) -> None:
+        seat = self._seat(browser)
+        if self.table.is_closed:
             raise Refusal("not_allowed", "next: the table is closed; start another")
-        if table.ended is None:  # somebody else was quicker
-            self._show(browser)
-            return True
-        self.ready.add(seat)
-        if not self._deal_next():
-            self._send_seats()
-        return True
+        if self.table.ended is not None:  # else somebody was quicker
+            self.ready.add(seat)
+            self._deal_next()
+        self._show(browser, request.id)
 
-    def _deal_next(self) -> bool:
-        """Deal the next one, if all people who are here have asked for it; returns whether."""
+    def _deal_next(self) -> None:
+        """Deal the next one, if all people who are here have asked for it."""
         if self.ready >= {p for p in self.browsers.values() if p is not None}:
-            self._send_entries(self.table.next())
+            self.table.next()
             self.ready.clear()
-            return True
-        return False
 
-    def _do_leave(self, browser: Browser, request: Request) -> bool:
+    def _do_leave(self, browser: Browser, request: Request) -> None:
         table = self.table
         if request["close"] and table.seat_of(browser.owner) is not None and not table.is_closed:
-            if all(seat.owner in ("", browser.owner) for seat in table.seats):  # nobody else's
+            if all(seat.owner in ("", browser.owner) for seat in table.seats):  # no one else's
                 table.close()
             self.manager.folder.remove_table(browser.owner, table.id)
         self.detach(browser)
-        return True
+        browser.send(messages.answer("left", {"table": table.id}, request.id))
 
-    # -- help --------------------------------------------------------------------------------------
-    def _do_help(self, browser: Browser, request: Request) -> bool:
-        """Send what is asked for, computed once for a position and a seat."""
+    def _do_hint(self, browser: Browser, request: Request) -> None:
+        """Send a hint, computed once for a position."""
         table, seat = self.table, self._seat(browser)
-        if HELP.index(table.help) < HELP.index(_LEVELS[request.type]):
-            raise Refusal("not_allowed", f"{request.type}: this table allows no such help")
-        table.check_seq(request["seq"])
-        if request.type != "odds":
-            table.check_turn(seat, request["seq"])
-        seq, name = table.seq, request.fields.get("agent", request.fields.get("model"))
-        for old in [key for key in self._helps if key[0] != seq]:
-            del self._helps[old]
-        key = (seq, seat, request.type, name)
-        task = self._helps.get(key)
+        if not table.has_one_person:
+            raise Refusal("not_allowed", "hint: other people play here; play on")
+        table.check_turn(seat, request["seq"])
+        task = self._hint[1] if self._hint is not None and self._hint[0] == table.seq else None
         if task is None or (task.done() and task.exception() is not None):  # a failure may pass
-            work = getattr(self.manager.helper, request.type)(table.game.view(seat), name)
-            self._helps[key] = asyncio.create_task(work)
-        self._begin(self._send_help(browser, request, seq, self._helps[key]))
-        return False
+            work = find_hint(self.manager.players, table.game.view(seat))
+            task = asyncio.create_task(work)
+            self._hint = table.seq, task
+        self._begin(self._send_hint(browser, request, table.seq, task))
 
-    _do_hint = _do_values = _do_odds = _do_help
-
-    async def _send_help(
+    async def _send_hint(
         self, browser: Browser, request: Request, seq: int, task: asyncio.Task[dict[str, Any]]
     ) -> None:
         try:
             fields = {"table": self.table.id, "seq": seq, **await asyncio.shield(task)}
-            browser.send(messages.answer(request.type, fields, request.id))
+            browser.send(messages.answer("hint", fields, request.id))
         except Exception as error:
             self._refuse(browser, request, error)
 
@@ -299,65 +270,40 @@ class LiveTable:
             raise Refusal("not_your_seat", "you have no seat at this table; sit down, or watch")
         return seat
 
-    def _attach(self, browser: Browser) -> None:
-        seat = self.table.seat_of(browser.owner)
-        is_new = seat is not None and seat not in self.browsers.values()
-        self.browsers[browser] = seat
-        if is_new:
-            self._send_seats(but=browser)
-
     def detach(self, browser: Browser) -> None:
-        """Forget a browser that has left, or whose connection is closed."""
+        """Forget a browser that has left, or lost its connection."""
         self.last_used = time.monotonic()
         seat = self.browsers.pop(browser, None)
         if seat is None or seat in self.browsers.values():
             return
-        self._send_seats()
         is_waiting = self.ready & set(self.browsers.values())  # for the one who has just left
         if is_waiting and self.table.ended is not None and not self.table.is_closed:
             try:
                 self._deal_next()
             except OSError as error:
                 log.error("table %s cannot be written: %s", self.table.id, error)
-            except Refusal:  # the file is full: whoever asks again gets the message
+            except Refusal:  # the file is full: everyone who asks again gets the message
                 pass
             self._wake()
+        self._show()
 
-    def _presence(self) -> tuple[list[bool], list[bool]]:
-        seats = range(self.table.rules.players)
-        here = set(self.browsers.values())
-        return [p in here for p in seats], [p in self.ready for p in seats]
-
-    def _show(self, browser: Browser, request_id: str | int | None = None) -> None:
-        """Send the whole table."""
-        seat = self.table.seat_of(browser.owner)
-        browser.send(
-            messages.table_message(self.table, seat, *self._presence(), request_id=request_id)
-        )
-
-    def _send_entries(self, entries: Sequence[Entry]) -> None:
-        """Send events to all, each as its seat may see it."""
-        made: dict[tuple[int, int | None], str] = {}
+    def _show(self, asking: Browser | None = None, request_id: str | int | None = None) -> None:
+        """Send the table to all, to the browser `asking` as the answer to its request."""
+        made = {seat: self._message(seat) for seat in {*self.browsers.values()}}
         for browser, seat in self.browsers.items():
-            for entry in entries:
-                key = (entry.seq, seat)
-                if key not in made:
-                    made[key] = messages.entry_message(entry, self.table.id, seat)
-                browser.send(made[key])
+            answered = request_id if browser is asking else None
+            browser.send(messages.answered(made[seat], answered))
+        if asking is not None and asking not in self.browsers:
+            self._show_to(asking, request_id)
 
-    def _send_to(self, browser: Browser, entries: Iterable[Entry]) -> None:
-        seat = self.table.seat_of(browser.owner)
-        for entry in entries:
-            browser.send(messages.entry_message(entry, self.table.id, seat))
+    def _show_to(self, browser: Browser, request_id: str | int | None = None) -> None:
+        text = self._message(self.table.seat_of(browser.owner))
+        browser.send(messages.answered(text, request_id))
 
-    def _send_seats(self, but: Browser | None = None) -> None:
-        """Say who is here; this event has no number of its own, as it is no part of the game."""
-        seats = messages.seats_json(self.table, *self._presence())
-        fields = {"table": self.table.id, "seq": self.table.seq, "kind": "seat", "seats": seats}
-        text = messages.message("event", fields)
-        for browser in self.browsers:
-            if browser is not but:
-                browser.send(text)
+    def _message(self, seat: int | None) -> str:
+        seats, here = range(self.table.rules.players), set(self.browsers.values())
+        ready = [p in self.ready for p in seats]
+        return messages.table_message(self.table, seat, [p in here for p in seats], ready)
 
     # -- agents ------------------------------------------------------------------------------------
     def _wake(self) -> None:
@@ -393,13 +339,13 @@ class LiveTable:
             self._thinking = -1 if self._thinking == seq else self._thinking
             return
         try:
-            entries = self.table.act_for_agent(action, fault)
+            self.table.act_for_agent(action, fault)
         except OSError as error:
             log.error("table %s cannot be written: %s", self.table.id, error)
             self._begin(self._later(seq, action, fault))
             return
         self._thinking = -1
-        self._send_entries(entries)
+        self._show()
         self._wake()
 
     async def _later(self, seq: int, action: int, fault: str | None) -> None:
@@ -414,7 +360,6 @@ class TableManager:
         self.folder = folder
         self.players = players
         self.limits = limits
-        self.helper = Helper(players)
         self._live: OrderedDict[str, LiveTable] = OrderedDict()  # those used last at the end
         self._created = Buckets(limits.created, limits.created / 3600)
         self._unreadable: set[str] = set()  # tables of which the log has it
@@ -489,7 +434,6 @@ class TableManager:
             seed=secrets.randbits(63),
             dealt_by=request["seed"],
             seats=seats,
-            help=request["help"] or ("odds" if is_alone else "off"),
         )
         path = self.folder.path_of(table.id)
         table.begin(path)

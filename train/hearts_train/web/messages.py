@@ -1,8 +1,8 @@
 """The messages between the server and a browser: requests are checked, answers are built.
 
-All that a seat gets of the cards comes from ``game.view(seat)``, through `sight` alone; the view
-is written as programs outside read it (``external_schema.json``). ``docs/serve.md`` shows every
-message.
+After each change every browser is sent the whole table as its seat may see it. All that a seat
+gets of the cards comes from ``game.view(seat)``, through `sight` alone; the view is written as
+programs outside read it (``external_schema.json``). ``docs/serve.md`` shows every message.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hearts_env.rules.explain import explain
 from hearts_env.rules.presets import PRESETS
 from hearts_env.support.errors import quoted
 from hearts_env.support.files import json_object
-from hearts_train.session.table import HELP, TABLE_ID, Entry, Refusal, Table
+from hearts_train.web.table import TABLE_ID, Refusal, Table
 
 log = logging.getLogger("hearts.serve")
 
@@ -36,7 +36,7 @@ MOST_NAME = 24
 
 TOKEN = re.compile(r"[0-9a-f]{32}")
 _HIDDEN = ("hand", "legal", "passed", "received", "player")
-"""The keys of a view that are its player's alone; all others, everybody knows."""
+"""The keys of a view that are its player's alone; all others are public."""
 
 
 # ---- requests ------------------------------------------------------------------------------------
@@ -98,12 +98,6 @@ def _token(name: str, value: Any) -> str:
     return value
 
 
-def _level(name: str, value: Any) -> str:
-    if value not in HELP:
-        raise _bad(f"{name}: {quoted(value)} is unknown; give one of {', '.join(HELP)}")
-    return str(value)
-
-
 def _actions(name: str, value: Any) -> tuple[str, ...]:
     if type(value) is not list or not 1 <= len(value) <= 13:
         raise _bad(f"{name}: give a list of one to 13 names of actions")
@@ -150,14 +144,11 @@ REQUESTS: Mapping[str, Mapping[str, _Field]] = MappingProxyType(
             "seats": (_seats, _NEEDED),
             "name": (_name, ""),
             "seed": (_number, None),
-            "help": (_level, None),
         },
         "sit": {**_TABLE, "seat": (_number, _NEEDED), "name": (_name, "")},
-        "watch": {**_TABLE, "seq": (_number, None)},
-        "act": {**_SEAT, "action": (_text, None), "actions": (_actions, None)},
-        "hint": {**_SEAT, "agent": (_text, None)},
-        "values": _SEAT,
-        "odds": {**_SEAT, "model": (_text, None)},
+        "watch": _TABLE,
+        "act": {**_SEAT, "actions": (_actions, _NEEDED)},
+        "hint": _SEAT,
         "undo": _SEAT,
         "next": _TABLE,
         "leave": {**_TABLE, "close": (_flag, False)},
@@ -198,8 +189,6 @@ def _checked(kind: str, known: Mapping[str, _Field], plain: Mapping[str, Any]) -
         if value is None and default is _NEEDED:
             raise _bad(f"{name}: it is missing; {kind} needs it")
         fields[name] = default if value is None else check(name, value)
-    if kind == "act" and (fields["action"] is None) == (fields["actions"] is None):
-        raise _bad("action: give either action or actions")
     return fields
 
 
@@ -210,34 +199,25 @@ def id_of(plain: Any) -> str | int | None:
     return given if is_short or (type(given) is int and abs(given) < 2**53) else None
 
 
-# ---- answers and events --------------------------------------------------------------------------
+# ---- answers -------------------------------------------------------------------------------------
 @functools.lru_cache(maxsize=64)
 def _lines(rules: Rules) -> ViewLines:
     return ViewLines(rules)
 
 
-def sight(game: Game, seat: int | None, *, received: bool = False, turn: bool = True) -> str:
-    """What a seat may know of a game, as fields of a message; None: what everybody may know.
+def sight(game: Game, seat: int | None) -> str:
+    """Return the cards as a seat may know them, as fields of a message.
 
-    ``view`` is what programs outside read. It is null for onlookers, who get ``public``: the part
-    of a view that everybody knows, and how many cards each seat holds. ``turn`` is the seat that is
-    to act, null without `turn`; ``cards``, with `received`, are the cards that were passed to it.
+    ``view`` is the view of programs outside. It is null for onlookers (`seat` None), who get
+    ``public``: the part of a view that is public, and how many cards each seat holds.
     """
     view = game.view(0 if seat is None else seat)
-    mover = dump(view.current_player if turn else None)
     text = _lines(game.rules).write(BatchView.of([view]))[0]
     if seat is not None:
-        more = f'"cards":{dump(view.received)},' if received else ""
-        return f'{more}"view":{text},"turn":{mover}'
+        return f'"view":{text}'
     known = {name: value for name, value in json.loads(text).items() if name not in _HIDDEN}
     known["cards_left"] = [view.cards_left(p) for p in range(game.rules.players)]
-    return f'"view":null,"public":{dump(known)},"turn":{mover}'
-
-
-def message(kind: str, fields: Mapping[str, Any], more: str = "") -> str:
-    """A message as JSON; `more` are further fields, already JSON."""
-    text = dump({"type": kind, **fields})
-    return f"{text[:-1]},{more}}}" if more else text
+    return f'"view":null,"public":{dump(known)}'
 
 
 def refusal_of(error: Exception, what: str) -> Refusal:
@@ -257,14 +237,16 @@ def error(refusal: Refusal, request_id: str | int | None, table: str | None = No
     return answer("error", fields if table is None else {**fields, "table": table}, request_id)
 
 
-def answer(
-    kind: str, fields: Mapping[str, Any], request_id: str | int | None, more: str = ""
-) -> str:
+def answer(kind: str, fields: Mapping[str, Any], request_id: str | int | None) -> str:
     """A message with the id of the request that it answers, if that has one."""
-    return message(kind, fields if request_id is None else {**fields, "id": request_id}, more)
+    return answered(dump({"type": kind, **fields}), request_id)
 
 
-@functools.lru_cache(maxsize=64)
+def answered(text: str, request_id: str | int | None) -> str:
+    """Return a message with the id of the request that it answers, if that has one."""
+    return text if request_id is None else f'{text[:-1]},"id":{dump(request_id)}}}'
+
+
 def rules_json(rules: Rules) -> dict[str, Any]:
     """The rules of a table: name, every field, the deck, and sentences for people."""
     return {
@@ -317,40 +299,37 @@ def listed_table(table: Table, owner: str) -> dict[str, Any]:
     }
 
 
-def entry_message(entry: Entry, table: str, seat: int | None) -> str:
-    """An event of a table as a message to a seat; None: to an onlooker."""
-    head = {"table": table, "seq": entry.seq, "kind": entry.kind, **entry.facts}
-    received = entry.kind == "received"
-    return message("event", head, sight(entry.game, seat, received=received, turn=entry.is_last))
+@functools.lru_cache(maxsize=64)
+def _rules_text(rules: Rules) -> str:
+    return dump(rules_json(rules))
 
 
 def table_message(
-    table: Table,
-    seat: int | None,
-    connected: Sequence[bool],
-    ready: Sequence[bool],
-    *,
-    request_id: str | int | None = None,
+    table: Table, seat: int | None, connected: Sequence[bool], ready: Sequence[bool]
 ) -> str:
-    """A whole table as a message to a seat; None: to an onlooker."""
+    """Return the whole table as a message to a seat; None: to an onlooker."""
     match = None
     if isinstance(table.play, Match) and table.play.is_over:
         match = {"winner": table.play.winner, "totals": table.totals()}
     head = {
+        "type": "table",
         "table": table.id,
         "seq": table.seq,
-        "rules": rules_json(table.rules),
         "match": table.is_match,
-        "help": table.help,
         "seats": seats_json(table, connected, ready),
         "you": seat,
-        **table.score(),
+        "number": table.deal_number(),
+        "totals": table.totals(),
+        "sheet": table.sheet,
         "undo": seat is not None and table.can_undo,
+        "fault": table.fault,
         "over": None if table.ended is None else table.result(),
         "match_over": match,
         "closed": table.is_closed,
+        "turn": table.turn,
     }
-    return answer("table", head, request_id, sight(table.game, seat))
+    rules = _rules_text(table.rules)
+    return f'{dump(head)[:-1]},"rules":{rules},{sight(table.game, seat)}}}'
 
 
 def seats_json(

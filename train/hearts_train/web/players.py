@@ -29,7 +29,7 @@ from hearts_env.rules.presets import GAMES
 from hearts_env.solve.beliefs import Policy
 from hearts_env.support.errors import quoted
 from hearts_train.measure.participants import Participant
-from hearts_train.session.table import Refusal
+from hearts_train.web.table import Refusal
 
 SHIPPED = ("champion", "pimc", "pro", "standard", "easy", "random")
 """The package's own players that are always on the list, strongest first."""

@@ -21,9 +21,9 @@ from starlette.routing import BaseRoute, Route
 from hearts_env import HeartsError
 from hearts_env.support.files import json_object
 from hearts_env.support.progress import Progress
-from hearts_train.session.table import Refusal
 from hearts_train.web.players import Workers, check_wanted
 from hearts_train.web.review import Json, costliest, position, read_deal, review
+from hearts_train.web.table import Refusal
 
 log = logging.getLogger("hearts.serve")
 

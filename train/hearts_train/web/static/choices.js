@@ -1,8 +1,9 @@
-// What is chosen at a table beside cards to play: those of the exchange, and the moon.
+// What is chosen at a table beside cards to play: those of the exchange, and the moon. And a hint.
 
 import {cardName, cardText} from "hearts/cards.js";
+import {begins} from "hearts/clicks.js";
 import {button, say} from "hearts/dom.js";
-import {counted} from "hearts/figures.js";
+import {counted, signed} from "hearts/figures.js";
 
 /** @typedef {import("hearts/state.js").Table} Table */
 
@@ -26,11 +27,27 @@ export function showExchange(room, cards) {
       to} (${where}).`
     : `These go to ${to} (${where}).`;
   const press = button(left ? `Pass ${count}` : `Pass ${cards.map(cardText).join(" ")}`,
-    () => room.act({actions: cards}), {class: "main", disabled: left > 0, "aria-label": left
+    () => begins() && room.act(cards), {class: "main", disabled: left > 0, "aria-label": left
       ? `Pass ${count} cards to ${to}` : `Pass ${cards.map(cardName).join(", ")} to ${to}`});
   room.actions.replaceChildren(press);
   if (!cards.length) say(`${room.words} ${room.line.textContent}`.trim());
 }
+
+/**
+ * A hint in words.
+ * @param {{agent: string, action: string, worths: {action: string, margin: number}[]}} hint
+ */
+export function advised({agent, action, worths}) {
+  const named = (name) => MOON[name] || cardText(name);
+  const best = worths.find((worth) => worth.action === action);
+  const next = worths.find((worth) => worth.action !== action);
+  const figures = best && next ? `, for ${signed(best.margin, 1)} points; ${named(next.action)} is `
+    + `worth ${signed(next.margin, 1)}` : "";
+  return `${agent} would choose ${named(action)}${figures}.`;
+}
+
+/** @type {Record<string, string>} */
+const MOON = {"moon:off": "points off", "moon:others": "points for the others"};
 
 /**
  * The two ways to use a moon.
@@ -42,7 +59,7 @@ export function showMoon(room) {
   const points = counted(room.table.rules.fields.moon_points, "point");
   const [off, others] = [[`Take ${points} off mine`, "moon:off"],
     [`Give the others ${points} each`, "moon:others"]].map(([label, action]) =>
-    button(label, () => room.act({action}), {class: "main"}));
+    button(label, () => begins() && room.act([action]), {class: "main"}));
   room.actions.replaceChildren(off, others);
   say(room.line.textContent);
   off.focus({preventScroll: true});

@@ -17,7 +17,6 @@ const WATCH = matchMedia("(max-width: 279px)");
  * @property {"wait"|"play"|"pass"} mode
  * @property {number} [count] how many to choose in an exchange
  * @property {string[]} [received] cards to mark as new
- * @property {Record<string, {text: string, kind: string, name: string}>} [marks] by card
  */
 
 /** The cards of the hand; calls `play` with one, or `change` when others are chosen to pass. */
@@ -86,7 +85,7 @@ export class Hand {
   /** @param {string} card */
   make(card) {
     const node = el("button", {type: "button", class: "card", data: {card, suit: card[1]},
-      tabindex: "-1"}, picture(card), label(card), el("span", {class: "mark"}));
+      tabindex: "-1"}, picture(card), label(card));
     node.addEventListener("click", (event) => {
       if (event.detail === 0 || !this.dragged) this.press(card);
       this.dragged = false;
@@ -97,7 +96,7 @@ export class Hand {
   }
 
   draw() {
-    const {cards, legal, mode, received = [], marks = {}} = this.held;
+    const {cards, legal, mode, received = []} = this.held;
     const focused = this.node.contains(document.activeElement);
     cards.forEach((card, index) => {
       const node = this.nodes.get(card);
@@ -107,12 +106,8 @@ export class Hand {
       node.classList.toggle("illegal", mode === "play" && !can);
       node.classList.toggle("raised", up);
       node.classList.toggle("new", received.includes(card));
-      const mark = node.lastElementChild;
-      const {text = "", kind = "", name = ""} = marks[card] || {};
-      mark.textContent = text;
-      mark.className = `mark ${kind}`;
       node.setAttribute("aria-label", [cardName(card), received.includes(card) && "received",
-        mode === "play" && !can && "cannot be played now", name].filter(Boolean).join(", "));
+        mode === "play" && !can && "cannot be played now"].filter(Boolean).join(", "));
       node.setAttribute("aria-disabled", String(mode === "wait" || (mode === "play" && !can)));
       if (mode === "wait") node.removeAttribute("aria-pressed");
       else node.setAttribute("aria-pressed", String(up));
@@ -209,6 +204,12 @@ export class Hand {
   raise(card) {
     this.raised = new Set([card]);
     this.draw();
+  }
+
+  /** Raises a card that a hint names. @param {string} card */
+  suggest(card) {
+    if (this.held.mode === "play") this.raise(card);
+    else if (this.held.mode === "pass" && !this.raised.has(card)) this.press(card);
   }
 
   /** @param {string} card */

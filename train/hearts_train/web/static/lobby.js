@@ -109,13 +109,11 @@ class Form {
     this.rule = this.rules[0];
     this.players = this.rule.players[0];
     this.isMatch = "deal";
-    this.help = "off";
     /** Who sits in the other seats. @type {string[]} */
     this.others = [];
     this.about = el("p", {class: "small"});
     this.size = el("div");
     this.seats = el("div", {class: "seat-fields"});
-    this.helps = el("div");
     this.start = button("Open the table", () => this.open(), {class: "main"});
     const name = el("input", {type: "text", maxlength: "24", value: setting("name"),
       autocomplete: "nickname", on: {change: () => choose("name", name.value.trim())}});
@@ -123,7 +121,6 @@ class Form {
       picker("Game", this.rules.map((rule) => [rule.name, rule.title]),
         this.rule.name, (value) => this.chooseRule(value)),
       this.about, this.size, this.seats,
-      this.helps,
       choices("How long", "long", [["deal", "One deal"], ["match", "A match"]], this.isMatch,
         (value) => {
           this.isMatch = value;
@@ -176,7 +173,6 @@ class Form {
       const id = `about-${index}`;
       const about = el("p", {class: "small about", id});
       const explain = () => {
-        this.drawHelp();
         about.textContent = this.others[index] === FRIEND
           ? "A free seat: you get a link to send."
           : STRENGTHS[this.others[index]]
@@ -194,22 +190,10 @@ class Form {
     }));
   }
 
-  /** With friends, how much help is allowed is to be chosen; alone, all of it. */
-  drawHelp() {
-    const isAlone = !this.others.slice(0, this.players - 1).includes(FRIEND);
-    this.helps.replaceChildren(...(isAlone ? [] : [picker("Help for everybody", [
-      ["off", "none"], ["warn", "a warning before a blunder"], ["values", "the worth of each card"],
-      ["odds", "that, and the odds of unseen cards"]], this.help, (value) => {
-      this.help = value;
-    })]));
-    this.allowed = isAlone ? undefined : this.help;
-  }
-
   open() {
-    this.drawHelp();
     const others = this.others.slice(0, this.players - 1).map((name) =>
       (name === FRIEND ? {open: true} : {agent: name}));
     create(this.context, this.start, {rules: this.game, match: this.isMatch === "match",
-      help: this.allowed, seats: [{me: true}, ...others]});
+      seats: [{me: true}, ...others]});
   }
 }

@@ -9,7 +9,6 @@ const DEFAULTS = {
   deck: "two", // two | four colours
   print: "usual", // usual | large
   guide: "on", // on | off: sentences for a first deal
-  help: "off", // off | warn | values | odds
   pace: "calm", // calm | quick | none: how long a finished trick stays
   motion: "auto", // auto | off
   tap: "two", // two | one taps play a card
@@ -52,7 +51,7 @@ export function onChange(listener) {
 /** Sets what the style sheet reads: `data-deck`, `data-print` and the like on the root. */
 export function apply() {
   const data = document.documentElement.dataset;
-  for (const key of ["deck", "print", "motion", "help"]) data[key] = values[key];
+  for (const key of ["deck", "print", "motion"]) data[key] = values[key];
 }
 
 /** Whether things may move: neither this page nor the system is set to none. */

@@ -1,30 +1,16 @@
-// A table as the page knows it: the server's last `table` message with the events since. Nothing
-// here touches the page.
+// A table as the page knows it: the server's latest `table` message. Nothing here touches the page.
 
 import {cardName, suitName, suitSign} from "hearts/cards.js";
 import {counted} from "hearts/figures.js";
 
-/** What the events change; all fields are those of `table` in docs/serve.md. */
-const CHANGING = ["seq", "view", "public", "turn", "totals", "number", "sheet"];
-
-/** A table as it stands: the fields of the message, with other names for three. */
+/** A table as it stands: the fields of the message (docs/serve.md), with other names for three. */
 export class Table {
   /** @param {any} message `table` of the server */
-  constructor(message) {
-    this.take(message);
-  }
-
-  /** Takes over a whole state. @param {any} message */
-  take({table, undo, match_over: matchOver, ...fields}) {
+  constructor({table, undo, match_over: matchOver, ...fields}) {
     Object.assign(this, fields, {id: table, canUndo: undo, matchOver});
   }
 
-  /** Takes over what an event says of the cards and the scores. @param {any} message */
-  see(message) {
-    for (const key of CHANGING) if (message[key] !== undefined) this[key] = message[key];
-  }
-
-  /** What everybody knows; a part of a seat's own view. @returns {any} */
+  /** What is public; a part of a seat's own view. @returns {any} */
   get facts() {
     return this.view || this.public || {};
   }
@@ -43,7 +29,7 @@ export class Table {
     return this.view && !this.over ? this.view.legal : [];
   }
 
-  /** Whether one is to act; of the events of one action only the last says whose turn it is. */
+  /** Whether one is to act. */
   get isMyTurn() {
     return this.turn !== null && this.turn === this.you && this.legal.length > 0;
   }
@@ -83,10 +69,19 @@ export class Table {
     return (seat + step + this.players) % this.players;
   }
 
-  /** Whether nobody but oneself is a person, so that a card may be taken back. */
+  /** Whether all others are agents, so that a card may be taken back and hints are given. */
   get isAlone() {
     return this.you !== null
       && this.seats.every((seat, index) => index === this.you || seat.kind === "agent");
+  }
+
+  /** Whether no card is left that could change the scores, as far as the seat can know. */
+  get isDecided() {
+    const {history = [], kitty = [], phase} = this.facts;
+    const {card_points: points, no_trick_points: bonus} = this.rules.fields;
+    const seen = new Set([...history.map(([, card]) => card), ...kitty]);
+    return phase === "play" && !bonus && this.rules.deck.every((card) =>
+      !points[card] || seen.has(card));
   }
 
   /** "You", or the name of a seat: "easy 2" for the second of this name. @param {number} seat */
@@ -169,23 +164,61 @@ export function asked(table) {
 }
 
 /**
+ * What has happened between a state of a table and the next one, in order; null where the second
+ * does not follow at once, as after a lost connection.
+ * @param {Table} before
+ * @param {Table} now
+ * @returns {any[]|null}
+ */
+export function happened(before, now) {
+  if (now.you !== before.you || ![0, 1].includes(now.seq - before.seq)) return null;
+  if (now.seq === before.seq) return [];
+  if (before.over) return [{kind: "deal"}];
+  const [old, facts] = [before.facts, now.facts];
+  const played = facts.history.slice(old.history.length);
+  const isTakenBack = facts.history.length < old.history.length
+    || (now.view && now.view.passed.length < before.view.passed.length);
+  if (isTakenBack) return [{kind: "undo"}];
+  const events = now.fault ? [{kind: "fault", text: now.fault}] : [];
+  for (const [seat, card] of played) {
+    events.push({kind: "play", seat, card});
+    if (facts.hearts_broken && !old.hearts_broken) events.push({kind: "broken", seat});
+  }
+  if (played.length && facts.history.length % now.players === 0) {
+    const seat = facts.tricks_taken.findIndex((count, taker) => count > old.tricks_taken[taker]);
+    events.push({kind: "trick", seat, worth: facts.points[seat] - old.points[seat]});
+  }
+  if (facts.kitty.length && !old.kitty.length) {
+    events.push({kind: "kitty", seat: facts.kitty_taker, cards: facts.kitty});
+  }
+  if (old.phase === "pass") {
+    if (now.turn !== before.turn) events.push({kind: "passed", seat: before.turn});
+    if (facts.phase !== "pass") events.push({kind: "received"});
+  }
+  if (facts.phase === "moon") events.push({kind: "shot", seat: now.turn});
+  else if (now.over && now.over.shooter !== null && old.phase !== "moon") {
+    events.push({kind: "shot", seat: now.over.shooter});
+  }
+  return events;
+}
+
+/**
  * An event in words.
  * @param {Table} table as it stands after it
  * @param {any} event
  */
 export function inWords(table, event) {
   const {kind, seat} = event;
-  if (kind === "play") return `${table.does(seat, "play", "plays")} ${cardName(event.action)}.`;
+  if (kind === "play") return `${table.does(seat, "play", "plays")} ${cardName(event.card)}.`;
   if (kind === "trick") {
     const points = event.worth ? `: ${counted(event.worth, "point")}` : "";
-    return `${table.does(event.taker, "take", "takes")} the trick${points}.`;
+    return `${table.does(seat, "take", "takes")} the trick${points}.`;
   }
   if (kind === "broken") {
     return `Hearts are broken by ${seat === table.you ? "you" : table.who(seat)}.`;
   }
   if (kind === "passed") {
-    return seat !== table.you && event.count === table.passCount
-      ? `${table.who(seat)} has chosen what to pass.` : "";
+    return seat === table.you ? "" : `${table.who(seat)} has chosen what to pass.`;
   }
   if (kind === "received") {
     const cards = table.view ? table.view.received : [];
@@ -194,10 +227,6 @@ export function inWords(table, event) {
     return `You get ${cards.map(cardName).join(", ")} from ${table.who(giver)}.`;
   }
   if (kind === "shot") return `${table.does(seat, "have", "has")} shot the moon!`;
-  if (kind === "moon") {
-    return event.choice === "others" ? `${table.does(seat, "let", "lets")} the others pay.`
-      : `${table.does(seat, "take", "takes")} the points off.`;
-  }
   if (kind === "kitty") {
     return `${table.does(seat, "get", "gets")} the kitty: ${event.cards.map(cardName).join(", ")}.`;
   }

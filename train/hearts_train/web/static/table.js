@@ -1,17 +1,16 @@
-// A table: shows the server's events in the parts of the page, one after the other.
+// A table: shows one state after the other that the server sends, and what happened between them.
 
 import {cardText} from "hearts/cards.js";
-import {showExchange, showMoon} from "hearts/choices.js";
+import {advised, showExchange, showMoon} from "hearts/choices.js";
 import {begins, isHeld, isSecond} from "hearts/clicks.js";
 import {button, el, lost, notice, say} from "hearts/dom.js";
-import {Drawer} from "hearts/helpdrawer.js";
 import {Felt} from "hearts/felt.js";
 import {Guide} from "hearts/guide.js";
 import {Hand} from "hearts/hand.js";
 import {invitation, seated} from "hearts/guests.js";
 import {result, showLast, showRules, showSheet} from "hearts/sheet.js";
 import {onChange, pauses} from "hearts/settings.js";
-import {Table, asked, inWords, whyNot} from "hearts/state.js";
+import {Table, asked, happened, inWords, whyNot} from "hearts/state.js";
 
 /** @typedef {import("hearts/main.js").Context} Context */
 
@@ -38,22 +37,18 @@ class Room {
     this.connection = context.connection;
     /** @type {Table|null} */
     this.table = null;
-    /** Events that were not shown yet. @type {any[]} */
+    /** States that were not shown yet. @type {Table[]} */
     this.queue = [];
     this.isShowing = false;
     /** @type {(() => void)|null} */
     this.skip = null;
     this.isSent = false;
-    this.isAsking = false;
+    this.isPlayingOut = false;
     /** Events in words that were not said yet. */
     this.words = "";
     this.saidAt = -1;
-    /** Counts the whole states; an animation of an older one is given up. */
-    this.era = 0;
-    /** The number of the newest event that has come. */
-    this.newest = 0;
-    /** The result that is on the screen. @type {any} */
-    this.shown = null;
+    /** The position with the result that is on the screen. @type {number|null} */
+    this.shownAt = null;
     this.ends = new AbortController();
     // What is on the screen.
     this.felt = new Felt({sit: (seat) => seated(this, seat)});
@@ -62,7 +57,6 @@ class Room {
       refuse: (card) => this.refuse(card),
       change: (cards) => showExchange(this, cards),
     });
-    this.drawer = new Drawer(this);
     this.guide = new Guide();
     this.line = el("p", {class: "line", text: "…"});
     this.actions = el("div", {class: "actions"});
@@ -70,11 +64,10 @@ class Room {
       {class: "tool"});
     this.undoButton = button("Undo", () => this.undo(), {class: "tool"});
     this.sheetButton = button("Scores", () => this.table && showSheet(this.table), {class: "tool"});
-    this.helpButton = button("Help", () => this.drawer.toggle(), {class: "tool",
-      "aria-expanded": "false", "aria-controls": "drawer"});
+    this.hintButton = button("Hint", () => this.hint(), {class: "tool"});
     this.moreButton = button("Rules", () => this.table && showRules(this.table), {class: "tool"});
     this.tools = el("div", {class: "tools", role: "toolbar", "aria-label": "Table"},
-      this.lastButton, this.undoButton, this.sheetButton, this.moreButton, this.helpButton);
+      this.lastButton, this.undoButton, this.hintButton, this.sheetButton, this.moreButton);
     this.guests = el("div", {class: "guests"});
     this.below = el("div", {class: "below"}, this.guide.node, this.line, this.actions, this.hand.node, this.tools);
     this.area = el("div", {class: "play", on: {pointerdown: () => this.skip?.()}},
@@ -84,7 +77,7 @@ class Room {
   /** Comes onto the page, and listens. */
   begin() {
     document.documentElement.dataset.page = "table";
-    this.root.replaceChildren(el("div", {class: "table"}, this.area, this.drawer.node));
+    this.root.replaceChildren(el("div", {class: "table"}, this.area));
     const {signal} = this.ends;
     this.connection.addEventListener("message", (e) => this.hear(e.detail),
       {signal});
@@ -105,11 +98,10 @@ class Room {
     delete document.documentElement.dataset.page;
   }
 
-  /** Asks for the table; who has a seat there gets it back. */
+  /** Asks for the table; a person with a seat there gets it back. */
   async join() {
-    const seq = this.table && !this.queue.length && !this.isShowing ? this.table.seq : undefined;
     try {
-      await this.connection.request({type: "watch", table: this.id, seq});
+      await this.connection.request({type: "watch", table: this.id});
     } catch (error) {
       this.fail(error);
     }
@@ -135,95 +127,65 @@ class Room {
 
   /** @param {any} message */
   hear(message) {
-    if (message.table !== this.id) return;
-    if (message.type === "table") this.take(message);
-    else if (message.kind === "seat" && this.table) {
-      this.table.seats = message.seats; // it has no number of its own
-      this.refresh();
-    } else if (message.type === "event" && this.table) {
-      if (message.seq !== undefined && message.seq <= this.newest) return; // known already
-      this.queue.push(message);
-      if (message.seq !== undefined) this.newest = message.seq;
-      if (!this.isShowing) this.show();
-    }
+    if (message.type !== "table" || message.table !== this.id) return;
+    this.queue.push(new Table(message));
+    if (!this.isShowing) this.show();
   }
 
-  /** A whole state: whatever was not shown yet is in it. @param {any} message */
-  take(message) {
-    this.queue = [];
-    this.era += 1;
-    this.skip?.();
-    if (this.table) this.table.take(message);
-    else this.table = new Table(message);
-    this.newest = message.seq;
-    this.isSent = false;
-    this.felt.update(this.table);
-    this.felt.lay(this.table.facts.trick || []);
-    this.felt.mark(null);
-    this.refresh();
-  }
-
-  /** Shows the waiting events one after the other, at a pace that people can follow. */
+  /** Shows the states that wait one after the other, at a pace that people can follow. */
   async show() {
     this.isShowing = true;
-    while (this.queue.length && this.table) {
-      const event = this.queue.shift();
-      await this.happen(event);
+    while (this.queue.length) {
+      const before = this.table;
+      this.table = this.queue.shift();
+      const events = before && happened(before, this.table);
+      if (events) for (const event of events) await this.happen(event);
+      else this.lay();
     }
     this.isShowing = false;
-    if (this.ends.signal.aborted) return;
-    this.refresh();
+    if (!this.ends.signal.aborted) this.refresh();
   }
 
-  /** @param {any} event */
+  /** Shows the cards as they lie, without movement. */
+  lay() {
+    this.felt.update(this.table);
+    this.felt.lay(this.table.facts.trick);
+    this.felt.mark(null);
+    this.words = "";
+  }
+
+  /** @param {any} event one of `happened` in state.js */
   async happen(event) {
     const table = this.table;
-    const [trickPause, cardPause] = pauses();
-    const {era} = this;
+    const [trickPause, cardPause] = this.isPlayingOut ? [0, 0] : pauses();
+    const words = inWords(table, event);
     if (event.kind === "play") {
-      const from = event.seat === table.you ? this.hand.rect(event.action) : null;
-      table.see(event);
-      if (event.seat === table.you) table.canUndo = table.isAlone;
-      this.words = inWords(table, event);
+      const from = event.seat === table.you ? this.hand.rect(event.card) : null;
+      this.words = words;
       this.felt.update(table);
       this.hand.update(this.held(true));
-      const flight = this.felt.play(event.seat, event.action, from);
-      this.say(this.words);
+      const flight = this.felt.play(event.seat, event.card, from);
+      this.say(words);
       await flight;
-      if (era !== this.era) return;
-      const next = this.queue[0];
-      if (next && next.kind === "play") await this.wait(cardPause);
-      return;
-    }
-    table.see(event);
-    const words = inWords(table, event);
-    if (event.kind === "trick") {
-      this.felt.mark(event.taker);
+      if (this.queue.length && this.table.facts.trick.length) await this.wait(cardPause);
+    } else if (event.kind === "trick") {
+      this.felt.mark(event.seat);
       this.say(`${this.words} ${words}`.trim());
       await this.wait(trickPause);
-      if (era !== this.era) return;
-      await this.felt.take(event.taker);
+      await this.felt.take(event.seat);
       this.felt.mark(null);
       this.words = words;
-    } else if (event.kind === "over") {
-      table.over = event;
-      table.canUndo = false;
-    } else if (event.kind === "match") {
-      table.matchOver = event;
-      this.shown = null; // the result may be there already, as that of a deal
     } else if (event.kind === "deal" || event.kind === "undo") {
-      table.over = null;
-      table.matchOver = null;
-      if (event.kind === "deal") table.canUndo = false;
-      else this.join(); // the whole state says whether more can be undone
-      this.felt.lay(table.facts.trick || []);
-    } else if (event.kind === "broken") {
-      this.felt.breakHearts(table);
+      this.isPlayingOut = false;
+      this.lay();
+      this.words = words;
+    } else if (words) {
       this.words = `${this.words} ${words}`.trim();
-    } else if (["kitty", "shot", "fault"].includes(event.kind)) {
-      notice(words, {bad: event.kind === "fault", seconds: 4});
-      this.words = `${this.words} ${words}`.trim();
-    } else if (words) this.words = words;
+      if (event.kind === "broken") this.felt.breakHearts(table);
+      else if (["kitty", "shot", "fault"].includes(event.kind)) {
+        notice(words, {bad: event.kind === "fault", seconds: 4});
+      }
+    }
   }
 
   /** Waits, but not once somebody acts. @param {number} ms @returns {Promise<void>} */
@@ -259,7 +221,6 @@ class Room {
       mode: !canAct || view.phase === "moon" ? "wait" : view.phase === "pass" ? "pass" : "play",
       count: table.passCount - view.passed.length,
       received: isFresh ? view.received : [],
-      marks: canAct ? this.drawer.marks() : {},
     };
   }
 
@@ -272,11 +233,12 @@ class Room {
     this.lastButton.disabled = !table.lastTrick.length;
     this.undoButton.hidden = !table.isAlone;
     this.undoButton.disabled = !table.canUndo;
+    this.hintButton.hidden = !table.isAlone;
+    this.hintButton.disabled = !table.isMyTurn;
     this.sheetButton.hidden = !table.match && table.sheet.length < 2;
     this.guests.replaceChildren(...invitation(this));
     this.ways();
     this.guide.update(table);
-    this.drawer.update();
     this.context.title(`${table.isMyTurn ? "▶ Your turn · " : ""}${table.rules.title}`);
     if (!table.over && (this.words || this.saidAt !== table.seq)) this.sayTurn(this.words);
     this.saidAt = table.seq;
@@ -288,8 +250,8 @@ class Room {
     const table = this.table;
     this.root.classList.toggle("is-over", Boolean(table.over));
     if (table.over) {
-      if (this.shown !== table.over) {
-        this.shown = table.over;
+      if (this.shownAt !== table.seq) {
+        this.shownAt = table.seq;
         const panel = result(table, {next: () => this.next(), leave: () => this.context.go("/")});
         this.felt.middle.replaceChildren(panel);
         this.actions.replaceChildren();
@@ -300,33 +262,43 @@ class Room {
       }
       return;
     }
-    this.shown = null;
+    this.shownAt = null;
     this.felt.middle.replaceChildren();
     const phase = table.isMyTurn && !this.isSent ? table.view.phase : "";
     if (phase === "pass") showExchange(this, this.hand.chosen);
     else if (phase === "moon") showMoon(this);
+    else if (phase && table.isDecided) this.playOut();
     else this.actions.replaceChildren();
   }
 
-  /** @param {string} card */
-  async play(card) {
-    if (this.isAsking || isSecond()) return;
-    this.isAsking = true; // whether that is wise; meanwhile nothing else is played
-    const goesOn = await this.drawer.confirms(card);
-    this.isAsking = false;
-    if (goesOn) this.act({action: card});
+  /** Where no card can change the scores any more, the rest plays itself once it is asked to. */
+  playOut() {
+    if (this.isPlayingOut) this.act([this.table.legal[0]]);
+    else if (!this.actions.children.length) {
+      this.actions.replaceChildren(button("Play out the rest", () => {
+        if (!begins()) return;
+        this.isPlayingOut = true;
+        this.refresh();
+      }, {class: "main"}));
+    }
   }
 
-  /** Does something on one's turn. @param {Record<string, any>} what */
-  async act(what) {
+  /** @param {string} card */
+  play(card) {
+    if (begins()) this.act([card]);
+  }
+
+  /** Does something on one's turn. @param {string[]} actions */
+  async act(actions) {
     const table = this.table;
-    if (this.isSent || !table.isMyTurn || !begins()) return;
+    if (this.isSent || !table.isMyTurn) return;
     this.isSent = true;
     this.hand.update(this.held());
     try {
-      await this.connection.request({type: "act", table: this.id, seq: table.seq, ...what});
+      await this.connection.request({type: "act", table: this.id, seq: table.seq, actions});
     } catch (error) {
-      this.fail(error); // where it was stale, the whole table follows
+      this.isPlayingOut = false;
+      this.fail(error); // where it was stale, the table follows
     }
     this.isSent = false;
     this.refresh();
@@ -352,11 +324,25 @@ class Room {
   }
 
   async undo() {
-    const table = this.table;
     if (!begins()) return;
     this.skip?.();
     try {
-      await this.connection.request({type: "undo", table: this.id, seq: table.seq});
+      const {seq} = this.queue.at(-1) || this.table;
+      await this.connection.request({type: "undo", table: this.id, seq});
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  /** Shows which card the best player would choose, and raises it. */
+  async hint() {
+    const {seq} = this.table;
+    this.say("Looking for a good card …");
+    try {
+      const hint = await this.connection.request({type: "hint", table: this.id, seq});
+      if (this.table.seq !== seq) return;
+      this.hand.suggest(hint.action);
+      this.say(advised(hint));
     } catch (error) {
       this.fail(error);
     }
@@ -381,7 +367,6 @@ class Room {
   /** @param {string} key of a setting */
   changed(key) {
     if (key === "print") this.hand.place();
-    if (key === "help") this.drawer.changed();
     if (key === "guide") this.refresh();
   }
 
@@ -401,7 +386,7 @@ class Room {
     this.skip?.();
     if (/^[0-9]$/.test(event.key)) this.hand.digit(Number(event.key));
     else if ((event.key === "ArrowLeft" || event.key === "ArrowRight") && !isChoice
-             && !target.closest(".hand, .drawer")) {
+             && !target.closest(".hand")) {
       event.preventDefault();
       this.hand.go(0, 1);
     } else if (event.key === "Enter" && target.matches("body, main, h2")) {

@@ -1,6 +1,6 @@
 """The files of a server's tables; ``server/`` in the user's data folder unless another is named.
 
-The operating system has each line of a table's file before anybody sees its effect, so that it
+The operating system has each line of a table's file before anyone sees its effect, so that it
 outlives this process, whatever ends it. A loss of power may take the last seconds. Tokens are not
 written, only their digests.
 """
@@ -15,7 +15,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from hearts_env.support.files import held, write_whole
-from hearts_train.session.table import TABLE_ID
+from hearts_train.web.table import TABLE_ID
 
 FOLDER_VARIABLE = "HEARTS_DATA_DIR"
 _MOST_LISTED = 17 * 4096

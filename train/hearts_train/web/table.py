@@ -1,8 +1,8 @@
-"""A table: its seats, the deal or match that is played at it, and the log of its events.
+"""A table: its seats, the deal or match that is played at it, and the journal of its moves.
 
 It knows nothing of connections and threads. It changes only by its commands, each of
 which is written to the table's file before it is done. Following the lines of the file again
-therefore gives the same table, event numbers included.
+therefore gives the same table.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ MOST_BYTES = 8 * 2**20
 """Of a table's file; some 100,000 cards."""
 TABLE_ID = re.compile(r"[0-9a-f]{16}")
 """The name of a server's table."""
-HELP = ("off", "warn", "values", "odds")
-"""How much help a table allows, from none to all."""
 _LATER_PLAYS = 2**62  # added to the number of a deal or match after the first of a given seed
 
 Line = Mapping[str, Any]
@@ -44,11 +42,11 @@ class Refusal(Exception):
 
 @dataclass
 class Seat:
-    """Who sits in a place: an agent, a person, or nobody yet.
+    """Who sits in a place: an agent, a person, or no one yet.
 
     Attributes:
         agent: The agent's name in the list of the server; "" where a person sits or may sit.
-        owner: The digest of the person's token; "" where nobody sits.
+        owner: The digest of the person's token; "" if no person sits there.
         name: The person's name.
     """
 
@@ -67,59 +65,27 @@ class Seat:
 
 
 @dataclass
-class Entry:
-    """One event of the log.
-
-    Attributes:
-        seq: Its number, from 1.
-        kind: What happened.
-        facts: What everybody may know of it, of types that JSON knows.
-        game: The game after it, from which each seat gets its view.
-        is_last: Whether it is the last event of its action, so that somebody may act.
-    """
-
-    seq: int
-    kind: str
-    facts: Mapping[str, Any]
-    game: Game
-    is_last: bool = True
-
-
-@dataclass
-class _Position:
-    """What undo goes back to: the play, and the lengths of three lists."""
-
-    play: Game | Match
-    done: int
-    deals: int
-    sheet: int
-
-
-@dataclass
 class Table:
     """A table.
 
     A command that the rules or other people do not allow raises `Refusal`. One that cannot be
-    written to the file raises ``OSError``. In both cases nothing is done. Commands return the new
-    events.
+    written to the file raises ``OSError``. In both cases nothing is done.
 
     Attributes:
         id: Its name in links.
-        rules: What is played.
+        rules: The rules of the game.
         is_match: Whether deals are played to the end score.
         seed: The secret seed of the agents and of the deals.
-        dealt_by: The seed that the creator gave for the deals; None: they follow from `seed`.
+        dealt_by: The seed that the creator gave for the deals. If None, they follow from `seed`.
         seats: Who sits where.
-        help: How much help is allowed, one of `HELP`.
-        journal: Its file; None: it is not saved.
+        journal: Its file. If None, the table is not saved.
         number: How many deals or matches came before this one.
-        seq: The number of the last event.
-        since: The number of the event that led to the present position.
-        log: The events of the present deal, from the last undo on.
+        seq: The number of the present position: how often somebody has moved, taken a move back
+            or dealt.
+        fault: Why a card was played for the agent that acted last. None if it was its own.
         ended: The deal that has just ended, until the next one is dealt.
-        deals: The finished deals of this match, or the one deal.
         sheet: The score sheet of this match, or of this table's deals.
-        is_closed: Whether nobody will play on.
+        is_closed: Whether the table is closed for good.
     """
 
     id: str
@@ -128,18 +94,15 @@ class Table:
     seed: int
     dealt_by: int | None
     seats: list[Seat]
-    help: str = "off"
     journal: Store | None = None
 
     def __post_init__(self) -> None:
-        self.number = self.seq = self.since = 0
-        self.log: list[Entry] = []
+        self.number = self.seq = 0
+        self.fault: str | None = None
         self.ended: Game | None = None
-        self.deals: list[Game] = []
         self.sheet: list[dict[str, Any]] = []
         self.is_closed = False
-        self._done: list[tuple[int, int, int, tuple[str, ...]]] = []
-        self._past: list[_Position] = []
+        self._past: list[Game | Match] = []  # before each decision of a person in this deal
         self.play = self._deal()
 
     # -- beginning and resuming --------------------------------------------------------------------
@@ -152,27 +115,26 @@ class Table:
         self.journal = Store.create(path, KIND, self.head(), is_synced=False)
 
     def head(self) -> dict[str, Any]:
-        """The settings at the head of its file."""
+        """Return the settings at the head of its file."""
         return {
             "table": self.id,
             "rules": self.rules.name,
             "match": self.is_match,
             "seed": self.seed,
             "dealt_by": self.dealt_by,
-            "help": self.help,
             "seats": [vars(seat) for seat in self.seats],
         }
 
     @classmethod
     def resume(cls, path: Path) -> Table:
-        """The table that a file describes, which can then be continued.
+        """Return the table that a file describes, ready to be continued.
 
         Args:
             path: the file. A last line that was cut short when the process ended is left out.
 
         Raises:
-            HeartsError: if the file is damaged, of another format or version, or describes what
-                these rules do not allow.
+            HeartsError: if the file is damaged, of another format or version, or describes moves
+                that these rules do not allow.
             OSError: if it cannot be read.
         """
         store = Store.open(path, KIND, is_synced=False, limit=MOST_BYTES)
@@ -231,13 +193,13 @@ class Table:
         return isinstance(self.play, Match) and self.play.is_over
 
     def seat_of(self, owner: str) -> int | None:
-        """Where a person sits; None: nowhere."""
+        """Return the seat of a person; None without one."""
         return next((p for p, seat in enumerate(self.seats) if owner and seat.owner == owner), None)
 
     @property
-    def persons(self) -> list[int]:
-        """The seats that are not agents'."""
-        return [p for p, seat in enumerate(self.seats) if not seat.agent]
+    def has_one_person(self) -> bool:
+        """Whether only agents have the other seats, so that taking back and hints harm no one."""
+        return sum(not seat.agent for seat in self.seats) == 1
 
     @property
     def is_unfinished(self) -> bool:
@@ -250,18 +212,18 @@ class Table:
     def can_undo(self) -> bool:
         """Whether a person can take something back; not after all cards have been shown."""
         is_over = self.is_closed or self.ended is not None
-        return bool(self._past) and len(self.persons) == 1 and not is_over
+        return bool(self._past) and self.has_one_person and not is_over
 
     def totals(self) -> list[int | float]:
-        """The total of each seat in the match, or over the deals of this table."""
+        """Return the total of each seat in the match, or over the deals of this table."""
         if isinstance(self.play, Match):
             return [plain_number(total) for total in self.play.totals]
         seats = range(self.rules.players)
         return [plain_number(sum(deal["net"][p] for deal in self.sheet)) for p in seats]
 
     def agent_seed(self) -> int:
-        """The seed of the next decision, which does not reveal the table's."""
-        place = 1000 * len(self.deals) + len(self.game.actions)
+        """Return the seed of the next decision, which does not reveal the table's."""
+        place = 1000 * len(self.sheet) + len(self.game.actions)
         return secret_seed(self.seed, "act", self.number, place)
 
     @property
@@ -273,23 +235,9 @@ class Table:
             return self.dealt_by
         return derived_seed(self.dealt_by, _LATER_PLAYS + self.number)
 
-    def after(self, seq: int) -> list[Entry] | None:
-        """The events after number `seq`; None: they are not in the log."""
-        first = self.log[0].seq if self.log else self.seq + 1
-        if not first - 1 <= seq <= self.seq:
-            return None
-        return [entry for entry in self.log if entry.seq > seq]
-
     # -- commands ----------------------------------------------------------------------------------
-    def repeated(self, seat: int, seq: int, names: tuple[str, ...]) -> bool:
-        """Whether a seat has done exactly this in the position with this number."""
-        return any(
-            who == seat and since <= seq <= until and what == names
-            for who, since, until, what in self._done
-        )
-
-    def act(self, seat: int, seq: int, names: tuple[str, ...]) -> list[Entry]:
-        """Do what a person chose, having seen the events up to `seq`."""
+    def act(self, seat: int, seq: int, names: tuple[str, ...]) -> None:
+        """Do the actions that a person chose in the position `seq`."""
         self.check_turn(seat, seq)
         game, view = self.game, self.game.view(seat)
         legal = {self.rules.action_name(action): action for action in view.legal_actions()}
@@ -302,20 +250,20 @@ class Table:
             raise Refusal("illegal", f"actions: give at most {left}, all different")
         actions = [legal[name] for name in names]
         self._write({"do": actions})
-        return self._act(actions, None)
+        self._act(actions, None)
 
-    def act_for_agent(self, action: int, fault: str | None) -> list[Entry]:
-        """Do what an agent chose, or what replaces it after a fault.
+    def act_for_agent(self, action: int, fault: str | None) -> None:
+        """Do the action that an agent chose, or the one that replaces it after a fault.
 
         Raises:
             ValueError: if it is not an agent's turn, or the action is not legal.
         """
         seat = self.turn
         if seat is None or not self.seats[seat].agent or action not in self.game.legal_actions():
-            raise ValueError(f"action {action} at event {self.seq} is not an agent's")
+            raise ValueError(f"action {action} at position {self.seq} is not an agent's")
         line: dict[str, Any] = {"do": [action]}
         self._write(line if fault is None else {**line, "fault": fault})
-        return self._act([action], fault)
+        self._act([action], fault)
 
     def check_turn(self, seat: int, seq: int) -> None:
         """Refuse a request about a decision that is not the seat's own present one."""
@@ -327,25 +275,25 @@ class Table:
 
     def check_seq(self, seq: int) -> None:
         """Refuse a request that was made from another position than the present one."""
-        if not self.since <= seq <= self.seq:
+        if seq != self.seq:
             raise Refusal("stale", f"seq: {seq} is not the present position; see the new one")
 
-    def undo(self, seq: int) -> list[Entry]:
-        """Take back everything since the person's last decision, where nobody else plays."""
+    def undo(self, seq: int) -> None:
+        """Take back everything since the person's last decision, if all others are agents."""
         self.check_seq(seq)
-        if len(self.persons) > 1:
+        if not self.has_one_person:
             raise Refusal("not_allowed", "undo: other people play here; play on")
         if not self.can_undo:
             raise Refusal("not_allowed", "undo: there is nothing to take back")
         self._check_length("undo")
         self._write({"undo": 1})
-        return self._undo()
+        self._undo()
 
-    def next(self) -> list[Entry]:
+    def next(self) -> None:
         """Deal the next deal."""
         self._check_length("next")
         self._write({"next": 1})
-        return self._next()
+        self._next()
 
     def _check_length(self, what: str) -> None:
         """Refuse to make a full journal longer; the deal on the table has room to end."""
@@ -375,42 +323,22 @@ class Table:
     def _deal(self) -> Game | Match:
         return (Match if self.is_match else Game.deal)(self.rules, self.play_seed)
 
-    def _act(self, actions: Sequence[int], fault: str | None) -> list[Entry]:
-        first = len(self.log)
+    def _act(self, actions: Sequence[int], fault: str | None) -> None:
         seat = self.turn
         if seat is None:
-            raise HeartsError("table: nobody is to act; remove the line")
-        if fault is not None:
-            self._note("fault", {"seat": seat, "text": fault}, self.game.clone())
+            raise HeartsError("table: no seat is to act; remove the line")
         if not self.seats[seat].agent:
-            names = tuple(map(self.rules.action_name, actions))
-            counts = len(self._done), len(self.deals), len(self.sheet)
-            self._past.append(_Position(self.play.clone(), *counts))
-            self._done.append((seat, self.since, self.seq, names))
+            self._past.append(self.play.clone())
         for action in actions:
             if self.turn != seat:
                 raise HeartsError(f"table: more actions than seat {seat} has; remove the line")
-            self._do(seat, action)
-        for entry in self.log[first:-1]:
-            entry.is_last = False
-        return self.log[first:]
-
-    def _do(self, seat: int, action: int) -> None:
-        game, before = self.game, self.game.clone()
-        self.play.play(action)  # if the deal is over, a match has dealt the next one
-        if game.is_over:
-            self.ended = game
-            self.deals.append(game)
-            self.sheet.append({"scores": game.scores(), "net": self._net(game)})
-        now = game.clone()
-        self.since = self.seq + 1
-        for kind, facts in _happened(before, now, seat, action):
-            self._note(kind, facts, now)
-        if game.is_over:
-            self._note("over", {**self.result(), **self.score()}, now)
-        if self.is_match_over:
-            assert isinstance(self.play, Match)
-            self._note("match", {"winner": self.play.winner, "totals": self.totals()}, now)
+            game = self.game
+            self.play.play(action)  # if the deal is over, a match has dealt the next one
+            if game.is_over:
+                self.ended = game
+                self.sheet.append({"scores": game.scores(), "net": self._net(game)})
+        self.fault = fault
+        self.seq += 1
 
     def _net(self, game: Game) -> list[int | float]:
         """The points or chips of each seat for a finished deal."""
@@ -419,50 +347,33 @@ class Table:
         net = game.scores() if self.rules.settlement == "points" else game.chips()
         return [plain_number(number) for number in net]
 
-    def _undo(self) -> list[Entry]:
+    def _undo(self) -> None:
         if not self.can_undo:
             raise HeartsError("table: there is nothing to take back; remove the line")
-        place = self._past.pop()
-        self.play, self.ended = place.play, None
-        del self._done[place.done :]
-        del self.deals[place.deals :]
-        del self.sheet[place.sheet :]
-        self.log.clear()  # else it would grow for ever
-        self.since = self.seq + 1
-        return [self._note("undo", {**self.score()}, self.game.clone())]
+        self.play, self.fault = self._past.pop(), None
+        self.seq += 1
 
-    def _next(self) -> list[Entry]:
+    def _next(self) -> None:
         if self.ended is None or self.is_closed:
             raise HeartsError("table: there is no next deal yet; remove the line")
-        self.ended = None
-        self._done.clear()
-        self.log.clear()
+        self.ended = self.fault = None
         self._past.clear()
         if self.play.current_player is None:
-            self.deals.clear()
             self.number += 1
             if self.is_match:
                 self.sheet.clear()
             self.play = self._deal()
-        self.since = self.seq + 1
-        return [self._note("deal", self.score(), self.game.clone())]
-
-    def _note(self, kind: str, facts: Mapping[str, Any], game: Game) -> Entry:
         self.seq += 1
-        entry = Entry(self.seq, kind, facts, game)
-        self.log.append(entry)
-        return entry
 
     # -- for messages ------------------------------------------------------------------------------
-    def score(self) -> dict[str, Any]:
-        """The score sheet."""
-        number = self.game.deal_number if self.is_match else len(self.sheet) - bool(self.ended)
-        return {"number": number, "totals": self.totals(), "sheet": list(map(dict, self.sheet))}
+    def deal_number(self) -> int:
+        """Return how many deals came before this one, in this match or at this table."""
+        return self.game.deal_number if self.is_match else len(self.sheet) - bool(self.ended)
 
     def result(self) -> dict[str, Any]:
-        """How the deal on the table ended, all cards open."""
+        """Return how the deal on the table ended, all cards open."""
         game = self.game
-        if not game.is_over:  # nobody may see all cards yet
+        if not game.is_over:  # hidden cards must not be seen yet
             raise HeartsError("table: the deal is not over; remove the line")
         start = game.start()
         seats = range(self.rules.players)
@@ -479,7 +390,7 @@ class Table:
         }
 
     def name_of(self, seat: int) -> str:
-        """The name of the player in a seat."""
+        """Return the name of the player in a seat."""
         found = self.seats[seat]
         return found.agent or found.name or f"player {seat}"
 
@@ -497,7 +408,6 @@ def _checked(head: Mapping[str, Any]) -> dict[str, Any]:
         "is_match": check_flag("match", head["match"]),
         "seed": check_seed(head["seed"]),
         "dealt_by": None if dealt_by is None else check_seed(dealt_by),
-        "help": check_choice("help", head["help"], HELP),
         "seats": seats,
     }
 
@@ -505,29 +415,3 @@ def _checked(head: Mapping[str, Any]) -> dict[str, Any]:
 def plain_number(number: int | float | Fraction) -> int | float:
     """Points or chips as a number that JSON knows."""
     return int(number) if number == int(number) else float(number)
-
-
-def _happened(before: Game, now: Game, seat: int, action: int) -> list[tuple[str, dict[str, Any]]]:
-    """The events of an action, with what everybody may know of them."""
-    rules, name = now.rules, now.rules.action_name(action)
-    found: list[tuple[str, dict[str, Any]]]
-    if before.phase == "pass":  # only the view of the seat has the card
-        found = [("passed", {"seat": seat, "count": len(before.passed(seat)) + 1})]
-        if now.phase != "pass":
-            found.append(("received", {"direction": now.direction}))
-        return found
-    if before.phase == "moon":
-        return [("moon", {"seat": seat, "choice": name.partition(":")[2]})]
-    found = [("play", {"seat": seat, "action": name})]
-    if now.hearts_broken and not before.hearts_broken:
-        found.append(("broken", {"seat": seat}))
-    if now.trick_number > before.trick_number:
-        cards, points = now.history[-rules.players :], now.points
-        taker = now.trick_takers[-1]
-        facts = {"taker": taker, "cards": [list(play) for play in cards], "points": points}
-        found.append(("trick", {**facts, "worth": points[taker] - before.points[taker]}))
-    if now.kitty_taker is not None and before.kitty_taker is None:
-        found.append(("kitty", {"seat": now.kitty_taker, "cards": list(now.kitty)}))
-    if now.shooter is not None and before.shooter is None:
-        found.append(("shot", {"seat": now.shooter}))
-    return found

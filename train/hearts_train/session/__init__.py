@@ -1,1 +1,0 @@
-"""One table of the server: its deals or match, undo, its agents' seeds, and its file."""
