@@ -8,27 +8,21 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-import numpy as np
 import pytest
 
-from hearts_agents import make_agent
 from hearts_env import Game, Rules
-from hearts_env.batch.views import BatchView
 from hearts_env.game.notation import Record
-from hearts_train.measure.analysis import MOST_WORLDS
-from hearts_train.web import review_routes, table_help
-from hearts_train.web.players import Unwanted, Workers, check_wanted, in_parts
-from hearts_train.web.review import costliest, is_exact, position, read_deal, review
+from hearts_train.web import review_routes
+from hearts_train.web.players import check_wanted
+from hearts_train.web.review import costliest, is_exact, read_deal, review
 from hearts_train.web.review_routes import LINES, ReviewQueue
 from hearts_train.web.table import Refusal
 from tests.web import LIMIT
-from tests.web_browser import browsing
 from tests.web_browser import client as client
 
 Result = TypeVar("Result")
 DEALT = Game.deal("mini", 4)
 TEXT = DEALT.to_text()
-OTHERS = DEALT.hand(1 - DEALT.current_player)[0]  # a card of the player who is not to act
 
 
 def text_of(rules: str, seed: int = 1) -> str:
@@ -224,14 +218,11 @@ def plain(document: object) -> object:
     return json.loads(json.dumps(document))
 
 
-def test_reviews_and_positions_are_those_of_the_library(client):
+def test_reviews_are_those_of_the_library(client):
     record = Record(Game.from_text(TEXT))
     answer = client.post("/api/review", json={"deal": TEXT})
     assert answer.status_code == 200
     assert answer.json() == plain(review(record))
-    card = record.game.rules.deck[record.game.legal_actions()[0]]
-    answer = client.post("/api/position", json={"deal": TEXT, "actions": [card]})
-    assert answer.json() == plain(position(record, [card]))
 
 
 @pytest.mark.parametrize(
@@ -252,11 +243,6 @@ def test_reviews_and_positions_are_those_of_the_library(client):
         ("review", {"deal": "nonsense"}, 422, "line 1"),
         ("review", {"deal": TEXT * 2}, 422, "deal: "),
         ("review", {"deal": "x" * 20_001}, 422, "20,001"),
-        ("position", {"deal": TEXT}, 422, "actions: "),
-        ("position", {"deal": TEXT, "actions": [1]}, 422, "actions: "),
-        ("position", {"deal": TEXT, "actions": ["2C"] * 121}, 422, "120"),
-        ("position", {"deal": TEXT, "actions": ["ZZ"]}, 422, "'ZZ'"),
-        ("position", {"deal": TEXT, "actions": [OTHERS]}, 422, "action: "),
         ("costliest", {}, 422, "deal: "),
         ("costliest", {"deal": TEXT, "seat": 2}, 422, "seat: "),
         ("costliest", {"deal": TEXT, "seat": True}, 422, "seat: "),
@@ -310,58 +296,3 @@ def test_a_deal_with_too_much_work_is_estimated():
     heavy = deck("789TJQKA", 14)
     assert not is_exact(heavy)
     assert review(Record(Game.deal(heavy, 1)))["exact"] is False
-
-
-def test_odds_by_a_model_are_not_asked_of_too_many_worlds(client, monkeypatch):
-    made: list[Any] = []
-    monkeypatch.setattr(table_help, "belief", lambda *arguments, **_options: made.append(arguments))
-    with browsing(client) as browser:
-        answer = browser.create("two_player removed=[] hand_size=10", "easy")
-        while browser.state["turn"] != 0:
-            browser.read()
-        asked = {"type": "odds", "table": answer["table"], "seq": browser.state["seq"]}
-        assert browser.ask(**asked, model="standard")["code"] == "not_fit"
-        plain = browser.ask(**asked)
-        assert plain["worlds"] > MOST_WORLDS
-        assert not made
-
-
-def test_a_policy_in_parts_is_the_policy_until_nobody_waits():
-    games = [Game.deal("two_player", seed) for seed in range(100)]
-    views = BatchView.of([game.view(game.current_player) for game in games])
-    rows: list[int] = []
-
-    def policy(part: BatchView) -> Any:
-        rows.append(len(part))
-        return part.legal_table / part.legal_table.sum(1, keepdims=True)
-
-    assert np.array_equal(in_parts(policy)(views), policy(views))
-    assert len(rows) > 2
-    assert sum(rows) == 2 * len(views)
-    pro = [make_agent("pro", seed=1).action_probs for _ in range(2)]
-    some = BatchView.of([Game.deal("classic", 3, deal_number=3).view(p) for p in range(4)] * 10)
-    some = some.subset(np.flatnonzero(some.legal_masks))
-    assert np.array_equal(in_parts(pro[0])(some), pro[1](some))
-
-    async def play() -> None:
-        asked, go, ended = threading.Event(), threading.Event(), threading.Event()
-
-        def slow(part: BatchView) -> Any:
-            asked.set()
-            go.wait(LIMIT)
-            return policy(part)
-
-        def work() -> None:
-            try:
-                in_parts(slow)(views)
-            except Unwanted:
-                ended.set()
-
-        task = asyncio.create_task(Workers("test", 1).run(work))
-        await until(asked.is_set)
-        task.cancel()
-        await asyncio.wait([task])
-        go.set()
-        await until(ended.is_set)
-
-    run(play())

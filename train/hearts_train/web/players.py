@@ -17,16 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-
 from hearts_agents import Agent
 from hearts_agents.guard import ask_one
 from hearts_agents.registry import agent_names, describe_agent
 from hearts_agents.user_code import CRASHED, ILLEGAL, LATE, RAISED, Fault
 from hearts_env import Game, HeartsError, PlayerView, Rules
-from hearts_env.batch.views import BatchView
 from hearts_env.rules.presets import GAMES
-from hearts_env.solve.beliefs import Policy
 from hearts_env.support.errors import quoted
 from hearts_train.measure.participants import Participant
 from hearts_train.web.table import Refusal
@@ -45,7 +41,6 @@ _THREADS = 4
 """Of each agent, as long as none is stuck."""
 _MOST_THREADS = 16
 _REST = 30.0  # seconds until a thread without work ends
-_PART = 32  # views between two looks whether the work is still wanted
 _T = TypeVar("_T")
 
 
@@ -75,20 +70,6 @@ def check_wanted() -> None:
     work: _Work | None = getattr(_current, "work", None)
     if work is not None and work.is_unwanted:
         raise Unwanted
-
-
-def in_parts(policy: Policy) -> Policy:
-    """A policy that gets some views at a time, and ends when nobody waits for the result."""
-
-    def ask(views: BatchView) -> Any:
-        parts = []
-        for first in range(0, len(views), _PART):
-            check_wanted()
-            rows = np.arange(first, min(first + _PART, len(views)))
-            parts.append(policy(views.subset(rows)))
-        return np.concatenate(parts)
-
-    return ask
 
 
 class Workers:

@@ -1,4 +1,4 @@
-"""The routes of the analysis board: deals reviewed, positions measured.
+"""The routes of the analysis board: deals reviewed.
 
 A `ReviewQueue` reviews deals in threads of its own, so that tables do not wait. Nobody can block it
 for others: it reviews one deal of an address at a time, gives up after a while or when the browser
@@ -22,14 +22,13 @@ from hearts_env import HeartsError
 from hearts_env.support.files import json_object
 from hearts_env.support.progress import Progress
 from hearts_train.web.players import Workers, check_wanted
-from hearts_train.web.review import Json, costliest, position, read_deal, review
+from hearts_train.web.review import Json, costliest, read_deal, review
 from hearts_train.web.table import Refusal
 
 log = logging.getLogger("hearts.serve")
 
 MOST_TEXT = 20_000
 """Characters of a deal; the longest of seven players with all tags have some thousand."""
-MOST_ACTIONS = 120
 LINES = "application/x-ndjson"
 """Whoever accepts this gets the progress in lines of JSON; the last one has the answer."""
 
@@ -42,7 +41,6 @@ def routes() -> list[BaseRoute]:
     """The routes, for ``create_app``."""
     return [
         Route("/api/review", ask_review, methods=["POST"]),
-        Route("/api/position", ask_position, methods=["POST"]),
         Route("/api/costliest", ask_costliest, methods=["POST"]),
     ]
 
@@ -52,20 +50,6 @@ async def ask_review(request: Request) -> Response:
 
     def look(given: Json, progress: Progress) -> Json:
         return review(read_deal(_deal_of(given)), progress=progress)
-
-    return await _answer(request, look)
-
-
-async def ask_position(request: Request) -> Response:
-    """``{"deal": text, "actions": [...]}``: the position after these actions from its start."""
-
-    def look(given: Json, _progress: Progress) -> Json:
-        actions = given.get("actions")
-        if not isinstance(actions, list) or not all(isinstance(a, str) for a in actions):
-            raise HeartsError("actions: not a list of names; give one, such as ['2C', 'QS']")
-        if len(actions) > MOST_ACTIONS:
-            raise HeartsError(f"actions: {len(actions)} given; at most {MOST_ACTIONS} make a deal")
-        return position(read_deal(_deal_of(given)), actions)
 
     return await _answer(request, look)
 

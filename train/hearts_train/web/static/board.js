@@ -4,7 +4,7 @@ import {loadCards} from "hearts/cards.js";
 import {button, el, loadStyle, picker} from "hearts/dom.js";
 import {boardAt, fromFragment} from "hearts/line.js";
 import {mount as review} from "hearts/review.js";
-import {asked, awaited} from "hearts/server.js";
+import {awaited} from "hearts/server.js";
 
 /** @typedef {{documents?: any[], title?: (text: string) => void}} Context `documents` are the deals
  *  of an offline file */
@@ -92,8 +92,7 @@ async function online(root) {
         end();
         form("");
       })));
-      end = await review(place, {document, at, seat, link: linkTo,
-        position: (deal, actions) => asked("/api/position", {deal, actions})});
+      end = await review(place, {document, at, seat, link: linkTo});
       history.replaceState(null, "", boardAt(text, at, seat));
     } catch (error) {
       if (left.signal.aborted) return;

@@ -12,11 +12,6 @@ export function plain(value, digits = 0) {
   return value === null || value === undefined ? "–" : value.toFixed(digits).replace("-", "−");
 }
 
-/** A share as a percentage; a dash for none. @param {number|null|undefined} share */
-export function percent(share) {
-  return share === null || share === undefined ? "–" : `${Math.round(100 * share)} %`;
-}
-
 /** "1 point", "5 points". @param {number} n @param {string} noun */
 export function counted(n, noun) {
   return `${n} ${noun}${Math.abs(n) === 1 ? "" : "s"}`.replace("-", "−");
@@ -36,19 +31,6 @@ export function object(name) {
 export function does(name, verb) {
   const plural = verb === "has" ? "have" : verb.replace(/s$/, "");
   return `${name} ${name === "You" ? plural : verb}`;
-}
-
-/**
- * Round values between two, some five of them.
- * @param {number} low @param {number} high @param {number} [least] the smallest step
- */
-export function ruled(low, high, least = 0) {
-  const rough = Math.max((high - low) / 5 || 1, least);
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough) || power;
-  const found = [];
-  for (let n = Math.ceil(low / step); n * step <= high + 1e-12; n += 1) found.push(n * step || 0);
-  return found;
 }
 
 /** With a capital letter at its beginning. @param {string} text */

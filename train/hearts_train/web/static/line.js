@@ -1,7 +1,4 @@
-// A deal as a row of steps, and the table after any number of them. No drawing here.
-
-/** @typedef {[number, string, number?, number[]?]} Step seat, action, and after a trick its taker
- *  and the points of all seats */
+// A deal as a row of steps, and the table after any number of them. Nothing here touches the page.
 
 /**
  * @typedef {Object} Table
@@ -15,13 +12,12 @@
  */
 
 /**
- * The table after the first `at` of these steps.
- * @param {any} deal the document of the deal
- * @param {Step[]} steps
+ * The table after the first `at` steps of a deal.
+ * @param {any} deal its document
  * @param {number} at
  * @returns {Table}
  */
-export function tableAfter(deal, steps, at) {
+export function tableAfter(deal, at) {
   const players = deal.hands.length;
   const passes = deal.exchange ? deal.exchange.steps : 0;
   /** @type {Table} */
@@ -30,7 +26,7 @@ export function tableAfter(deal, steps, at) {
     trick: [], last: null, taker: null, points: Array(players).fill(0), tricks: 0,
     passing: at < passes,
   };
-  for (const [index, [seat, name, taker, points]] of steps.slice(0, at).entries()) {
+  for (const [index, [seat, name, taker, points]] of deal.steps.slice(0, at).entries()) {
     if (index < passes) {
       // The cards change hands when everybody has chosen.
       if (index === passes - 1) {
@@ -48,66 +44,6 @@ export function tableAfter(deal, steps, at) {
     }
   }
   return table;
-}
-
-/**
- * Who acts in a row of steps at a place; null at its end.
- * @param {Step[]} steps @param {number} at @returns {number|null}
- */
-export function moverAt(steps, at) {
-  return at < steps.length ? steps[at][0] : null;
-}
-
-/**
- * The other player's hand in each world of a moment.
- * @param {any} others @returns {string[][]}
- */
-export function worldHands(others) {
-  return others.cards.map((text) => {
-    const cards = pairs(text);
-    if (others.by === "hand") return cards;
-    const away = new Set(cards);
-    return others.unseen.filter((card) => !away.has(card));
-  });
-}
-
-/** "QSKH" as ["QS", "KH"]. @param {string} text @returns {string[]} */
-export function pairs(text) {
-  return text.match(/../g) || [];
-}
-
-/**
- * How likely each world is.
- * @param {any} others @param {"alike"|"model"} weigh @returns {number[]}
- */
-export function worldChances(others, weigh) {
-  if (weigh === "model") return others.chances;
-  return others.cards.map(() => 1 / others.cards.length);
-}
-
-/**
- * The worth of each legal card, averaged over the worlds.
- * @param {any} others @param {number[]} chances @returns {Record<string, number>}
- */
-export function meansOver(others, chances) {
-  const sum = chances.reduce((total, chance) => total + chance, 0);
-  return Object.fromEntries(
-    Object.entries(others.values).map(([card, values]) => [
-      card, values.reduce((total, value, i) => total + value * chances[i], 0) / sum,
-    ]),
-  );
-}
-
-/**
- * The chance of each unseen card to be in the other player's hand.
- * @param {any} others @param {number[]} chances @returns {[string, number][]}
- */
-export function odds(others, chances) {
-  const sum = chances.reduce((total, chance) => total + chance, 0);
-  const hands = worldHands(others).map((hand) => new Set(hand));
-  return others.unseen.map((card) => [
-    card, chances.reduce((total, chance, i) => total + (hands[i].has(card) ? chance : 0), 0) / sum,
-  ]);
 }
 
 /** The points from which a worse card is a slip, or a blunder; as in measure/analysis.py. */

@@ -8,7 +8,7 @@ import {judged} from "hearts/line.js";
 /**
  * @typedef {Object} Worths
  * @property {Record<string, number>} known by what the player to act can know
- * @property {Record<string, number>|null} seen all cards seen, or in the world that is chosen
+ * @property {Record<string, number>|null} seen all cards seen
  * @property {Record<string, number>|null} half half the interval of `known`, where it is sampled
  * @property {string[]} close cards not shown to be worse than the best
  */
@@ -20,11 +20,9 @@ import {judged} from "hearts/line.js";
  * @property {number|null} mover
  * @property {number} bottom the seat shown below
  * @property {(seat: number) => boolean} isOpen
- * @property {Record<number, string[]>} instead hands of the world that is chosen
  * @property {Worths|null} worths of the mover's cards
  * @property {string|null} played what was played here
  * @property {string} ending what is written in the middle when nobody is to act
- * @property {(card: string) => void} choose
  */
 
 /** @param {Scene} scene @returns {HTMLElement} */
@@ -37,9 +35,8 @@ export function tableOf(scene) {
 }
 
 /** The cards that were not dealt, where all hands are open. @param {Scene} scene */
-function kittyOf({deal, isOpen, instead}) {
-  const isShown = deal.kitty.length > 0 && Object.keys(instead).length === 0
-    && deal.names.every((_, seat) => isOpen(seat));
+function kittyOf({deal, isOpen}) {
+  const isShown = deal.kitty.length > 0 && deal.names.every((_, seat) => isOpen(seat));
   return isShown && el("p", {class: "kitty"}, "Not dealt: ", chips(deal.kitty));
 }
 
@@ -49,15 +46,13 @@ function seatOf(scene, seat) {
   const name = deal.names[seat];
   const isMover = seat === mover;
   const points = counted(table.points[seat], "point");
-  const cards = scene.instead[seat] || table.hands[seat];
-  const isOpen = scene.isOpen(seat) || Boolean(scene.instead[seat]);
+  const isOpen = scene.isOpen(seat);
   return el("section", {class: `seat-box${isMover ? " mover" : ""}${seat === scene.bottom ? "" : " beside"}`, "aria-label": name},
     el("p", {class: "seat-name"}, el("b", {text: name}), el("span", {text: points}),
       isMover && el("span", {class: "to-move", text: isEqual(scene.worths) ? "any card does"
-        : "to play"}),
-      scene.instead[seat] && el("span", {class: "to-move", text: "as in the hand chosen below"})),
+        : "to play"})),
     el("ul", {class: "cards-row"},
-      ...cards.map((name) => el("li", {}, isOpen ? held(scene, seat, name) : closed()))));
+      ...table.hands[seat].map((name) => el("li", {}, isOpen ? held(scene, seat, name) : closed()))));
 }
 
 /** @param {Scene} scene @param {number} seat @param {string} name */
@@ -74,8 +69,8 @@ function held(scene, seat, name) {
   const sign = isEqual(worths) ? "" : verdict.sign;
   const words = [cardName(name), `worth ${known}${half}`, seen && `all cards seen ${seen}`,
     verdict.words, isPlayed && "was played"].filter(Boolean).join(", ");
-  return el("button", {type: "button", class: `pick ${verdict.kind}${isPlayed ? " played" : ""}`,
-    "aria-label": words, data: {card: name}, on: {click: () => scene.choose(name)}},
+  return el("div", {class: `pick ${verdict.kind}${isPlayed ? " played" : ""}`, role: "img",
+    "aria-label": words, data: {card: name}},
   card(name, {class: "small"}), el("span", {class: "worth"},
     el("span", {class: "known"}, sign && el("i", {text: sign}), known),
     half && el("span", {class: "seen", text: half.trim()}),

@@ -2,7 +2,7 @@
 
 import {chip} from "hearts/cards.js";
 import {button, el} from "hearts/dom.js";
-import {capital, percent, plain, possessive, signed} from "hearts/figures.js";
+import {capital, plain, possessive, signed} from "hearts/figures.js";
 import {BLUNDER, SLIP} from "hearts/line.js";
 
 const FIGURES = new Set(["Trick", "Margin", "Given away", "Cards open"]);
@@ -11,9 +11,8 @@ const OTHERS = {"moon:off": "points off", "moon:others": "others pay", revoke: "
 /**
  * The head of a deal.
  * @param {any} deal @param {number} bottom the seat whose figures come first
- * @param {(line: any[], note: string) => void} enter shows another line from the first card on
  */
-export function summaryOf(deal, bottom, enter) {
+export function summaryOf(deal, bottom) {
   const order = deal.names.map((_, i) => (bottom + i) % deal.names.length);
   const scores = deal.scores
     ? order.map((seat) => `${deal.names[seat]} ${deal.scores[seat]}`)
@@ -22,7 +21,7 @@ export function summaryOf(deal, bottom, enter) {
   return el("header", {class: "summary"},
     el("h2", {}, scores.join(" : ")), el("p", {class: "about-deal", text: about}),
     el("div", {class: "sums"}, deal.exact && deal.scores && equation(deal, order),
-      tally(deal, order, enter)));
+      tally(deal, order)));
 }
 
 /** The sentences about a deal, and what the figures mean. @param {any} deal */
@@ -35,71 +34,44 @@ export function inWords(deal) {
 
 /** Result = cards - own losses + the other's. @param {any} deal @param {number[]} order */
 function equation(deal, [own, other]) {
-  const {players, luck, scores, names} = deal;
+  const {players, before, scores, names} = deal;
   const result = scores[other] - scores[own];
   /** @param {string} kind @param {string} figure @param {string} words */
   const term = (kind, figure, words) => el("li", {class: kind}, el("b", {text: figure}),
     el("span", {text: words}));
   return el("ul", {class: "equation", "aria-label": "How the margin came about"},
-    term("term", signed(luck.dealt[own]), "the cards, played best by both"),
+    term("term", signed(own === 0 ? before : -before), "the cards, played best by both"),
     term("term", signed(-players[own].lost), `${names[own]} gave away, cards open`),
     term("term", signed(players[other].lost), `${names[other]} gave away, cards open`),
     term("term sum-result", signed(result), capital(`${possessive(names[own])} margin`)));
 }
 
-/**
- * @param {any} deal @param {number[]} order
- * @param {(line: any[], note: string) => void} enter
- */
-function tally(deal, order, enter) {
-  const exact = deal.exact;
-  const heads = ["Player", deal.scores && "Points", exact && "Cards open", "Given away",
-    "Well chosen", exact && "Luck", hasChampion(deal) && "Champion"].filter(Boolean);
+/** @param {any} deal @param {number[]} order */
+function tally(deal, order) {
+  const {exact, scores, players} = deal;
+  const heads = ["Player", scores && "Points", exact && "Cards open", "Given away"].filter(Boolean);
   const rows = order.map((seat) => {
-    const player = deal.players[seat];
-    const champion = player.champion;
-    const again = champion ? button(String(champion.points), () =>
-      enter(champion.steps, `The same deal with ${champion.agent} in ${possessive(player.name)} `
-        + `seat against ${champion.others.join(", ")}: ${champion.points} points.`),
-    {class: "watch", "aria-label": `${champion.points} points; show how`}) : "–";
-    const cells = [deal.scores && String(deal.scores[seat]), exact && String(player.lost),
-      plain(player.expected_loss, 2), percent(player.well_chosen),
-      exact && signed(deal.luck.hand[seat], 1), hasChampion(deal) && again].filter(Boolean);
-    return el("tr", {}, el("th", {scope: "row", text: player.name}), ...cells.map((cell, i) =>
-      el("td", {class: "n", data: {label: heads[i + 1]}}, cell)));
+    const {name, lost, expected_loss: given} = players[seat];
+    const cells = [scores && String(scores[seat]), exact && String(lost), plain(given, 2)];
+    return el("tr", {}, el("th", {scope: "row", text: name}), ...cells.filter(Boolean).map(
+      (text, i) => el("td", {class: "n", data: {label: heads[i + 1]}, text})));
   });
   return el("div", {class: "scrolls", tabindex: "0", role: "group", "aria-label": "The players"},
-    el("table", {class: "tally"},
-    el("caption", {class: "unseen", text: "The players"}),
-    el("thead", {}, el("tr", {}, ...heads.map((text, i) =>
-      el("th", {scope: "col", class: i ? "n" : null, text})))),
-    el("tbody", {}, ...rows)));
-}
-
-/** The first replay by the champion, if there is one. @param {any} deal */
-function hasChampion(deal) {
-  return deal.players.map((player) => player.champion).find(Boolean);
+    el("table", {class: "tally"}, el("caption", {class: "unseen", text: "The players"}),
+      el("thead", {}, el("tr", {}, ...heads.map((text, i) =>
+        el("th", {scope: "col", class: i ? "n" : null, text})))),
+      el("tbody", {}, ...rows)));
 }
 
 /** @param {any} deal */
-function explained(deal) {
-  const {exact} = deal;
-  const champion = hasChampion(deal);
-  /** @type {(string|false|null)[][]} */
+function explained({exact}) {
   const words = [
-    [exact && "Cards open", "Points that the player gave away, seen with all cards open."],
+    exact && ["Cards open", "Points that the player gave away, seen with all cards open."],
     ["Given away", "Points that the player gave away by what it could know: on average over "
       + `${exact ? "all" : "a sample of the"} hands that it could not see.`],
-    ["Well chosen", "100 %: always the best card by what the player could know. 0 %: always the "
-      + "worst. Each choice counts by the gap between its best and its worst card."],
-    [exact && "Luck", "The points by which the hand as dealt wins, on average over all hands that "
-      + "the other player could have, if both play as well as possible with all cards open."],
-    [champion && "Champion", champion && `The points of ${champion.agent}, the strongest quick `
-      + "player of the package, with the same cards. Press the number to see how."],
-  ];
+  ].filter(Boolean);
   return el("details", {class: "panel"}, el("summary", {}, el("h3", {text: "What the figures mean"})),
-    el("dl", {}, ...words.filter(([name]) => name).flatMap(([name, text]) =>
-      [el("dt", {text: name}), el("dd", {text})])));
+    el("dl", {}, ...words.flatMap(([name, text]) => [el("dt", {text: name}), el("dd", {text})])));
 }
 
 /** The meaning of the figures on the cards. @param {any} deal */
