@@ -14,8 +14,8 @@ from hearts_env import CheckpointError
 from hearts_env.solve.tree import Tree
 from hearts_train.learn import games as sp
 from hearts_train.learn.config_files import make_config
+from hearts_train.learn.loop import distances, make_learner
 from hearts_train.learn.ppo import FIGURES
-from hearts_train.learn.training import distances, make_learner
 from tests.refusals import raises_hearts_error
 from tests.slow import quick_cases
 

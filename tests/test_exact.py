@@ -11,7 +11,8 @@ from hearts_env.solve.tree import Tree
 from hearts_train.learn import runs
 from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.exact import chances_of
-from hearts_train.learn.training import Trainer, make_learner, train
+from hearts_train.learn.loop import Trainer, make_learner
+from hearts_train.learn.training import train
 from tests.refusals import raises_hearts_error
 from tests.slow import quick_cases
 from tests.test_exploit import random_policy

@@ -17,8 +17,8 @@ from hearts_env.solve.tree import Tree
 from hearts_train.learn.config import EnvConfig, NetworkConfig, PPOConfig
 from hearts_train.learn.config_files import load_config
 from hearts_train.learn.export import policy_tensors
+from hearts_train.learn.loop import Trainer, make_learner
 from hearts_train.learn.maskable import HeartsPolicy, policy_kwargs
-from hearts_train.learn.training import Trainer, make_learner
 
 
 def smoke(*overrides: str):

@@ -17,7 +17,8 @@ from hearts_train.cli.app import app
 from hearts_train.learn import runs
 from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.config_files import make_config
-from hearts_train.learn.training import make_learner, train
+from hearts_train.learn.loop import make_learner
+from hearts_train.learn.training import train
 from tests.refusals import raises_hearts_error
 from tests.training_runs import assert_same_history, on_update, stop
 from tests.training_runs import quick as quick

@@ -16,8 +16,9 @@ from hearts_env.solve import TranspositionTable
 from hearts_train.executor import spread
 from hearts_train.learn import runs
 from hearts_train.learn.config import ConfigError, TrainConfig
+from hearts_train.learn.loop import make_learner
 from hearts_train.learn.pretraining import Column, Positions, Pretraining, Teacher
-from hearts_train.learn.training import make_learner, train
+from hearts_train.learn.training import train
 from tests.refusals import raises_hearts_error
 from tests.training_runs import on_update
 from tests.training_runs import quick as quick

@@ -23,13 +23,14 @@ from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_env import CheckpointError
 from hearts_env.support.files import held
 from hearts_env.support.interrupts import Interrupted
-from hearts_train.cli import training as train_command
 from hearts_train.cli.app import app
-from hearts_train.learn import log, runs, training
+from hearts_train.cli.training import train_and_evaluate
+from hearts_train.learn import log, loop, runs, training
 from hearts_train.learn.config import ConfigError
 from hearts_train.learn.config_files import load_config
+from hearts_train.learn.loop import Trainer
 from hearts_train.learn.ppo import DivergenceError, Learner
-from hearts_train.learn.training import Trainer, train
+from hearts_train.learn.training import train
 from tests.faults import Died
 from tests.refusals import raises_hearts_error
 from tests.slow import quick_cases
@@ -209,15 +210,15 @@ def test_a_player_need_not_be_better_than_one_that_is_lost(whole, tmp_path, quic
 
 
 def test_the_last_evaluation_holds_the_run(whole, tmp_path, monkeypatch, quick):
-    def evaluated(run_dir: Path, config: Any) -> Any:
+    def evaluated(run_dir: Path, **_: Any) -> Any:
         with raises_hearts_error(CheckpointError, "run"), runs.hold_run(run_dir):
             pass
         die()
 
-    monkeypatch.setattr(train_command, "evaluate_run", evaluated)
+    monkeypatch.setattr(training, "evaluate_run", evaluated)
     folder = shutil.copytree(whole, tmp_path / "run")
     with pytest.raises(Died):
-        train_command.train_and_evaluate(None, [], folder, None, as_json=False)
+        train_and_evaluate(None, [], folder, None, as_json=False)
 
 
 # ---- one trainer a folder ------------------------------------------------------------------------
@@ -304,7 +305,7 @@ def test_every_signal_saves_and_stops_with_its_own_exit_status(
 def test_a_signal_in_the_last_evaluation_leaves_the_record_of_the_run(
     whole, tmp_path, monkeypatch, quick
 ):
-    monkeypatch.setattr(train_command, "evaluate", lambda *_, **__: stop(number=signal.SIGTERM))
+    monkeypatch.setattr(training, "evaluate", lambda *_, **__: stop(number=signal.SIGTERM))
     folder = shutil.copytree(whole, tmp_path / "run")
     result = CliRunner().invoke(app, ["train", "--resume", str(folder), "--json"])
     assert result.exit_code == 143, result.stderr
@@ -391,12 +392,12 @@ def test_the_best_player_is_that_of_the_highest_margin_over_the_first_opponent(
     tmp_path, monkeypatch, quick
 ):
     margins = {"standard": iter([0.0, 5.0, 1.0, 2.0, 5.0, 4.0]), "easy": iter(range(6))}
-    evaluate = training.evaluate
+    evaluate = loop.evaluate
 
     def scripted(agent: Any, opponent: str, *args: Any) -> Any:
         return replace(evaluate(agent, opponent, *args), margin=float(next(margins[opponent])))
 
-    monkeypatch.setattr(training, "evaluate", scripted)
+    monkeypatch.setattr(loop, "evaluate", scripted)
     train(recipe(), tmp_path / "run", progress=False)
     _, best = read_checkpoint(tmp_path / "run" / runs.CHECKPOINTS_NAME / runs.BEST_NAME)
     assert best.training["decisions"] == 576  # the later of two that are as good

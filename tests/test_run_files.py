@@ -22,8 +22,9 @@ from hearts_train.cli.app import app
 from hearts_train.learn import log, runs
 from hearts_train.learn.config import ConfigError
 from hearts_train.learn.config_files import load_config
+from hearts_train.learn.loop import Trainer
 from hearts_train.learn.ppo import Learner
-from hearts_train.learn.training import Trainer, train
+from hearts_train.learn.training import train
 from tests.refusals import raises_hearts_error
 from tests.training_runs import assert_same_history, recipe
 from tests.training_runs import quick as quick

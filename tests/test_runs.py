@@ -13,7 +13,7 @@ from hearts_env import HeartsError
 from hearts_env.support.files import held
 from hearts_train import console
 from hearts_train.cli.app import app
-from hearts_train.learn.report import curves_of, draw_run
+from hearts_train.learn.report import curves_of, draw_curves
 from hearts_train.learn.runs import find_runs, read_run
 
 
@@ -110,7 +110,8 @@ def test_long_curves_are_thinned_to_their_end(tmp_path):
 
 @pytest.mark.parametrize("rows", [(), (update(1000, value_loss=0.5),), (evaluation(0, 1.0),)])
 def test_curve_of_a_run_is_drawn(tmp_path, rows):
-    draw_run(tmp_path / "curve.png", read_run(make(tmp_path / "a", *rows)), "a $title$")
+    curves = curves_of(read_run(make(tmp_path / "a", *rows)))
+    draw_curves(tmp_path / "curve.png", curves, "a $title$")
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -10,9 +10,10 @@ import pytest
 
 from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_env import HeartsError
-from hearts_train.learn import runs, training
+from hearts_train.learn import loop, runs
 from hearts_train.learn.config_files import load_config
-from hearts_train.learn.training import Trainer, train
+from hearts_train.learn.loop import Trainer
+from hearts_train.learn.training import train
 from tests.refusals import raises_hearts_error
 from tests.test_fair_play import assert_no_number_leads_to_the_deals
 from tests.training_runs import on_update, recipe
@@ -44,7 +45,7 @@ def test_run_folder(tmp_path, capsys):
         runs.TENSORBOARD_NAME,
         runs.CHECKPOINTS_NAME,
     }
-    assert load_config(run.run_dir / runs.CONFIG_NAME) == config
+    assert load_config(run.run_dir / runs.CONFIG_NAME) == config.decided()
     assert run.curve.read_bytes().startswith(b"\x89PNG")
     updates = rows(run.run_dir, "update")
     assert [row["updates"] for row in updates] == list(range(1, run.updates + 1))
@@ -64,19 +65,19 @@ def test_run_folder(tmp_path, capsys):
     ],
 )
 def test_first_network_is_named_by_its_origin(settings, words):
-    assert training._first_network(load_config(None, settings)) == words
+    assert loop._first_network(load_config(None, settings)) == words
 
 
 def test_a_first_evaluation_takes_nothing_from_a_budget_of_minutes(
     tmp_path, clock, quick, monkeypatch
 ):
-    played = training.evaluate
+    played = loop.evaluate
 
     def slow(*args):
         clock.time += 300.0
         return played(*args)
 
-    monkeypatch.setattr(training, "evaluate", slow)
+    monkeypatch.setattr(loop, "evaluate", slow)
     on_update(monkeypatch, lambda learner: setattr(clock, "time", clock.time + 10.0))
     minutes = ["budget.decisions=null", "budget.minutes=1", "evaluation.opponents=[easy]"]
     config = recipe("evaluation.times=1", *minutes)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from safetensors.numpy import load_file
 
-from hearts_train.learn import log, runs, training
+from hearts_train.learn import log, loop, runs
 from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.config_files import load_config
 from hearts_train.learn.ppo import Learner
@@ -42,7 +42,7 @@ def recipe(*overrides: str) -> TrainConfig:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without pictures and TensorBoard, which take longer than all the rest."""
-    monkeypatch.setattr(training, "draw_run", lambda *_: None)
+    monkeypatch.setattr(loop, "draw_curves", lambda *_: None)
     monkeypatch.setattr(log, "_tensorboard", lambda *_: None)
 
 

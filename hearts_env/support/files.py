@@ -6,6 +6,7 @@ import contextlib
 import errno
 import json
 import os
+import platform
 import re
 import secrets
 import stat
@@ -240,7 +241,7 @@ def _locked(path: Path, what: str) -> int:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            owner = os.pread(handle, 20, 0).decode(errors="replace").strip() or "unknown"
+            owner = os.pread(handle, 200, 0).decode(errors="replace").strip() or "unknown"
             os.close(handle)
             raise CheckpointError(
                 f"{what} is in use by process {owner}; wait for it, or stop it"
@@ -251,7 +252,8 @@ def _locked(path: Path, what: str) -> int:
             # On a full disk the owner stays unknown; what is written next names its own file.
             with contextlib.suppress(OSError):
                 os.ftruncate(handle, 0)
-                os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+                owner = f"{os.getpid()} on {platform.node()}\n"
+                os.pwrite(handle, owner.encode(), 0)
             return handle
         os.close(handle)  # its holder removed it in the meantime
 

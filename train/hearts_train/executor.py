@@ -52,6 +52,7 @@ def spread(
     workers: int | None = None,
     backend: str = "local",
     apart: bool = False,
+    cores: int = 1,
 ) -> Generator[Result]:
     """Yield ``work(task)`` for each task, in the order of the tasks.
 
@@ -66,6 +67,7 @@ def spread(
         backend: ``local`` for processes of this machine, ``ray`` for those of a Ray cluster: the
             one that this process can reach, else one that is started on this machine.
         apart: If True, a single worker is a process of its own, which an interruption ends at once.
+        cores: cores that a task takes on a Ray cluster, at most all those of a machine.
 
     Raises:
         HeartsError: if there is no such backend or number of workers, Ray is not installed,
@@ -74,7 +76,14 @@ def spread(
     workers, backend = check_executor(workers, backend)
     if backend == "local" and workers in (None, 1) and not apart:
         return (work(task) for task in tasks)
-    return _in_order(work, iter(tasks), workers, backend)
+    return _in_order(work, iter(tasks), workers, backend, cores)
+
+
+def num_cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def check_executor(workers: object, backend: object) -> Executor:
@@ -93,11 +102,11 @@ def check_executor(workers: object, backend: object) -> Executor:
 
 
 def _in_order(
-    work: Callable[[Any], Any], tasks: Iterator[Any], workers: int | None, backend: str
+    work: Callable[[Any], Any], tasks: Iterator[Any], workers: int | None, backend: str, cores: int
 ) -> Generator[Any]:
     """Yield the results in order; a result that comes early waits for its turn."""
     pool: _Ray | _Processes = (
-        _Ray(work, workers) if backend == "ray" else _Processes(work, workers or 1)
+        _Ray(work, workers, cores) if backend == "ray" else _Processes(work, workers or 1)
     )
     queue: deque[tuple[bytes, Future[_Outcome]]] = deque()
     finished = losses = finished_at_loss = 0
@@ -263,13 +272,14 @@ def _deaf() -> Iterator[None]:
 class _Ray:
     """The processes of a Ray cluster, which itself does a task again if its process was killed."""
 
-    def __init__(self, work: Callable[[Any], Any], size: int | None) -> None:
+    def __init__(self, work: Callable[[Any], Any], size: int | None, cores: int) -> None:
         import ray
 
         data = _pickled(work, "the work")
         self._ray = ray
         self._is_ours = not ray.is_initialized()
         if self._is_ours:
+            handlers = {number: signal.getsignal(number) for number in SIGNALS}
             try:
                 ray.init(include_dashboard=False, log_to_driver=False, configure_logging=False)
             except Exception as error:  # its type depends on which of Ray's processes failed
@@ -278,10 +288,14 @@ class _Ray:
                     f"backend: Ray cannot start ({describe(error)}); leave out --backend ray, or "
                     "start a cluster with `ray start --head` first"
                 ) from None
-        cores = ray.cluster_resources().get("CPU", 1)  # type: ignore[no-untyped-call]
-        self.size = size or max(1, int(cores))
+            for number, handler in handlers.items():  # Ray sets its own
+                signal.signal(number, handler)
+        nodes = ray.nodes()  # type: ignore[no-untyped-call]
+        machines = [node["Resources"].get("CPU", 0) for node in nodes if node["Alive"]]
+        cores = max(1, min(cores, int(max(machines))))
+        self.size = size or max(1, sum(int(number // cores) for number in machines))
         self._work = [ray.put(data)]  # in a list: a process fetches it once, not with each task
-        self._do = ray.remote(max_retries=_MOST_LOSSES)(_do_in_ray)
+        self._do = ray.remote(max_retries=_MOST_LOSSES, num_cpus=cores)(_do_in_ray)
         self._threads = ThreadPoolExecutor(self.size)  # each waits for one task
         self._running: set[Any] = set()
 

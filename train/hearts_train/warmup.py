@@ -34,7 +34,7 @@ from hearts_env.solve.equilibrium import solve
 from hearts_env.solve.response import whole_game
 from hearts_env.support.jit import cache_folder, unsaved
 from hearts_env.support.progress import Progress, no_progress
-from hearts_train.executor import check_executor, spread
+from hearts_train.executor import check_executor, num_cores, spread
 
 _DEFAULT_WORKERS = 4  # more get in one another's way: few functions are of one part alone
 
@@ -59,7 +59,7 @@ def warm_up(progress: Progress = no_progress, *, workers: int | None = None) -> 
     names = list(PARTS)
     wanted, _ = check_executor(workers, "local")
     _check_cache()
-    size = max(1, min(wanted or min(_cores(), _DEFAULT_WORKERS), len(names)))
+    size = max(1, min(wanted or min(num_cores(), _DEFAULT_WORKERS), len(names)))
     compiled: dict[str, int] = {}
     progress(0, len(names))
     with contextlib.closing(spread(_compile, names, workers=size, apart=True)) as counts:
@@ -79,13 +79,6 @@ def _check_cache() -> None:
                 "NUMBA_CACHE_DIR: no folder for compiled code can be written; "
                 "set it to one that can"
             )
-
-
-def _cores() -> int:
-    """How many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _compile(name: str) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hearts_train import console
-from hearts_train.cli.options import AllowCode, Json, RunFolder, app
+from hearts_train.cli.options import AllowCode, Backend, Json, RunFolder, app, refuse_other
 from hearts_train.console import Mistake
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ Runs = Annotated[
 
 @app.command(epilog="Example: hearts train demo --set seed=2")
 def train(
+    context: typer.Context,
     config: Annotated[
         str | None,
         typer.Argument(
@@ -36,6 +37,21 @@ def train(
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting.")
     ] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(
+            "--seeds",
+            metavar="SEEDS",
+            help="One run per seed, like 0-4 or 0,2,7; the same command continues them.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers", metavar="N", help="With --seeds: runs at a time; default: one per core."
+        ),
+    ] = None,
+    backend: Backend = "local",
     resume: Annotated[
         Path | None, typer.Option("--resume", metavar="RUN", help="Continue a run's folder.")
     ] = None,
@@ -48,8 +64,25 @@ def train(
         raise Mistake("--run: a resumed run stays in its folder; omit it")
     if config == "":
         raise Mistake("config: the name is empty; give a config, or omit it for demo")
-    from hearts_train.cli.training import train_and_evaluate
+    if seeds is None:
+        refuse_other(context, ("workers", "backend"), "one run is one process; add --seeds")
+    elif resume is not None:
+        raise Mistake(
+            "--resume: several seeds continue by the same command; omit it, or omit --seeds"
+        )
+    from hearts_train.cli.training import train_and_evaluate, train_seeds
 
+    if seeds is not None:
+        train_seeds(
+            config,
+            settings or [],
+            seeds,
+            run,
+            workers=workers,
+            backend=backend,
+            as_json=as_json,
+        )
+        return
     train_and_evaluate(config, settings or [], resume, run, as_json=as_json)
 
 

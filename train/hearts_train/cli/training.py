@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
-from dataclasses import replace
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from hearts_agents.spec import AgentSpec
-from hearts_env import Rules
-from hearts_env.support.files import write_json
+from hearts_env.support.errors import quoted
 from hearts_train import console
-from hearts_train.cli.reports import command_line, show_evaluations
+from hearts_train.cli.reports import command_line, show_evaluations, with_origin
+from hearts_train.console import Mistake
 from hearts_train.learn import runs, training
 from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.config_files import load_config
-from hearts_train.learn.report import write_card
-from hearts_train.measure.evaluation import Evaluation, evaluate, plot
+from hearts_train.learn.loop import RunResult
+from hearts_train.learn.report import SEEDS_NAME, TABLE_NAME
+from hearts_train.measure.evaluation import Evaluation
 
 DEFAULT_CONFIG = "demo"
-EVALUATION_NAME = "evaluation.json"
-PICTURE_NAME = "evaluation.png"
-
-_BASELINES = ("easy", "standard", "standard_trump", "pro")
-# With more players `pro` samples worlds and takes a hundred times as long.
-_LARGE_BASELINES = ("easy", "standard")
 
 
 def train_and_evaluate(
@@ -55,19 +50,20 @@ def train_and_evaluate(
             console.print_json(_record(result, [], interrupted=True), as_json)
         raise typer.Exit(128 + result.signal_number)
     with runs.hold_run(result.run_dir):
-        config = load_config(result.run_dir / runs.CONFIG_NAME)
         try:
-            evaluations = evaluate_run(result.run_dir, config)
+            evaluations = training.evaluate_run(
+                result.run_dir, command=command_line(), show=console.progress
+            )
         except KeyboardInterrupt:  # before the evaluation; the player is saved
             if as_json:
                 console.print_json(_record(result, [], interrupted=True), as_json)
             raise
-    interrupted = len(evaluations) < len(opponents_of(config)) or evaluations[-1].interrupted
+    interrupted = not runs.final_evaluation(result.run_dir)
     show_evaluations(evaluations)
     paths = {
         "player": result.checkpoint,
-        "evaluation": result.run_dir / EVALUATION_NAME,
-        "picture": result.run_dir / PICTURE_NAME,
+        "evaluation": result.run_dir / runs.EVALUATION_NAME,
+        "picture": result.run_dir / training.PICTURE_NAME,
         "learning curve": result.curve,
         "model card": result.card,
         "settings": result.run_dir / runs.CONFIG_NAME,
@@ -80,11 +76,73 @@ def train_and_evaluate(
         f"({result.decisions_per_second:,.0f} decisions a second), "
         f"{console.format_seconds(result.seconds)} in total, with evaluations"
     )
-    for name, path in paths.items():
-        console.say(f"{name + ':':16}{path}")
+    _say_paths(paths)
     console.say(f"\nPlay against it: hearts play --opponent {result.run_dir}")
     if interrupted:
         raise console.stopped()
+
+
+def train_seeds(
+    config_name: str | None,
+    settings: Sequence[str],
+    text: str,
+    folder: Path | None,
+    *,
+    workers: int | None,
+    backend: str,
+    as_json: str | None,
+) -> None:
+    """Train and evaluate one run per seed, and print their table and where the files are."""
+    seeds = seeds_in(text)
+    for setting in settings:
+        if setting.partition("=")[0].strip() == "seed":
+            raise Mistake(f"--set: {setting} contradicts --seeds {text}; omit one of them")
+    config = _config(config_name, settings, None)
+    result = training.train(config, folder, seeds=seeds, workers=workers, backend=backend)
+    if result.runs:
+        console.print_table(*result.table())
+        _say_paths(
+            {
+                "runs": result.folder / "seed-*",
+                "table": result.folder / TABLE_NAME,
+                "figures": result.folder / SEEDS_NAME,
+                "learning curve": result.folder / runs.CURVE_NAME,
+            }
+        )
+    if as_json:
+        console.print_json(with_origin([result.to_json()])[0], as_json)
+    if not result.is_finished:
+        with contextlib.suppress(OSError):  # after SIGHUP there is no terminal
+            console.note("stopped; the same command continues")
+        raise typer.Exit(128 + result.signal_number)
+
+
+def seeds_in(text: str) -> list[int]:
+    """Return the seeds of ``--seeds``: numbers and ranges, like ``0-4`` or ``0,2,7-9``."""
+    fix = "give different whole numbers and ranges, like 0-4 or 0,2,7-9"
+    found: list[int] = []
+    for part in text.split(","):
+        ends = re.fullmatch(r"\s*(\d{1,10})(?:-(\d{1,10}))?\s*", part, re.ASCII)
+        if ends is None:
+            raise Mistake(f"--seeds: {quoted(text)} is not a list of seeds; {fix}")
+        first, last = int(ends[1]), int(ends[2] or ends[1])
+        if last < first:
+            raise Mistake(f"--seeds: {ends[0].strip()} ends before it begins; {fix}")
+        if last - first >= training.MOST_SEEDS or last >= 2**31:
+            raise Mistake(
+                f"--seeds: {ends[0].strip()} is too many or too large; give at most "
+                f"{training.MOST_SEEDS} seeds below 2147483648"
+            )
+        found += range(first, last + 1)
+    twice = [seed for place, seed in enumerate(found) if seed in found[:place]]
+    if twice:
+        raise Mistake(f"--seeds: {quoted(text)} has {twice[0]} twice; {fix}")
+    return found
+
+
+def _say_paths(paths: Mapping[str, Path]) -> None:
+    for name, path in paths.items():
+        console.say(f"{name + ':':16}{path}")
 
 
 def any_runs_code(agents: Sequence[str]) -> bool:
@@ -102,7 +160,7 @@ def _config(config_name: str | None, settings: Sequence[str], resume: Path | Non
 
 
 def _record(
-    result: training.RunResult, evaluations: Sequence[Evaluation], *, interrupted: bool
+    result: RunResult, evaluations: Sequence[Evaluation], *, interrupted: bool
 ) -> dict[str, Any]:
     """A run as ``--json`` prints it."""
     return {
@@ -115,38 +173,3 @@ def _record(
         "evaluations": [evaluation.to_json() for evaluation in evaluations],
         "interrupted": interrupted,
     }
-
-
-def opponents_of(config: TrainConfig) -> list[str]:
-    """The opponents of the final evaluation: the baselines, and those of the config."""
-    rules = Rules.make(config.env.rules, config.env.players)
-    names = _BASELINES if rules.players == 2 else _LARGE_BASELINES
-    return list(dict.fromkeys([*names, *config.evaluation.opponents]))
-
-
-def evaluate_run(run_dir: Path, config: TrainConfig) -> list[Evaluation]:
-    """Evaluate a run's player, and write figures, plot and model card.
-
-    The caller holds the run (``runs.hold_run``), so that all of them are of the same player.
-    """
-    rules = Rules.make(config.env.rules, config.env.players)
-    settings = config.evaluation
-    # The deals differ from those of the learning curve.
-    evaluations = evaluate(
-        str(run_dir),
-        list(opponents_of(config)),
-        rules,
-        settings.final_deals,
-        settings.seed + 1,
-        command=command_line(),
-        show=console.progress,
-    )
-    evaluations = [replace(evaluation, agent=str(run_dir)) for evaluation in evaluations]
-    figures = [evaluation.to_json() for evaluation in evaluations]
-    write_json(run_dir / EVALUATION_NAME, figures)
-    plot(
-        [replace(evaluation, agent=config.name) for evaluation in evaluations],
-        run_dir / PICTURE_NAME,
-    )
-    write_card(run_dir, figures)
-    return evaluations

@@ -1,20 +1,29 @@
-"""Reports of runs: the list of runs, the learning curve and the model card of one."""
+"""Reports of runs: their list, several seeds, the learning curve and the model card of one."""
 
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hearts_agents.models.checkpoint import Checkpoint, read_checkpoint
-from hearts_env.support.files import write_whole
+from hearts_env.support.files import write_json, write_whole
 from hearts_train.learn.config import AVERAGE
 from hearts_train.learn.log import History
-from hearts_train.learn.runs import CARD_NAME, RunFolder
-from hearts_train.measure.display import BLUE, format_margin, literal, new_figure, save_figure
+from hearts_train.learn.runs import CARD_NAME, CURVE_NAME, RunFolder
+from hearts_train.measure.display import (
+    BLUE,
+    ResultTable,
+    format_margin,
+    literal,
+    new_figure,
+    save_figure,
+)
 from hearts_train.screen import format_seconds
 
 EXPLOITED = {"drawn": "cards drawn", "preferred": "the preferred cards"}
@@ -53,6 +62,87 @@ def _status(run: RunFolder) -> str:
     return "finished" if run.status == "finished" else f"{share}{run.status}"
 
 
+# ---- several seeds -------------------------------------------------------------------------------
+SEEDS_NAME, TABLE_NAME = "seeds.json", "seeds.md"
+
+
+@dataclass(frozen=True)
+class SeedsResult:
+    """The runs of several seeds of one config."""
+
+    folder: Path
+    runs: list[RunFolder]
+    """Those that have begun, in the order of the seeds; ``final`` is the final evaluation."""
+    is_finished: bool
+    """False: stopped by a signal; the same call continues."""
+    signal_number: int = 0
+    """The signal that stopped them; 0: none."""
+
+    def spread(self) -> list[dict[str, Any]]:
+        """Return the mean and the standard deviation of each final figure over the seeds."""
+        figures = [_final_figures(run) for run in self.runs]
+        found = []
+        for name in dict.fromkeys(name for one in figures for name in one):
+            values = [one[name][0] for one in figures if name in one]
+            sd = statistics.stdev(values) if len(values) > 1 else None
+            mean = statistics.fmean(values)
+            found.append({"name": name, "seeds": len(values), "mean": mean, "sd": sd})
+        return found
+
+    def table(self) -> ResultTable:
+        """Return a row for each seed, and one for the mean and the standard deviation."""
+        spread = self.spread()
+        rows = []
+        for run in self.runs:
+            figures = _final_figures(run)
+            cells = [figures.get(one["name"], (0.0, ""))[1] for one in spread]
+            rows.append([str(run.seed), f"{run.decisions:,}", *cells])
+        if spread:
+            cells = [f"{one['mean']:+.2f}" for one in spread]
+            cells = [
+                cell if one["sd"] is None else f"{cell} ± {one['sd']:.2f}"
+                for cell, one in zip(cells, spread, strict=True)
+            ]
+            rows.append(["mean ± sd", "", *cells])
+        title = f"{self.folder}: margins in points per deal, with the 95 % interval over deals"
+        return ResultTable(title, ["seed", "decisions", *(one["name"] for one in spread)], rows)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all figures, of types that JSON knows."""
+        return {
+            "run": str(self.folder),
+            "seeds": [
+                run.summary() | {"run": str(run.path), "evaluations": run.final}
+                for run in self.runs
+            ],
+            "spread": self.spread(),
+            "curves": [curve.to_json() for curve in band(self.runs)],
+            "interrupted": not self.is_finished,
+        }
+
+    def write(self) -> list[Path]:
+        """Write the table, the figures and the learning curve to the folder; return the files."""
+        title, columns, rows = self.table()
+        lines = ["| " + " | ".join(row) + " |" for row in (columns, ["---"] * len(columns), *rows)]
+        files = [self.folder / name for name in (TABLE_NAME, SEEDS_NAME, CURVE_NAME)]
+        write_whole(files[0], "\n".join([title, "", *lines, ""]).encode())
+        write_json(files[1], self.to_json())
+        title = f"{self.runs[0].name}: mean ± standard deviation of {len(self.runs)} seeds"
+        draw_curves(files[2], band(self.runs), title)
+        return files
+
+
+def _final_figures(run: RunFolder) -> dict[str, tuple[float, str]]:
+    """Return the figures of a run's final evaluation by name, each with its text."""
+    found = {
+        f"over {row['opponent']}": (row["margin"], format_margin(row["margin"], row["ci95"]))
+        for row in run.final
+    }
+    if run.final and (last := run.latest_exploitability):
+        found["exploitability"] = (last["drawn"], f"{last['drawn']:.3f}")
+    return found
+
+
 # ---- the learning curve --------------------------------------------------------------------------
 
 
@@ -88,6 +178,43 @@ class Curve(NamedTuple):
     is_margin: bool = False
     is_log: bool = False
 
+    def to_json(self) -> dict[str, Any]:
+        """Return its points, of types that JSON knows."""
+        points = {time.field: [row[time.field] for row in self.rows] for time in TIMES}
+        middle, low, high = self.values.T.tolist()
+        return {"name": self.label, **points, "value": middle, "low": low, "high": high}
+
+
+def band(runs: Sequence[History]) -> list[Curve]:
+    """Return the mean curves of runs, with the standard deviation between them as the interval.
+
+    A point is a round of evaluations that all runs have. Its time is their mean, too.
+    """
+    by_label = [{curve.label: curve for curve in curves_of(run)} for run in runs]
+    found = []
+    for label, first in by_label[0].items():
+        curves = [one[label] for one in by_label if label in one]
+        places = [{_round(row): i for i, row in enumerate(curve.rows)} for curve in curves]
+        common = [number for number in places[0] if all(number in one for one in places)]
+        rows, values = [], np.zeros((len(common), 3))
+        for i, number in enumerate(common):
+            at = [one[number] for one in places]
+            shared = [curve.rows[place] for curve, place in zip(curves, at, strict=True)]
+            rows.append(
+                {time.field: statistics.fmean(row[time.field] for row in shared) for time in TIMES}
+            )
+            points = [curve.values[place, 0] for curve, place in zip(curves, at, strict=True)]
+            mean, sd = np.mean(points), np.std(points, ddof=1) if len(points) > 1 else 0.0
+            values[i] = mean, mean - sd, mean + sd
+        found.append(first._replace(rows=rows, values=values))
+    return found
+
+
+def _round(row: Mapping[str, Any]) -> int:
+    """Return the number by which the lines of several runs belong together."""
+    number: int = row["updates"] if row["kind"] == "update" else row["round"]
+    return number
+
 
 def curves_of(run: History) -> list[Curve]:
     """Return the curves of a run's evaluations; before the first, that of its value loss."""
@@ -118,9 +245,8 @@ def _some(number: int) -> list[int]:
     return [int(place) for place in places.round()]
 
 
-def draw_run(path: Path, run: History, title: str) -> None:
-    """Plot a run's evaluations against decisions and minutes into a PNG, SVG or PDF file."""
-    curves = curves_of(run)
+def draw_curves(path: Path, curves: Sequence[Curve], title: str) -> None:
+    """Plot curves against decisions and minutes into a PNG, SVG or PDF file."""
     figure = new_figure(5.2 * len(TIMES), 3.6 * len(curves) + 0.4)
     figure.suptitle(literal(title))
     panels = figure.subplots(len(curves), len(TIMES), squeeze=False)

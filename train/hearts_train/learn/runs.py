@@ -10,6 +10,7 @@
 | `metrics.jsonl` | a line for each update and each evaluation |
 | `curve.png` | margin over each opponent, against decisions and minutes; exploitability |
 | `tensorboard/` | the metrics for TensorBoard |
+| `evaluation.json` | the final evaluation, which is removed when training continues |
 | `.lock` | held by the process that trains here, or writes the last evaluation |
 
 Every file is written whole or not at all, except for the logs, which grow line by line. Lines and
@@ -21,6 +22,11 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import os
+import platform
+import tempfile
+import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -36,6 +42,7 @@ from hearts_agents.models.checkpoint import (
     save_checkpoint,
 )
 from hearts_agents.spec import AgentSpec
+from hearts_env.support import clock
 from hearts_env.support.errors import CheckpointError, HeartsError, quoted
 from hearts_env.support.files import held, is_held, json_object, remove_leftovers, write_whole
 from hearts_env.support.tensors import DIGEST, Tensors, digest_of, read_tensors, write_tensors
@@ -47,12 +54,17 @@ CONFIG_NAME = "config.yaml"
 STATE_NAME = "state.safetensors"
 CARD_NAME = "model_card.md"
 CURVE_NAME = "curve.png"
+EVALUATION_NAME = "evaluation.json"
 CHECKPOINTS_NAME = "checkpoints"
 BEST_NAME = "best.safetensors"
 LOCK_NAME = ".lock"
 
 _OF_A_START = (CONFIG_NAME, METRICS_NAME, TENSORBOARD_NAME, CHECKPOINTS_NAME, LOCK_NAME)
 """What a run has in its folder before it has saved a state."""
+
+LEASE = 60.0
+"""Seconds after its last renewal for which a lock counts as held on another machine."""
+_RENEWED_EVERY = 10.0  # seconds
 
 NUM_KEPT = 3
 """Players of evaluations that stay in ``checkpoints/``, besides the best."""
@@ -81,25 +93,30 @@ def new_run_folder(name: str, run_dir: Path | None) -> Path:
     ConfigError if there is already a run in it, or it cannot be created; the remains of a start
     that was killed before it saved anything are no hindrance.
     """
-    folder = Path("runs" if run_dir is None else run_dir)
     if run_dir is not None:
-        check_is_free(folder)
+        run_dir = Path(run_dir)
+        check_is_free(run_dir)
+        make_folder(run_dir)
+        return run_dir
+    for number in itertools.count(1):
+        folder = Path("runs", f"{name}-{number}")
+        if make_folder(folder):
+            break
+    return folder
+
+
+def make_folder(folder: Path) -> bool:
+    """Make a folder; return whether it was not there before. ConfigError if that fails."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder if run_dir is not None else _next_folder(folder, name)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir()
     except OSError as error:
+        if folder.is_dir():
+            return False
         raise ConfigError(
             f"run: the folder {str(folder)!r} cannot be made ({error}); name another"
         ) from None
-
-
-def _next_folder(place: Path, name: str) -> Path:
-    for number in itertools.count(1):
-        with contextlib.suppress(FileExistsError):
-            folder = place / f"{name}-{number}"
-            folder.mkdir()
-            break
-    return folder
+    return True
 
 
 def check_is_free(run_dir: Path) -> None:
@@ -172,19 +189,74 @@ def is_config_of_run(path: Path) -> bool:
 
 
 @contextlib.contextmanager
-def hold_run(run_dir: Path) -> Iterator[None]:
-    """Keep other processes from writing to this folder in the block; remove unfinished files."""
+def hold_run(run_dir: Path, patience: float = 0.0) -> Iterator[None]:
+    """Keep other processes from writing to this folder in the block; remove unfinished files.
+
+    Args:
+        run_dir: the folder.
+        patience: seconds to wait for another process that holds it.
+
+    Raises:
+        CheckpointError: if another process holds it, or its lock cannot be written.
+    """
+    lock, end = run_dir / LOCK_NAME, clock.now() + patience
     with contextlib.ExitStack() as stack:
-        try:
-            stack.enter_context(held(run_dir / LOCK_NAME, f"run: {str(run_dir)!r}"))
-        except OSError as error:
-            raise CheckpointError(
-                f"run: {str(run_dir / LOCK_NAME)!r} cannot be written ({error.strerror}); "
-                "use a folder that can be written to"
-            ) from None
+        while True:
+            try:
+                _check_lease(run_dir)
+                stack.enter_context(held(lock, f"run: {str(run_dir)!r}"))
+                break
+            except CheckpointError:
+                if clock.now() >= end:
+                    raise
+                time.sleep(1.0)
+            except OSError as error:
+                raise CheckpointError(
+                    f"run: {str(lock)!r} cannot be written ({error.strerror}); "
+                    "use a folder that can be written to"
+                ) from None
+        stack.enter_context(_renewed(lock))
         remove_leftovers(run_dir)
         remove_leftovers(run_dir / CHECKPOINTS_NAME)
         yield
+
+
+def _check_lease(run_dir: Path) -> None:
+    """Raise if another machine has renewed the lock lately; file systems need not share locks."""
+    lock = run_dir / LOCK_NAME
+    try:
+        owner, renewed = lock.read_text(errors="replace").strip(), lock.stat().st_mtime
+    except FileNotFoundError:
+        return
+    machine = owner.partition(" on ")[2]
+    if machine in ("", platform.node()):
+        return
+    with tempfile.TemporaryFile(dir=run_dir) as file:  # its time has the same clock
+        age = os.fstat(file.fileno()).st_mtime - renewed
+    if age < LEASE:
+        raise CheckpointError(
+            f"run: {str(run_dir)!r} is in use by process {owner}; wait for it, or stop it (after "
+            f"its end the folder is free within {LEASE:.0f} s)"
+        )
+
+
+@contextlib.contextmanager
+def _renewed(lock: Path) -> Iterator[None]:
+    """Renew a lock in this block, for processes of other machines."""
+    over = threading.Event()
+
+    def renew() -> None:
+        while not over.wait(_RENEWED_EVERY):
+            with contextlib.suppress(OSError):
+                os.utime(lock)
+
+    thread = threading.Thread(target=renew, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def keep_checkpoint(
@@ -350,6 +422,11 @@ class RunFolder(History):
             return None
         return self.seconds * (1 - self.share) / self.share
 
+    @cached_property
+    def final(self) -> list[dict[str, Any]]:
+        """Its final evaluation (``final_evaluation``)."""
+        return final_evaluation(self.path)
+
     @property
     def status(self) -> str:
         """``training``, ``finished`` or ``stopped``."""
@@ -367,6 +444,15 @@ class RunFolder(History):
             "share": self.share,
             "status": self.status,
         }
+
+
+def final_evaluation(run_dir: Path) -> list[dict[str, Any]]:
+    """Return the final evaluation over each opponent; empty before its end."""
+    try:
+        rows = json.loads((run_dir / EVALUATION_NAME).read_bytes())
+    except (OSError, ValueError):
+        return []
+    return rows if isinstance(rows, list) else []
 
 
 def read_run(folder: Path) -> RunFolder:

@@ -1,66 +1,82 @@
-"""Training runs: a ``Learner`` trained against a schedule of opponents and its own snapshots.
+"""Training: one run, or one run for each of several seeds, spread over processes or machines.
 
-The loop of all algorithms: evaluate if due, make one update, save from time to time. A run that was
-stopped or killed resumes from its last saved state.
+A run that was stopped or killed resumes from its last saved state. Several seeds share a folder:
+
+| file | what |
+|---|---|
+| `seed-0/`, `seed-1/`, ... | the folder of each run (``runs``) |
+| `seeds.md`, `seeds.json` | final margins of all seeds, their mean and standard deviation |
+| `curve.png` | the mean learning curve, with the standard deviation between seeds as a band |
+| `.lock` | held by the process that trains the seeds |
+| `.stop` | while it is there, runs save and stop after the update under way |
 """
 
 from __future__ import annotations
 
 import contextlib
-import math
 import operator
-import signal
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from importlib.metadata import version
+import os
+import platform
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
-import numpy as np
-
-from hearts_agents.base import check_rules
-from hearts_agents.models.checkpoint import CHECKPOINT_NAME, Checkpoint, save_checkpoint
-from hearts_agents.spec import make_agent
-from hearts_env.batch.views import BatchView
-from hearts_env.solve.best_response import action_probs_in, exploitability
-from hearts_env.solve.tree import Tree
+from hearts_agents.user_code import allow_code, is_code_allowed
+from hearts_env import Rules
 from hearts_env.support import clock
-from hearts_env.support.arrays import Array, Floats
-from hearts_env.support.errors import CheckpointError, HeartsError
-from hearts_env.support.files import removed_if_unused, write_whole
+from hearts_env.support.errors import HeartsError
+from hearts_env.support.files import removed_if_unused, write_json
 from hearts_env.support.interrupts import Interrupted, noted_interrupt
+from hearts_env.support.progress import Progress, Show, silent
+from hearts_train.executor import check_executor, num_cores, spread
 from hearts_train.learn import runs
-from hearts_train.learn.config import ALGORITHMS, ConfigError, TrainConfig
+from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.config_files import load_config
-from hearts_train.learn.log import Metrics
+from hearts_train.learn.loop import RunResult, Trainer
 from hearts_train.learn.ppo import Learner
-from hearts_train.learn.report import EXPLOITED, draw_run, write_card
-from hearts_train.measure.evaluation import Evaluation, evaluate
-from hearts_train.screen import note, progress
+from hearts_train.learn.report import SeedsResult, write_card
+from hearts_train.measure.evaluation import Evaluation, evaluate, plot
+from hearts_train.screen import format_seconds, note, progress
+
+PICTURE_NAME = "evaluation.png"
+STOP_NAME = ".stop"
+MOST_SEEDS = 1000
+PATIENCE = 2 * runs.LEASE
+"""Seconds that a run of several waits for the process that held its folder before."""
+
+_BASELINES = ("easy", "standard", "standard_trump", "pro")
+# With more players `pro` samples worlds and takes a hundred times as long.
+_LARGE_BASELINES = ("easy", "standard")
 
 
-@dataclass(frozen=True)
-class RunResult:
-    """The result of a training run."""
+@overload
+def train(
+    config: TrainConfig | None = None,
+    run_dir: Path | None = None,
+    resume: Path | None = None,
+    *,
+    progress: bool = True,
+    learner: type[Learner] | None = None,
+    seeds: None = None,
+    workers: int | None = None,
+    backend: str = "local",
+) -> RunResult: ...
 
-    run_dir: Path
-    checkpoint: Path
-    card: Path
-    curve: Path
-    decisions: int
-    updates: int
-    seconds: float
-    """Of training, with all evaluations but the first, without start-up and compilation."""
-    learning_seconds: float
-    """Of rollouts and updates alone."""
-    decisions_per_second: float
-    """In `learning_seconds`."""
-    is_finished: bool
-    """False: stopped by a signal; it can be resumed."""
-    evaluations: list[dict[str, Any]] = field(default_factory=list)
-    """The latest evaluation against each opponent, as in ``metrics.jsonl``."""
-    signal_number: int = 0
-    """The signal that stopped it; 0: none."""
+
+@overload
+def train(
+    config: TrainConfig | None = None,
+    run_dir: Path | None = None,
+    resume: None = None,
+    *,
+    progress: bool = True,
+    learner: type[Learner] | None = None,
+    seeds: Iterable[int],
+    workers: int | None = None,
+    backend: str = "local",
+) -> SeedsResult: ...
 
 
 def train(
@@ -70,27 +86,76 @@ def train(
     *,
     progress: bool = True,
     learner: type[Learner] | None = None,
-) -> RunResult:
-    """Train a player, or continue a run.
+    seeds: Iterable[int] | None = None,
+    workers: int | None = None,
+    backend: str = "local",
+) -> RunResult | SeedsResult:
+    """Train a player, or continue a run; with `seeds`, one player for each seed.
 
-    Ctrl-C, SIGTERM and SIGHUP end the run after the update under way, with everything saved;
-    pretraining positions that are being gathered are gathered again on resuming.
+    Ctrl-C, SIGTERM and SIGHUP end each run after the update under way, with everything saved;
+    pretraining positions that are being gathered are gathered again on resuming. With `seeds`, the
+    same call continues: finished seeds are skipped, and the others resume.
 
     Args:
         config: the config; None: the defaults, or the resumed run's own.
-        run_dir: folder of a new run; None: a new one, ``runs/NAME-1`` or a higher number.
+        run_dir: folder of a new run; None: a new one, ``runs/NAME-1`` or a higher number. With
+            `seeds`, the folder of all runs; None: ``runs/NAME``.
         resume: folder of a run to continue. A `config` then replaces the run's own (a larger
             budget, say), but not its rules, observation, network or seed. Code that the run's own
             config names is not run unless ``hearts_agents.allow_code`` was called.
         progress: show how it goes, on standard error.
         learner: the class that learns, a subclass of ``learn.ppo.Learner``, for your own loss or
             algorithm. If None, it is that of the config's ``algorithm``.
+        seeds: train one run per seed, each in a process with one thread (unless the config sets
+            ``threads``), and evaluate its player at the end. The config's own seed is not used.
+        workers: with `seeds`, the number of processes. If None, one per core. The results do not
+            depend on it.
+        backend: with `seeds`, ``local`` for processes of this machine, ``ray`` for a Ray cluster
+            whose machines all reach `run_dir` under the same path.
 
     Raises:
         ConfigError: a setting that cannot be used; nothing has been written.
         CheckpointError: a folder that cannot be resumed, is in use, or cannot be written.
-        HeartsError: the config of a resumed run names code that is not trusted.
+        HeartsError: the config of a resumed run names code that is not trusted; processes keep
+            ending; or Ray is not installed.
         DivergenceError: the weights have become infinite; what was saved before remains.
+    """
+    if seeds is None:
+        if workers is not None or backend != "local":
+            name = "workers" if workers is not None else "backend"
+            raise ConfigError(f"{name}: one run is one process; give seeds too, or omit {name}")
+        return train_run(config, run_dir, resume, progress=progress, learner=learner)
+    if resume is not None:
+        raise ConfigError("resume: seeds resume by the same call; omit resume")
+    group = SeedRuns(
+        config=config or TrainConfig(),
+        folder=Path("runs", (config or TrainConfig()).name) if run_dir is None else Path(run_dir),
+        learner=learner,
+        is_shown=progress,
+    )
+    return group.train(check_seeds(seeds), workers, backend)
+
+
+def train_run(
+    config: TrainConfig | None,
+    run_dir: Path | None,
+    resume: Path | None = None,
+    *,
+    progress: bool = False,
+    learner: type[Learner] | None = None,
+    is_stopped: Callable[[], bool] | None = None,
+    patience: float = 0.0,
+) -> RunResult:
+    """Train a player, or continue a run, as ``train`` without `seeds`.
+
+    Args:
+        config: as for ``train``, like all arguments that are not listed here.
+        run_dir: as for ``train``.
+        resume: as for ``train``.
+        progress: as for ``train``.
+        learner: as for ``train``.
+        is_stopped: asked after each update; if True, the run is saved and stops, as on a signal.
+        patience: seconds to wait for another process that holds the folder.
     """
     with contextlib.ExitStack() as stack:
         if resume is None:
@@ -99,12 +164,12 @@ def train(
             run_dir = runs.new_run_folder(trainer.config.name, run_dir)
             if not was_there:
                 stack.enter_context(removed_if_unused(run_dir))
-            stack.enter_context(runs.hold_run(run_dir))
+            stack.enter_context(runs.hold_run(run_dir, patience))
             runs.check_is_free(run_dir)  # another process may have made it first
         else:
             run_dir = Path(resume)
             runs.check_run_folder(run_dir)
-            stack.enter_context(runs.hold_run(run_dir))
+            stack.enter_context(runs.hold_run(run_dir, patience))
             before = load_config(run_dir / runs.CONFIG_NAME)
             config = config or runs.resumed_config(run_dir)
             state = None
@@ -112,7 +177,7 @@ def train(
                 _check_same(before, config, run_dir)
                 state = runs.load_state(run_dir / runs.STATE_NAME)
             trainer = Trainer(config.decided(), state, learner)
-        return trainer.run(run_dir, is_shown=progress)
+        return trainer.run(run_dir, is_shown=progress, is_stopped=is_stopped)
 
 
 def _check_same(before: TrainConfig, config: TrainConfig, folder: Path) -> None:
@@ -128,363 +193,286 @@ def _check_same(before: TrainConfig, config: TrainConfig, folder: Path) -> None:
         raise ConfigError(f"network: the sizes of a resumed run cannot change; {fix}")
 
 
-def make_learner(
-    config: TrainConfig, state: runs.State | None = None, learner: type[Learner] | None = None
-) -> Learner:
-    """Return a learner of this class. If None, it is that of the config's algorithm."""
-    made: type[Learner] = learner or ALGORITHMS[config.algorithm].load()
-    return made(config, state)
+# ---- the final evaluation ------------------------------------------------------------------------
+def final_opponents(config: TrainConfig) -> list[str]:
+    """Return the opponents of the final evaluation: the baselines, and those of the config."""
+    rules = Rules.make(config.env.rules, config.env.players)
+    names = _BASELINES if rules.players == 2 else _LARGE_BASELINES
+    return list(dict.fromkeys([*names, *config.evaluation.opponents]))
 
 
-class Trainer:
-    """One training run: a learner, its budget, its evaluations and its files."""
+def evaluate_run(
+    run_dir: Path, *, command: str | None = None, show: Show = silent
+) -> list[Evaluation]:
+    """Evaluate a run's player; if it is not interrupted, write figures, plot and model card.
 
-    def __init__(
-        self,
-        config: TrainConfig,
-        state: runs.State | None = None,
-        learner: type[Learner] | None = None,
-    ) -> None:
-        """Make everything, to continue from `state` or start anew; nothing is written."""
-        opponents = [make_agent(name, seed=0) for name in config.evaluation.opponents]
-        self.config = config
-        self.learner = make_learner(config, state, learner)
-        for agent in opponents:
-            try:
-                check_rules(agent, self.learner.rules)
-            except HeartsError as error:
-                raise ConfigError(f"evaluation.opponents: {error}") from None
-        if config.evaluation.exploitability:
-            try:
-                self.learner.tree  # noqa: B018 made now, to refuse what is too large
-            except HeartsError as error:
-                raise ConfigError(f"evaluation.exploitability: {error}") from None
-        self.counters = self.learner.counters
-        self._stopped: Callable[[], int] = lambda: 0
+    The caller holds the run (``runs.hold_run``), so all of them are of the same player.
+    """
+    config = load_config(run_dir / runs.CONFIG_NAME)
+    settings, opponents = config.evaluation, final_opponents(config)
+    evaluations = evaluate(
+        str(run_dir),
+        list(opponents),
+        Rules.make(config.env.rules, config.env.players),
+        settings.final_deals,
+        settings.seed + 1,  # other deals than those of the learning curve
+        command=command,
+        show=show,
+    )
+    evaluations = [replace(evaluation, agent=str(run_dir)) for evaluation in evaluations]
+    if len(evaluations) == len(opponents) and not evaluations[-1].interrupted:
+        figures = [evaluation.to_json() for evaluation in evaluations]
+        plot([replace(one, agent=config.name) for one in evaluations], run_dir / PICTURE_NAME)
+        write_card(run_dir, figures)
+        write_json(run_dir / runs.EVALUATION_NAME, figures)
+    return evaluations
 
-    # -- the run -----------------------------------------------------------------------------------
-    def run(self, run_dir: Path, *, is_shown: bool) -> RunResult:
-        """Train until the budget is spent or a signal stops it; files in `run_dir`.
 
-        States are saved from time to time between updates; if that fails, it is tried again at the
-        next time, and only the last save must succeed.
+# ---- several seeds -------------------------------------------------------------------------------
+def check_seeds(seeds: Iterable[Any]) -> list[int]:
+    """Return seeds as a list; ConfigError unless they are different whole numbers from 0."""
+    fix = f"give 1 to {MOST_SEEDS} different whole numbers from 0, as in range(5)"
+    if isinstance(seeds, str) or not isinstance(seeds, Iterable):
+        raise ConfigError(f"seeds: {seeds!r} is not a list of seeds; {fix}", value=seeds)
+    found: list[int] = []
+    for seed in seeds:
+        try:
+            number = operator.index(seed)
+        except TypeError:
+            number = -1
+        if not 0 <= number < 2**31 or isinstance(seed, bool):
+            raise ConfigError(f"seeds: {seed!r} is not a seed; {fix}", value=seed)
+        if number in found:
+            raise ConfigError(f"seeds: {number} is there twice; {fix}", value=seed)
+        found.append(number)
+        if len(found) > MOST_SEEDS:
+            break
+    if not 1 <= len(found) <= MOST_SEEDS:
+        count = "none" if not found else f"more than {MOST_SEEDS}"
+        raise ConfigError(f"seeds: there are {count}; {fix}")
+    return found
+
+
+@dataclass(frozen=True)
+class SeedRuns:
+    """One run for each of several seeds: their folder, and the work of a process that has one.
+
+    Attributes:
+        config: The config of all runs. Its seed is not used.
+        folder: The folder of all runs.
+        learner: The class that learns. If None, it is that of the config's algorithm.
+        is_shown: If True, the progress is shown on standard error.
+        place: The folder in which relative paths begin, also on other machines.
+        is_trusted: If True, files that run code may be loaded.
+    """
+
+    config: TrainConfig
+    folder: Path
+    learner: type[Learner] | None
+    is_shown: bool
+    place: str = field(default_factory=os.getcwd)
+    is_trusted: bool = field(default_factory=is_code_allowed)
+
+    def train(self, seeds: Sequence[int], workers: int | None, backend: str) -> SeedsResult:
+        """Train and evaluate the seeds that are not finished, and write table and curve.
+
+        Raises:
+            HeartsError: if a run cannot begin or continue; the others are finished first.
         """
-        counters = self.counters
+        workers, backend = check_executor(workers, backend)
+        for seed in seeds:
+            self._check_begun(seed)
+        todo = [seed for seed in seeds if not runs.final_evaluation(self._run_dir(seed))]
+        threads = self._config_of(0).threads
+        if backend == "local":
+            workers = min(workers or num_cores() // threads or 1, len(todo) or 1)
+        is_apart = (workers, backend) != (1, "local")
+        errors: dict[int, HeartsError] = {}
+        number = 0
         with contextlib.ExitStack() as stack:
-            display = stack.enter_context(Display(self.learner, is_shown=is_shown))
-            stack.enter_context(self._stops_on_signals(display))
-            display.say("starting (each new version compiles first) ...")
-            if warning := self.learner.warm_up():
-                display.say(f"warning: {warning}")
-            with _saving(run_dir):
-                write_whole(run_dir / runs.CONFIG_NAME, self.config.to_yaml().encode())
-                metrics = Metrics(run_dir, counters, lambda text: display.say(f"warning: {text}"))
-                stack.callback(metrics.close)
-                runs.drop_lost_checkpoints(run_dir, counters.decisions, self._scores(metrics))
-                self._save(run_dir, metrics)
-            saved = start = clock.now()
-            before = counters.seconds
-            while not self._stopped():
-                counters.seconds = before + clock.now() - start
-                if self._is_evaluation_due():
-                    is_untrained = counters.updates == 0
-                    self._evaluate(metrics, display)
-                    with _tolerated(display, "without saving this player"):
-                        self._keep(run_dir, metrics)
-                    with _tolerated(display):
-                        self._draw(run_dir, metrics)
-                    if is_untrained:  # that time does not count against the budget
-                        before, start = counters.seconds, clock.now()
-                    continue
-                if self.learner.progress >= 1.0:
-                    break
-                begin = clock.now()
-                if not self._prepare(display):
-                    break
-                row = self.learner.update()
-                counters.seconds = before + clock.now() - start
-                if "pretraining" in row:
-                    counters.pretraining_seconds += clock.now() - begin
-                metrics.write("update", counters.decisions, row | {"seconds": counters.seconds})
-                display.update(row)
-                if clock.now() - saved >= self.config.checkpoint.every_seconds:
-                    with _tolerated(display):
-                        self._save(run_dir, metrics)
-                    saved = clock.now()
-            with _saving(run_dir):
-                self._save(run_dir, metrics)
-                self._draw(run_dir, metrics)
-            latest = list(metrics.latest.values())
-            signal_number = self._stopped()
-        return RunResult(
-            run_dir=run_dir,
-            checkpoint=run_dir / CHECKPOINT_NAME,
-            card=run_dir / runs.CARD_NAME,
-            curve=run_dir / runs.CURVE_NAME,
-            decisions=counters.decisions,
-            updates=counters.updates,
-            seconds=counters.seconds,
-            learning_seconds=counters.learning_seconds,
-            decisions_per_second=counters.decisions / max(counters.learning_seconds, 1e-9),
-            is_finished=self.learner.progress >= 1.0 and not self._is_evaluation_due(),
-            evaluations=latest,
-            signal_number=signal_number,
-        )
+            if not self.folder.exists():
+                stack.enter_context(removed_if_unused(self.folder))
+            runs.make_folder(self.folder)
+            stack.enter_context(runs.hold_run(self.folder))
+            stopped = stack.enter_context(self._stops_on_signals())
+            with self._watched(seeds, is_shown=self.is_shown and is_apart):
+                work = replace(self, is_shown=self.is_shown and not is_apart)
+                results = spread(work, todo, workers=workers, backend=backend, cores=threads)
+                for seed, (number, error) in zip(todo, results, strict=False):
+                    if error is not None:
+                        errors[seed] = error
+                    if number:
+                        break
+            begun = [run_dir for run_dir in map(self._run_dir, seeds) if is_begun(run_dir)]
+            found = [runs.read_run(run_dir) for run_dir in begun]
+            is_finished = len(found) == len(seeds) and all(run.final for run in found)
+            result = SeedsResult(self.folder, found, is_finished, stopped() or number)
+            if found:
+                result.write()
+            for seed, error in errors.items():
+                if found and self.is_shown:
+                    note(f"seed {seed}: {error}")
+            for error in errors.values():
+                raise error
+        return result
 
-    def _prepare(self, display: Display) -> bool:
-        """Have the learner prepare its next update; returns whether it was not stopped."""
-        with contextlib.closing(self.learner.preparing()) as steps:
-            for what, share in steps:
-                display.progress(what, share)
-                if self._stopped():
-                    return False
-        return True
-
-    # -- evaluation --------------------------------------------------------------------------------
-    def _is_evaluation_due(self) -> bool:
-        """Whether an evaluation is due since the last one.
-
-        Due times follow from the present budget, which may have changed since the last evaluation.
-        """
-        times, counters = self.config.evaluation.times, self.counters
-        if times == 0 or counters.evaluations == 0:
-            return times > 0
-        if self.learner.progress >= 1.0:  # the final player, also of a reduced budget
-            return counters.evaluated_decisions < counters.decisions
-        last = self.config.budget.share(counters.evaluated_decisions, counters.evaluated_seconds)
-        return _num_passed(self.learner.progress, times) > _num_passed(last, times)
-
-    def _evaluate(self, metrics: Metrics, display: Display) -> None:
-        config, counters = self.config.evaluation, self.counters
-        agent = self.learner.agent()
-        when = {
-            "seconds": counters.seconds,
-            "updates": counters.updates,
-            "round": counters.evaluations,
-        }
-        for name in config.opponents:
-            result = evaluate(agent, name, self.learner.rules, config.deals, config.seed)
-            if result.interrupted:  # by a second signal
-                raise Interrupted(self._stopped() or signal.SIGINT)
-            row = {
-                "opponent": name,
-                "margin": result.margin,
-                "ci95": list(result.ci95),
-                "won": result.won,
-                "deals": result.deals,
-                "seed": result.seed,
-            }
-            metrics.write("evaluation", counters.decisions, row | when)
-            display.evaluated(name, result)
-        if config.exploitability:
-            found = distances(self.learner, self.learner.tree)
-            metrics.write("exploitability", counters.decisions, when | found)
-            display.exploited(found)
-        counters.evaluations += 1
-        counters.evaluated_decisions = counters.decisions
-        counters.evaluated_seconds = counters.seconds - counters.pretraining_seconds
-
-    # -- files -------------------------------------------------------------------------------------
-    def _save(self, run_dir: Path, metrics: Metrics) -> None:
-        metrics.flush()
-        runs.save_state(run_dir / runs.STATE_NAME, self.learner.state())
-        meta = self.checkpoint(run_dir, metrics)
-        path, half = run_dir / CHECKPOINT_NAME, self.config.checkpoint.half
-        save_checkpoint(path, self.learner.tensors(), meta, half=half)
-        write_card(run_dir, meta=meta)
-
-    def _keep(self, run_dir: Path, metrics: Metrics) -> None:
-        """Save the player just evaluated among the checkpoints."""
-        scores = self._scores(metrics)
-        if not scores:  # nothing to compare players by
+    def _check_begun(self, seed: int) -> None:
+        """Raise if the run of a seed has begun with other settings."""
+        run_dir = self._run_dir(seed)
+        if is_begun(self.folder):
+            raise ConfigError(
+                f"run: {str(self.folder)!r} is the folder of one run; name another (--run) for "
+                "several seeds"
+            )
+        if not is_begun(run_dir):
             return
-        before = scores.get(runs.best_decisions(run_dir), -math.inf)
-        runs.keep_checkpoint(
-            run_dir,
-            self.learner.tensors(),
-            self.checkpoint(run_dir, metrics),
-            is_best=scores[self.counters.decisions] >= before,
-            half=self.config.checkpoint.half,
+        before, config = load_config(run_dir / runs.CONFIG_NAME), self._config_of(seed)
+        if config.compile == "auto":
+            config = config.model_copy(update={"compile": before.compile})
+        for key, old, new in _differences(before.model_dump(), config.model_dump()):
+            raise ConfigError(
+                f"{key}: {new!r} here, and {old!r} in {str(run_dir)!r}; give the same, or another "
+                "folder (--run)",
+                value=new,
+            )
+
+    def __call__(self, seed: int) -> tuple[int, HeartsError | None]:
+        """Train and evaluate the run of a seed, or continue it.
+
+        Returns:
+            The signal that stopped it in this process, and the error that kept it from its end.
+        """
+        if self.is_trusted:
+            allow_code()
+        try:
+            folder = Path(self.place, self.folder)
+            if not folder.is_dir():
+                raise HeartsError(
+                    f"run: {str(folder)!r} is not there on {platform.node()}; give a folder "
+                    "(--run) that all machines reach under this path"
+                )
+            with contextlib.chdir(self.place):
+                return self._run(seed), None
+        except HeartsError as error:
+            return 0, error
+
+    def _run(self, seed: int) -> int:
+        run_dir = self._run_dir(seed)
+        if self._is_stopped():
+            return 0
+        if self.is_shown:
+            note(f"seed {seed}: {run_dir}")
+        is_resumed = is_begun(run_dir)
+        result = train_run(
+            load_config(run_dir / runs.CONFIG_NAME) if is_resumed else self._config_of(seed),
+            None if is_resumed else run_dir,
+            run_dir if is_resumed else None,
+            progress=self.is_shown,
+            learner=self.learner,
+            is_stopped=self._is_stopped,
+            patience=PATIENCE,
         )
+        if result.is_finished:
+            with runs.hold_run(run_dir, PATIENCE), contextlib.suppress(Interrupted):
+                evaluate_run(run_dir, show=self._show)
+        return result.signal_number
 
-    def _scores(self, metrics: Metrics) -> dict[int, float]:
-        """The scores by decisions: minus exploitability, or the margin over the first opponent."""
-        if self.config.evaluation.exploitability:
-            return {row["decisions"]: -row["drawn"] for row in metrics.of_kind("exploitability")}
-        return {
-            row["decisions"]: row["margin"]
-            for row in metrics.of_kind("evaluation")
-            if row["opponent"] in self.config.evaluation.opponents[:1]
-        }
+    def _run_dir(self, seed: int) -> Path:
+        return self.folder / f"seed-{seed}"
 
-    def _draw(self, run_dir: Path, metrics: Metrics) -> None:
-        title = f"{self.config.name}: {self.learner.rules.name}"
-        draw_run(run_dir / runs.CURVE_NAME, metrics, title)
+    def _config_of(self, seed: int) -> TrainConfig:
+        """Return the config of a run, with one thread unless it says how many."""
+        threads = self.config.threads if "threads" in self.config.model_fields_set else 1
+        return self.config.model_copy(update={"seed": seed, "threads": threads})
 
-    def checkpoint(self, run_dir: Path, metrics: Metrics) -> Checkpoint:
-        """The metadata of the player's file."""
-        config, counters = self.config, self.counters
-        exploited = metrics.of_kind("exploitability")[-1:]
-        reached = config.schedule[: config.phase_at(self.learner.progress) + 1]
-        training = {
-            "name": config.name,
-            "algorithm": self.learner.algorithm,
-            "command": f"hearts train {run_dir / runs.CONFIG_NAME}",
-            "seed": config.seed,
-            "decisions": counters.decisions,
-            "updates": counters.updates,
-            "minutes": counters.seconds / 60,
-            "schedule": [phase.model_dump() for phase in reached],
-            "evaluations": list(metrics.latest.values()),
-            "exploitability": {
-                name: row[name] for row in exploited for name in EXPLOITED if name in row
-            },
-            "config": config.model_dump(mode="json"),
-            "versions": {name: version(name) for name in self.learner.packages},
-        }
-        return Checkpoint(
-            rules=self.learner.rules,
-            encoder=config.env.observation,
-            layers=self.learner.agent().network.sizes,
-            activation=config.network.activation,
-            training=training,
-            module=config.network.module,
-        )
+    # -- stopping and progress ---------------------------------------------------------------------
+    def _is_stopped(self) -> bool:
+        return (self.folder / STOP_NAME).exists()
 
     @contextlib.contextmanager
-    def _stops_on_signals(self, display: Display) -> Iterator[None]:
-        """Ctrl-C, SIGTERM and SIGHUP end the run after the current update; a second one at once."""
+    def _stops_on_signals(self) -> Iterator[Callable[[], int]]:
+        """The first signal ends each run after its update under way; a second one ends all now."""
+        stop = self.folder / STOP_NAME
 
         def noted() -> None:
-            display.say("stopping after this update, then saving (Ctrl-C again: at once)")
+            with contextlib.suppress(OSError):
+                stop.touch()
+            if self.is_shown:
+                note("stopping all runs after this update, then saving (Ctrl-C again: at once)")
 
-        with noted_interrupt(noted, twice=True) as self._stopped:
+        stop.unlink(missing_ok=True)
+        try:
+            with noted_interrupt(noted, twice=True) as stopped:
+                yield stopped
+        finally:
+            stop.unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def _show(self, label: str) -> Iterator[Progress]:
+        """Show the progress of an evaluation, which ends when the runs are to stop."""
+        with (progress if self.is_shown else silent)(label) as report:
+
+            def reported(done: float, total: float) -> None:
+                if self._is_stopped():
+                    raise Interrupted
+                report(done, total)
+
+            yield reported
+
+    @contextlib.contextmanager
+    def _watched(self, seeds: Sequence[int], *, is_shown: bool) -> Iterator[None]:
+        """Show the progress of all runs in this block, from their logs."""
+        over = threading.Event()
+
+        def watch() -> None:
+            wait = 1.0
+            with progress(f"{self.config.name}, {len(seeds)} seeds") as report:
+                while not over.wait(wait):
+                    begin = clock.now()
+                    shares, texts = [], []
+                    for seed in seeds:
+                        share, text = _progress_of(self._run_dir(seed))
+                        shares.append(share)
+                        texts.append(f"{seed}: {text}")
+                    report(sum(shares), len(shares), " · ".join(texts))
+                    wait = max(1.0, 20 * (clock.now() - begin))  # long logs take time to read
+
+        thread = threading.Thread(target=watch, daemon=True)
+        if is_shown:
+            thread.start()
+        try:
             yield
+        finally:
+            over.set()
+            if is_shown:
+                thread.join()
 
 
-@contextlib.contextmanager
-def _saving(run_dir: Path) -> Iterator[None]:
-    """A file that cannot be written in this block ends the run with one line."""
+def is_begun(run_dir: Path) -> bool:
+    """Whether a run has begun in a folder."""
+    return (run_dir / runs.CONFIG_NAME).exists()
+
+
+def _progress_of(run_dir: Path) -> tuple[float, str]:
+    """Return the share of a run that is done, and a text with the time left."""
+    if runs.final_evaluation(run_dir):
+        return 1.0, "done"
     try:
-        yield
-    except OSError as error:
-        raise CheckpointError(
-            f"run: {_file_fault(error)}; correct this, then continue with --resume {run_dir}"
-        ) from error
+        run = runs.read_run(run_dir)
+    except HeartsError:  # it has not begun
+        return 0.0, "-"
+    share = run.share or 0.0
+    left = "" if run.seconds_left is None else f", {format_seconds(run.seconds_left)} left"
+    return share, f"{share:.0%}{left}" if share < 1 else "evaluation"
 
 
-@contextlib.contextmanager
-def _tolerated(display: Display, then: str = "the next save tries again") -> Iterator[None]:
-    """A file that cannot be written in this block is reported, and training continues."""
-    try:
-        yield
-    except OSError as error:
-        display.say(f"warning: {_file_fault(error)}; training continues, {then}")
-
-
-def _file_fault(error: OSError) -> str:
-    return f"{error.filename or 'a file'!s} cannot be written: {error.strerror or error}"
-
-
-def _num_passed(share: float, times: int) -> int:
-    """How many of `times` evenly spaced evaluations lie in the first `share` of the budget."""
-    return math.floor(share * times + 1e-9)
-
-
-def distances(learner: Learner, tree: Tree) -> dict[str, float]:
-    """How exploitable the learner's preferred cards are, and those drawn from its policy.
-
-    Its network is asked once for both.
-    """
-    agent = learner.agent()
-    agent.greedy = False
-    preferred: list[Array] = []
-
-    def draw(views: BatchView) -> Floats:
-        table = agent.action_probs(views)
-        preferred.append(table.argmax(1)[:, np.newaxis])
-        return table
-
-    drawn = [action_probs_in(tree, player, draw) for player in range(2)]
-    parts, actions = iter(preferred), np.arange(learner.rules.num_actions)
-    chosen = [
-        action_probs_in(tree, player, lambda _: (next(parts) == actions).astype(np.float64))
-        for player in range(2)
-    ]
-    return {
-        "preferred": exploitability(tree, (chosen[0], chosen[1])),
-        "drawn": exploitability(tree, (drawn[0], drawn[1])),
-    }
-
-
-# ---- on the screen -------------------------------------------------------------------------------
-class Display:
-    """Shows how far a run is, and a line for each evaluation."""
-
-    def __init__(self, learner: Learner, *, is_shown: bool) -> None:
-        self.learner = learner
-        self.is_shown = is_shown
-        self._bar = contextlib.ExitStack()
-        self._label = self._speed = ""
-        self._margins: dict[str, str] = {}
-
-    def __enter__(self) -> Display:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._bar.close()
-
-    def say(self, text: str) -> None:
-        """Show a line."""
-        if self.is_shown:
-            note(text)
-
-    def progress(self, label: str, share: float, message: str = "") -> None:
-        """Show the share done of what `label` names."""
-        if not self.is_shown:
-            return
-        if label != self._label:
-            self._bar.close()
-            self._report = self._bar.enter_context(progress(label))
-            self._label = label
-        self._report(share, 1.0, message)
-
-    def update(self, row: Mapping[str, Any]) -> None:
-        """Show the progress after an update with this line of the log."""
-        if "pretraining" in row:
-            self._speed = f"pretraining {row['pretraining']:.0%}"
-        else:
-            millions = self.learner.counters.decisions / 1e6
-            self._speed = f"{millions:.2f} M, {row['decisions_per_second'] / 1e3:.0f} k/s"
-        self._show()
-
-    def _show(self) -> None:
-        margins = [f"{margin} {name}" for name, margin in self._margins.items()]
-        message = " · ".join(filter(None, [self._speed, *margins]))
-        self.progress(self.learner.config.name, self.learner.progress, message)
-
-    def evaluated(self, opponent: str, result: Evaluation) -> None:
-        """Show the result of an evaluation."""
-        self._margins[opponent] = f"{result.margin:+.1f}"
-        self._show()
-        low, high = result.ci95
-        self._found(f"{result.margin:+6.2f} ({low:+.2f} to {high:+.2f}) over {opponent}")
-
-    def exploited(self, row: Mapping[str, Any]) -> None:
-        """Show the learner's exploitability from a line of the log."""
-        found = [f"{row[name]:.3f} ({what})" for name, what in EXPLOITED.items()]
-        self._found(f"exploitability {', '.join(found)}")
-
-    def _found(self, text: str) -> None:
-        counters = self.learner.counters
-        when = f"{counters.seconds / 60:5.2f} min, {counters.decisions / 1e6:5.2f} M decisions"
-        if not counters.decisions:
-            when += f" ({_first_network(self.learner.config)})"
-        self.say(f"{when}: {text}")
-
-
-def _first_network(config: TrainConfig) -> str:
-    """Return the words for the network that is evaluated before the first decision."""
-    if config.pretraining.positions:
-        return "pretrained network"
-    return f"network of {config.network.start}" if config.network.start else "untrained network"
+def _differences(
+    before: Mapping[str, Any], after: Mapping[str, Any], path: str = ""
+) -> Iterator[tuple[str, Any, Any]]:
+    """Yield each setting that differs: its key and both values."""
+    for name, new in after.items():
+        old = before[name]
+        if isinstance(new, dict) and isinstance(old, dict) and new.keys() == old.keys():
+            yield from _differences(old, new, f"{path}{name}.")
+        elif old != new:
+            yield path + name, old, new

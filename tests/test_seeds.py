@@ -1,0 +1,389 @@
+"""`hearts train --seeds`: one run per seed, the same as alone, whatever stops or kills them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from hearts_agents.programs.process import python_environment
+from hearts_env import CheckpointError, HeartsError
+from hearts_env.support.files import is_held
+from hearts_train.cli.app import app
+from hearts_train.learn import report, runs, training
+from hearts_train.learn.config import ConfigError
+from hearts_train.learn.config_files import load_config
+from hearts_train.learn.log import History
+from hearts_train.learn.loop import Trainer
+from hearts_train.learn.report import SEEDS_NAME, TABLE_NAME, SeedsResult, band
+from hearts_train.learn.training import SeedRuns, check_seeds, train
+from tests.refusals import mistake, raises_hearts_error
+from tests.test_runs import evaluation
+from tests.training_runs import assert_same_history, on_update, recipe, stop
+from tests.training_runs import quick as quick
+from tests.waiting import wait_until
+
+SHORT = (
+    "budget.decisions=216",
+    "evaluation={times: 3, deals: 2, final_deals: 2, opponents: [easy]}",
+)
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The runs of seeds 3 and 5, each trained alone, in the folders 3 and 5; not written to."""
+    folder = tmp_path_factory.mktemp("alone")
+    for seed in (3, 5):
+        train(recipe(*SHORT, f"seed={seed}"), folder / str(seed), progress=False)
+    return folder
+
+
+@pytest.fixture
+def plain(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without any picture."""
+    monkeypatch.setattr(training, "plot", lambda *_: None)
+    monkeypatch.setattr(report, "draw_curves", lambda *_: None)
+
+
+def train_here(folder: Path, *settings: str, seeds: Any = (3, 5)) -> SeedsResult:
+    """Train in this process."""
+    return train(recipe(*SHORT, *settings), folder, seeds=seeds, workers=1, progress=False)
+
+
+# ---- the same runs -------------------------------------------------------------------------------
+def test_seeds_give_the_runs_trained_alone_and_are_not_trained_twice(
+    alone, tmp_path, plain, monkeypatch
+):
+    result = train_here(tmp_path)
+    assert result.is_finished
+    assert [(run.seed, run.path) for run in result.runs] == [
+        (3, tmp_path / "seed-3"),
+        (5, tmp_path / "seed-5"),
+    ]
+    for seed in (3, 5):
+        assert_same_history(tmp_path / f"seed-{seed}", alone / str(seed))
+    monkeypatch.setattr(Trainer, "run", None)  # which ends every run that begins
+    assert train_here(tmp_path).to_json() == result.to_json()
+
+
+def test_stopped_seeds_continue_by_the_same_call(alone, tmp_path, plain, monkeypatch):
+    with monkeypatch.context() as patched:
+        on_update(patched, stop, 2)
+        result = train_here(tmp_path)
+    assert (result.is_finished, result.signal_number) == (False, signal.SIGINT)
+    assert [run.seed for run in result.runs] == [3]
+    assert not (tmp_path / training.STOP_NAME).exists()
+    assert train_here(tmp_path).is_finished
+    for seed in (3, 5):
+        assert_same_history(tmp_path / f"seed-{seed}", alone / str(seed))
+
+
+def test_a_stop_in_the_final_evaluation_leaves_it_to_the_next_call(tmp_path, plain, monkeypatch):
+    evaluate = training.evaluate_run
+
+    def stopped(run_dir: Path, **settings: Any) -> Any:
+        stop(number=signal.SIGTERM)
+        return evaluate(run_dir, **settings)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(training, "evaluate_run", stopped)
+        result = train_here(tmp_path, seeds=[3])
+    assert (result.is_finished, result.signal_number) == (False, signal.SIGTERM)
+    assert result.runs[0].final == []
+    assert train_here(tmp_path, seeds=[3]).is_finished
+
+
+def test_a_seed_that_fails_leaves_the_others_to_finish(tmp_path, plain, monkeypatch):
+    run = SeedRuns._run
+
+    def failing(self: SeedRuns, seed: int) -> int:
+        if seed == 3:
+            raise CheckpointError("run: it failed; try again")
+        return run(self, seed)
+
+    monkeypatch.setattr(SeedRuns, "_run", failing)
+    with raises_hearts_error(CheckpointError, "run"):
+        train_here(tmp_path)
+    assert runs.final_evaluation(tmp_path / "seed-5")
+
+
+def test_seeds_of_other_settings_are_refused(tmp_path, plain):
+    train_here(tmp_path, seeds=[3])
+    before = (tmp_path / "seed-3" / runs.CONFIG_NAME).read_bytes()
+    with raises_hearts_error(ConfigError, "ppo.ent_coef", "seed-3", value=0.5):
+        train_here(tmp_path, "ppo.ent_coef=0.5")
+    with raises_hearts_error(ConfigError, "run", "seed-3"):
+        train_here(tmp_path / "seed-3")
+    assert (tmp_path / "seed-3" / runs.CONFIG_NAME).read_bytes() == before
+    assert not (tmp_path / "seed-5").exists()
+
+
+def test_a_config_that_cannot_be_used_leaves_nothing(tmp_path, plain):
+    with raises_hearts_error(ConfigError, "evaluation.opponents"):
+        train_here(tmp_path / "new", "evaluation.opponents=[equilibrium]", "env.rules=classic")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("settings", "threads"), [((), 1), (("threads=2",), 2)])
+def test_a_run_of_several_has_one_thread_unless_it_says_more(tmp_path, settings, threads):
+    group = SeedRuns(load_config("smoke", settings), tmp_path, None, is_shown=False)
+    assert (group._config_of(7).threads, group._config_of(7).seed) == (threads, 7)
+
+
+# ---- table and band ------------------------------------------------------------------------------
+def test_table_and_figures_have_each_seed_with_mean_and_deviation(tmp_path, quick, capsys):
+    config = tmp_path / "short.yaml"
+    config.write_text(recipe(*SHORT).model_copy(update={"name": "short"}).to_yaml())
+    words = ["train", str(config), "--run", str(tmp_path / "all"), "--seeds", "3,5"]
+    shown = CliRunner().invoke(app, [*words, "--workers", "1", "--json"])
+    assert shown.exit_code == 0, shown.stderr
+    record = json.loads(shown.stdout)
+    margins = [[row["margin"] for row in one["evaluations"]] for one in record["seeds"]]
+    for place, one in enumerate(record["spread"]):
+        low, high = sorted(found[place] for found in margins)
+        assert one["mean"] == pytest.approx((low + high) / 2)
+        assert one["sd"] == pytest.approx((high - low) / 2**0.5)
+    stored = json.loads((tmp_path / "all" / SEEDS_NAME).read_bytes())
+    assert {name: record[name] for name in stored} == stored
+    lines = (tmp_path / "all" / TABLE_NAME).read_text().splitlines()
+    assert [line.split(" | ")[0] for line in lines[4:]] == ["| 3", "| 5", "| mean ± sd"]
+    assert (tmp_path / "all" / runs.CURVE_NAME).read_bytes().startswith(b"\x89PNG")
+
+
+def test_band_is_mean_and_deviation_of_the_rounds_that_all_have():
+    first = [evaluation(0, -4.0), evaluation(1000, 1.0) | {"round": 1}]
+    second = [evaluation(0, -2.0), evaluation(1200, 4.0) | {"round": 1}]
+    longer = [*second, evaluation(3000, 9.0) | {"round": 2}]
+    (curve,) = band([History(first), History(longer)])
+    assert [row["decisions"] for row in curve.rows] == [0, 1100]
+    sd = [2**0.5, 3 / 2**0.5]
+    expected = [[mean, mean - d, mean + d] for mean, d in zip((-3.0, 2.5), sd, strict=True)]
+    assert curve.values == pytest.approx(np.array(expected))
+
+
+# ---- mistakes ------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("words", "argument", "value"),
+    [
+        (["--seeds", "4-0"], "--seeds", "4-0"),
+        (["--seeds", "x"], "--seeds", "x"),
+        (["--seeds", ""], "--seeds", "''"),
+        (["--seeds=-1"], "--seeds", "-1"),
+        (["--seeds", "0,2,0"], "--seeds", "0 twice"),
+        (["--seeds", "1-3,2"], "--seeds", "2 twice"),
+        (["--seeds", "0-1000"], "--seeds", "0-1000"),
+        (["--seeds", "2147483648"], "--seeds", "2147483648"),
+        (["--seeds", "0-1", "--set", "seed=3"], "--set", "seed=3"),
+        (["--seeds", "0-1", "--resume", "runs/demo"], "--resume", "--seeds"),
+        (["--seeds", "0-1", "--workers", "0"], "workers", "0"),
+        (["--seeds", "0-1", "--backend", "dask"], "backend", "dask"),
+        (["--workers", "2"], "--workers", "--seeds"),
+        (["--backend", "ray"], "--backend", "--seeds"),
+    ],
+)
+def test_mistakes_name_the_option_the_value_and_the_fix(
+    words, argument, value, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    config = [] if "--resume" in words else ["smoke"]
+    mistake(CliRunner().invoke(app, ["train", *config, *words]), argument, value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ray_that_is_not_installed_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    words = ["train", "smoke", "--seeds", "0-1", "--backend", "ray"]
+    mistake(CliRunner().invoke(app, words), "backend", "ray")
+
+
+@pytest.mark.parametrize("seeds", [[], [0, 0], [-1], [0.5], ["a"], [True], 5, "0-4", range(1001)])
+def test_seeds_that_are_none_are_refused(seeds):
+    with raises_hearts_error(ConfigError, "seeds"):
+        check_seeds(seeds)
+
+
+def test_arguments_of_one_run_and_of_several_are_kept_apart(tmp_path):
+    with raises_hearts_error(ConfigError, "resume"):
+        train(resume=tmp_path, seeds=[1])  # type: ignore[call-overload]
+    for settings in ({"workers": 2}, {"backend": "ray"}):
+        with raises_hearts_error(ConfigError, next(iter(settings))):
+            train(recipe(), tmp_path / "run", **settings)
+
+
+# ---- locks ---------------------------------------------------------------------------------------
+@pytest.mark.skipif(os.name != "posix", reason="locks of POSIX")
+def test_a_lock_of_another_machine_is_free_once_it_is_not_renewed(tmp_path):
+    lock = tmp_path / runs.LOCK_NAME
+    lock.write_text("12 on elsewhere\n")
+    with raises_hearts_error(CheckpointError, "run", "12 on elsewhere"), runs.hold_run(tmp_path):
+        pass
+    past = time.time() - 2 * runs.LEASE
+    os.utime(lock, (past, past))
+    with runs.hold_run(tmp_path):
+        assert lock.read_text().startswith(f"{os.getpid()} on ")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks of POSIX")
+def test_a_held_lock_is_renewed_and_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(runs, "_RENEWED_EVERY", 0.001)
+    lock = tmp_path / runs.LOCK_NAME
+    with runs.hold_run(tmp_path):
+        os.utime(lock, (0, 0))
+        wait_until(lambda: lock.stat().st_mtime > 0)
+    lock.write_text("12 on elsewhere\n")
+    waited = []
+    monkeypatch.setattr(runs.time, "sleep", lambda _: waited.append(lock.unlink()))
+    with runs.hold_run(tmp_path, patience=60.0):
+        assert waited == [None]
+
+
+# ---- processes -----------------------------------------------------------------------------------
+LONG = (
+    "env={rules: mini, num_envs: 256, reward: trick}",
+    "ppo={num_steps: 4, batch_size: 256, num_epochs: 2}",
+    "schedule=[{}]",
+    "budget.decisions=100000",
+    "evaluation={times: 3, deals: 50, final_deals: 50, opponents: [standard]}",
+    "checkpoint.every_seconds=0.2",
+)
+SEEDS = range(3)
+
+
+@pytest.fixture(scope="module")
+def long_alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The runs of all seeds, each trained alone."""
+    folder = tmp_path_factory.mktemp("alone")
+    for seed in SEEDS:
+        train(recipe(*LONG, f"seed={seed}"), folder / f"seed-{seed}", progress=False)
+    return folder
+
+
+def train_apart(folder: Path, backend: str) -> SeedsResult:
+    """Train in two processes."""
+    config = recipe(*LONG)
+    return train(config, folder, seeds=SEEDS, workers=2, backend=backend, progress=False)
+
+
+def assert_same_seeds(folder: Path, alone: Path) -> None:
+    for seed in SEEDS:
+        assert_same_history(folder / f"seed-{seed}", alone / f"seed-{seed}")
+
+
+def starts(folder: Path) -> int:
+    """How often runs were started or resumed."""
+    states = [runs.load_state(folder / f"seed-{seed}" / runs.STATE_NAME) for seed in SEEDS]
+    return sum(state.counters.starts for state in states)
+
+
+def trainers(folder: Path) -> list[int]:
+    """The processes that train now and have saved a state."""
+    found = []
+    for seed in SEEDS:
+        run_dir = folder / f"seed-{seed}"
+        with contextlib.suppress(OSError, ValueError):
+            if load_counters(run_dir).updates > 1 and is_held(run_dir / runs.LOCK_NAME):
+                found.append(int((run_dir / runs.LOCK_NAME).read_text().split()[0]))
+    return found
+
+
+def load_counters(run_dir: Path) -> Any:
+    return runs.load_state(run_dir / runs.STATE_NAME).counters
+
+
+def once_two_train(folder: Path, action: Callable[[list[int]], object]) -> threading.Thread:
+    """Do something with the processes that train, when there are two."""
+
+    def act() -> None:
+        found: list[int] = []
+
+        def two() -> bool:
+            found[:] = trainers(folder)
+            return len(found) == 2
+
+        wait_until(two)
+        action(found)
+
+    thread = threading.Thread(target=act, daemon=True)
+    thread.start()
+    return thread
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_a_run_whose_process_is_killed_is_resumed_by_another(long_alone, tmp_path):
+    killer = once_two_train(tmp_path, lambda found: os.kill(found[0], signal.SIGKILL))
+    assert train_apart(tmp_path, "local").is_finished
+    assert not killer.is_alive()
+    assert starts(tmp_path) > len(SEEDS)
+    assert_same_seeds(tmp_path, long_alone)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_saves_all_runs_and_the_same_command_continues(long_alone, tmp_path, number):
+    config, folder = tmp_path / "long.yaml", tmp_path / "all"
+    config.write_text(recipe(*LONG).to_yaml())
+    words = ["train", str(config), "--run", str(folder), "--seeds", "0-2", "--workers", "2"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from hearts_train.cli import main; main()", *words],
+        env=python_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: [signal.signal(n, signal.SIG_DFL) for n in (signal.SIGINT, number)],
+    )
+    once_two_train(folder, lambda _: process.send_signal(number)).join()
+    _, errors = process.communicate()
+    assert process.returncode == 128 + number, errors
+    assert "Traceback" not in errors
+    assert "the same command continues" in errors
+    before = starts(folder) if (folder / "seed-2" / runs.STATE_NAME).exists() else 2
+    shown = CliRunner().invoke(app, words)
+    assert shown.exit_code == 0, shown.stderr
+    assert starts(folder) > before
+    assert_same_seeds(folder, long_alone)
+
+
+@pytest.mark.slow
+def test_on_ray_runs_of_a_lost_machine_are_resumed_by_another(long_alone, tmp_path):
+    ray = pytest.importorskip("ray")
+    cluster_utils = pytest.importorskip("ray.cluster_utils")
+    cluster = cluster_utils.Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
+    )
+    second = cluster.add_node(num_cpus=1)
+    ray.init(address=cluster.address, log_to_driver=False)
+    try:
+        killer = once_two_train(
+            tmp_path, lambda _: cluster.remove_node(second, allow_graceful=False)
+        )
+        assert train_apart(tmp_path, "ray").is_finished
+        assert not killer.is_alive()
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+    assert starts(tmp_path) > len(SEEDS)
+    assert_same_seeds(tmp_path, long_alone)
+
+
+@pytest.mark.slow
+def test_a_machine_without_the_folder_is_named(tmp_path):
+    group = SeedRuns(recipe(), Path("runs/demo"), None, is_shown=False, place=str(tmp_path / "x"))
+    number, error = group(0)
+    assert number == 0
+    assert isinstance(error, HeartsError)
+    assert "--run" in str(error)

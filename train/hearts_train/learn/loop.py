@@ -1,0 +1,427 @@
+"""The loop of all algorithms: evaluate if due, make one update, save from time to time."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hearts_agents.base import check_rules
+from hearts_agents.models.checkpoint import CHECKPOINT_NAME, Checkpoint, save_checkpoint
+from hearts_agents.spec import make_agent
+from hearts_env.batch.views import BatchView
+from hearts_env.solve.best_response import action_probs_in, exploitability
+from hearts_env.solve.tree import Tree
+from hearts_env.support import clock
+from hearts_env.support.arrays import Array, Floats
+from hearts_env.support.errors import CheckpointError, HeartsError
+from hearts_env.support.files import write_whole
+from hearts_env.support.interrupts import Interrupted, noted_interrupt
+from hearts_train.learn import runs
+from hearts_train.learn.config import ALGORITHMS, ConfigError, TrainConfig
+from hearts_train.learn.log import Metrics
+from hearts_train.learn.ppo import Learner
+from hearts_train.learn.report import EXPLOITED, curves_of, draw_curves, write_card
+from hearts_train.measure.evaluation import Evaluation, evaluate
+from hearts_train.screen import note, progress
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """The result of a training run."""
+
+    run_dir: Path
+    checkpoint: Path
+    card: Path
+    curve: Path
+    decisions: int
+    updates: int
+    seconds: float
+    """Of training, with all evaluations but the first, without start-up and compilation."""
+    learning_seconds: float
+    """Of rollouts and updates alone."""
+    decisions_per_second: float
+    """In `learning_seconds`."""
+    is_finished: bool
+    """False: stopped by a signal; it can be resumed."""
+    evaluations: list[dict[str, Any]] = field(default_factory=list)
+    """The latest evaluation against each opponent, as in ``metrics.jsonl``."""
+    signal_number: int = 0
+    """The signal that stopped it; 0: none."""
+
+
+def make_learner(
+    config: TrainConfig, state: runs.State | None = None, learner: type[Learner] | None = None
+) -> Learner:
+    """Return a learner of this class. If None, it is that of the config's algorithm."""
+    made: type[Learner] = learner or ALGORITHMS[config.algorithm].load()
+    return made(config, state)
+
+
+class Trainer:
+    """One training run: a learner, its budget, its evaluations and its files."""
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        state: runs.State | None = None,
+        learner: type[Learner] | None = None,
+    ) -> None:
+        """Make everything, to continue from `state` or start anew; nothing is written."""
+        opponents = [make_agent(name, seed=0) for name in config.evaluation.opponents]
+        self.config = config
+        self.learner = make_learner(config, state, learner)
+        for agent in opponents:
+            try:
+                check_rules(agent, self.learner.rules)
+            except HeartsError as error:
+                raise ConfigError(f"evaluation.opponents: {error}") from None
+        if config.evaluation.exploitability:
+            try:
+                self.learner.tree  # noqa: B018 made now, to refuse what is too large
+            except HeartsError as error:
+                raise ConfigError(f"evaluation.exploitability: {error}") from None
+        self.counters = self.learner.counters
+        self._signal: Callable[[], int] = lambda: 0
+        self._is_stopped: Callable[[], bool] = lambda: False
+
+    # -- the run -----------------------------------------------------------------------------------
+    def run(
+        self, run_dir: Path, *, is_shown: bool, is_stopped: Callable[[], bool] | None = None
+    ) -> RunResult:
+        """Train until the budget is spent, or a signal or `is_stopped` stops it; write `run_dir`.
+
+        States are saved from time to time between updates; if that fails, it is tried again at the
+        next time, and only the last save must succeed.
+        """
+        counters = self.counters
+        with contextlib.ExitStack() as stack:
+            display = stack.enter_context(Display(self.learner, is_shown=is_shown))
+            stack.enter_context(self._stops_on_signals(display, is_stopped))
+            display.say("starting (each new version compiles first) ...")
+            if warning := self.learner.warm_up():
+                display.say(f"warning: {warning}")
+            with _saving(run_dir):
+                write_whole(run_dir / runs.CONFIG_NAME, self.config.to_yaml().encode())
+                (run_dir / runs.EVALUATION_NAME).unlink(missing_ok=True)  # of an earlier player
+                metrics = Metrics(run_dir, counters, lambda text: display.say(f"warning: {text}"))
+                stack.callback(metrics.close)
+                runs.drop_lost_checkpoints(run_dir, counters.decisions, self._scores(metrics))
+                self._save(run_dir, metrics)
+            saved = start = clock.now()
+            before = counters.seconds
+            while not self._is_stopped():
+                counters.seconds = before + clock.now() - start
+                if self._is_evaluation_due():
+                    is_untrained = counters.updates == 0
+                    self._evaluate(metrics, display)
+                    with _tolerated(display, "without saving this player"):
+                        self._keep(run_dir, metrics)
+                    with _tolerated(display):
+                        self._draw(run_dir, metrics)
+                    if is_untrained:  # that time does not count against the budget
+                        before, start = counters.seconds, clock.now()
+                    continue
+                if self.learner.progress >= 1.0:
+                    break
+                begin = clock.now()
+                if not self._prepare(display):
+                    break
+                row = self.learner.update()
+                counters.seconds = before + clock.now() - start
+                if "pretraining" in row:
+                    counters.pretraining_seconds += clock.now() - begin
+                metrics.write("update", counters.decisions, row | {"seconds": counters.seconds})
+                display.update(row)
+                if clock.now() - saved >= self.config.checkpoint.every_seconds:
+                    with _tolerated(display):
+                        self._save(run_dir, metrics)
+                    saved = clock.now()
+            with _saving(run_dir):
+                self._save(run_dir, metrics)
+                self._draw(run_dir, metrics)
+            latest = list(metrics.latest.values())
+            signal_number = self._signal()
+        return RunResult(
+            run_dir=run_dir,
+            checkpoint=run_dir / CHECKPOINT_NAME,
+            card=run_dir / runs.CARD_NAME,
+            curve=run_dir / runs.CURVE_NAME,
+            decisions=counters.decisions,
+            updates=counters.updates,
+            seconds=counters.seconds,
+            learning_seconds=counters.learning_seconds,
+            decisions_per_second=counters.decisions / max(counters.learning_seconds, 1e-9),
+            is_finished=self.learner.progress >= 1.0 and not self._is_evaluation_due(),
+            evaluations=latest,
+            signal_number=signal_number,
+        )
+
+    def _prepare(self, display: Display) -> bool:
+        """Have the learner prepare its next update; returns whether it was not stopped."""
+        with contextlib.closing(self.learner.preparing()) as steps:
+            for what, share in steps:
+                display.progress(what, share)
+                if self._is_stopped():
+                    return False
+        return True
+
+    # -- evaluation --------------------------------------------------------------------------------
+    def _is_evaluation_due(self) -> bool:
+        """Whether an evaluation is due since the last one.
+
+        Due times follow from the present budget, which may have changed since the last evaluation.
+        """
+        times, counters = self.config.evaluation.times, self.counters
+        if times == 0 or counters.evaluations == 0:
+            return times > 0
+        if self.learner.progress >= 1.0:  # the final player, also of a reduced budget
+            return counters.evaluated_decisions < counters.decisions
+        last = self.config.budget.share(counters.evaluated_decisions, counters.evaluated_seconds)
+        return _num_passed(self.learner.progress, times) > _num_passed(last, times)
+
+    def _evaluate(self, metrics: Metrics, display: Display) -> None:
+        config, counters = self.config.evaluation, self.counters
+        agent = self.learner.agent()
+        when = {
+            "seconds": counters.seconds,
+            "updates": counters.updates,
+            "round": counters.evaluations,
+        }
+        for name in config.opponents:
+            result = evaluate(agent, name, self.learner.rules, config.deals, config.seed)
+            if result.interrupted:  # by a second signal
+                raise Interrupted(self._signal() or signal.SIGINT)
+            row = {
+                "opponent": name,
+                "margin": result.margin,
+                "ci95": list(result.ci95),
+                "won": result.won,
+                "deals": result.deals,
+                "seed": result.seed,
+            }
+            metrics.write("evaluation", counters.decisions, row | when)
+            display.evaluated(name, result)
+        if config.exploitability:
+            found = distances(self.learner, self.learner.tree)
+            metrics.write("exploitability", counters.decisions, when | found)
+            display.exploited(found)
+        counters.evaluations += 1
+        counters.evaluated_decisions = counters.decisions
+        counters.evaluated_seconds = counters.seconds - counters.pretraining_seconds
+
+    # -- files -------------------------------------------------------------------------------------
+    def _save(self, run_dir: Path, metrics: Metrics) -> None:
+        metrics.flush()
+        runs.save_state(run_dir / runs.STATE_NAME, self.learner.state())
+        meta = self.checkpoint(run_dir, metrics)
+        path, half = run_dir / CHECKPOINT_NAME, self.config.checkpoint.half
+        save_checkpoint(path, self.learner.tensors(), meta, half=half)
+        write_card(run_dir, meta=meta)
+
+    def _keep(self, run_dir: Path, metrics: Metrics) -> None:
+        """Save the player just evaluated among the checkpoints."""
+        scores = self._scores(metrics)
+        if not scores:  # nothing to compare players by
+            return
+        before = scores.get(runs.best_decisions(run_dir), -math.inf)
+        runs.keep_checkpoint(
+            run_dir,
+            self.learner.tensors(),
+            self.checkpoint(run_dir, metrics),
+            is_best=scores[self.counters.decisions] >= before,
+            half=self.config.checkpoint.half,
+        )
+
+    def _scores(self, metrics: Metrics) -> dict[int, float]:
+        """The scores by decisions: minus exploitability, or the margin over the first opponent."""
+        if self.config.evaluation.exploitability:
+            return {row["decisions"]: -row["drawn"] for row in metrics.of_kind("exploitability")}
+        return {
+            row["decisions"]: row["margin"]
+            for row in metrics.of_kind("evaluation")
+            if row["opponent"] in self.config.evaluation.opponents[:1]
+        }
+
+    def _draw(self, run_dir: Path, metrics: Metrics) -> None:
+        title = f"{self.config.name}: {self.learner.rules.name}"
+        draw_curves(run_dir / runs.CURVE_NAME, curves_of(metrics), title)
+
+    def checkpoint(self, run_dir: Path, metrics: Metrics) -> Checkpoint:
+        """The metadata of the player's file."""
+        config, counters = self.config, self.counters
+        exploited = metrics.of_kind("exploitability")[-1:]
+        reached = config.schedule[: config.phase_at(self.learner.progress) + 1]
+        training = {
+            "name": config.name,
+            "algorithm": self.learner.algorithm,
+            "command": f"hearts train {run_dir / runs.CONFIG_NAME}",
+            "seed": config.seed,
+            "decisions": counters.decisions,
+            "updates": counters.updates,
+            "minutes": counters.seconds / 60,
+            "schedule": [phase.model_dump() for phase in reached],
+            "evaluations": list(metrics.latest.values()),
+            "exploitability": {
+                name: row[name] for row in exploited for name in EXPLOITED if name in row
+            },
+            "config": config.model_dump(mode="json"),
+            "versions": {name: version(name) for name in self.learner.packages},
+        }
+        return Checkpoint(
+            rules=self.learner.rules,
+            encoder=config.env.observation,
+            layers=self.learner.agent().network.sizes,
+            activation=config.network.activation,
+            training=training,
+            module=config.network.module,
+        )
+
+    @contextlib.contextmanager
+    def _stops_on_signals(
+        self, display: Display, is_stopped: Callable[[], bool] | None
+    ) -> Iterator[None]:
+        """Ctrl-C, SIGTERM and SIGHUP end the run after the current update; a second one at once."""
+
+        def noted() -> None:
+            display.say("stopping after this update, then saving (Ctrl-C again: at once)")
+
+        with noted_interrupt(noted, twice=True) as signalled:
+            self._signal = signalled
+            self._is_stopped = lambda: bool(signalled() or (is_stopped and is_stopped()))
+            yield
+
+
+@contextlib.contextmanager
+def _saving(run_dir: Path) -> Iterator[None]:
+    """A file that cannot be written in this block ends the run with one line."""
+    try:
+        yield
+    except OSError as error:
+        raise CheckpointError(
+            f"run: {_file_fault(error)}; correct this, then continue with --resume {run_dir}"
+        ) from error
+
+
+@contextlib.contextmanager
+def _tolerated(display: Display, then: str = "the next save tries again") -> Iterator[None]:
+    """A file that cannot be written in this block is reported, and training continues."""
+    try:
+        yield
+    except OSError as error:
+        display.say(f"warning: {_file_fault(error)}; training continues, {then}")
+
+
+def _file_fault(error: OSError) -> str:
+    return f"{error.filename or 'a file'!s} cannot be written: {error.strerror or error}"
+
+
+def _num_passed(share: float, times: int) -> int:
+    """How many of `times` evenly spaced evaluations lie in the first `share` of the budget."""
+    return math.floor(share * times + 1e-9)
+
+
+def distances(learner: Learner, tree: Tree) -> dict[str, float]:
+    """How exploitable the learner's preferred cards are, and those drawn from its policy.
+
+    Its network is asked once for both.
+    """
+    agent = learner.agent()
+    agent.greedy = False
+    preferred: list[Array] = []
+
+    def draw(views: BatchView) -> Floats:
+        table = agent.action_probs(views)
+        preferred.append(table.argmax(1)[:, np.newaxis])
+        return table
+
+    drawn = [action_probs_in(tree, player, draw) for player in range(2)]
+    parts, actions = iter(preferred), np.arange(learner.rules.num_actions)
+    chosen = [
+        action_probs_in(tree, player, lambda _: (next(parts) == actions).astype(np.float64))
+        for player in range(2)
+    ]
+    return {
+        "preferred": exploitability(tree, (chosen[0], chosen[1])),
+        "drawn": exploitability(tree, (drawn[0], drawn[1])),
+    }
+
+
+# ---- on the screen -------------------------------------------------------------------------------
+class Display:
+    """Shows how far a run is, and a line for each evaluation."""
+
+    def __init__(self, learner: Learner, *, is_shown: bool) -> None:
+        self.learner = learner
+        self.is_shown = is_shown
+        self._bar = contextlib.ExitStack()
+        self._label = self._speed = ""
+        self._margins: dict[str, str] = {}
+
+    def __enter__(self) -> Display:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._bar.close()
+
+    def say(self, text: str) -> None:
+        """Show a line."""
+        if self.is_shown:
+            note(text)
+
+    def progress(self, label: str, share: float, message: str = "") -> None:
+        """Show the share done of what `label` names."""
+        if not self.is_shown:
+            return
+        if label != self._label:
+            self._bar.close()
+            self._report = self._bar.enter_context(progress(label))
+            self._label = label
+        self._report(share, 1.0, message)
+
+    def update(self, row: Mapping[str, Any]) -> None:
+        """Show the progress after an update with this line of the log."""
+        if "pretraining" in row:
+            self._speed = f"pretraining {row['pretraining']:.0%}"
+        else:
+            millions = self.learner.counters.decisions / 1e6
+            self._speed = f"{millions:.2f} M, {row['decisions_per_second'] / 1e3:.0f} k/s"
+        self._show()
+
+    def _show(self) -> None:
+        margins = [f"{margin} {name}" for name, margin in self._margins.items()]
+        message = " · ".join(filter(None, [self._speed, *margins]))
+        self.progress(self.learner.config.name, self.learner.progress, message)
+
+    def evaluated(self, opponent: str, result: Evaluation) -> None:
+        """Show the result of an evaluation."""
+        self._margins[opponent] = f"{result.margin:+.1f}"
+        self._show()
+        low, high = result.ci95
+        self._found(f"{result.margin:+6.2f} ({low:+.2f} to {high:+.2f}) over {opponent}")
+
+    def exploited(self, row: Mapping[str, Any]) -> None:
+        """Show the learner's exploitability from a line of the log."""
+        found = [f"{row[name]:.3f} ({what})" for name, what in EXPLOITED.items()]
+        self._found(f"exploitability {', '.join(found)}")
+
+    def _found(self, text: str) -> None:
+        counters = self.learner.counters
+        when = f"{counters.seconds / 60:5.2f} min, {counters.decisions / 1e6:5.2f} M decisions"
+        if not counters.decisions:
+            when += f" ({_first_network(self.learner.config)})"
+        self.say(f"{when}: {text}")
+
+
+def _first_network(config: TrainConfig) -> str:
+    """Return the words for the network that is evaluated before the first decision."""
+    if config.pretraining.positions:
+        return "pretrained network"
+    return f"network of {config.network.start}" if config.network.start else "untrained network"
