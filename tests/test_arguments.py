@@ -235,7 +235,7 @@ def refusal_of(call: Callable[[], object], *also: type[Exception]) -> HeartsErro
 
 
 @pytest.mark.parametrize("name", SUBJECTS)
-def test_an_odd_value_is_refused_in_words_or_answered(name: str) -> None:
+def test_odd_values_are_refused_in_words_or_answered(name: str) -> None:
     """The message begins with the argument and says what to do."""
     made = SUBJECTS[name]
     made().call(**made().good)
@@ -254,7 +254,7 @@ def test_an_odd_value_is_refused_in_words_or_answered(name: str) -> None:
                 assert begin in (argument, *ALSO.get(argument, ())), (argument, str(refusal))
 
 
-def test_all_that_is_public_is_thrown_at() -> None:
+def test_every_public_method_is_a_subject() -> None:
     """Every public method that takes an argument is among the subjects.
 
     A match enters its results itself; who keeps a `Scoreboard` gives it the results of games.
@@ -270,7 +270,7 @@ def test_all_that_is_public_is_thrown_at() -> None:
 
 
 @pytest.mark.parametrize("wrong", [2, -1, True, "0", 0.5, None, 2**70])
-def test_a_wrong_seat_is_one_error_wherever_it_is_named(wrong: Any) -> None:
+def test_wrong_seats_give_the_same_error_everywhere(wrong: Any) -> None:
     game = Game.deal("micro", 3)
     view = game.view(0)
     refusals = set()
@@ -386,17 +386,7 @@ def test_odd_agents_are_refused() -> None:
                 assert refusal_of(lambda call=call, v=value: call(v))
 
 
-def test_the_end_of_an_episode_is_told_in_words() -> None:
-    env = hearts_v0.env(rules="micro")
-    env.reset(seed=1)
-    for agent in env.agent_iter():
-        observation, _, termination, truncation, _ = env.last()
-        over = termination or truncation
-        env.step(None if over else env.action_space(agent).sample(observation["action_mask"]))
-    for table in (env, env.unwrapped, hearts_v0.raw_env()):
-        with raises_hearts_error(HeartsError, "last"):
-            table.last()
-    with raises_hearts_error(HeartsError, "step"):
-        hearts_v0.raw_env().step(0)
-    assert refusal_of(HeartsEnv(render_mode="ansi").render)
-    assert not HeartsEnv().action_masks().any()
+def test_learner_before_reset_has_no_picture_or_action() -> None:
+    env = HeartsEnv(render_mode="ansi")
+    assert refusal_of(env.render)
+    assert not env.action_masks().any()

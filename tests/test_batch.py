@@ -102,7 +102,7 @@ class Plain:
 
 
 @pytest.mark.parametrize("observation", ["flat", "ranked", "text", FlatEncoder(), Mine(), Plain()])
-def test_views_of_a_list_are_encoded_one_by_one(observation: str | Encoder) -> None:
+def test_listed_views_are_encoded_one_by_one(observation: str | Encoder) -> None:
     game, listed = Game.deal("classic", 3), []
     while not game.is_over:
         listed += [game.view(seat) for seat in range(4)]  # of those who wait, too
@@ -160,7 +160,7 @@ def test_a_step_is_play_observe_and_masks(
     assert fresh.dtype == whole.space.dtype
 
 
-def test_big_batches_are_frozen_and_small_ones_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_freeze_when_large_or_asked_to(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     frozen_step = loops.frozen_step
     monkeypatch.setattr(loops, "frozen_step", lambda *what: asked.append(1) or frozen_step(*what))
@@ -254,7 +254,7 @@ def test_a_revoke_is_part_of_a_batchs_state() -> None:
     assert np.array_equal(one.states, two.states)
 
 
-def test_states_that_no_play_leads_to_are_refused() -> None:
+def test_batch_refuses_states_of_no_play() -> None:
     batch = BatchGame("mini", 4, seed=3)
     for _ in range(3):
         batch.play(batch.random_actions())
@@ -338,7 +338,7 @@ def test_cards_passed_count_as_chosen_in_deck_order() -> None:
         'micro moon=choose pass_count=1 pass_rotation=["right"]',
     ],
 )
-def test_a_state_has_its_past_also_after_a_revoke_and_in_a_match(text: str) -> None:
+def test_state_keeps_its_past_after_revokes_in_matches(text: str) -> None:
     for seed in range(12):
         match, rng = Match(Rules.from_text(text), seed), random.Random(seed)
         for _ in range(rng.randrange(150)):
@@ -352,7 +352,7 @@ def test_a_state_has_its_past_also_after_a_revoke_and_in_a_match(text: str) -> N
             check_past(Game.from_state(game.rules, game.vector), game)
 
 
-def test_what_is_not_a_state_has_no_past() -> None:
+def test_vectors_that_are_no_state_are_refused() -> None:
     game = Game.deal("classic", 5, deal_number=0)
     rng = random.Random(0)
     for _ in range(40):
@@ -388,7 +388,7 @@ def test_what_is_not_a_state_has_no_past() -> None:
 
 # ---- some games only -----------------------------------------------------------------------------
 @pytest.mark.parametrize("autodeal", [True, False])
-def test_some_games_alone_are_what_they_are_among_all(autodeal: bool) -> None:
+def test_selected_games_play_as_among_all(autodeal: bool) -> None:
     """Any games are drawn for, played, seen and dealt anew, beside single games; others stay."""
     n, rng = 8, np.random.default_rng(int(autodeal))
     batch, whole = (BatchGame("micro", n, seed=2, autodeal=autodeal) for _ in range(2))
@@ -439,7 +439,7 @@ def test_some_games_alone_are_what_they_are_among_all(autodeal: bool) -> None:
     assert (batch.current_player[finished] == -1).all()
 
 
-def test_some_games_draw_what_they_draw_among_all() -> None:
+def test_selected_games_draw_as_among_all() -> None:
     whole, parts = (BatchGame("party", 40, seed=4) for _ in range(2))
     some = np.array([37, 2, 20, 3])
     others = np.setdiff1d(np.arange(40), some)
@@ -453,7 +453,7 @@ def test_some_games_draw_what_they_draw_among_all() -> None:
 
 
 @pytest.mark.skipif(not hasattr(loops.find_illegal, "signatures"), reason="nothing is compiled")
-def test_no_kind_of_array_makes_anything_be_compiled_again() -> None:
+def test_no_kind_of_array_is_compiled_again() -> None:
     batch = BatchGame("micro", 4, seed=1, num_threads=2)
     games = np.array([0, 2])
     play_and_look(batch, games)
@@ -554,7 +554,9 @@ def refusals() -> list[Any]:
 
 
 @pytest.mark.parametrize(("method", "given", "words"), refusals())
-def test_what_cannot_be_is_refused_and_changes_nothing(method: str, given: Any, words: str) -> None:
+def test_bad_batch_arguments_are_refused_and_change_nothing(
+    method: str, given: Any, words: str
+) -> None:
     batch = BatchGame("two_player", 4, seed=6)
     before = pickle.dumps(batch.state())
     with raises_hearts_error(HeartsError, *words.split()):

@@ -146,7 +146,7 @@ def test_a_game_is_observed_as_its_views_are(name: str | Encoder, preset: str) -
         game.play(game.legal_actions()[-1])
 
 
-def test_observing_without_an_array_makes_no_space_each_time(
+def test_observe_without_array_reuses_the_space(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     games = [Game.deal("two_player trump=null", 1), Game.deal("party players=3", 1)]
@@ -196,7 +196,7 @@ def test_what_cannot_be_observed_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", ENCODERS)
-def test_an_array_that_cannot_hold_an_observation_is_refused(name: str, tmp_path: Path) -> None:
+def test_array_unfit_for_an_observation_is_refused(name: str, tmp_path: Path) -> None:
     """Compiled code would write beside it, over whatever lies there."""
     if name == "flat" and not hasattr(write_one, "compile"):
         pytest.skip("only compiled code distinguishes these arrays")
@@ -246,7 +246,7 @@ def test_flat_shows_what_the_first_lead_proves() -> None:
 
 
 @pytest.mark.parametrize(("deal_number", "away"), [(0, 1), (1, 3), (2, 2)])
-def test_cards_passed_can_be_held_by_their_receiver_alone(deal_number: int, away: int) -> None:
+def test_passed_cards_only_their_receiver_may_hold(deal_number: int, away: int) -> None:
     """Left, right, across: until it plays them, everybody else is known not to have them."""
     game = Game.deal("classic", seed=8, deal_number=deal_number)
     passed = {}
@@ -289,7 +289,7 @@ def test_flat_places_are_all_used() -> None:
 
 
 @quick_cases("rules", ALL_RULES + VARIANTS, FEW_RULES + VARIANTS, ids=lambda r: r.name)
-def test_ranked_is_flat_and_the_order_of_the_cards_still_out(rules: Rules) -> None:
+def test_ranked_adds_order_of_outstanding_cards_to_flat(rules: Rules) -> None:
     """Worked out card by card from the names of the cards that ``flat`` shows."""
     encoder = RankedEncoder()
     size = FlatEncoder().size(rules)
@@ -319,7 +319,7 @@ def test_ranked_is_flat_and_the_order_of_the_cards_still_out(rules: Rules) -> No
 
 
 @quick_cases("rules", ALL_RULES + VARIANTS, FEW_RULES + VARIANTS, ids=lambda r: r.name)
-def test_recall_is_ranked_and_the_past_in_its_order(rules: Rules) -> None:
+def test_recall_adds_ordered_past_to_ranked(rules: Rules) -> None:
     encoder, ranked = RecallEncoder(), RankedEncoder()
     size, n, num_cards = ranked.size(rules), rules.players, len(rules.deck)
     for view in positions(rules, 1, 8):
@@ -337,7 +337,7 @@ def test_recall_is_ranked_and_the_past_in_its_order(rules: Rules) -> None:
 
 
 @pytest.mark.slow
-def test_recall_tells_all_information_sets_apart_and_ranked_does_not() -> None:
+def test_only_recall_separates_all_information_sets() -> None:
     tree = Tree("mini")
     for player, side in enumerate(tree.sides):
         for name, share in (("recall", 1.0), ("ranked", 0.53), ("flat", 0.53)):
@@ -387,9 +387,7 @@ def test_text_has_room_for_the_longest_view() -> None:
 
 
 @pytest.mark.parametrize("name", ["flat", "ranked", "recall", "history"])
-def test_views_of_a_batch_are_encoded_in_one_call(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_batch_views_are_encoded_in_one_call(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def one_by_one(*_: Any) -> None:
         raise AssertionError("view by view")
 

@@ -27,9 +27,7 @@ def peak_megabytes() -> float:
 
 @quick_count("examples", 60, 300)
 @pytest.mark.parametrize("name", TARGETS)
-def test_damaged_input_is_read_or_refused_in_a_line(
-    name: str, examples: int, tmp_path: Path
-) -> None:
+def test_damaged_input_is_read_or_refused(name: str, examples: int, tmp_path: Path) -> None:
     target, results = TARGETS[name], Counter[str]()
     for sample in samples_of(name):
         target.read(sample, tmp_path)

@@ -42,7 +42,7 @@ def micro() -> Game:
         np.str_("QC"),
     ],
 )
-def test_an_action_is_a_number_or_the_name_of_a_card(action: Any) -> None:
+def test_action_is_number_or_card_name(action: Any) -> None:
     game = micro()
     game.play(action)
     assert game.trick == ((0, "QC"),)
@@ -70,9 +70,7 @@ def test_an_action_is_a_number_or_the_name_of_a_card(action: Any) -> None:
     ],
     ids=repr,
 )
-def test_a_bad_action_is_refused_and_leaves_the_game_as_it_was(
-    action: Any, words: list[str]
-) -> None:
+def test_bad_action_is_refused_and_changes_nothing(action: Any, words: list[str]) -> None:
     game = micro()
     before = game.clone()
     with pytest.raises(IllegalActionError) as caught:
@@ -228,7 +226,7 @@ def test_a_bad_deal_is_refused(hands: Any, kitty: Any, words: list[str]) -> None
     assert "\n" not in str(caught.value)
 
 
-def test_a_deal_may_come_as_lists_or_words_in_any_order_and_the_kitty_be_left_out() -> None:
+def test_deal_comes_as_lists_or_words_without_kitty() -> None:
     expected = micro()
     assert Game("micro", [["QH", "QC", "QS"], ("ah", "A♦", "AC")]) == expected
     assert Game(Rules.preset("micro"), [{"QC", "QS", "QH"}, iter(["AC", "AD", "AH"])]) == expected

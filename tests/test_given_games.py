@@ -34,7 +34,7 @@ def turn(env: Any) -> Any:
 
 @pytest.mark.parametrize("reward", ["margin", "points", "trick", "win"])
 @pytest.mark.parametrize("rules", ["two_player", "classic", "micro moon=choose", "kitty players=3"])
-def test_an_episode_goes_on_as_one_from_the_start_of_the_deal(rules: str, reward: str) -> None:
+def test_episode_from_mid_deal_continues_as_from_start(rules: str, reward: str) -> None:
     first, second = (hearts_v0.raw_env(rules, reward=reward) for _ in range(2))
     length = len(Rules.from_text(rules).deck)
     for start in range(0, length, 5):
@@ -58,19 +58,8 @@ def test_an_episode_goes_on_as_one_from_the_start_of_the_deal(rules: str, reward
         assert second.game.start() == before.start()
 
 
-def test_the_parallel_form_begins_from_a_game() -> None:
-    given = played_on("classic", 3, 30)
-    env = hearts_v0.parallel_env("classic")
-    observations, infos = env.reset(options={"game": given})
-    turn = f"player_{given.current_player}"
-    assert env.game == given
-    assert env.game is not given
-    assert {info["active_agent"] for info in infos.values()} == {given.current_player}
-    assert observations[turn]["action_mask"].nonzero()[0].tolist() == given.legal_actions()
-
-
 @pytest.mark.parametrize("reward", ["margin", "trick"])
-def test_a_learner_goes_on_as_in_an_episode_from_the_start(reward: str) -> None:
+def test_learner_from_mid_deal_continues_as_from_start(reward: str) -> None:
     """From every decision of an episode; its opponent has no random numbers."""
     for seat in range(2):
         env = HeartsEnv(seat=seat, reward=reward)
@@ -103,7 +92,7 @@ def choose(masks: Any) -> list[int]:
         {"seat": 1, "opponent": "pro"},
     ],
 )
-def test_many_learners_go_on_as_single_ones(options: dict[str, Any]) -> None:
+def test_vector_from_mid_deal_equals_single_environments(options: dict[str, Any]) -> None:
     rules = options.get("rules", "two_player")
     actions = 6 if rules == "mini" else 17  # points have been taken
     games: list[Game | None] = [played_on(rules, seed, actions) for seed in range(1, 4)]
@@ -131,7 +120,7 @@ def test_many_learners_go_on_as_single_ones(options: dict[str, Any]) -> None:
     assert games == kept
 
 
-def test_one_game_is_copied_to_all_and_a_mask_keeps_the_others() -> None:
+def test_one_game_goes_to_all_unmasked_environments() -> None:
     given, other = played_on("two_player", 4, 8), played_on("two_player", 6, 5)
     envs = HeartsVectorEnv(3, seat=given.current_player)
     envs.reset(seed=1, options={"game": given})
@@ -170,7 +159,7 @@ def test_opponents_play_up_to_the_learners_turn() -> None:
         assert np.flatnonzero(info["action_mask"]).tolist() == beside.legal_actions()
 
 
-def test_a_match_goes_on_with_its_number_dealer_and_totals() -> None:
+def test_match_continues_with_number_dealer_and_totals() -> None:
     match, rng = Match("classic", 3), random.Random(1)
     while match.num_deals < 3 or len(match.game.actions) < 20:
         match.play(rng.choice(match.legal_actions()))
@@ -191,7 +180,7 @@ def test_a_match_goes_on_with_its_number_dealer_and_totals() -> None:
     assert envs.arena._boards[0].totals == match.totals
 
 
-def test_a_known_deal_gives_its_number_dealer_and_totals() -> None:
+def test_known_deal_gives_number_dealer_and_totals() -> None:
     """In a match, whose score begins anew, its cards and its dealer."""
     known = played_on("classic", 1, 30, deal_number=2, dealer=3, totals=[10, 20, 30, 40])
     env = hearts_v0.raw_env("classic")
@@ -234,23 +223,25 @@ def over() -> Game:
         ({"hands": []}, HeartsError),
     ],
 )
-def test_what_no_episode_can_begin_from_is_refused(name: str, given: Any, error: Any) -> None:
+def test_games_unfit_to_begin_from_are_refused(name: str, given: Any, error: Any) -> None:
     env: Any = MAKERS[name]("two_player")
     with raises_hearts_error(error, "game"):
         env.reset(seed=1, options={"game": given})
     env.reset(seed=1)
     env.reset(seed=1, options={"game": Game.deal("two_player", 1)})
+    if name in SINGLE:
+        assert env.unwrapped.game.start() == Game.deal("two_player", 1)
 
 
 @pytest.mark.parametrize("name", SINGLE)
-def test_a_game_beside_another_deal_is_refused(name: str) -> None:
+def test_game_together_with_deal_options_is_refused(name: str) -> None:
     game = Game.deal("two_player", 1)
     for option, value in (("deal", game), ("deal_number", 0), ("dealer", 1)):
         with raises_hearts_error(HeartsError, option, "game"):
             MAKERS[name]().reset(seed=1, options={"game": game, option: value})
 
 
-def test_a_list_of_games_has_one_for_each_environment() -> None:
+def test_list_of_games_needs_one_per_environment() -> None:
     game = Game.deal("two_player", 1)
     envs = HeartsVectorEnv(3)
     for wrong in ([game], [game] * 4, []):
@@ -264,7 +255,7 @@ def test_a_list_of_games_has_one_for_each_environment() -> None:
         HeartsEnv().reset(seed=1, options={"game": [game]})
 
 
-def test_a_game_in_which_the_learner_decides_nothing_is_refused() -> None:
+def test_game_without_a_decision_is_refused() -> None:
     game = played_on("two_player", 1, 25)
     seat = 1 - game.current_player
     env = HeartsEnv(seat=seat)
@@ -281,7 +272,7 @@ def test_a_game_in_which_the_learner_decides_nothing_is_refused() -> None:
         assert other.seat == game.current_player
 
 
-def test_a_match_that_is_over_with_a_game_is_refused() -> None:
+def test_game_of_a_finished_match_is_refused() -> None:
     rules = Rules.preset("classic")
     for totals in ([100, 0, 1, 2], [5, 200, 0, 1]):
         game = Game.deal(rules, 1, deal_number=1, totals=totals)

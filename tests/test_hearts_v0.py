@@ -165,7 +165,7 @@ def test_rewards_by_hand(deal: str, reward: str, paid: dict[int, list[float]]) -
 
 
 @quick_cases("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
-def test_returns_are_zero_sum_and_trick_pays_what_margin_pays(game: tuple[str, int]) -> None:
+def test_returns_are_zero_sum_and_follow_scores(game: tuple[str, int]) -> None:
     for seed in range(4):
         returns = {}
         for reward in REWARDS:
@@ -185,7 +185,7 @@ def test_returns_are_zero_sum_and_trick_pays_what_margin_pays(game: tuple[str, i
 
 # ---- matches -------------------------------------------------------------------------------------
 @pytest.mark.parametrize("reward", REWARDS)
-def test_match_pays_deal_by_deal_and_a_win_at_its_end(reward: str) -> None:
+def test_match_pays_deals_and_its_win_last(reward: str) -> None:
     env: Any = hearts_v0.raw_env("micro", episode="match", reward=reward)
     env.reset(seed=4)
     before = [0, 0]
@@ -225,7 +225,7 @@ def test_win_in_chips_goes_to_the_most_chips() -> None:
     assert sum(returns) == pytest.approx(0)
 
 
-def test_what_a_deal_was_reaches_every_player_of_a_match_at_its_next_turn() -> None:
+def test_deal_result_reaches_players_at_next_turn() -> None:
     env = hearts_v0.env(rules="classic", episode="match", max_deals=2)
     env.reset(seed=5)
     scores = {}
@@ -350,7 +350,7 @@ def test_revoke_in_a_match_begins_the_next_deal() -> None:
     assert env.infos[env.agent_selection]["action_mask"].any()
 
 
-def test_pettingzoos_own_wrapper_can_take_over() -> None:
+def test_terminate_illegal_wrapper_of_pettingzoo_takes_over() -> None:
     """TerminateIllegalWrapper around ``illegal_action="raise"``, as users of PettingZoo know it."""
     env = TerminateIllegalWrapper(hearts_v0.raw_env(illegal_action="raise"), illegal_reward=-5)
     env = OrderEnforcingWrapper(env)
@@ -364,7 +364,7 @@ def test_pettingzoos_own_wrapper_can_take_over() -> None:
 
 
 @pytest.mark.parametrize("illegal_action", ILLEGAL_ACTIONS)
-def test_what_is_no_action_at_all_is_refused(illegal_action: str) -> None:
+def test_values_that_are_no_action_are_refused(illegal_action: str) -> None:
     """Numbers outside the space too: PettingZoo's AssertOutOfBoundsWrapper raises as well."""
     env = hearts_v0.env(illegal_action=illegal_action)
     env.reset(seed=1)
@@ -399,6 +399,9 @@ def test_actions_after_the_end() -> None:
     play_out(wrapped)
     wrapped.step(0)  # PettingZoo's wrapper warns
     assert wrapped.agents == []
+    for table in (env, wrapped):
+        with raises_hearts_error(HeartsError, "last"):
+            table.last()
 
 
 def test_order_of_calls() -> None:
@@ -413,8 +416,14 @@ def test_order_of_calls() -> None:
         env.observe("player_0")
     with pytest.raises(AttributeError, match="reset"):
         _ = env.agents
-    with raises_hearts_error(HeartsError, "game"):
-        _ = hearts_v0.raw_env().game
+    raw: Any = hearts_v0.raw_env()
+    for name, call in (
+        ("game", lambda: raw.game),
+        ("step", lambda: raw.step(0)),
+        ("last", raw.last),
+    ):
+        with raises_hearts_error(HeartsError, name):
+            call()
     env.reset(seed=0)
     with pytest.raises(AssertionError, match="step"):
         for _ in env.agent_iter():

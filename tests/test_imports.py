@@ -66,7 +66,7 @@ def test_rooms_import_those_before_them(folder: str) -> None:
 
 
 @pytest.mark.parametrize("folder", ROOMS)
-def test_contributing_names_the_rooms_of_a_package_in_their_order(folder: str) -> None:
+def test_contributing_lists_rooms_in_order(folder: str) -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     package = folder.rpartition("/")[2]
     _, _, listed = text.partition(f"\n- `{package}`: ")
@@ -137,7 +137,7 @@ def test_imports_point_one_way(folder: str) -> None:
         assert not found, f"{path.name} imports {found}"
 
 
-def test_our_own_trainer_needs_no_other_library_for_learning_than_torch() -> None:
+def test_trainer_learns_with_torch_alone() -> None:
     foreign = {"maskable", "export"}
     for path in (ROOT / "train" / "hearts_train" / "learn").glob("*.py"):
         found = {
@@ -166,12 +166,12 @@ def test_the_core_loads_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize("folder", ["hearts_env", "agents/hearts_agents", "train/hearts_train"])
-def test_no_modules_import_one_another_in_a_ring(folder: str) -> None:
+def test_modules_import_in_no_ring(folder: str) -> None:
     TopologicalSorter(graph(ROOT / folder)).prepare()  # or it raises a CycleError
 
 
 @pytest.mark.slow
-def test_names_and_modules_of_the_package_are_there_when_asked_for() -> None:
+def test_lazy_names_and_modules_are_found() -> None:
     code = (
         "import hearts_env; from hearts_env import *; "
         "hearts_env.kernel.MAX_STATE, hearts_env.solve.double_dummy, hearts_env.hearts_v0.env; "

@@ -52,7 +52,7 @@ def test_keys_under_any_rules(game: Game) -> None:
 
 
 @pytest.mark.parametrize("name", ["micro", "mini hand_size=2 queen_any_time=true"])
-def test_every_information_set_has_a_key_of_its_own(name: str) -> None:
+def test_information_sets_have_distinct_keys(name: str) -> None:
     """Of all choices in all deals; and each of its worlds has that key."""
     tree = Tree(name)
     keys = set()
@@ -135,7 +135,7 @@ def test_only_worlds_of_the_view_make_a_game() -> None:
     assert refused > 100
 
 
-def test_what_others_passed_is_drawn_from_all_that_can_have_been() -> None:
+def test_passes_of_others_are_drawn_uniformly() -> None:
     rules = small(3, 3, ranks="TQA", pass_count=1, pass_rotation=("left",))
     game = Game.deal(rules, seed=5)
     while game.phase == "pass":
@@ -224,7 +224,7 @@ def test_all_tables() -> None:
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_games_of_a_seed_differ_from_a_table_in_nothing_that_counts(name: str) -> None:
+def test_seeded_games_play_as_at_a_table(name: str) -> None:
     """A deal of any number and dealer is played as at one of the tables."""
     for seed in range(8):
         game = Game.deal(name, seed)

@@ -203,7 +203,7 @@ def test_the_opponent_is_its_place_in_the_list(players: int) -> None:
 
 
 @pytest.mark.parametrize("illegal_action", ["terminate", "revoke"])
-def test_an_illegal_action_is_reported_with_the_same_keys(illegal_action: str) -> None:
+def test_illegal_action_keeps_info_keys(illegal_action: str) -> None:
     env = HeartsEnv(illegal_action=illegal_action, seat=1)
     _, info = env.reset(seed=1)
     before = shape_of(info)
@@ -219,7 +219,7 @@ def test_an_illegal_action_is_reported_with_the_same_keys(illegal_action: str) -
     assert infos["offender"].tolist() == [-1, -1]
 
 
-def test_arrays_in_infos_belong_to_whoever_gets_them_or_cannot_be_written_to() -> None:
+def test_info_arrays_are_own_or_read_only() -> None:
     env: Any = hearts_v0.raw_env(episode="match", max_deals=2)
     env.reset(seed=1)
     for table in (env, copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
@@ -246,7 +246,7 @@ def test_arrays_in_infos_belong_to_whoever_gets_them_or_cannot_be_written_to() -
 
 
 @pytest.mark.parametrize("make", [hearts_v0.raw_env, hearts_v0.env])
-def test_an_entry_added_to_an_info_stays_until_the_agents_next_action(make: Any) -> None:
+def test_added_info_entry_stays_until_next_action(make: Any) -> None:
     """As with the plain dictionaries of PettingZoo's environments; a reward wrapper needs it."""
     env = make(rules="classic")
     env.reset(seed=3)
@@ -269,7 +269,7 @@ def test_an_entry_added_to_an_info_stays_until_the_agents_next_action(make: Any)
     assert not any("mine" in info for info in env.infos.values())
 
 
-def test_an_entry_added_at_the_end_stays_and_spoils_no_result() -> None:
+def test_info_entry_added_at_end_spoils_no_result() -> None:
     env: Any = hearts_v0.raw_env("micro")
     env.reset(seed=3)
     env.infos["player_0"]["array"] = array = np.zeros(2)
@@ -291,7 +291,7 @@ def test_an_entry_added_at_the_end_stays_and_spoils_no_result() -> None:
 # ---- nothing hidden ------------------------------------------------------------------------------
 @pytest.mark.parametrize("way", WAYS)
 @quick_cases(("rules", "players"), GAMES, QUICK, ids=lambda part: str(part))
-def test_what_a_learner_gets_does_not_depend_on_what_it_cannot_know(
+def test_learners_get_nothing_that_depends_on_hidden_cards(
     rules: str, players: int, way: str
 ) -> None:
     """Hidden cards and secret passes redrawn, another seed: every byte stays as it was."""
@@ -313,7 +313,7 @@ def test_what_a_learner_gets_does_not_depend_on_what_it_cannot_know(
 
 
 @pytest.mark.parametrize("way", ["hearts_v0", "gymnasium"])
-def test_the_first_deal_of_a_match_shows_nothing_hidden_either(way: str) -> None:
+def test_first_deal_of_match_shows_nothing_hidden(way: str) -> None:
     for seed in range(4):
         for game in decisions(Rules.preset("mini"), seed, seed % 2, 2):
             start = Game(
@@ -345,7 +345,7 @@ def deals_of(rules: Rules, number: int) -> Iterator[Game]:
 
 @pytest.mark.parametrize("rules", ["two_player", "classic"])
 @pytest.mark.parametrize("episode", ["deal", "match"])
-def test_no_number_in_an_info_leads_to_the_deal_before_its_end(rules: str, episode: str) -> None:
+def test_no_info_number_leads_to_the_deal(rules: str, episode: str) -> None:
     env = HeartsEnv(rules, episode=episode)
     envs = HeartsVectorEnv(2, rules, episode=episode)
     for seed in (5, 10**15 + 1):
@@ -393,7 +393,7 @@ def test_mixing_is_undone_by_the_test_itself() -> None:
 
 
 @pytest.mark.slow
-def test_seeds_of_episodes_do_not_lead_to_the_next() -> None:
+def test_episode_seeds_do_not_reveal_the_next() -> None:
     env, seed = HeartsEnv(), 2**61 + 987654321
     _, info = env.reset(seed=seed)
     for number in range(1, 4):
@@ -418,7 +418,7 @@ def test_siphash_is_that_of_its_authors() -> None:
     assert found.to_bytes(8, "little") == bytes.fromhex("6224939a79f5f593")
 
 
-def test_a_secret_seed_follows_from_seed_and_purpose_and_is_another_for_each() -> None:
+def test_secret_seed_depends_on_seed_and_purpose() -> None:
     assert secret_seed(5, "deal", 3) == secret_seed(np.int64(5), "deal", np.int64(3))  # type: ignore[arg-type]
     made = {
         secret_seed(seed, *purpose)
@@ -453,9 +453,7 @@ def frames(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize(("rules", "players"), [("two_player", 2), ("classic", 4)])
-def test_a_window_shows_the_learners_cards_and_nobody_elses(
-    rules: str, players: int, frames: list[str]
-) -> None:
+def test_window_shows_only_the_learners_cards(rules: str, players: int, frames: list[str]) -> None:
     """One frame a card, those of the opponents' turns among them; the seat is drawn anew."""
     env = HeartsEnv(rules, players, render_mode="human", opponent="easy")
     seats = set()
@@ -476,7 +474,7 @@ def test_a_window_shows_the_learners_cards_and_nobody_elses(
     assert len(seats) > 1
 
 
-def test_a_window_shows_whom_one_asks_for(frames: list[str]) -> None:
+def test_window_shows_the_player_asked_for(frames: list[str]) -> None:
     for shown, count in (("all", 2), ("player_1", 1), ("current_player", 1)):
         frames.clear()
         HeartsEnv(render_mode="human", render_for=shown, seat=0).reset(seed=1)

@@ -90,18 +90,18 @@ def play_along(rules: Rules | str, num_games: int, deals: int) -> None:
     assert batch.done.all()
 
 
-def test_deals_in_jax_have_the_numbers_of_a_batch() -> None:
+def test_jax_deals_equal_a_batch() -> None:
     play_along("two_player", 100, deals=1)
 
 
 @slow
 @pytest.mark.parametrize("rules", [*sorted(PLAYED), VARIED], ids=str)
-def test_two_thousand_deals_in_jax_have_the_numbers_of_a_batch(rules: Rules | str) -> None:
+def test_two_thousand_jax_deals_equal_a_batch(rules: Rules | str) -> None:
     play_along(rules, 500, deals=4 * TIMES)
 
 
 @slow
-def test_an_illegal_card_in_jax_ends_the_deal_as_a_revoke_does() -> None:
+def test_illegal_card_in_jax_is_a_revoke() -> None:
     batch, env = BatchGame("mini", 200, seed=5, autodeal=False, freeze=False), Hearts("mini")
     state, step = jax.jit(jax.vmap(env.deal))(hands_of(batch)), jax.jit(jax.vmap(env.step))
     rows, last = np.arange(200), batch.rules.num_actions
@@ -137,7 +137,7 @@ def test_keys_deal_every_card_to_every_place_alike() -> None:
     assert not np.any(states.terminated)
 
 
-def test_rules_that_jax_does_not_play_are_refused_by_field() -> None:
+def test_rules_unknown_to_jax_are_refused_by_field() -> None:
     for name, players in GAMES:
         rules = Rules.preset(name, players)
         if name in PLAYED:

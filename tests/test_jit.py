@@ -60,7 +60,7 @@ def start(folder: Path, **streams: object) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-def test_a_read_only_install_without_a_home_plays_and_says_what_it_waits_for(
+def test_read_only_install_plays_and_shows_compiling(
     tmp_path: Path,
 ) -> None:
     controller, terminal = os.openpty()
@@ -250,7 +250,7 @@ def reads_of_compiled_code(path: Path) -> list[tuple[str, str]]:
 
 
 @pytest.mark.slow
-def test_all_that_compiled_code_reads_is_part_of_the_digest() -> None:
+def test_everything_compiled_code_reads_is_digested() -> None:
     read = {source for path in SOURCES for source in reads_of_compiled_code(path)}
     assert ("hearts_env.cards", "HEARTS") in read
     assert ("hearts_env", "kernel") in read
@@ -262,7 +262,7 @@ def test_all_that_compiled_code_reads_is_part_of_the_digest() -> None:
         assert compiles(path, path.read_bytes()), f"{name} of {path.name}"
 
 
-def test_only_files_that_take_part_in_compiled_code_change_the_digest(tmp_path: Path) -> None:
+def test_only_compiled_files_change_the_digest(tmp_path: Path) -> None:
     package = tmp_path / "package"
     package.mkdir()
     plain, compiled = package / "plain.py", package / "compiled.py"
@@ -278,7 +278,7 @@ def test_only_files_that_take_part_in_compiled_code_change_the_digest(tmp_path: 
     assert digests[0] == digests[1] != digests[2]
 
 
-def test_an_inner_function_runs_as_it_is_written_when_called_from_python() -> None:
+def test_inner_functions_run_uncompiled_from_python() -> None:
     # Compiled without an entry from Python it would crash.
     solve_double_dummy(hearts_env.Game.deal("micro", 1))
     assert drop(0b10110, -0b100) == 0b01010

@@ -89,7 +89,7 @@ VARIANTS = [
 
 @quick_count("most", 100, 2000)
 @pytest.mark.parametrize("text", [*(f"{name} players={n}" for name, n in GAMES), *VARIANTS])
-def test_all_that_can_follow_in_a_deal_from_some_positions_on(text: str, most: int) -> None:
+def test_all_continuations_of_some_positions(text: str, most: int) -> None:
     """Depth first, so that the ends of deals are there with all their lines."""
     rules = Rules.from_text(text)
     for seed in range(3):

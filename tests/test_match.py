@@ -274,7 +274,7 @@ def test_max_deals_ends_a_match_with_its_ties() -> None:
 
 
 @pytest.mark.parametrize("text", ["party", "two_player", "hoyle"])
-def test_the_explanation_of_the_end_follows_every_field_that_decides_it(text: str) -> None:
+def test_match_sentences_follow_every_deciding_field(text: str) -> None:
     fields: dict[str, list[Any]] = {"stake": [61], "target": [71], "max_deals": [81]}
     if text != "hoyle":
         ends = ["reached", "exceeded"], ["lowest_shared", "all_past_limit"]
@@ -289,7 +289,7 @@ def test_the_explanation_of_the_end_follows_every_field_that_decides_it(text: st
     assert len(set(texts.values())) == len(texts)
 
 
-def test_the_first_dealer_is_drawn_from_the_seed_unless_it_is_given() -> None:
+def test_first_dealer_is_drawn_unless_given() -> None:
     for text in ("two_player", "hoyle players=3", "classic"):
         matches = [Match(text, seed) for seed in range(300)]
         players = matches[0].rules.players
@@ -305,7 +305,7 @@ def test_the_first_dealer_is_drawn_from_the_seed_unless_it_is_given() -> None:
         assert [Match(text, 7, dealer=p).game.dealer for p in range(players)] == [*range(players)]
 
 
-def test_last_net_is_what_a_deal_added_to_the_totals() -> None:
+def test_last_net_is_change_of_totals() -> None:
     assert board_after("classic", [3, 4, 9, 10], [0, 26, 0, 0]).last_net == [0, 26, 0, 0]
     text = "hoyle players=3 settlement=sweepstakes max_deals=2"
     assert board_after(text, [13, 0, 0]).last_net == [-13, 0, 0]
@@ -359,7 +359,7 @@ def test_copies_play_on_identically(text: str) -> None:
     assert match != "match"
 
 
-def test_a_deal_can_be_replaced_before_it_is_begun() -> None:
+def test_deal_can_be_replaced_before_it_begins() -> None:
     match = Match("micro", seed=1)
     game = Game("micro", ["QC QS QH", "AC AD AH"], "QD AS")
     match.replace_deal(game)

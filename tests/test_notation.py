@@ -168,7 +168,7 @@ def test_several_games_follow_one_another(one: Game, two: Game) -> None:
         assert parse_games("".join(game.to_text() for game in texts)) == texts
 
 
-def test_a_history_of_an_exchange_and_of_a_moon_choice() -> None:
+def test_history_of_exchange_and_moon_choice() -> None:
     game = Game.from_text(EXCHANGE)
     assert game.history == ((1, "2C"), (2, "6C"), (0, "3H"))
     assert game.phase == "play"
@@ -243,7 +243,7 @@ def test_comments_blanks_and_left_out_fields() -> None:
         ("1. 1: 2C", "1. 0: 2C", ["line 10", "player 1"]),
     ],
 )
-def test_a_fault_in_a_history_is_named_by_its_line(old: str, new: str, words: list[str]) -> None:
+def test_history_faults_are_named_by_line(old: str, new: str, words: list[str]) -> None:
     text = MICRO if old in MICRO else EXCHANGE
     assert text.count(old) == 1
     with pytest.raises(NotationError) as caught:
@@ -270,7 +270,7 @@ def test_the_number_of_games_is_checked() -> None:
 # ---- views ---------------------------------------------------------------------------------------
 
 
-def test_a_view_in_words() -> None:
+def test_view_text_by_hand() -> None:
     game = Game("micro", ["QC QS QH", "AC AD AH"], "QD AS")
     text = play(game, "QC AC AD").view(0).to_text()
     assert text.splitlines() == [
@@ -288,7 +288,7 @@ def test_a_view_in_words() -> None:
 
 
 @quick_given(17, 100, games())
-def test_a_view_in_words_names_no_card_that_the_player_cannot_know(game: Game) -> None:
+def test_view_text_names_no_hidden_card(game: Game) -> None:
     for player in range(game.rules.players):
         view = game.view(player)
         words = set(view.to_text().replace(",", " ").split())
@@ -305,7 +305,7 @@ def test_a_view_in_words_names_no_card_that_the_player_cannot_know(game: Game) -
 TAGS = {"Player 0": "You", "Player 1": "C#-bot", "Date": "2026-11-21", "Event": "club", "Mood": ""}
 
 
-def test_tags_make_a_round_trip_and_the_text_without_them_is_as_ever() -> None:
+def test_tags_make_a_round_trip() -> None:
     game = Game.from_text(MICRO)
     assert game.to_text() == game.to_text({}) == MICRO
     text = game.to_text(TAGS)
@@ -331,7 +331,7 @@ def test_any_tag_can_be_kept(tags: dict[str, str]) -> None:
     assert parse_records(text + text) == [record, record]
 
 
-def test_a_tag_may_begin_like_a_field_and_does_not_begin_a_game() -> None:
+def test_tag_beginning_like_a_field_begins_no_game() -> None:
     tags = {"RulesVersion": "3", "Rulesbook 1": "x", "Handicap": "0"}
     text = Game.from_text(MICRO).to_text(tags)
     assert [record.tags for record in parse_records(text + text)] == [tags, tags]
@@ -362,7 +362,7 @@ def test_tags_may_stand_anywhere_in_a_header() -> None:
         ("[Date x]", ["line 2"]),
     ],
 )
-def test_what_looks_like_a_field_is_not_taken_for_a_tag(line: str, words: list[str]) -> None:
+def test_misspelt_fields_are_not_tags(line: str, words: list[str]) -> None:
     first, _, rest = MICRO.partition("\n")
     rest = rest.replace('[Deal "0"]\n', "").replace('[Scores "1 14"]\n', "")
     with pytest.raises(NotationError) as caught:
@@ -377,7 +377,7 @@ def test_tags_that_cannot_be_are_refused(name: str) -> None:
         Game.from_text(MICRO).to_text({name: "x"})
 
 
-def test_players_of_a_record_have_names_of_their_own() -> None:
+def test_players_of_a_record_are_named_apart() -> None:
     game = Game.from_text(MICRO)
     assert Record(game).names() == ["player 0", "player 1"]
     assert Record(game, {"Player 1": "pro"}).names() == ["player 0", "pro"]

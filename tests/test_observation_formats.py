@@ -54,7 +54,7 @@ def test_every_dtype_shows_the_same_numbers(observation: str, dtype: str | None)
         assert cast.last()[0] in box
 
 
-def test_a_dtype_may_be_given_as_numpy_has_it() -> None:
+def test_dtype_may_be_a_numpy_type() -> None:
     for dtype in (np.float32, np.dtype("float32"), "float32"):
         assert hearts_v0.raw_env(dtype=dtype).observation_format.dtype == np.float32
     text = hearts_v0.raw_env(observation="text", dtype="uint8")  # its own
@@ -77,7 +77,7 @@ def test_bounds_follow_the_dtype() -> None:
     assert env.last()[0].tolist() == [-7.0, 7.0]
 
 
-def test_the_mask_is_in_the_observation_in_the_info_or_in_both() -> None:
+def test_mask_is_in_observation_info_or_both() -> None:
     envs: Any = {mask: hearts_v0.raw_env("classic", action_mask=mask) for mask in MASKS}
     both = envs["both"]
     assert hearts_v0.raw_env("classic").observation_spaces == both.observation_spaces

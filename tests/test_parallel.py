@@ -102,7 +102,7 @@ def test_every_agent_gets_what_it_gets_in_turns(kind: dict[str, Any]) -> None:
 
 # ---- whoever waits -------------------------------------------------------------------------------
 @pytest.mark.parametrize("noop", [False, True])
-def test_what_those_give_who_wait_is_left_aside(noop: bool) -> None:
+def test_parallel_ignores_actions_of_waiting_agents(noop: bool) -> None:
     one, two = (hearts_v0.parallel_env(noop=noop, illegal_action="raise") for _ in range(2))
     _, infos = one.reset(seed=1)
     two.reset(seed=1)
@@ -114,7 +114,7 @@ def test_what_those_give_who_wait_is_left_aside(noop: bool) -> None:
     assert one.unwrapped.game == two.unwrapped.game
 
 
-def test_to_wait_in_turn_is_an_illegal_action() -> None:
+def test_waiting_in_turn_is_an_illegal_action() -> None:
     for action in (28, np.int64(28), np.array([28])):
         env = hearts_v0.parallel_env(noop=True, reward="trick")
         _, infos = env.reset(seed=1)

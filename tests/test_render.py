@@ -128,7 +128,7 @@ def test_a_revoke_leaves_the_hands_closed() -> None:
     assert [seat.played for seat in picture.seats] == [("QC",), ()]
 
 
-def test_a_revoke_shows_scores_only_to_viewers_who_know_the_kitty() -> None:
+def test_revoke_scores_show_only_with_known_kitty() -> None:
     """QH is dead: 14 of the 15 points in the deck are charged, and no seat can know that."""
     hands = [["QC", "QD", "AS"], ["AC", "QS", "AH"]]
     game = Game("micro", hands, ["AD", "QH"])
@@ -256,7 +256,7 @@ def test_human_shows_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
     env.close()
 
 
-def test_a_copy_of_an_environment_with_a_window_opens_its_own() -> None:
+def test_copied_environment_opens_its_own_window() -> None:
     env: Any = hearts_v0.raw_env(render_mode="human")
     env.reset(seed=1)
     for twin in (copy.deepcopy(env), pickle.loads(pickle.dumps(env))):

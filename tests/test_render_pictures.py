@@ -250,7 +250,7 @@ def test_nothing_overlaps_or_leaves_the_table(players: int, everything: bool) ->
 
 
 @pytest.mark.parametrize("players", range(2, 8))
-def test_the_viewer_is_at_the_bottom_and_the_next_seat_to_the_left(players: int) -> None:
+def test_viewer_sits_at_bottom_next_seat_left(players: int) -> None:
     for viewer in range(players):
         items = table_items(busy_table(players, viewer=viewer))
         boxes = {group.name: box_of(group) for group in groups(items, "seat")}
@@ -297,7 +297,7 @@ def test_rgb_draws_names_the_font_does_not_know() -> None:
 
 
 @pytest.mark.parametrize(("players", "width"), [(2, 333), (5, 960)])
-def test_frame_of_cached_images_equals_the_table_drawn_whole(players: int, width: int) -> None:
+def test_frame_of_cached_images_equals_whole_drawing(players: int, width: int) -> None:
     """Drawn at once, threefold and averaged down, cards at the nearest third of a pixel."""
     image_module = pytest.importorskip("PIL.Image")
     picture = busy_table(players, everything=players == 2)
@@ -432,7 +432,7 @@ def test_window_closed_by_the_user_stays_closed() -> None:
 
 
 @pytest.mark.usefixtures("dummy_screen")
-def test_an_older_window_does_not_close_a_newer_one() -> None:
+def test_older_window_closes_no_newer_one() -> None:
     frame = np.zeros((30, 40, 3), dtype=np.uint8)
     older, newer = Window(), Window()
     older.show(frame)

@@ -30,7 +30,7 @@ IN_CHIPS = [
 ]
 
 
-def test_chips_by_hand_and_where_a_margin_says_something_else() -> None:
+def test_chips_by_hand_differ_from_margins() -> None:
     # Everybody pays his points; the second has the fewest and takes the 13.
     assert chips_of(Rules.preset("hoyle"), [1, 0, 6, 6]) == [-1, 13, -6, -6]
     # The others' mean is 4, so the first player's margin is +3; yet the deal costs him a chip.
@@ -67,7 +67,7 @@ def test_compiled_chips_are_those_of_the_settlement(
 
 
 @pytest.mark.parametrize("text", IN_CHIPS)
-def test_a_deal_pays_its_net_chips_at_its_end(text: str) -> None:
+def test_deal_pays_net_chips_at_its_end(text: str) -> None:
     env: Any = hearts_v0.raw_env(text, reward="chips")
     for seed in range(4):
         env.reset(seed=seed)
@@ -95,7 +95,7 @@ def play_out(env: HeartsEnv, seed: int) -> tuple[list[float], dict[str, Any]]:
 
 @pytest.mark.parametrize("text", ["hoyle players=3", "hoyle settlement=sweepstakes stake=30"])
 @pytest.mark.parametrize("episode", ["deal", "match"])
-def test_the_learner_is_paid_the_chips_of_its_seat(text: str, episode: str) -> None:
+def test_learner_is_paid_chips_of_its_seat(text: str, episode: str) -> None:
     env = HeartsEnv(text, reward="chips", episode=episode, opponent="easy", max_deals=None)
     for seed in range(3):
         rewards, info = play_out(env, seed)
@@ -107,7 +107,7 @@ def test_the_learner_is_paid_the_chips_of_its_seat(text: str, episode: str) -> N
             assert np.count_nonzero(rewards) > 1
 
 
-def test_a_pool_left_at_the_end_of_a_match_is_paid_with_its_last_deal() -> None:
+def test_final_pool_is_paid_with_last_deal() -> None:
     rules = Rules.from_text("hoyle settlement=sweepstakes max_deals=3")
     for seed in range(40):
         match, rewarder = Match(rules, seed), Rewarder(rules, "chips", episode="match")
@@ -141,7 +141,7 @@ def test_chips_are_refused_where_rules_settle_in_points(make: Any) -> None:
 
 @settings(SEEDED, max_examples=60)
 @given(st.sampled_from(IN_CHIPS), st.integers(0, 2**40))
-def test_no_deal_pays_more_than_the_bounds_that_the_docs_give(text: str, seed: int) -> None:
+def test_deal_chips_stay_within_documented_bounds(text: str, seed: int) -> None:
     """With T points in all: T won or lost; under howell up to (n - 1) T lost."""
     rules = Rules.from_text(text)
     total = sum(rules.card_points.get(card, 0) for card in rules.deck)

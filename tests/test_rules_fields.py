@@ -75,7 +75,7 @@ BAD: list[tuple[str, dict[str, Any], list[str]]] = [
 
 
 @pytest.mark.parametrize(("preset", "changes", "words"), BAD, ids=lambda value: str(value)[:50])
-def test_a_bad_value_is_refused_by_field_value_and_mend(
+def test_bad_value_names_field_value_and_fix(
     preset: str, changes: dict[str, Any], words: list[str]
 ) -> None:
     with pytest.raises(RulesError) as caught:
@@ -122,7 +122,7 @@ def test_a_bad_value_is_refused_by_field_value_and_mend(
         (lambda: Rules.make(CLASSIC, players=5), ["players", "4", "5"]),
     ],
 )
-def test_a_rule_set_that_is_not_known_is_refused(make: Any, words: list[str]) -> None:
+def test_unknown_rule_sets_are_refused(make: Any, words: list[str]) -> None:
     with pytest.raises(RulesError) as caught:
         make()
     assert caught.value.argument
@@ -132,7 +132,7 @@ def test_a_rule_set_that_is_not_known_is_refused(make: Any, words: list[str]) ->
     assert len(str(caught.value)) < 600
 
 
-def test_a_refused_change_leaves_the_rules_as_they_were() -> None:
+def test_refused_change_leaves_rules_alone() -> None:
     rules = Rules.preset("classic")
     before = rules.to_dict()
     with pytest.raises(RulesError):
@@ -149,7 +149,7 @@ def test_a_refused_change_leaves_the_rules_as_they_were() -> None:
 # ---- what is accepted ----------------------------------------------------------------------------
 
 
-def test_every_field_is_documented_with_its_values_and_default() -> None:
+def test_fields_document_values_and_default() -> None:
     assert tuple(FIELD_DOCS) == FIELDS
     shown = pydoc.render_doc(Rules, renderer=pydoc.plaintext)
     for name, text in FIELD_DOCS.items():
@@ -233,7 +233,7 @@ def test_texts_take_the_words_of_python_too() -> None:
     assert (rules.queen_any_time, rules.points_on_first_trick) == (True, False)
 
 
-def test_rules_with_the_same_fields_are_the_same_whatever_they_came_from() -> None:
+def test_rules_with_equal_fields_are_equal() -> None:
     assert Rules.preset("hoyle", 4).replace(card_points=Rules.preset("black_lady").card_points) == (
         Rules.preset("black_lady", 4)
     )
@@ -263,7 +263,7 @@ def reachable(value: Any) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_nothing_that_a_view_leads_to_changes_the_rules(name: str) -> None:
+def test_rules_cannot_be_changed_through_a_view(name: str) -> None:
     view = Game.deal(name, 1).view(0)
     rules = view.rules
     made = (rules.deck, rules.index, rules.name, rules.vector, rules.max_margin, hash(rules))
@@ -278,7 +278,7 @@ def test_nothing_that_a_view_leads_to_changes_the_rules(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_deals_are_the_same_where_only_the_end_of_a_match_differs(name: str) -> None:
+def test_is_same_deal_ignores_ends_of_matches(name: str) -> None:
     rules = Rules.preset(name)
     for field, other in single_changes(rules):
         ends = field in ("end_score", "end_when", "tie", "max_deals", "target")

@@ -62,7 +62,7 @@ def present(values):
     return {name: value for name, value in values.items() if value is not ...}
 
 
-def test_a_file_is_written_without_a_second_copy_in_memory(tmp_path):
+def test_writing_a_file_copies_no_array(tmp_path):
     array = np.zeros(6 * 2**20)
     tracemalloc.start()
     try:
@@ -157,7 +157,7 @@ def test_a_header_is_checked_entry_by_entry(changes, words, file):
     assert len(str(caught.value)) < 400 + len(str(file))
 
 
-def test_figures_of_a_state_are_computed_and_not_read(solver, file):
+def test_figures_of_a_state_are_computed(solver, file):
     shown = [[c.iteration, c.seconds, 0.0, 50.0] for c in solver.curve]
     rewrite(file, changes={"curve": shown})
     found, true = load(file), solver.result()
@@ -165,13 +165,13 @@ def test_figures_of_a_state_are_computed_and_not_read(solver, file):
     assert found.exploitability == pytest.approx(true.exploitability, abs=1e-12)
 
 
-def test_files_larger_than_the_memory_allowed_are_refused_unread(file):
+def test_files_beyond_allowed_memory_are_refused_unread(file):
     os.truncate(file, solved_files.MOST_HEADER + 2000)
     with raises_hearts_error(CheckpointError, str(file), "1e-06", hint="max_memory"):
         Solver.load(file, max_memory=1e-6)
 
 
-def test_a_packed_policy_is_not_unpacked_beyond_its_size(solver, tmp_path):
+def test_packed_policy_unpacks_to_its_size_at_most(solver, tmp_path):
     file = tmp_path / "policy.safetensors"
     solver.result().save(file)
     for size in (0, 1, 10**8):
@@ -252,15 +252,13 @@ def saving(monkeypatch):
     return note
 
 
-def test_a_state_is_there_from_the_beginning_soon_again_and_at_the_end(
-    tree, tmp_path, saving, monkeypatch
-):
+def test_state_is_saved_first_soon_and_last(tree, tmp_path, saving, monkeypatch):
     monkeypatch.setattr(equilibrium, "_FIRST_SAVE", 0.0)
     solve(Solver(tree), iterations=50, save_to=tmp_path / "a.safetensors")
     assert (saving.calls[:2], saving.calls[-1]) == ([0, 1], 50)
 
 
-def test_a_failed_save_in_between_warns_and_is_tried_again(tree, tmp_path, saving, monkeypatch):
+def test_failed_save_between_warns_and_is_retried(tree, tmp_path, saving, monkeypatch):
     file = tmp_path / "a.safetensors"
     saving.fail = lambda number: number in (1, 2)
     for name in ("_FIRST_SAVE", "_SAVE_EVERY"):
@@ -273,7 +271,7 @@ def test_a_failed_save_in_between_warns_and_is_tried_again(tree, tmp_path, savin
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_a_save_that_fails_at_the_beginning_or_at_the_end_is_one_line(number, tmp_path, saving):
+def test_failed_first_or_last_save_is_one_line(number, tmp_path, saving):
     file = tmp_path / "a.safetensors"
     saving.fail = lambda call: call == number
     shown = run("solve", "micro", "--iterations", 9, "--save", file)
@@ -303,7 +301,7 @@ def pressing(monkeypatch, name, numbers, after=5):
 
 @posix
 @pytest.mark.parametrize("number", SIGNALS)
-def test_every_signal_saves_the_state_and_is_the_exit_status(number, tmp_path, monkeypatch):
+def test_signals_save_the_state_and_set_status(number, tmp_path, monkeypatch):
     state = tmp_path / "state.safetensors"
     with monkeypatch.context() as patched:
         pressing(patched, "look", [number])
@@ -314,7 +312,7 @@ def test_every_signal_saves_the_state_and_is_the_exit_status(number, tmp_path, m
 
 
 @posix
-def test_a_second_ctrl_c_ends_it_at_once_and_leaves_the_state_whole(tmp_path, monkeypatch):
+def test_second_ctrl_c_ends_at_once_state_whole(tmp_path, monkeypatch):
     state = tmp_path / "state.safetensors"
     with monkeypatch.context() as patched:
         pressing(patched, "step", [signal.SIGINT] * 2)
@@ -340,7 +338,7 @@ def test_ctrl_c_keeps_a_state_that_nobody_named(tmp_path, monkeypatch):
 
 
 @posix
-def test_a_file_that_another_process_is_at_work_on_is_refused(tmp_path):
+def test_file_held_by_another_process_is_refused(tmp_path):
     state, new, link = (tmp_path / f"{name}.safetensors" for name in ("state", "new", "link"))
     assert run("solve", "micro", "--iterations", 3, "--save", state).exit_code == 0
     before = state.read_bytes()
@@ -356,7 +354,7 @@ def test_a_file_that_another_process_is_at_work_on_is_refused(tmp_path):
 
 
 @pytest.mark.slow
-def test_solve_prints_a_table_and_one_line_of_json(tmp_path):
+def test_solve_prints_table_or_one_json_line(tmp_path):
     out, policy, plot = (tmp_path / name for name in ("a.safetensors", "b.safetensors", "c.png"))
     shown = run("solve", "micro", "--policy", policy, "--plot", plot)
     assert shown.exit_code == 0, shown.stderr
@@ -374,7 +372,7 @@ def test_solve_prints_a_table_and_one_line_of_json(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_resumed_solve_notes_the_limits_it_had_reached(tmp_path):
+def test_resumed_solve_notes_limits_already_reached(tmp_path):
     state = tmp_path / "a.safetensors"
     run("solve", "micro", "--iterations", 9, "--save", state)
     for option, value, words in (

@@ -52,7 +52,7 @@ def assert_turn(env: Any, game: Game) -> None:
 
 
 @quick_cases("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
-def test_every_turn_is_that_of_a_game_played_beside_it(game: tuple[str, int]) -> None:
+def test_every_turn_equals_a_game_beside(game: tuple[str, int]) -> None:
     """Under every preset with ``flat`` and with the other encoders by turns: to the bit."""
     rules, place = Rules.preset(*game), GAMES.index(game)
     rng = random.Random(place)
@@ -80,7 +80,7 @@ def test_every_turn_is_that_of_a_game_played_beside_it(game: tuple[str, int]) ->
             assert info["points"].tolist() == beside.points
 
 
-def test_match_is_that_of_the_seed_turn_by_turn() -> None:
+def test_match_env_equals_match_of_its_seed() -> None:
     env: Any = hearts_v0.raw_env("mini", episode="match", reward="points")
     env.reset(seed=11)
     match = Match("mini", 11)
@@ -115,7 +115,7 @@ def test_an_illegal_action_leaves_no_stale_observation(illegal_action: str) -> N
     assert np.array_equal(observation["observation"], encode(env.encoder, env.game.view(seat)))
 
 
-def test_what_was_handed_out_is_not_handed_out_again() -> None:
+def test_observations_are_handed_out_once() -> None:
     """By ``observe`` as by ``last``, in either order."""
     env: Any = hearts_v0.raw_env("classic")
     env.reset(seed=2)
@@ -129,7 +129,7 @@ def test_what_was_handed_out_is_not_handed_out_again() -> None:
             assert np.array_equal(first[key], second[key])
 
 
-def test_who_writes_into_what_was_handed_out_spoils_nothing() -> None:
+def test_writing_into_observations_spoils_nothing() -> None:
     env: Any = hearts_v0.raw_env("classic")
     env.reset(seed=2)
     beside, kept = env.game.clone(), []
@@ -181,7 +181,7 @@ def test_a_loop_over_turns_is_pettingzoos() -> None:
         assert next(iter(each.agent_iter(max_iter=1e6))) == each.agent_selection
 
 
-def test_a_wrapper_may_end_an_episode() -> None:
+def test_wrapper_may_end_an_episode() -> None:
     for name in ("terminations", "truncations"):
         env: Any = hearts_v0.env("mini")
         env.reset(seed=1)
@@ -191,23 +191,6 @@ def test_a_wrapper_may_end_an_episode() -> None:
             assert any(env.last()[2:4])
             env.step(None)
         assert env.agents == []
-
-
-# ---- the info of a deal -------------------------------------------------------------------------
-def ended(**kwargs: Any) -> Any:
-    env: Any = hearts_v0.raw_env("mini", **kwargs)
-    env.reset(seed=1)
-    while not env.is_over:
-        env.step(env.game.legal_actions()[0])
-    return env
-
-
-def test_the_result_of_a_deal_stays_whatever_comes_after() -> None:
-    env = ended()
-    scores, info = env.game.scores(), env.infos["player_1"]
-    env.game.undo()
-    env.reset(seed=2)
-    assert info["scores"].tolist() == scores
 
 
 # ---- from Python --------------------------------------------------------------------------------

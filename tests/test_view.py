@@ -280,7 +280,7 @@ def test_worlds_against_brute_force_under_any_rules(game: Game) -> None:
 
 
 @pytest.mark.slow
-def test_every_world_of_micro_looks_the_same_and_no_other_does() -> None:
+def test_worlds_of_micro_are_exactly_the_lookalikes() -> None:
     """Of all deals of micro, those that agree with a view are its worlds: at every position."""
     rules = Rules.preset("micro")
     # The positions of all lines of all deals, by all that a player knows of them.
@@ -322,7 +322,7 @@ def test_worlds_when_the_first_leader_is_known() -> None:
     )
 
 
-def test_the_leader_of_two_player_hearts_faces_105_worlds_less_the_lower_clubs() -> None:
+def test_first_lead_excludes_worlds_with_lower_clubs() -> None:
     rules = Rules.preset("two_player")
     hands = [
         cards("2C 6C 8C 2D 4D 6D 8D TD 2S 4S 6S 8S TS"),
@@ -336,7 +336,7 @@ def test_the_leader_of_two_player_hearts_faces_105_worlds_less_the_lower_clubs()
     assert game.view(1).num_worlds == 14 * 13 // 2
 
 
-def test_points_on_the_first_trick_show_a_hand_of_nothing_else() -> None:
+def test_points_on_first_trick_show_the_hand() -> None:
     game = make_game("TC QC TD / TH QH AH / AC QD AD / TS QS AS", points_on_first_trick=False)
     play(game, "TC TH")
     # Seat 1 holds two of QH, AH and QS. The other five unseen cards are two of seat 0 and three of
@@ -344,7 +344,7 @@ def test_points_on_the_first_trick_show_a_hand_of_nothing_else() -> None:
     assert game.view(2).num_worlds == math.comb(3, 2) * math.comb(5, 2)
 
 
-def test_more_than_a_million_worlds_are_refused_with_their_number() -> None:
+def test_more_than_a_million_worlds_are_refused() -> None:
     view = Game.deal("classic", seed=1, deal_number=0).view(0)
     with raises_hearts_error(HeartsError, "worlds", "sample_worlds"):
         view.worlds()
@@ -389,7 +389,7 @@ def test_the_compiled_worlds_of_two_under_hard_rules(name: str) -> None:
     assert (dodged > 0) == (name == "mini, a dodging queen")
 
 
-def test_the_compiled_worlds_of_two_stop_where_the_room_ends() -> None:
+def test_compiled_worlds_stop_where_room_ends() -> None:
     view = Game.deal("two_player", seed=5).view(0)
     out = np.zeros(4, np.int64)
     scratch = np.zeros(3 * (kernel.MAX_PLAYERS + 1) + 128, np.int64)
@@ -459,7 +459,7 @@ def test_chances_are_shares_of_the_worlds(name: str) -> None:
                     assert chances[place, number] == pytest.approx(share)
 
 
-def test_a_queen_played_at_any_time_on_the_first_trick_proves_no_hand_of_penalties() -> None:
+def test_dodging_queen_on_first_trick_proves_no_penalties() -> None:
     """Seat 1, void in clubs, threw her though it holds a harmless card: others are possible."""
     game = make_game(
         "2C 3C 4C / QS 5D 6H",

@@ -54,7 +54,7 @@ def counted(workers: Threads, size: int, chunk: int, times: int = 1) -> np.ndarr
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
-def test_every_row_of_an_order_is_worked_on_once(threads: int) -> None:
+def test_ordered_rows_are_worked_on_once(threads: int) -> None:
     workers = Threads(threads)
     for size in (0, 1, 5, 16, 1000):
         for chunk in (1, 7, 256):
@@ -63,7 +63,7 @@ def test_every_row_of_an_order_is_worked_on_once(threads: int) -> None:
     assert (counted(workers, 1000, 7) == 1).all()
 
 
-def test_threads_that_sleep_are_woken_by_orders_and_by_calls() -> None:
+def test_orders_and_calls_wake_sleeping_threads() -> None:
     workers = Threads(2)
     for _ in range(3):
         assert (counted(workers, 1000, 10) == 1).all()
@@ -73,7 +73,7 @@ def test_threads_that_sleep_are_woken_by_orders_and_by_calls() -> None:
         assert sorted(done) == [0, 1]
 
 
-def test_an_interrupted_order_is_done_when_the_interrupt_comes_out(
+def test_interrupted_order_is_done_before_it_raises(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     workers, rows = Threads(2), np.zeros(100_000, np.int64)
@@ -122,7 +122,7 @@ def test_a_fork_starts_threads_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("guilty", [0, 1, 2])
-def test_a_fault_of_any_thread_is_raised_when_all_have_ended(guilty: int) -> None:
+def test_thread_faults_are_raised_after_all_end(guilty: int) -> None:
     workers, ended = Threads(3), []
 
     def work(thread: int) -> None:
@@ -138,7 +138,7 @@ def test_a_fault_of_any_thread_is_raised_when_all_have_ended(guilty: int) -> Non
     assert sorted(ended[2:]) == [0, 1, 2]
 
 
-def test_work_that_an_interrupt_left_behind_ends_before_the_next_begins(
+def test_interrupted_work_ends_before_the_next(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     workers, may_end, done = Threads(2), threading.Event(), []
@@ -185,7 +185,7 @@ def test_several_threads_may_share_work_at_once() -> None:
 
 
 @pytest.mark.slow
-def test_threads_that_cannot_be_started_are_asked_for_again(
+def test_threads_that_fail_to_start_are_retried(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     workers, start, calls, before = Threads(3), threading.Thread.start, [], _threads()
