@@ -7,7 +7,6 @@ the text or file written of it reads alike. tests/test_fuzz.py draws the inputs.
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import functools
 import hashlib
@@ -26,19 +25,15 @@ from hypothesis import strategies as st
 
 from hearts_agents import make_agent
 from hearts_agents.models.checkpoint import Checkpoint, read_checkpoint, save_checkpoint
-from hearts_env import Game, HeartsError, Rules, __version__
+from hearts_env import Game, HeartsError, Rules
 from hearts_env.game.notation import parse_records
 from hearts_env.rules.presets import GAMES
 from hearts_env.rules.rules import FIELDS
 from hearts_env.solve import equilibrium, solved_files
 from hearts_env.solve.tree import Tree
-from hearts_train.cli.replay import read_records
 from hearts_train.learn import runs
-from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.config_files import load_config, shipped_configs
-from hearts_train.measure.contest import RESULTS
-from hearts_train.measure.duel import Block
-from hearts_train.store import Store, saving, sealed
+from hearts_train.store import Store
 from hearts_train.web.table import KIND, Table
 from tests.strategies import played_on
 from tests.web import NAME, message_of, written
@@ -243,11 +238,6 @@ def read_history(data: Data, folder: Path) -> None:
         record.game.scores()
 
 
-def read_history_file(data: Data, folder: Path) -> None:
-    for record in read_records(write(data, folder / "history.txt")):
-        assert Game.from_text(record.game.to_text()) == record.game
-
-
 def rules_samples() -> list[Data]:
     texts: list[Data] = [Rules.preset(*game).name for game in GAMES]
     whole = Rules.preset("omnibus", 5).to_dict()
@@ -282,21 +272,6 @@ def check_rules(rules: Rules) -> None:
     assert Game.from_text(game.to_text()) == game
 
 
-def rules_json_samples() -> list[Data]:
-    return [
-        json.dumps(Rules.preset(name).to_dict(), indent=0)
-        for name in ("micro", "party", "omnibus", "black_jack", "kitty")
-    ]
-
-
-def read_rules_json(data: Data, folder: Path) -> None:
-    try:
-        fields = json.loads(text_of(data))
-    except (ValueError, RecursionError):
-        return
-    check_rules(Rules.from_dict(fields))
-
-
 def config_samples() -> list[Data]:
     shipped = [config.read_text(encoding="utf-8") for config in shipped_configs().values()]
     return [
@@ -313,27 +288,6 @@ def read_config(data: Data, folder: Path) -> None:
     config = load_config(write(data, folder / "config.yaml"))
     again = load_config(write(config.to_yaml(), folder / "again.yaml"))
     assert again == config
-
-
-OVERRIDE_SAMPLES: list[Data] = [
-    "seed=7",
-    "ppo.learning_rate=3e-4",
-    "schedule.0.opponents.standard=2",
-    "schedule=[{until: 0.25, opponents: {easy: 1}}, {opponents: {self: 3}}]",
-    "network.trunk=[64, 64]",
-    "evaluation.opponents=[easy]",
-    "env.rules=mini trump=null",
-    "env.seat=random",
-    "budget.decisions=1e3",
-    "name=a-b_c.d",
-]
-
-
-def read_override(data: Data, folder: Path) -> None:
-    config = load_config(None, [text_of(data)])
-    assert isinstance(config, TrainConfig)
-    write(config.to_yaml(), folder / "again.yaml")
-    assert load_config(folder / "again.yaml") == config
 
 
 def agent_samples() -> list[Data]:
@@ -434,40 +388,6 @@ def read_solved(data: Data, folder: Path) -> None:
     solver.step()
 
 
-SETTINGS = {
-    "agents": [{"name": name, "options": {}} for name in ("easy", "pro")],
-    "rules": {"players": 2},
-    "deals": 4,
-}
-"""What is asked for when a file of results is continued."""
-
-
-def results_samples() -> list[Data]:
-    scores, shooters = np.arange(8).reshape(4, 2), np.full(4, -1)
-    blocks = [
-        {"pairing": [0, 1], "block": Block(first, 2, scores, scores, shooters).to_json()}
-        for first in (0, 2)
-    ]
-    header = {"format": RESULTS.name, "version": RESULTS.version, "package": __version__}
-    lines = [header | {"settings": SETTINGS}, *blocks]
-    return [b"".join(map(sealed, lines))]
-
-
-def read_results(data: Data, folder: Path) -> None:
-    path = write(data, folder / "results.jsonl")
-    with saving(None, path, RESULTS, SETTINGS) as store:
-        assert store is not None
-        for record in store.records:
-            with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError):
-                block = Block.of(record["block"], 2)
-                assert block.scores.shape == (2 * block.deals, 2)
-        size = len(store.records)
-        store.append({"pairing": [0, 1]})
-    again = Store.open(path, RESULTS)
-    assert len(again.records) == size + 1
-    assert all(again.settings[name] == value for name, value in SETTINGS.items())
-
-
 def table_samples() -> list[Data]:
     games = [("micro", 25, False), ("party players=3", 20, False), ("mini", 14, True)]
     with tempfile.TemporaryDirectory() as folder:
@@ -484,41 +404,14 @@ def read_table(data: Data, folder: Path) -> None:
     assert table.head() | {"seats": []} == settings | {"seats": []}
 
 
-def metrics_samples() -> list[Data]:
-    rows = [
-        {"kind": "update", "decisions": 100, "updates": 1, "seconds": 1.0, "loss": 0.5}
-        | {"decisions_per_second": 100.0},
-        {"kind": "evaluation", "decisions": 100, "updates": 1, "seconds": 2.0, "round": 0}
-        | {"opponent": "pro", "margin": -1.0, "ci95": [-2.0, 0.0], "seed": 1, "deals": 50}
-        | {"won": 0.5},
-    ]
-    return [
-        "\n".join(json.dumps(row) for row in rows).encode() + b"\n" + end
-        for end in (b"", b"\xff\xfe", b'{"kind": "upd')
-    ]
-
-
-def read_metrics(data: Data, folder: Path) -> None:
-    write(data, folder / runs.METRICS_NAME)
-    for row in runs.read_metrics(folder):
-        assert type(row["decisions"]) is int
-        assert isinstance(row["kind"], str)
-        json.dumps(row)
-
-
 _LIST = [
     Target("histories", history_samples, read_history, (words,)),
-    Target("history files", history_samples, read_history_file, (words,)),
     Target("rules", rules_samples, read_rules, (words,), RULES_TOKENS),
-    Target("rules as JSON", rules_json_samples, read_rules_json, (values, words)),
     Target("configs", config_samples, read_config, (words,)),
-    Target("overrides", lambda: OVERRIDE_SAMPLES, read_override, (words,)),
     Target("agents", agent_samples, read_agent, (words,), ("?", "&", "=", "worlds", ".npz")),
     Target("players", checkpoint_samples, read_checkpoint_file, (octets, header)),
     Target("training states", state_samples, read_state, (octets, header)),
     Target("solved files", solved_samples, read_solved, (octets, header)),
-    Target("results", results_samples, read_results, (octets, entry)),
     Target("tables", table_samples, read_table, (octets, entry)),
-    Target("logs", metrics_samples, read_metrics, (octets,)),
 ]
 TARGETS = {target.name: target for target in _LIST}

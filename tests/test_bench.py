@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from bench import peers
 from bench.__main__ import app
 from bench.speed import Result, agreed, tables
 from tests.refusals import mistake
@@ -48,39 +45,6 @@ def test_speed_measures_one_group_and_refuses_unknown_ones():
     assert {row["name"] for row in rows} == {"hearts_v0.env, two_player", "hearts_v0.env, classic"}
     assert all(row["ours"] and row["group"] == "turns" and row["value"] > 0 for row in rows)
     mistake(speed("--group", "turn"), "--group", "turns")
-
-
-class ThreeTurns:
-    """An environment as RLCard has it: three turns, in which action 7 is legal, then 5 or 6."""
-
-    def __init__(self):
-        self.played = []
-
-    def reset(self):
-        self.played = []
-        return {"legal_actions": {7: None}}, 0
-
-    def is_over(self):
-        return len(self.played) == 3
-
-    def step(self, action):
-        assert action in ((5, 6) if self.played else (7,))
-        self.played.append(action)
-        return {"legal_actions": {5: None, 6: None}}, len(self.played) % 2
-
-
-def test_rlcard_is_played_by_its_own_loop(monkeypatch):
-    env, made = ThreeTurns(), []
-
-    def make(name, config):
-        made.append((name, config))
-        return env
-
-    monkeypatch.setitem(sys.modules, "rlcard", SimpleNamespace(make=make))
-    # A duration of 0 seconds: one game, three steps, in some time.
-    assert peers.rlcard("leduc-holdem")(0.0) > 0
-    assert made == [("leduc-holdem", {"seed": 0})]
-    assert len(env.played) == 3
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")

@@ -262,19 +262,6 @@ def test_records_say_what_they_were_measured_by(words, seed, tmp_path, monkeypat
         assert ("seed" in record) == (seed is not None)
 
 
-def test_ctrl_c_waits_where_it_must():
-    reached = []
-
-    def work():
-        with held_interrupt():
-            signal.raise_signal(signal.SIGINT)
-            reached.append(True)
-
-    with pytest.raises(KeyboardInterrupt):
-        work()
-    assert reached
-
-
 PRESSED = """
 import atexit, signal, sys
 

@@ -1,6 +1,5 @@
 """Recorded play, without the libraries that write it: what was seen, done, earned and worth."""
 
-import json
 import pickle
 
 import numpy as np
@@ -13,7 +12,6 @@ from hearts_train.data.episodes import Episodes
 from hearts_train.data.options import DatasetOptions
 from hearts_train.data.playing import BLOCK, ExactValues, Seating
 from tests.refusals import raises_hearts_error
-from tests.test_arguments import ODD
 
 
 def options(agents=("random",), rules="mini", games=6, **others):
@@ -208,23 +206,3 @@ def test_options_survive_json():
 def test_what_cannot_be_asked_for_is_refused(changed, message):
     with raises_hearts_error(HeartsError, *message.split()):
         options(**changed)
-
-
-ARGUMENTS = ["agents", "games", "seed", "formats", "observation", "dtype", "action_mask"]
-ARGUMENTS += ["reward", "exact", "views", "random", "seats"]
-
-
-@pytest.mark.parametrize("name", ARGUMENTS)
-def test_odd_values_are_taken_or_refused_by_name(name):
-    begins = {"agents": "agent", "formats": "format", "views": "view", "seats": "seat"}
-    for value in ODD:
-        given = {"agents": ["pro"], "rules": "mini", "games": 3} | {name: value}
-        argument = ""
-        try:
-            found = DatasetOptions(**given)
-        except HeartsError as error:
-            argument = error.argument
-        if argument:
-            assert argument == begins.get(name, name)
-            continue
-        assert DatasetOptions.from_json(json.loads(json.dumps(found.to_json()))) == found

@@ -1,8 +1,7 @@
-"""Intervals, sequential tests, comparisons."""
+"""Sequential tests, comparisons."""
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 import re
@@ -14,12 +13,10 @@ import pytest
 
 from hearts_env import HeartsError, Rules
 from hearts_train.measure import comparison
-from hearts_train.measure import statistics as sequential
-from hearts_train.measure.comparison import _parts, compare
+from hearts_train.measure.comparison import compare
 from hearts_train.measure.duel import Duel
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.statistics import (
-    Look,
     Question,
     SequentialTest,
     log_likelihood,
@@ -29,19 +26,6 @@ from hearts_train.measure.statistics import (
 from tests.players import Highest, Lowest
 from tests.refusals import mistake, raises_hearts_error
 from tests.test_cli import run
-
-# ---- intervals -----------------------------------------------------------------------------------
-
-
-def test_the_bootstrap_agrees_with_the_normal_interval_where_there_are_many():
-    values = np.random.default_rng(1).choice([-13.0, -0.5, 0.0, 0.5, 20.0], 3000)
-    _, normal = mean_and_interval(values)
-    # The percentile bootstrap (Efron 1979). Equal values are drawn together.
-    levels, counts = np.unique(values, return_counts=True)
-    drawn = np.random.default_rng(2).multinomial(3000, counts / 3000, 20_000)
-    found = tuple(np.quantile(drawn @ levels / 3000, [0.025, 0.975]))
-    width = normal[1] - normal[0]
-    assert found == pytest.approx(normal, abs=0.02 * width)
 
 
 # ---- the sequential test -------------------------------------------------------------------------
@@ -199,34 +183,6 @@ def test_the_estimate_holds_far_from_both_hypotheses(truth):
     assert 10 <= above <= 30
 
 
-@pytest.mark.parametrize("drift", [0.0, 0.1, -0.15])
-def test_chances_of_outcomes_are_those_of_walks(drift):
-    question, deals = Question(-0.5, 0.5), looks(200)
-    variances = [9.0 * (1 + 60 / n) for n in deals]
-    states = [
-        Look(n, 0.0, variance, 0.0, 1 / variance, "open")
-        for n, variance in zip(deals, variances, strict=True)
-    ]
-    paths = sequential._Paths(question, states, 3.0, 0.05)
-    rng = np.random.default_rng(9)
-    at_looks = np.diff([0, *deals])
-    steps = rng.normal(size=(40_000, len(deals))) * np.sqrt(at_looks) + drift * at_looks
-    walks = np.cumsum(steps, axis=1)
-    ends = np.array(paths.bounds)
-    for above in (True, False):
-        total = 2.0
-        left = np.full(len(walks), len(deals))
-        for place in reversed(range(len(deals) - 1)):
-            gone = (walks[:, place] <= ends[place, 0]) | (walks[:, place] >= ends[place, 1])
-            left[gone] = place
-        rows = np.arange(len(walks))
-        last = left == len(deals)
-        where = walks[rows, np.minimum(left, len(deals) - 1)]
-        beyond = where >= total if above else where <= total
-        counted = np.where(last, beyond, where > 0 if above else where < 0)
-        assert paths.beyond(drift, total, above=above) == pytest.approx(counted.mean(), abs=0.01)
-
-
 # ---- comparisons ---------------------------------------------------------------------------------
 def test_agents_that_play_each_other_are_tested_on_their_margins():
     result = compare(Lowest(), Highest(), "micro", Question(0.0, 1.0), seed=4)
@@ -292,14 +248,6 @@ def test_a_stopped_comparison_goes_on_to_the_same_result(tmp_path, monkeypatch):
     monkeypatch.setattr(comparison, "TEST_VERSION", comparison.TEST_VERSION + 1)
     with raises_hearts_error(HeartsError, "resume"):
         compare("easy", "easy", "micro", question, deals=900, seed=3, resume=kept)
-
-
-def test_blocks_end_where_the_test_looks():
-    parts = list(_parts(100_000))
-    assert [len(part) for part in parts[:3]] == [64, 32, 32]
-    assert {part.stop for part in parts} >= set(sequential.looks(100_000))
-    assert all(one.stop == other.start for one, other in itertools.pairwise(parts))
-    assert max(map(len, parts)) <= comparison._LARGEST_BLOCK
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import pytest
 from hearts_agents import make_agent
 from hearts_env import Game, Rules
 from hearts_env.game.notation import parse_records
-from hearts_train.cli.cardtext import wrap
 from hearts_train.cli.terminal import TerminalGame
 from hearts_train.measure.analysis import best_hinter, hint
 from tests.deals import make_game
@@ -256,17 +255,6 @@ def test_deal_goes_on_with_an_agent_that_misbehaves(what, words, monkeypatch, ca
 
 
 # ---- what is written -----------------------------------------------------------------------------
-def test_lines_are_broken_between_words():
-    text = "  a trick goes to the highest card of the suit led; its taker leads"
-    for width in (12, 20, 30, 200):
-        lines = wrap(text, width).split("\n")
-        assert all(len(line) <= width for line in lines)
-        assert all(line.startswith(" " * 4) for line in lines[1:])
-        assert " ".join(" ".join(lines).split()) == text.strip()
-    assert wrap("Incomprehensibilities", 5) == "Incomprehensibilities"
-    assert wrap("one\ntwo", 80) == "one\ntwo"
-
-
 # ---- hints ---------------------------------------------------------------------------------------
 @quick_count("deals", 2, 12)
 @pytest.mark.parametrize("rules", ["classic", "party players=5"])
