@@ -266,19 +266,6 @@ def try_mutant(folder: Path, mutant: Mutant, first: str | None) -> Run:
 
 
 # ---- the record ----------------------------------------------------------------------------------
-@functools.cache
-def tree_version() -> str:
-    """Return the commit of this tree, with a plus if it has changes."""
-
-    def git(*words: str) -> str:
-        done = subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True, text=True)
-        return done.stdout.strip()
-
-    return git("rev-parse", "--short=10", "HEAD") + (
-        "+" if git("status", "--porcelain", "--", *SOURCES.values(), "tests/*.py") else ""
-    )
-
-
 def digest_of(mutant: Mutant) -> str:
     """Return a digest of the code with the fault, comments aside, and of its tests."""
     digest = hashlib.sha256(mutant.apply((ROOT / mutant.file).read_text(encoding="utf-8")).encode())
@@ -311,7 +298,7 @@ class Record:
         """Record a result and write the file."""
         row = {"module": mutant.module, "fault": mutant.fault}
         row |= {"test": done.test if done.is_caught else None, "seconds": round(done.seconds, 1)}
-        row |= {"tree": tree_version(), "digest": digest_of(mutant)}
+        row["digest"] = digest_of(mutant)
         with self._lock:
             self.rows[mutant.module, mutant.fault] = row
             lines = [

@@ -28,6 +28,7 @@ from hearts_train.data.folder import make_dataset, unfinished_options  # noqa: E
 from hearts_train.data.options import DatasetOptions  # noqa: E402
 from hearts_train.data.playing import BLOCK  # noqa: E402
 from tests.refusals import mistake, raises_hearts_error  # noqa: E402
+from tests.slow import quick_cases  # noqa: E402
 
 GAMES = BLOCK + 10  # two blocks
 ASKED = DatasetOptions(
@@ -164,42 +165,24 @@ def cut_short(path):
     path.write_bytes(path.read_bytes()[:-5])
 
 
-@pytest.mark.parametrize(
-    ("stop", "damage", "again"),
-    [
-        pytest.param(("playing", 1), lambda path: None, [1], id="playing"),
-        pytest.param(
-            ("writing", 2),
-            lambda path: flipped(path / ".unfinished" / "part-00000.npz"),
-            [0],
-            id="episodes",
-        ),
-        pytest.param(
-            ("writing", 2),
-            lambda path: flipped(path / "decisions" / "part-00001.parquet"),
-            [1],
-            id="table",
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(
-            ("writing", 1),
-            lambda path: (path / "games" / "part-00000.parquet").unlink(),
-            [0],
-            id="missing",
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(
-            ("writing", 1),
-            lambda path: cut_short(path / ".unfinished" / "parts.jsonl"),
-            [1],
-            id="record",
-            marks=pytest.mark.slow,
-        ),
-    ],
-)
-def test_interrupted_dataset_plays_only_missing_parts_again(
-    made, tmp_path, stop, damage, again, monkeypatch
-):
+def unlinked(path):
+    """A file is lost."""
+    path.unlink()
+
+
+STOPS = {
+    "playing": (("playing", 1), None, "", [1]),
+    "episodes": (("writing", 2), flipped, ".unfinished/part-00000.npz", [0]),
+    "table": (("writing", 2), flipped, "decisions/part-00001.parquet", [1]),
+    "missing": (("writing", 1), unlinked, "games/part-00000.parquet", [0]),
+    "record": (("writing", 1), cut_short, ".unfinished/parts.jsonl", [1]),
+}
+"""When a dataset is stopped, what happens to which file, and the parts that are played again."""
+
+
+@quick_cases("name", list(STOPS), ["playing", "episodes"])
+def test_interrupted_dataset_plays_only_missing_parts_again(made, tmp_path, name, monkeypatch):
+    stop, damage, damaged, again = STOPS[name]
     path, played, play = tmp_path / "d", [], making.PartWork.__call__
     monkeypatch.setattr(
         making.PartWork, "__call__", lambda self, n: [played.append(n), play(self, n)][1]
@@ -222,7 +205,8 @@ def test_interrupted_dataset_plays_only_missing_parts_again(
     for other in ({"seed": 1}, {"agents": ["easy"]}):
         with raises_hearts_error(HeartsError, "resume", *other):
             make_dataset(path, dataclasses.replace(ASKED, **other), resume=True)
-    damage(path)
+    if damage is not None:
+        damage(path / damaged)
     assert unfinished_options(path) == ASKED
     played.clear()
     assert make_dataset(path, ASKED, resume=True).facts == made.facts

@@ -17,7 +17,7 @@ import typer
 from typer.testing import CliRunner
 
 from bench.__main__ import app as bench
-from hearts_env import Rules, __version__
+from hearts_env import Rules
 from hearts_env.rules.presets import PRESETS
 from hearts_train.cli.app import app
 from hearts_train.learn.config_files import load_config
@@ -82,15 +82,6 @@ def test_what_a_page_shows_is_what_its_blocks_do(page, request):
         assert tables.render(text, str(page), run=True) == text, "run make docs-tables"
 
     run_if_changed(request, text, run)
-
-
-def test_what_is_cited_is_this_version():
-    citation = (DOCS.parent / "CITATION.cff").read_text(encoding="utf-8")
-    fields = dict(re.findall(r"^([a-z-]+): +(.+)$", citation, re.M))
-    _, _, bibtex = README.read_text(encoding="utf-8").partition("```bibtex\n")
-    assert fields["version"] == __version__
-    assert f"version = {{{__version__}}}" in bibtex
-    assert fields["title"].strip('"') in bibtex
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -93,6 +93,9 @@ def test_citation_and_archive_say_the_same():
     citation, zenodo = loaded("CITATION.cff"), json.loads((ROOT / ".zenodo.json").read_bytes())
     assert citation["version"] == __version__
     assert citation["title"] == zenodo["title"]
+    _, _, bibtex = (ROOT / "README.md").read_text(encoding="utf-8").partition("```bibtex\n")
+    assert f"version = {{{__version__}}}" in bibtex
+    assert citation["title"] in bibtex
     assert citation["abstract"] == zenodo["description"]
     assert citation["keywords"] == zenodo["keywords"]
     assert citation["license"] == zenodo["license"] == PROJECT["license"]
