@@ -103,24 +103,17 @@ def test_micro_and_mini_counts_equal_plain_play():
         assert (2 * size.deals, 2 * size.lines, 2 * size.positions) == (deals, lines, positions)
 
 
-class SomeDeals(Tree):
-    """The tree of a few deals of a deck, all equally likely."""
-
-    def __init__(self, rules, deals):
-        walk = Walk(rules, np.array(deals))
-        self._build(walk, count_tree(walk))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("deck", ["mini_6", "midi"])
-def test_large_decks_equal_naive_rules_on_some_deals(deck):
+def test_large_decks_equal_naive_rules_on_some_deals(deck, monkeypatch):
     """Two hands of each player, so that each of them must reckon with two of the other."""
     rules = Rules.preset(deck)
     all_ = Walk(rules).deals.tolist()
     one, two = all_[len(all_) // 3]
     deals = [[one, two], next(d for d in all_ if d[0] == one and d[1] != two)]
     deals.append(next(d for d in all_ if d[1] == two and d[0] != one))
-    made = SomeDeals(rules, deals)
+    monkeypatch.setattr(walk, "_all_deals", lambda rules: np.array(deals))
+    made = Tree(rules, max_memory=100.0)
     roots = [
         NaiveGame(
             rules, [*map(made.hand, deal)], set(rules.deck) - {*made.hand(sum(deal))}, dealer=1

@@ -63,7 +63,7 @@ def best_response(tree: Tree, player: int, chances: Floats) -> BestResponse:
     player = check_player(player, 2)
     side, other = tree.sides[player], tree.sides[1 - player]
     values = tree.gradient(player, other.plan(other.check(chances)))
-    backward_best((side.parent, side.first, 0), 0, side.num_infosets, values, np.empty(0))
+    backward_best(side.parent, side.first, values)
     best = np.zeros(side.num_sequences)
     best[: len(side.hands)] = 1.0
     take_best(side.first, values, best)

@@ -19,17 +19,8 @@ import numpy as np
 
 from hearts_env.rules.rules import Rules
 from hearts_env.solve.best_response import Profile, exploitability
-from hearts_env.solve.regret import (
-    Lines,
-    Memory,
-    Update,
-    answer,
-    go_back,
-    improve,
-    update_of,
-    weigh,
-)
-from hearts_env.solve.side import Sets, Side, backward_best, backward_mean, follow
+from hearts_env.solve.regret import Lines, Memory, Sets, Update, go_back, improve, update_of, weigh
+from hearts_env.solve.side import Side, backward_best, backward_mean, follow
 from hearts_env.solve.solved_files import (
     ARRAYS,
     Checkpoint,
@@ -38,7 +29,7 @@ from hearts_env.solve.solved_files import (
     read_solved,
     write_solved,
 )
-from hearts_env.solve.tree import DEFAULT_MEMORY, Tree, check_memory, sum_lines
+from hearts_env.solve.tree import DEFAULT_MEMORY, Tree, add_lines, check_memory, sum_lines
 from hearts_env.support import clock
 from hearts_env.support.arguments import check_number, check_positive
 from hearts_env.support.arrays import Array, Floats
@@ -211,7 +202,6 @@ class Solver:
         # Both players use the same memory, one after the other: for what their sequences earn, and
         # for the plan of the one whose turn it is not.
         self._values, self._plan = np.zeros(max(sizes)), np.zeros(max(sizes))
-        self._earned = [np.zeros(len(side.hands)) for side in sides]
         bases = [int(side.first[side.top]) for side in sides]
         self._tops = [np.zeros((len(self._cuts) - 1, base)) for base in bases]
         self._sets: list[Sets] = [
@@ -221,11 +211,9 @@ class Solver:
         # be interrupted.
         with held_interrupt():
             memory, lines = self._memory(0), self._lines(0)
-            marks, update, earned = np.zeros((1, 2), np.int64), update_of(1), self._earned[0]
-            go_back(marks, lines, self._plan, 1, self._sets[0], memory, earned, update)
-            improve(0, 0, self._sets[0], memory, earned, update)
-            answer(marks, lines, self._plan, 1, self._sets[0], self._values, earned)
-            backward_best(self._sets[0], 0, 0, self._values, earned)
+            marks, update, top = np.zeros((1, 2), np.int64), update_of(1), self._tops[0][0]
+            go_back(marks, lines, self._plan, 1, self._sets[0], memory, top, update)
+            improve(0, 0, self._sets[0], memory, top, update)
             weigh(0, 0, self._plan, 1.0, self._averages[0])
         self._follow(1)
 
@@ -255,14 +243,9 @@ class Solver:
         self.seconds += clock.now() - begin
 
     def _turn(self, p: int, update: Update) -> None:
-        self._go_back(p, self._plan, update)
-        self._follow(p, update.weight)
+        """Pass back over a player's tree against the other's plan, then make its new plan.
 
-    def _go_back(self, p: int, plan: Floats, update: Update | None) -> None:
-        """Pass back over a player's tree against a plan; `_earned` then has its hands' values.
-
-        If `update` is None, the player's best response earns them, and nothing is learnt. Values
-        are multiplied by the number of deals, which makes no difference to regrets.
+        Values are multiplied by the number of deals, which makes no difference to regrets.
         """
         side, sets = self.tree.sides[p], self._sets[p]
         memory, lines = self._memory(p), self._lines(p)
@@ -270,24 +253,16 @@ class Solver:
 
         def work(task: int) -> None:
             some = marks[self._cuts[task] : self._cuts[task + 1] + 1]
-            top = self._tops[p][task]
-            if update is None:
-                answer(some, lines, plan, 1 - 2 * p, sets, self._values, top)
-            else:
-                go_back(some, lines, plan, 1 - 2 * p, sets, memory, top, update)
+            go_back(some, lines, self._plan, 1 - 2 * p, sets, memory, self._tops[p][task], update)
 
         self._share(work)
         top = self._tops[p].sum(0)
         self._tops[p][:] = 0.0
         base = len(top)
         self._values[:base] = top
-        all_here = (*sets[:2], 0)
-        if update is None:
-            backward_best(all_here, 0, side.top, self._values, top)
-        else:
-            improve(0, side.top, all_here, memory, top, update)
-        self._earned[p] = self._values[: len(side.hands)].copy()
-        self._values[: base if update else None] = 0.0
+        improve(0, side.top, (*sets[:2], 0), memory, top, update)
+        self._values[:base] = 0.0
+        self._follow(p, update.weight)
 
     def _follow(self, p: int, weight: float = 0.0) -> None:
         """Make the plan of a player, and add it times `weight` to the average."""
@@ -338,18 +313,15 @@ class Solver:
             plans = list(map(Side.plan, tree.sides, self._chances))
         scale = 1.0 / float(plans[0][0])  # an empty sequence has the sum of all weights
         won = 0.0
-        for p in range(2):
-            self._go_back(p, plans[1 - p], None)
-            won += float(self._earned[p].sum())
-        sums = np.zeros(len(self._cuts) - 1)
-
-        def work(task: int) -> None:
-            some = slice(*tree.marks[[self._cuts[task], self._cuts[task + 1]], 0].tolist())
-            sums[task] = sum_lines(tree.ends[:, some], tree.margins[some], plans[0], plans[1])
-
-        self._share(work)
-        scale /= tree.num_deals
-        return won * scale / 2, float(sums.sum()) * scale * scale * tree.num_deals
+        for p, side in enumerate(tree.sides):
+            values = self._values[: side.num_sequences]
+            own, other = tree.ends[p], tree.ends[1 - p]
+            add_lines(own, other, tree.margins, plans[1 - p], 1.0 - 2 * p, values)
+            backward_best(side.parent, side.first, values)
+            won += float(values[: len(side.hands)].sum())
+            values[:] = 0.0
+        value = float(sum_lines(tree.ends, tree.margins, plans[0], plans[1])) * scale * scale
+        return won * scale / tree.num_deals / 2, value / tree.num_deals
 
     def result(self) -> Equilibrium:
         """Return the equilibrium found so far."""

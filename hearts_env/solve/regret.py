@@ -18,9 +18,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hearts_env.solve.side import Sets, backward_best
 from hearts_env.support.arrays import Array, Floats, Ints, Ints32
 from hearts_env.support.jit import jit
+
+Sets = tuple[Ints32, Ints32, int]
+"""The information sets of a ``Side``: parent and first; and how many sequences, the first ones,
+have their values in an array apart (none, or those that are empty or of top histories)."""
 
 Lines = tuple[Ints32, Ints32, Array]
 """Of a ``Tree``, for one player: its own last sequences, the other's, and margins of seat 0."""
@@ -84,32 +87,6 @@ def go_back(
             else:
                 values[own[line]] += earned
         improve(marks[block - 1, 1], marks[block, 1], sets, memory, top, update)
-
-
-@jit
-def answer(
-    marks: Ints,
-    lines: Lines,
-    plan: Floats,
-    sign: int,
-    sets: Sets,
-    values: Floats,
-    top: Floats,
-) -> None:
-    """The same pass for a best response, which leaves the values that its sequences earn.
-
-    One function for both would be slower.
-    """
-    own, other, margins = lines
-    base = sets[2]
-    for block in range(len(marks) - 1, 0, -1):
-        for line in range(marks[block - 1, 0], marks[block, 0]):
-            earned = margins[line] * plan[other[line]] * sign
-            if own[line] < base:
-                top[own[line]] += earned
-            else:
-                values[own[line]] += earned
-        backward_best(sets, marks[block - 1, 1], marks[block, 1], values, top)
 
 
 @jit

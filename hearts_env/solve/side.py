@@ -14,10 +14,6 @@ from hearts_env.support.arrays import Floats, Ints, Ints32
 from hearts_env.support.errors import HeartsError
 from hearts_env.support.jit import jit
 
-Sets = tuple[Ints32, Ints32, int]
-"""The information sets of a ``Side``: parent and first; and how many sequences, the first ones,
-have their values in an array apart (none, or those that are empty or of top histories)."""
-
 
 @dataclass(frozen=True, eq=False)
 class Side:
@@ -121,25 +117,13 @@ def _chances_of(parent: Ints32, first: Ints32, plan: Floats, chances: Floats) ->
 
 
 @jit
-def backward_best(sets: Sets, begin: int, end: int, values: Floats, top: Floats) -> None:
-    """Add to each sequence's value what best play earns after it, in place.
-
-    Args:
-        sets: The player's information sets; from `begin` to before `end` they are visited.
-        begin: The first of them.
-        end: The one after the last.
-        values: What each sequence earns.
-        top: What the sequences earn that `sets` says are kept apart.
-    """
-    parent, first, base = sets
-    for i in range(end - 1, begin - 1, -1):
+def backward_best(parent: Ints32, first: Ints32, values: Floats) -> None:
+    """Add to each sequence's value what best play earns after it, in place."""
+    for i in range(len(parent) - 1, -1, -1):
         best = values[first[i]]
         for j in range(first[i] + 1, first[i + 1]):
             best = max(best, values[j])
-        if parent[i] < base:
-            top[parent[i]] += best
-        else:
-            values[parent[i]] += best
+        values[parent[i]] += best
 
 
 @jit

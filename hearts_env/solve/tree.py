@@ -240,12 +240,8 @@ class Tree:
         Raises:
             HeartsError: it would take more, or has more sequences.
         """
-        walk = start_walk(rules, max_memory)
-        self._build(walk, count_tree(walk, max_memory, most_sequences), progress)
-
-    def _build(self, walk: Walk, size: TreeSize, progress: Progress = no_progress) -> None:
-        """Make the sides from a walk of known size."""
-        self.rules, self.size, self._walk = walk.rules, size, walk
+        self._walk = walk = start_walk(rules, max_memory)
+        self.rules, self.size = walk.rules, count_tree(walk, max_memory, most_sequences)
         self.deals_of_hands = [np.bincount(ids) for ids in walk.ids]
         self.num_deals = len(walk.deals)
         records = walk.write(progress)
@@ -257,7 +253,7 @@ class Tree:
                 first=records.first[p, : int(n) + 1],
                 top=int(walk.totals[INFOSETS + p]),
             )
-            for p, n in enumerate(size.infosets)
+            for p, n in enumerate(self.size.infosets)
         ]
         self.sides = (sides[0], sides[1])
 
@@ -370,7 +366,7 @@ class Tree:
     def _sums(self, player: int, plan: Floats, weights: Array, scale: float) -> Floats:
         """The sum of weight times plan, times `scale`, over the lines of each sequence."""
         out = np.zeros(self.sides[player].num_sequences)
-        _add_lines(self.ends[player], self.ends[1 - player], weights, plan, scale, out)
+        add_lines(self.ends[player], self.ends[1 - player], weights, plan, scale, out)
         return out
 
     def __repr__(self) -> str:
@@ -398,7 +394,7 @@ def _write_keys(r: k.Vector, vectors: Ints, players: Ints, keys: Numbers) -> Non
 
 
 @jit
-def _add_lines(
+def add_lines(
     own: Ints32, other: Ints32, weights: Array, plan: Floats, scale: float, out: Floats
 ) -> None:
     """Add weight times plan of `other`, times `scale`, to the sequence `own` of each line."""

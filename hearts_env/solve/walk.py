@@ -130,10 +130,10 @@ class Walk:
         ids: For each player the number of its hand in every deal, ``(deals,) int32``.
     """
 
-    def __init__(self, rules: Rules, deals: Ints | None = None) -> None:
-        """A walk from the first lead of all deals, or of some `deals`."""
+    def __init__(self, rules: Rules) -> None:
+        """A walk from the first lead of all deals."""
         self.rules = rules
-        self.deals = _all_deals(rules) if deals is None else deals
+        self.deals = _all_deals(rules)
         self.root = np.empty(rules.state_size, np.int64)
         start_deal(rules.vector, self.root, int(self.deals[0, 0]), int(self.deals[0, 1]), 1)
         self.ids = []
