@@ -8,7 +8,7 @@ import pytest
 from hearts_agents import make_agent
 from hearts_env import BatchView, Game, HeartsError, Rules
 from hearts_env.cards import mask_of
-from hearts_env.solve.beliefs import belief, check_policy
+from hearts_env.solve.beliefs import belief
 from tests.players import network_player
 from tests.refusals import raises_hearts_error
 from tests.strategies import played_on
@@ -85,22 +85,6 @@ def test_play_that_nothing_explains_leaves_all_worlds_alike() -> None:
     found = belief(view, contrary)
     assert not np.isfinite(found.log_likelihoods).any()
     assert np.allclose(found.weights, 1 / view.num_worlds)
-
-
-@pytest.mark.parametrize(
-    ("chances", "words"),
-    [
-        ([[0.5, 0.5, 0.0]], "shape"),
-        ([[np.nan, 0.5]], "nan"),
-        ([[-1.0, 2.0]], "-1"),
-        ([[0.5, 0.5]], "illegal"),
-        ([[0.0, 0.0]], "no legal"),
-        ([[0.5, 0.0]], "0.5"),
-    ],
-)
-def test_policies_that_are_none(chances: list[list[float]], words: str) -> None:
-    with raises_hearts_error(HeartsError, "policy", words):
-        check_policy(np.array(chances), np.array([[True, False]]))
 
 
 def test_what_is_no_belief_is_refused() -> None:

@@ -13,7 +13,7 @@ import pytest
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.batch.views import BatchView
-from hearts_env.solve import equilibrium, regret, tree, walk
+from hearts_env.solve import equilibrium, tree, walk
 from hearts_env.solve.best_response import best_response, exploitability_of
 from hearts_env.solve.equilibrium import SHIPPED, Solver, load, solve
 from hearts_env.solve.tree import Tree, count_tree
@@ -246,22 +246,6 @@ def test_iterations_agree_with_the_formulas_in_plain_python():
         solver.step()
     for one, two in zip(solver.chances(), plain_iterations(deck, 8), strict=True):
         assert one == pytest.approx(two, abs=1e-9)
-
-
-def test_negative_regrets_are_dropped_and_next_regrets_predicted():
-    """One information set after sequence 0, with sequences 1 and 2, which earn 1 and 3."""
-    values, chances = np.array([0.0, 1.0, 3.0]), np.array([1.0, 0.5, 0.5])
-    regrets = np.array([0.0, 1.0, 0.5])
-    sets = np.array([0], np.int32), np.array([1, 3], np.int32), 0
-    half = regret.Update(keep=0.5, ahead=0.8, weight=1.0)
-    regret.improve(0, 1, sets, (values, chances, regrets), np.empty(0), half)
-    assert values.tolist() == [2.0, 0.0, 0.0]
-    assert regrets.tolist() == [0.0, 0.0, 1.25]  # 0.5 * 1 - 1 is below zero; 0.5 * 0.5 + 1
-    assert chances.tolist() == [1.0, 0.0, 1.0]
-    values[1:] = 2.0, 0.5
-    regret.improve(0, 1, sets, (values, chances, regrets), np.empty(0), half)
-    assert regrets.tolist() == [0.0, 1.5, 0.625]  # 0.5 * 0 + 1.5; 0.5 * 1.25 + 0
-    assert chances[1:].tolist() == pytest.approx([2.7 / 3.2, 0.5 / 3.2])  # 0.8 R + r
 
 
 def plain_iterations(deck, number):

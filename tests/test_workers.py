@@ -19,21 +19,6 @@ from hearts_env.support.workers import Threads
 from tests.waiting import HANG, wait_until
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3, 8])
-def test_every_row_is_worked_on_once(threads: int) -> None:
-    workers = Threads(threads)
-    for size in (0, 1, 5, 16, 1000):
-        done, by = np.zeros(size, np.int64), set()
-
-        def work(rows: slice, thread: int, done: np.ndarray = done, by: set = by) -> None:
-            done[rows] += 1
-            by.add(thread)
-
-        workers.share(work, size)
-        assert (done == 1).all()
-        assert by == set(range(threads if size >= 2 * threads else 1))
-
-
 @shared
 def count(address: int, first: int, last: int) -> int:
     """Add one to rows `first` to `last` of the array at the address that is the first word."""
