@@ -87,6 +87,11 @@ def test_card_has_several_names_and_enter_plays_a_forced_one(word):
     assert " 1. You lead: 2♣ " in run("play", *words, input=f"{word}\n").stdout
 
 
+def test_input_with_a_byte_order_mark_is_read():
+    text = run("play", "--rules", "micro", "--seed", 1, input="\ufeffrules\n").stdout
+    assert "The queen of spades must follow suit" in text
+
+
 def test_exchange_tells_what_was_passed_and_received():
     game = Game.deal("classic", 8)
     lines = "\n".join([*game.hand(0)[:3], ""])

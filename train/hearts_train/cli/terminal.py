@@ -15,7 +15,7 @@ from hearts_agents.programs.process import LAST_WORDS
 from hearts_agents.spec import AgentSpec
 from hearts_agents.user_code import CRASHED, ILLEGAL, LATE, Fault
 from hearts_env import Game, HeartsError, NotationError, PlayerView, Rules
-from hearts_env.cards import parse_card
+from hearts_env.cards import BYTE_ORDER_MARK, parse_card
 from hearts_env.game.notation import Record
 from hearts_env.render.scene import count_text
 from hearts_env.rules.explain import explain
@@ -37,7 +37,7 @@ Ask = Callable[[str], "str | None"]
 def ask_at_terminal(prompt: str) -> str | None:
     """Return the next line of standard input without surrounding spaces; None at its end."""
     print(prompt, end="", flush=True)
-    line = sys.stdin.readline()
+    line = sys.stdin.readline().replace(BYTE_ORDER_MARK, "")  # some shells begin a pipe with one
     if not line:
         print()
         return None
