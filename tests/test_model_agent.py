@@ -21,8 +21,7 @@ from stable_baselines3 import A2C, DQN, PPO
 from typer.testing import CliRunner
 
 from hearts_agents import HeartsSB3VecEnv, OpponentPool, make_agent
-from hearts_agents.models.libraries import FORMS
-from hearts_agents.spec import _TRUSTED, AgentSpec
+from hearts_agents.spec import AgentSpec
 from hearts_agents.user_code import TRUST
 from hearts_env import BatchGame, CheckpointError, Game, HeartsError, Rules
 from hearts_env.encoders import ENCODERS, encode, make_encoder
@@ -378,10 +377,6 @@ def test_onnx_model_with_a_mask_is_given_the_legal_actions(views, tmp_path):
     logits = seen(views).astype(np.float32) @ WEIGHTS + views.legal_table @ weights
     assert agent.act_batch(views).tolist() == best_of(logits, views)
     assert best_of(logits, views) != best_of(seen(views).astype(np.float32) @ WEIGHTS, views)
-
-
-def test_files_that_run_code_need_trust_under_every_suffix():
-    assert {suffix for suffix, form in FORMS.items() if form.risk} == set(_TRUSTED)
 
 
 def test_torchscript_named_pth_plays_like_pt(linear, views, tmp_path):

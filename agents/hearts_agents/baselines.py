@@ -244,11 +244,6 @@ class Pro(Baseline):
             self._set_worlds(min(worlds or DEFAULT_WORLDS, DEFAULT_WORLDS))
             self.samples = worlds
 
-    def margins(self, view: PlayerView) -> list[float]:
-        """The mean margin of each legal card of `view`, by which it chooses, ascending."""
-        margins: list[float] = self.world_margins(view)[0].mean(axis=0).tolist()
-        return margins
-
     def world_margins(self, view: PlayerView) -> WorldMargins:
         """The margin of each legal card in each world that it would examine, and their weights.
 

@@ -10,8 +10,6 @@ import inspect
 import math
 import os
 import re
-import types
-import typing
 from collections.abc import Callable, Mapping
 from pkgutil import resolve_name
 from typing import Any
@@ -25,12 +23,15 @@ Factory = Callable[..., Any]
 CHECKPOINT_SUFFIX = ".safetensors"
 FILES = {
     CHECKPOINT_SUFFIX: "hearts_agents.models.network:load_agent",
-    ".zip": "hearts_agents.models.libraries:load_model",
-    ".pt": "hearts_agents.models.libraries:load_model",
-    ".pth": "hearts_agents.models.libraries:load_model",
-    ".onnx": "hearts_agents.models.libraries:load_model",
+    **dict.fromkeys((".zip", ".pt", ".pth", ".onnx"), "hearts_agents.models.libraries:load_model"),
 }
 """Which factory makes players of a file with this suffix; other paths are of runs' folders."""
+RISKS = {
+    ".zip": "a stable-baselines3 file holds pickled Python objects",
+    ".pt": "TorchScript is a program, which can read and write files",
+    ".pth": "TorchScript is a program, which can read and write files",
+}
+"""Why loading a file with this suffix can run code that is in it."""
 FORMATS = {"hearts-env equilibrium": "hearts_agents.models.solved:load_solved"}
 """The factory for safetensors files, by the format that the header states."""
 MODELS = "hearts_agents.models.libraries:agent_of_model"
@@ -142,10 +143,7 @@ def parse_options(agent: str, factory: Factory, texts: Mapping[str, str]) -> dic
 def _parameters(factory: Factory) -> tuple[dict[str, inspect.Parameter], bool]:
     """Those that can be given by name; and whether it takes all, or has no signature."""
     try:
-        try:
-            signature = inspect.signature(factory, eval_str=True)
-        except Exception:  # such as a name that only the type checker knows
-            signature = inspect.signature(factory)
+        signature = inspect.signature(factory)
     except (TypeError, ValueError):
         return {}, True
     parameters = signature.parameters.values()
@@ -159,14 +157,9 @@ def _kinds(parameter: inspect.Parameter | None) -> set[str]:
     if parameter is None:
         return set()
     hint = parameter.annotation
-    if isinstance(hint, str):  # that could not be evaluated
-        parts = hint.split("|")
-    elif typing.get_origin(hint) in (types.UnionType, typing.Union):
-        parts = [inspect.formatannotation(part) for part in typing.get_args(hint)]
-    else:
-        parts = [inspect.formatannotation(hint)]
-    names = {part.strip().replace("NoneType", "None") for part in parts}  # not those in list[int]
-    kinds = {"bool", "int", "float", "str", "None"} & names
+    text = hint if isinstance(hint, str) else inspect.formatannotation(hint)
+    words = re.findall(r"\w+", re.sub(r"\[.*?\]", "", text))  # not those in list[int]
+    kinds = {"bool", "int", "float", "str", "None"} & {*words}
     default = type(parameter.default).__name__
     return kinds or {"bool", "int", "float", "str"} & {default}
 

@@ -28,6 +28,7 @@ from hearts_agents.registry import (
     FORMATS,
     MODELS,
     OWN,
+    RISKS,
     VERSIONS,
     Factory,
     agent_names,
@@ -47,8 +48,6 @@ from hearts_env.support.tensors import format_of
 
 _CODE = re.compile(r"(.+\.py|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):[A-Za-z_]\w*")
 """Code: the file or module, and what in it makes the agent; no module is named ``exec``."""
-_TRUSTED = (".zip", ".pt", ".pth")
-"""Files that can run code when they are loaded."""
 _QUOTED_OR_NOT = re.compile(r"""(?:[^?'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")*""", re.DOTALL)
 _MOST_COMMAND = 10_000
 
@@ -172,7 +171,7 @@ class AgentSpec:
 
         A program runs in a process of its own.
         """
-        return any(spec.kind is Kind.CODE or spec._is_trusted for spec in self._all())
+        return any(spec.kind is Kind.CODE or spec._risk for spec in self._all())
 
     @property
     def runs_code(self) -> bool:
@@ -180,8 +179,10 @@ class AgentSpec:
         return self.is_outside or any(spec.kind is Kind.PROGRAM for spec in self._all())
 
     @property
-    def _is_trusted(self) -> bool:
-        return self.kind is Kind.FILE and self.name.endswith(_TRUSTED)
+    def _risk(self) -> str:
+        """Why loading the file can run code that is in it; "" if it cannot."""
+        risks = (risk for suffix, risk in RISKS.items() if self.name.endswith(suffix))
+        return next(risks, "") if self.kind is Kind.FILE else ""
 
     def _all(self) -> Iterator[AgentSpec]:
         """The spec, and those that its options are if they name agents."""
@@ -243,14 +244,12 @@ class AgentSpec:
                 )
             return player
         factory, texts = self.factory, self.options
-        if self.kind is Kind.FILE and "allow_code" in texts:  # somebody may have sent the name
+        if self._risk and not (allow_code or is_code_allowed()):
             raise HeartsError(
-                f"allow_code: cannot be said in a name like {quoted(self.text)}; add "
-                "--allow-code, or in Python make_agent(path, allow_code=True)",
-                value=self.text,
+                f"allow_code: loading {quoted(self.name)} can run any code that is in it "
+                f"({self._risk}); if you trust its author, add --allow-code, or in Python "
+                "make_agent(path, allow_code=True)"
             )
-        if self._is_trusted:
-            options["allow_code"] = allow_code
         takes_seed = check_options(self.name, factory, {**texts, **options})
         options = parse_options(self.name, factory, texts) | options
         if takes_seed:
@@ -331,7 +330,7 @@ class AgentSpec:
                     yield Path(path).read_bytes()
         elif agent is not None:
             yield from agent.digest_parts(rules) or ()
-        elif self._is_trusted:
+        elif self._risk:
             yield Path(self.name).read_bytes()
         else:
             for text in self.options.values():

@@ -22,7 +22,7 @@ from gymnasium import spaces
 
 from hearts_agents.models.checkpoint import names_in_zip
 from hearts_agents.models.network import EncoderAgent, trained_for_others
-from hearts_agents.user_code import blamed, is_code_allowed
+from hearts_agents.user_code import blamed
 from hearts_env import HeartsError, Rules
 from hearts_env.encoders import ENCODERS
 from hearts_env.rules.presets import PRESETS
@@ -48,8 +48,6 @@ class ModelAgent(EncoderAgent):
 
     plays = "what its model fits"
     default_encoder: str | None = None
-    risk = ""
-    """The harm that loading a file of this kind can do; "" if it runs no code."""
     gives_logits = True
     """False for a model of action values, which are no probabilities to sample from."""
 
@@ -273,8 +271,6 @@ class OnnxAgent(ModelAgent):
 class ModuleAgent(ModelAgent):
     """A ``torch.nn.Module`` as a player, or a program of TorchScript that is loaded from a file."""
 
-    risk = "TorchScript is a program, which can read and write files"
-
     @staticmethod
     def check_file(path: str, names: set[str]) -> None:
         """Refuse what is not TorchScript; see ``ModelAgent``."""
@@ -317,7 +313,6 @@ class Sb3Agent(ModelAgent):
     """
 
     default_encoder = "flat"
-    risk = "a stable-baselines3 file holds pickled Python objects"
 
     @staticmethod
     def check_file(path: str, names: set[str]) -> None:
@@ -434,14 +429,13 @@ def load_model(
     encoder: str | None = None,
     rules: str | None = None,
     greedy: bool = True,
-    allow_code: bool = False,
 ) -> ModelAgent:
-    """The player of a file of stable-baselines3, TorchScript or ONNX.
+    """Return the player of a file of stable-baselines3, TorchScript or ONNX.
 
-    Its options are those of ``ModelAgent``, and `allow_code`: load a file that can run code.
+    Its options are those of ``ModelAgent``. Whether the file is trusted is not asked here.
 
     Raises:
-        HeartsError: if `allow_code` or `encoder` is missing, or the model cannot play.
+        HeartsError: if `encoder` is missing, or the model cannot play.
         CheckpointError: if there is no such file, or it is of another kind.
     """
     name = str(path)
@@ -455,12 +449,6 @@ def load_model(
             f"agent: {quoted(name)} cannot be read ({error.strerror}); check the path", value=path
         ) from None
     form.check_file(name, names_in_zip(io.BytesIO(data)))
-    if form.risk and not (allow_code or is_code_allowed()):
-        raise HeartsError(
-            f"allow_code: loading {quoted(name)} can run any code that is in it ({form.risk}); if "
-            "you trust whoever made it, add --allow-code, or in Python "
-            "make_agent(path, allow_code=True)"
-        )
     return form(name, data, seed, encoder=encoder, rules=rules, greedy=greedy)
 
 
