@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hearts_agents import make_agent
-from hearts_env import BatchGame, Game, HeartsError, PlayerView, Rules
+from hearts_env import BatchGame, BatchView, Game, HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
 from hearts_env.rules.presets import GAMES
 from hearts_env.views.worlds import Worlds
@@ -298,8 +298,8 @@ def test_hidden_cards_change_no_decision(name, preset):
                 agent = make_agent(name, 5, **options)
                 other: Any = make_agent(name, 5, **options)
                 seat = np.array([view.player])
-                action = other.act_states(rules, vector[np.newaxis], seat)[0]
-                assert agent.act(view) == action
+                states = BatchView(rules, vector[np.newaxis], seat)
+                assert agent.act(view) == other.act_batch(states)[0]
             game.play(rng.choice(game.legal_actions()))
 
 

@@ -173,10 +173,6 @@ def test_files_that_are_cut_short_or_none_are_refused_and_a_pickle_is_not_run(pa
         load_agent(tmp_path / "missing.safetensors")
     with raises_hearts_error(CheckpointError, "checkpoint", CHECKPOINT_NAME):
         load_agent(tmp_path)
-    foreign = tmp_path / "foreign.safetensors"
-    save_file({"weight": np.zeros((2, 2), np.float32)}, foreign)
-    with raises_hearts_error(CheckpointError, "format"):
-        load_agent(foreign)
 
 
 @pytest.mark.parametrize(

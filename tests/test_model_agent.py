@@ -138,16 +138,6 @@ def test_multi_input_model_tells_equal_observations_apart_by_the_mask(views, mon
     assert make_agent(model, encoder="blind").act_batch(views).tolist() == expected
 
 
-def test_multi_input_model_is_evaluated_from_the_command_line(tmp_path):
-    file = tmp_path / "m.zip"
-    multi_input(MaskablePPO).save(file)
-    words = ["--opponents", "easy", "--deals", "2", "--rules", "micro", "--allow-code"]
-    result = CliRunner().invoke(app, ["evaluate", str(file), *words])
-    assert result.exit_code == 0, result.output
-    with raises_hearts_error(HeartsError, "encoder", "(90,)", hint="micro"):
-        evaluate(multi_input(PPO), "easy", "two_player", deals=2)
-
-
 def test_model_of_other_dictionaries_is_refused_by_its_keys():
     space = spaces.Dict(cards=spaces.Box(0, 1, (SIZE,), np.int8), action_mask=spaces.MultiBinary(8))
     policy = PPO.policy_aliases["MultiInputPolicy"](space, spaces.Discrete(8), lambda _: 0.0)
@@ -344,16 +334,20 @@ def linear(tmp_path):
     """The file of the same linear network as TorchScript and as ONNX, by suffix."""
     module = torch.nn.Linear(SIZE, ACTIONS, bias=False)
     module.weight.data = torch.from_numpy(WEIGHTS.T.copy())
-    script(module, torch.zeros(2, SIZE)).save(tmp_path / "model.pt")
+    for suffix in (".pt", ".pth"):
+        script(module, torch.zeros(2, SIZE)).save(tmp_path / f"model{suffix}")
     (tmp_path / "model.onnx").write_bytes(onnx())
-    return {suffix: str(tmp_path / f"model{suffix}") for suffix in (".pt", ".onnx")}
+    return {suffix: str(tmp_path / f"model{suffix}") for suffix in (".pt", ".pth", ".onnx")}
 
 
-@pytest.mark.parametrize("suffix", [".pt", ".onnx"])
+@pytest.mark.parametrize("suffix", [".pt", ".pth", ".onnx"])
 def test_a_model_plays_the_legal_action_that_it_weighs_most(linear, suffix, views):
     if suffix == ".onnx":
         pytest.importorskip("onnxruntime")
     spec = linear[suffix] + "?encoder=flat&rules=micro"
+    if suffix != ".onnx":
+        with raises_hearts_error(HeartsError, "allow_code"):
+            make_agent(spec)
     agent: Any = make_agent(spec, allow_code=True)
     expected = best_of(seen(views).astype(np.float32) @ WEIGHTS, views)
     assert agent.act_batch(views).tolist() == expected
@@ -377,20 +371,6 @@ def test_onnx_model_with_a_mask_is_given_the_legal_actions(views, tmp_path):
     logits = seen(views).astype(np.float32) @ WEIGHTS + views.legal_table @ weights
     assert agent.act_batch(views).tolist() == best_of(logits, views)
     assert best_of(logits, views) != best_of(seen(views).astype(np.float32) @ WEIGHTS, views)
-
-
-def test_torchscript_named_pth_plays_like_pt(linear, views, tmp_path):
-    shutil.copy(linear[".pt"], tmp_path / "model.pth")
-    spec = f"{tmp_path / 'model.pth'}?encoder=flat&rules=micro"
-    with raises_hearts_error(HeartsError, "allow_code"):
-        make_agent(spec)
-    agent: Any = make_agent(spec, allow_code=True)
-    assert agent.act_batch(views).tolist() == best_of(
-        seen(views).astype(np.float32) @ WEIGHTS, views
-    )
-    torch.save(torch.nn.Linear(2, 2).state_dict(), tmp_path / "weights.pth")
-    with raises_hearts_error(CheckpointError, "agent", "weights"):
-        make_agent(str(tmp_path / "weights.pth"), allow_code=True)
 
 
 @pytest.mark.parametrize("is_traced", [False, True])
@@ -449,8 +429,6 @@ def test_onnx_models_that_do_not_fit_are_named(data, end, message, tmp_path, cap
 
 def test_torchscript_that_does_not_fit_is_named(linear, tmp_path):
     file = linear[".pt"]
-    with raises_hearts_error(HeartsError, "allow_code"):
-        make_agent(file + "?encoder=flat")
     for end, message in {
         "": "encoder",
         "?encoder=text&rules=micro": "agent float32",
@@ -507,6 +485,7 @@ def written(kind, path):
     [
         ("state dict", "sd.pt"),
         ("state dict", "DQN.PTH"),
+        ("state dict", "weights.pth"),
         ("checkpoint", "ckpt.pt"),
         ("checkpoint", "ckpt.tar"),
         ("checkpoint", "last.ckpt"),

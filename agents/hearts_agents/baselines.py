@@ -126,16 +126,10 @@ class Baseline(Agent):
     def act_batch(self, views: BatchView) -> Actions:
         """The actions chosen in many games, (len(views),) int64; one compiled call."""
         check_views(views)
-        if (wrong := views.vectors[:, k.PLAYER] != views.players).any():
+        rules, vectors, players = views.rules, views.vectors, views.players
+        if (wrong := vectors[:, k.PLAYER] != players).any():
             row = int(np.flatnonzero(wrong)[0])
             raise HeartsError(f"views: row {row} has nothing to decide; its game is over")
-        return self.act_states(views.rules, views.vectors, views.players)
-
-    def act_states(self, rules: Rules, vectors: Ints, players: Ints) -> Actions:
-        """The same for views, or states, as the compiled core has them, one per row.
-
-        Nothing of a state is used that the player to act may not know.
-        """
         of: Ints | slice = slice(None)
         asked = vectors, players
         if self.policy >= PRO:  # all but the order of play counts
@@ -169,7 +163,8 @@ class Baseline(Agent):
         if worlds.count <= chunk:
             source = iter(worlds)
         else:  # the first worlds would not be a fair sample if the time ran out
-            draw = worlds.sampler(random.Random(self._draw_number()))
+            self.rng += np.uint64(0x9E3779B97F4A7C15)
+            draw = worlds.sampler(random.Random(int(k.mix(self.rng[0]))))
             source = itertools.islice(iter(draw, None), self.samples)
         rows = self.memory.worlds
         while chosen := list(itertools.islice(source, chunk)):
@@ -177,11 +172,6 @@ class Baseline(Agent):
             yield len(chosen)
             if clock.now() >= end:
                 break
-
-    def _draw_number(self) -> int:
-        """The next 64 random bits."""
-        self.rng += np.uint64(0x9E3779B97F4A7C15)
-        return int(k.mix(self.rng[0]))
 
 
 class Easy(Baseline):

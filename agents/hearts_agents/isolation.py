@@ -5,7 +5,10 @@ asked as a program is (``process``): views go there as the arrays of a ``BatchVi
 back are whole numbers, checked like any agent's actions, what the agent is, and the text of errors.
 Nothing that the agent wrote is ever unpickled here, and an agent named by its code is neither
 imported nor made here: a process of its own says what it is and which rules it plays (``card``).
-An agent object, and an agent that this process has registered, were made here by the caller.
+An agent object was made here by the caller.
+
+Programs get views as JSON, without the state vector that agents of this package read. Making one
+from JSON would repeat the kernel's account of a trick, and sending JSON takes 300 times as long.
 
 It keeps an agent from what an evaluation holds in memory, and from itself in another seat. It is
 not a sandbox: the process has the user's rights. See docs/evaluation.md.

@@ -40,7 +40,7 @@ from hearts_env.solve.beliefs import (
 )
 from hearts_env.solve.dd.search import card_values, world_values
 from hearts_env.support.arguments import check_chance, check_number
-from hearts_env.support.arrays import Floats, Ints
+from hearts_env.support.arrays import Floats
 from hearts_env.support.bits import lowest
 from hearts_env.support.distinct import distinct
 from hearts_env.support.jit import jit
@@ -172,20 +172,6 @@ class Pimc(StochasticAgent):
         _check_has_card(view)
         hands, weights, is_sample = self._drawn(view)
         return self._values(view, hands).astype(np.float64), weights, is_sample
-
-    def examined(self, view: PlayerView) -> tuple[Ints, Floats, Ints]:
-        """The worlds that it examines, how likely they are, and with what margins the deal ends.
-
-        Returns:
-            ``(worlds,)``, the other player's hand in each as a bit mask; weights ``(worlds,)``;
-            margins ``(worlds, legal cards)``, all cards seen, cards ascending by action.
-
-        Raises:
-            HeartsError: if the player of `view` has no card to play.
-        """
-        _check_has_card(view)
-        hands, weights, _ = self._drawn(view)
-        return hands, weights, self._values(view, hands)
 
     def reseed(self, seed: int) -> None:
         """Restart the random numbers from `seed`."""

@@ -185,13 +185,9 @@ class SearchAgent(CachingAgent):
         has_choice = (legal & (legal - 1) != 0) & (views.vectors[:, k.PHASE] == k.PLAY)
         rows = np.flatnonzero(has_choice)
         if len(rows):
-            actions[rows] = self._improved(views.subset(rows))
+            found = self.weighed(views.subset(rows))
+            actions[rows] = (found.values / self.tau + found.logs).argmax(1)
         return actions
-
-    def _improved(self, views: BatchView) -> Actions:
-        found = self.weighed(views)
-        chosen: Actions = (found.values / self.tau + found.logs).argmax(1)
-        return chosen
 
     def weighed(self, views: BatchView) -> Weighed:
         """What it chooses by, in views of players who have a card to play."""

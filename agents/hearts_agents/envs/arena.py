@@ -68,8 +68,6 @@ class Finished:
     """
 
     games: Ints
-    returns: Floats
-    lengths: Ints
     truncated: Bools
     """Which of them are matches that were cut off."""
     facts: dict[str, NDArray[Any]]
@@ -228,7 +226,6 @@ class Arena:
         r, seat = self.rules.vector, self.seat
         for _ in range(MAX_FORCED_DEALS):
             draw_episodes(r, rows, self.seeds, self.numbers, self.deals, seat, self._cast)
-            self.opponent[rows] = self._opponents(rows)
             if self.is_match:
                 for g in rows.tolist():
                     board = self._boards[g] = Scoreboard(self.rules)
@@ -340,12 +337,6 @@ class Arena:
         return {"seat": NOBODY, "opponent": NOBODY, **facts}
 
     # -- helpers -------------------------------------------------------------------------------
-    def _opponents(self, rows: Ints) -> Ints:
-        """Return the opponent's place in the pool in each of `rows`; -1 where seats differ."""
-        own, others = self.learner[rows, None], np.arange(self.rules.players - 1)
-        places = np.take_along_axis(self._places[rows], others + (others >= own), axis=1)
-        return np.where((places == places[:, :1]).all(1), places[:, 0], NOBODY)
-
     def _read_pool(self) -> None:
         """Read what has changed in the pool: which agents are compiled, and how they are drawn."""
         if self._version == self.pool.version:
@@ -362,6 +353,7 @@ class Arena:
         self._cast = Cast(
             self.learner,
             self._places,
+            self.opponent,
             self._rngs,
             np.array(kinds, np.int64),
             np.array(limits, np.int64),
@@ -462,7 +454,7 @@ class Arena:
             over = np.flatnonzero(states[:, k.PHASE] == k.OVER)
             for i in over.tolist() if "chips" in facts else []:  # a pool was settled too
                 facts["chips"][i] = [float(chips) for chips in boards[i].last_net]
-        return Finished(games, self.returns[games], self.lengths[games], truncated, facts)
+        return Finished(games, truncated, facts)
 
 
 class ManyLearners:

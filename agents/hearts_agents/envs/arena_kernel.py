@@ -32,6 +32,8 @@ class Cast(NamedTuple):
     """``(games,)``: the learner's seat."""
     places: Ints
     """``(games, players)``: the place in the pool of the opponent in each seat."""
+    opponent: Ints
+    """``(games,)``: that place where all opponents have the same; -1 where they differ."""
     rngs: Numbers
     """``(games,)``: the baselines' random numbers, changed by each draw."""
     kinds: Ints
@@ -89,8 +91,13 @@ def draw_episodes(
         deals[g] = deal
         cast.learner[g] = np.int64(draw(deal, SEAT) % np.uint64(players)) if seat < 0 else seat
         cast.rngs[g] = k.mix(draw(deal, NUMBERS) >> np.uint64(1))
+        cast.opponent[g] = -2
         for p in range(players):
-            cast.places[g, p] = draw_place(deal, OPPONENT + p, cast.cumulative)
+            place = draw_place(deal, OPPONENT + p, cast.cumulative)
+            cast.places[g, p] = place
+            if p != cast.learner[g]:
+                is_same = cast.opponent[g] == -2 or cast.opponent[g] == place
+                cast.opponent[g] = place if is_same else -1
 
 
 @jit

@@ -179,13 +179,13 @@ class HeartsSB3VecEnv(ManyLearners, VecEnv):
             info["action_mask"] = mask
 
     def _add_final(self, infos: list[dict[str, Any]], finished: Finished) -> None:
-        now = round(time.time() - self._start, 6)
+        now, games = round(time.time() - self._start, 6), finished.games
         names = list(finished.facts)
         rows = zip(
-            finished.games.tolist(),
-            self.arena.form.split(self.arena.observe(finished.games)),
-            finished.returns.tolist(),
-            finished.lengths.tolist(),
+            games.tolist(),
+            self.arena.form.split(self.arena.observe(games)),
+            self.arena.returns[games].tolist(),
+            self.arena.lengths[games].tolist(),
             finished.truncated.tolist(),
             zip(*finished.facts.values(), strict=True),
             strict=True,

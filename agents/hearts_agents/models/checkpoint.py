@@ -21,20 +21,20 @@ file with such a network or encoder is read only where code may run.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import math
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import IO, Any
 
 import numpy as np
 
-from hearts_agents.user_code import is_code
+from hearts_agents.user_code import blamed, find_class, is_code
 from hearts_env.encoders import ENCODERS, Encoder, make_encoder
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arrays import Array
@@ -92,13 +92,22 @@ class Checkpoint:
 
 
 def find_encoder(name: str) -> Encoder:
-    """Return the encoder of this name, which may be ``FILE.py:NAME``."""
+    """Return the encoder of this name; that of ``FILE.py:NAME`` is made once.
+
+    Raises:
+        HeartsError: if it is unknown, its code may not run or fails, or it is no encoder.
+    """
     if not is_code(name):
         return make_encoder(name)
-    encoder: Encoder = make_encoder(
-        resolve_name("hearts_agents.models.own_network:own_encoder")(name)
-    )
-    return encoder
+    factory = find_class("env.observation", name)
+    with blamed(f"env.observation: {name!r} cannot be made", "it is made as NAME()", value=name):
+        made = _made(factory)
+    return make_encoder(made)
+
+
+@functools.cache
+def _made(factory: Callable[[], Any]) -> Any:
+    return factory()
 
 
 def _measures(encoder: Encoder, rules: Rules) -> dict[str, Any]:

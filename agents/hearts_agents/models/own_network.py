@@ -1,11 +1,10 @@
-"""Policy networks that are a user's own torch module, and encoders that are a user's own class.
+"""Policy networks that are a user's own torch module.
 
-Both are named as code, ``my_net.py:MyNet``, and imported only where files may run code.
+They are named as code, ``my_net.py:MyNet``, and imported only where files may run code.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -94,18 +93,3 @@ class ModulePolicy(Network):
             given = torch.from_numpy(observations).reshape(-1, *self._shape).float()
             logits: Array = self._own(given)[0].numpy()
         return logits
-
-
-@functools.cache
-def _made(factory: Any) -> Any:
-    return factory()
-
-
-def own_encoder(name: str) -> Any:
-    """Return the encoder that ``FILE.py:NAME`` makes, the same one each time.
-
-    HeartsError if code may not run, or it fails. Whether it is an encoder is not checked here.
-    """
-    factory = find_class("env.observation", name)
-    with blamed(f"env.observation: {name!r} cannot be made", "it is made as NAME()", value=name):
-        return _made(factory)
