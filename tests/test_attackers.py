@@ -379,19 +379,6 @@ def test_no_block_has_more_decisions_than_are_remembered():
     assert _BLOCKS["deal"][1] * k.MAX_CARDS // 2 <= beliefs._MOST_CACHED
 
 
-def test_a_reseeded_attacker_remembers_nothing():
-    batch = BatchGame("mini", 9, seed=3, autodeal=False)
-    for _ in range(4):
-        batch.play(batch.random_actions())
-    views = batch.views()
-    attacker = Attacker(Drawing(), "belief", epsilon=0.1)
-    chosen = attacker.act_batch(views).tolist()
-    assert attacker._tracker._cache
-    attacker.reseed(0)
-    assert not attacker._tracker._cache
-    assert attacker.act_batch(views).tolist() == chosen
-
-
 class Opened(Agent):
     """Stands for a program: runs from when it is asked until it is closed."""
 
@@ -627,22 +614,6 @@ def test_agents_are_compared_on_the_same_drawn_deals(tmp_path, monkeypatch):
     cut = run(*words)
     assert cut.exit_code == 130
     assert "easy" not in cut.stdout
-
-
-def test_how_large_a_deal_is_is_asked_once_and_only_where_it_may_be(monkeypatch):
-    asked = []
-
-    def counted(rules, policy, awake):
-        asked.append(policy is not None)
-        return num_positions(rules, policy, awake)
-
-    monkeypatch.setattr(exploiting, "num_positions", counted)
-    hearts_train.exploit("standard", "midi", deals=2)
-    assert run("standard", "--rules", "midi", "--deals", 2).exit_code == 0
-    assert asked == [False] * 2
-    monkeypatch.setattr(exploiting, "_MOST_LISTED", 1e4)
-    hearts_train.exploit("standard", "midi", [BEST], deals=2)
-    assert asked == [False] * 3 + [True]
 
 
 def test_where_few_tricks_are_awake_the_best_response_answers_the_full_game():

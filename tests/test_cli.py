@@ -275,8 +275,10 @@ atexit.register(press, "the end")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of a shell")
-@pytest.mark.parametrize(
-    "at", ["typer", "hearts_train.cli.tournament", "hearts_train.cli.training", "numba", "the end"]
+@quick_cases(
+    "at",
+    ["typer", "hearts_train.cli.tournament", "hearts_train.cli.training", "numba", "the end"],
+    ["hearts_train.cli.training"],
 )
 def test_ctrl_c_while_a_command_loads_or_has_ended_shows_no_traceback(at, tmp_path):
     words = ["train", "no.yaml"] if at == "the end" else ["train", "smoke", "--run", tmp_path / "r"]

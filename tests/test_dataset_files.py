@@ -337,6 +337,7 @@ def two_player(tmp_path_factory):
     return make_dataset(tmp_path_factory.mktemp("page") / "pro-games", asked).folder.parent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", BLOCKS, ids=lambda code: code.split()[1])
 def test_the_code_of_the_page_runs(code, two_player, tmp_path, monkeypatch, capsys):
     for name in re.findall(r"^(?:import|from) (\w+)", code, re.MULTILINE):

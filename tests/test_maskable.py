@@ -133,6 +133,7 @@ def exact_margin(tree: Tree, agent: Any) -> float:
     return (tree.value(own[0], easy[1]) - tree.value(easy[0], own[1])) / 2
 
 
+@pytest.mark.slow
 def test_a_tiny_game_is_learnt_to_its_known_value(micro_values):
     tree, best = micro_values
     config = smoke(

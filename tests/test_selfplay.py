@@ -32,6 +32,7 @@ from hearts_train.learn.ppo import (
 )
 from hearts_train.learn.training import train
 from tests.refusals import raises_hearts_error
+from tests.slow import quick_cases
 from tests.training_runs import quick as quick
 from tests.training_runs import recipe
 
@@ -184,13 +185,14 @@ def pay(game: Game, kind: str) -> list[float]:
     return [margin / game.rules.max_margin for margin in margins]
 
 
-@pytest.mark.parametrize(
+@quick_cases(
     ("rules", "players", "reward"),
     [
         *itertools.product(["mini"], [2], ["margin", "points", "trick", "win"]),
         *itertools.product(["party hand_size=3"], [3], ["margin", "points", "trick", "win"]),
         ("hoyle hand_size=3", 4, "chips"),
     ],
+    [("mini", 2, "margin"), ("party hand_size=3", 3, "win"), ("hoyle hand_size=3", 4, "chips")],
 )
 def test_each_seat_is_paid_deal_by_deal_in_the_same_slot(rules, players, reward):
     """Nothing of a deal is paid in the next one in its place, and no decision leads into it."""
@@ -281,7 +283,7 @@ def test_open_decisions_wait_in_the_list_and_all_others_are_learnt_from_once():
     assert learnt + games.size == 5 * 4 * 20
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@quick_cases("preset", PRESETS, ["two_player", "omnibus"])
 def test_every_preset_is_learnt(preset):
     players = f"env.players={max(Rules.make(preset).players, 2)}"
     reward = "chips" if Rules.make(preset).settlement != "points" else "margin"
