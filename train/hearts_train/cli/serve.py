@@ -131,7 +131,7 @@ def _allow_files() -> None:
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """A socket that listens at the address."""
+    """Return a socket that listens at the address."""
     if not 0 <= port < 65536:
         raise Mistake(f"--port: {port} is out of range; give 1 to 65535, or 0 for any")
     elsewhere = f"--host: {host!r} is no address of this machine; give 127.0.0.1, or 0.0.0.0"
@@ -168,7 +168,7 @@ def _server_folder(folder: Path) -> ServerFolder:
 
 
 def _addresses(listener: socket.socket, host: str) -> list[str]:
-    """The URLs of the server; if it listens on all addresses, also the one for other machines."""
+    """Return the URLs of the server, for other machines too if it listens on all addresses."""
     port, hosts = listener.getsockname()[1], [host]
     if host in ("0.0.0.0", "::"):
         families = [socket.AF_INET, socket.AF_INET6][: 1 + (host == "::")]
@@ -196,7 +196,7 @@ def _is_loopback(address: str) -> bool:
 
 
 def _make_ready(players: Players) -> None:
-    """Compile what the agents and the help need; takes a minute or two the first time."""
+    """Compile the code of the agents and of hints; takes a minute or two the first time."""
     note("Getting the players ready (the first time they are compiled, for a minute or two) ...")
     total = len(players.listed) + 1
     with progress("getting ready") as report:

@@ -39,7 +39,7 @@ log = logging.getLogger("hearts.serve")
 PAGES = ("/", "/t/{table}", "/board")
 """All of them are the same file, which looks at its address."""
 
-_SWEEP = 30.0  # seconds between two looks for tables that nobody is at
+_SWEEP = 30.0  # seconds between two looks for tables without browsers
 
 
 def create_app(
@@ -54,7 +54,7 @@ def create_app(
     Args:
         folder: where tables are saved.
         players: the agents that can be chosen.
-        limits: what may be asked for; None: the usual.
+        limits: the limits for browsers. If None, the usual ones.
         hosts: names by which browsers may reach the server, beside addresses and ``localhost``.
     """
     limits = limits or Limits()
@@ -131,7 +131,7 @@ class Connection:
         return self._out.qsize()
 
     async def pump(self) -> None:
-        """Send what waits, until the browser is cut off."""
+        """Send the waiting messages until the browser is cut off."""
         while (text := await self._out.get()) is not None:
             if self._out.qsize() >= self._limits.waiting:
                 break
@@ -147,13 +147,13 @@ class Lobby:
         self._open: dict[str, int] = {}
 
     async def health(self, request: HttpRequest) -> Response:
-        """Whether the server works, and how much it has to do."""
+        """Say that the server works, and how much it has to do."""
         return JSONResponse(
             {"ok": True, "connections": sum(self._open.values()), "tables": self.manager.num_live}
         )
 
     async def rules(self, request: HttpRequest) -> Response:
-        """The rules of a game in words."""
+        """Return the rules of a game in words."""
         name = request.query_params.get("name", "")
         if len(name) > messages.MOST_TEXT:
             text = f"name: {len(name):,} characters given; give at most {messages.MOST_TEXT}"
@@ -209,7 +209,7 @@ class Lobby:
             await self._take(connection, data)
 
     async def _take(self, connection: Connection, data: str | bytes) -> None:
-        """Do what a message asks for."""
+        """Do the request of a message."""
         request_id: str | int | None = None
         try:
             request = messages.parse(data)
@@ -270,7 +270,7 @@ _HEADERS = {
 
 
 def content_policy(scripts: Iterable[str]) -> str:
-    """What a page may load: files of this server, and these scripts that it has inside.
+    """Return the policy of a page: it may load files of this server, and run its own scripts.
 
     Args:
         scripts: as ``assets.script_digests`` gives them.
@@ -334,7 +334,7 @@ class SecurityMiddleware:
             await self._app(scope, receive, send_complete)
 
     def _why_refused(self, headers: Headers) -> str | None:
-        """Why a request is refused whatever it asks for; None: it is not."""
+        """Return why the host or the origin of a request is refused, or None."""
         host, origin = headers.get("host", ""), headers.get("origin")
         try:
             name = urlsplit(f"//{host}").hostname or ""
@@ -352,7 +352,7 @@ class SecurityMiddleware:
 
 
 def _length(headers: Headers) -> int:
-    """The bytes that follow; a body whose length is not said counts as too large."""
+    """Return the length of the body in bytes; one without a stated length counts as too large."""
     if "transfer-encoding" in headers:
         return MOST_BODY + 1
     text = headers.get("content-length", "0")

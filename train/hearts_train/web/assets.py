@@ -1,4 +1,4 @@
-"""What the pages are made of: modules, styles and the pictures of the cards.
+"""The parts of the pages: modules, styles and the pictures of the cards.
 
 The modules name one another ``hearts/NAME.js``. An import map says where they are: below
 ``/static/`` where a server sends them, or in the page itself as ``data:`` URLs, so that one file
@@ -39,12 +39,12 @@ _SCRIPT = re.compile(r"<script\b(?![^>]*\bsrc=)[^>]*>(.*?)</script>", re.DOTALL)
 
 
 def index() -> bytes:
-    """The page that all addresses get."""
+    """Return the page that all addresses get."""
     return (STATIC / "index.html").read_bytes()
 
 
 def script_digests(page: bytes) -> list[str]:
-    """What a content policy must allow for the inline scripts of a page: ``'sha256-...'`` each."""
+    """Return the digests of a page's inline scripts for its content policy: ``'sha256-...'``."""
     return [
         f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
         for script in _SCRIPT.findall(page.decode())
@@ -53,7 +53,7 @@ def script_digests(page: bytes) -> list[str]:
 
 @cache
 def sprite() -> str:
-    """All cards as one SVG document of symbols.
+    """Return all cards as one SVG document of symbols.
 
     ``QS`` is a face, ``large-QS`` the same in large print, ``back`` a closed card. The ink is
     ``currentColor``, so that the page chooses the colours of the suits. ``court-QS`` and
@@ -78,7 +78,7 @@ def _symbol(name: str, group: Group, more: str = "") -> str:
 
 
 def inline_modules(entry: Sequence[str]) -> str:
-    """An import map, as JSON, that holds modules and all that they import as ``data:`` URLs.
+    """Return an import map, as JSON, with modules and all that they import as ``data:`` URLs.
 
     A page with ``<script type="importmap">`` of it and a ``<script type="module">`` that imports
     ``hearts/NAME.js`` runs them from one file, without a network.
@@ -107,12 +107,12 @@ def inline_modules(entry: Sequence[str]) -> str:
 
 
 def inline_styles(entry: Sequence[str]) -> str:
-    """The text of style sheets of the page, one after the other."""
+    """Return the text of style sheets of the page, one after the other."""
     return "\n".join((STATIC / name).read_text(encoding="utf-8") for name in entry)
 
 
 def routes() -> list[Any]:
-    """The route of what is drawn; all other files are on the disk."""
+    """Return the route of the drawn cards; all other files are on the disk."""
     # Only a server needs starlette; a page with inlined modules does not.
     from starlette.requests import Request
     from starlette.responses import Response
@@ -145,7 +145,7 @@ def write_board(documents: Sequence[dict[str, Any]], path: Path) -> None:
 
 
 def board_page(documents: Sequence[dict[str, Any]], title: str = "Hearts, card by card") -> bytes:
-    """One page with the board and these deals in it; nothing is fetched, nothing is sent.
+    """Return one page with the board and these deals in it; nothing is fetched, nothing is sent.
 
     Its content policy allows its own scripts alone, and no request.
     """

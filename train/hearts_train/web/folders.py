@@ -1,7 +1,7 @@
 """The files of a server's tables; ``server/`` in the user's data folder unless another is named.
 
 The operating system has each line of a table's file before anyone sees its effect, so that it
-outlives this process, whatever ends it. A loss of power may take the last seconds. Tokens are not
+outlives this process, however it ends. A loss of power may take the last seconds. Tokens are not
 written, only their digests.
 """
 
@@ -19,7 +19,7 @@ from hearts_train.web.table import TABLE_ID
 
 FOLDER_VARIABLE = "HEARTS_DATA_DIR"
 _MOST_LISTED = 17 * 4096
-"""Bytes at the end of the list of somebody's tables that are read; older ones are forgotten."""
+"""Bytes at the end of a person's list of tables that are read; older tables are forgotten."""
 
 
 def data_folder() -> Path:
@@ -36,7 +36,7 @@ def data_folder() -> Path:
 
 
 def digest_of(token: str) -> str:
-    """A token as it is saved: the token does not follow from it."""
+    """Return a token as it is saved; the token does not follow from it."""
     return blake2b(token.encode(), digest_size=16, person=b"hearts seat").hexdigest()
 
 
@@ -62,11 +62,11 @@ class ServerFolder:
             yield
 
     def path_of(self, table: str) -> Path:
-        """The file of a table, which need not exist."""
+        """Return the file of a table, which need not exist."""
         return self._tables / f"{table}.jsonl"
 
     def tables_of(self, owner: str) -> list[str]:
-        """The tables of a person, by the digest of the token, in the order of sitting down."""
+        """Return the tables of a person, given the digest of the token, oldest seat first."""
         try:
             with (self._people / owner).open("rb") as file:
                 file.seek(max(0, file.seek(0, os.SEEK_END) - _MOST_LISTED))

@@ -30,7 +30,7 @@ _MOST_ADDRESSES = 10_000
 
 @dataclass(frozen=True)
 class Limits:
-    """What one browser, or all together, may ask for.
+    """The limits for one browser, and for all together.
 
     Attributes:
         message: Bytes of a message.
@@ -44,7 +44,7 @@ class Limits:
         created: New tables of one address at once, and then within an hour.
         live: Tables in memory.
         stored: Tables on disk.
-        idle: Seconds after which a table at which nobody is leaves the memory.
+        idle: Seconds after which a table without browsers leaves the memory.
         waiting: Messages that wait for a slow browser; beyond, it is cut off and may come back.
     """
 
@@ -68,7 +68,7 @@ class Bucket:
 
     Attributes:
         left: How many more may come at once; after a flood it is down to less than minus `burst`,
-            never further, so that whoever stops is soon let in again.
+            never further, so a browser that stops is soon let in again.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Buckets:
         self._buckets: OrderedDict[str, Bucket] = OrderedDict()
 
     def of(self, address: str) -> Bucket:
-        """The bucket of an address."""
+        """Return the bucket of an address."""
         bucket = self._buckets.setdefault(address, Bucket(self._burst, self._rate))
         self._buckets.move_to_end(address)
         if len(self._buckets) > _MOST_ADDRESSES:
@@ -211,7 +211,7 @@ class LiveTable:
         seat = self._seat(browser)
         if self.table.is_closed:
             raise Refusal("not_allowed", "next: the table is closed; start another")
-        if self.table.ended is not None:  # else somebody was quicker
+        if self.table.ended is not None:  # else another person was quicker
             self.ready.add(seat)
             self._deal_next()
         self._show(browser, request.id)
@@ -329,12 +329,12 @@ class LiveTable:
         self._played(seq, action, text)
 
     def _renew(self, seat: int) -> None:
-        """Give an agent a fresh player, and end what the old one has started."""
+        """Give an agent a fresh player, and end the processes of the old one."""
         old, self._agent_seats[seat] = self._agent_seats[seat], AgentSeat()
         old.close()
 
     def _played(self, seq: int, action: int, fault: str | None) -> None:
-        """Do what an agent has chosen, unless its decision was undone meanwhile."""
+        """Do the action that an agent chose, unless its decision was undone meanwhile."""
         if seq != self.table.seq:
             self._thinking = -1 if self._thinking == seq else self._thinking
             return
@@ -370,7 +370,7 @@ class TableManager:
         return len(self._live)
 
     def find(self, table: str) -> LiveTable:
-        """A table, read from the disk if it is not in memory.
+        """Return a table, read from the disk if it is not in memory.
 
         Raises:
             Refusal: if there is no such table, it cannot be read, or too many are in use.
@@ -440,7 +440,7 @@ class TableManager:
         try:
             if "person" in kinds:
                 self.folder.add_table(browser.owner, table.id)
-        except OSError:  # nobody would find it again
+        except OSError:  # its owner would not find it again
             path.unlink()
             raise
         self.folder.num_tables += 1
@@ -448,7 +448,7 @@ class TableManager:
         return live
 
     def tables_json(self, owner: str) -> list[dict[str, Any]]:
-        """A person's tables, the latest last, as `welcome` lists them."""
+        """Return a person's tables, the latest last, as `welcome` lists them."""
         found = []
         for name in self.folder.tables_of(owner)[-3 * self.limits.own :]:
             with contextlib.suppress(Refusal):
@@ -465,7 +465,7 @@ class TableManager:
             raise Refusal("too_many_tables", text)
 
     def sweep(self) -> None:
-        """Unload the tables at which nobody has been for a while."""
+        """Unload the tables that have had no browser for a while."""
         before = time.monotonic() - self.limits.idle
         for name, live in list(self._live.items()):
             if live.is_idle and live.last_used < before:
@@ -485,7 +485,7 @@ class TableManager:
         self._live.pop(name).close()
 
     def _check_room(self, browser: Browser) -> None:
-        """Refuse another table to a person, an address or everybody."""
+        """Refuse another table to a person, an address or all people."""
         self.check_own(browser.owner)
         if self.folder.num_tables >= self.limits.stored:
             raise Refusal("too_many_tables", "the server's disk is full")

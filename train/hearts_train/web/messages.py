@@ -81,7 +81,7 @@ def _text(name: str, value: Any) -> str:
 
 
 def _name(name: str, value: Any) -> str:
-    """A person's name: what can be printed, without blanks around it, of a moderate length."""
+    """Return a person's name: printable, without blanks around it, of a moderate length."""
     text = " ".join("".join(c if c.isprintable() else " " for c in _text(name, value)).split())
     return text[:MOST_NAME]
 
@@ -105,7 +105,7 @@ def _actions(name: str, value: Any) -> tuple[str, ...]:
 
 
 def _seats(name: str, value: Any) -> tuple[tuple[str, str], ...]:
-    """Who is to sit where: (kind, name of the agent) a seat."""
+    """Return the players by seat: (kind, name of the agent)."""
     if type(value) is not list or not 2 <= len(value) <= 7:
         raise _bad(f"{name}: give a list with one entry a seat, two to seven")
     found: list[tuple[str, str]] = []
@@ -162,7 +162,7 @@ Fields that are not listed are ignored.
 
 
 def parse(data: str | bytes) -> Request:
-    """A message of a browser.
+    """Return a message of a browser, checked.
 
     Raises:
         Refusal: if it is not a message, or a field is missing or wrong; it is named.
@@ -193,7 +193,7 @@ def _checked(kind: str, known: Mapping[str, _Field], plain: Mapping[str, Any]) -
 
 
 def id_of(plain: Any) -> str | int | None:
-    """The id of a request; None where it has none that can be repeated."""
+    """Return the id of a request; None if it has none that can be repeated."""
     given = plain.get("id") if type(plain) is dict else None
     is_short = type(given) is str and len(given) <= 64
     return given if is_short or (type(given) is int and abs(given) < 2**53) else None
@@ -221,7 +221,7 @@ def sight(game: Game, seat: int | None) -> str:
 
 
 def refusal_of(error: Exception, what: str) -> Refusal:
-    """What to answer to a request after an error; one of the server itself goes to the log."""
+    """Return the answer to a request after an error; the server's own errors go to the log."""
     if isinstance(error, Refusal):
         return error
     if isinstance(error, OSError):
@@ -232,13 +232,13 @@ def refusal_of(error: Exception, what: str) -> Refusal:
 
 
 def error(refusal: Refusal, request_id: str | int | None, table: str | None = None) -> str:
-    """A refusal as a message."""
+    """Return a refusal as a message."""
     fields: dict[str, Any] = {"code": refusal.code, "text": refusal.text}
     return answer("error", fields if table is None else {**fields, "table": table}, request_id)
 
 
 def answer(kind: str, fields: Mapping[str, Any], request_id: str | int | None) -> str:
-    """A message with the id of the request that it answers, if that has one."""
+    """Return a message of this type, with the id of the request that it answers."""
     return answered(dump({"type": kind, **fields}), request_id)
 
 
@@ -248,7 +248,7 @@ def answered(text: str, request_id: str | int | None) -> str:
 
 
 def rules_json(rules: Rules) -> dict[str, Any]:
-    """The rules of a table: name, every field, the deck, and sentences for people."""
+    """Return the rules of a table: name, fields, deck, and sentences for people."""
     return {
         "name": rules.name,
         "title": title_of(rules.name),
@@ -261,7 +261,7 @@ def rules_json(rules: Rules) -> dict[str, Any]:
 
 
 def title_of(name: str) -> str:
-    """What people call the rules of this name."""
+    """Return the title of the rules with this name."""
     preset, _, rest = name.partition(" ")
     words = {"two_player": "Two-player Hearts", "no_pass": "No passing"}
     title = words.get(preset) or preset.replace("_", " ").capitalize()
@@ -270,7 +270,7 @@ def title_of(name: str) -> str:
 
 
 def presets_json() -> list[dict[str, Any]]:
-    """The presets, as `welcome` lists them."""
+    """Return the presets as `welcome` lists them."""
     return [
         {
             "name": name,
@@ -284,7 +284,7 @@ def presets_json() -> list[dict[str, Any]]:
 
 # ---- a table -------------------------------------------------------------------------------------
 def listed_table(table: Table, owner: str) -> dict[str, Any]:
-    """A table as `welcome` lists it."""
+    """Return a table as `welcome` lists it."""
     seat = table.seat_of(owner)
     return {
         "table": table.id,
@@ -335,7 +335,7 @@ def table_message(
 def seats_json(
     table: Table, connected: Sequence[bool], ready: Sequence[bool]
 ) -> list[dict[str, Any]]:
-    """Who sits where."""
+    """Return the players by seat, and who is here."""
     return [
         {
             "seat": p,

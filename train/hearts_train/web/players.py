@@ -87,7 +87,7 @@ class Workers:
         self._stuck = 0  # threads with unwanted work; other threads replace them
 
     async def run(self, do: Callable[[], _T], seconds: float | None = None) -> _T:
-        """The result of `do`; the clock starts when a thread takes it.
+        """Return the result of `do`; the clock starts when a thread takes it.
 
         Raises:
             TimeoutError: if it takes longer; its thread is replaced by another. Also if all
@@ -201,7 +201,7 @@ class Listed(Participant):
 
     @contextlib.contextmanager
     def borrowed(self) -> Iterator[Any]:
-        """One of its players, which nobody else asks in this block; for threads.
+        """Lend one of its players, which no other thread asks in this block.
 
         The package's own remember no cards, and may have been asked before. Others are new.
         """
@@ -220,7 +220,7 @@ class Listed(Participant):
             _close(player)
 
     def answer(self, place: AgentSeat, view: PlayerView, seed: int) -> tuple[int, Fault | None]:
-        """The choice of the player in a place. Takes its time: for its threads."""
+        """Return the choice of the player in a place; slow, so for the agent's threads."""
         if self.is_ours:  # remembers nothing, so any one will do
             with self.borrowed() as one:
                 return ask_one(one, view, seed)
@@ -253,7 +253,7 @@ class Players:
             self.listed[name] = Listed(spec, name)
 
     def _short(self, spec: str) -> str:
-        """A name that no other has: the spec's last part, with a number if it must be."""
+        """Return a name that no other has: the spec's last part, with a number if needed."""
         plain = spec if spec in agent_names() else Path(spec.partition("?")[0]).name or spec
         name, number = plain, 1
         while name in self.listed and spec != name:
@@ -262,7 +262,7 @@ class Players:
         return name
 
     def to_json(self) -> list[dict[str, Any]]:
-        """The list as a message has it."""
+        """Return the list as a message has it."""
         return [
             {
                 "name": agent.name,
@@ -274,7 +274,7 @@ class Players:
         ]
 
     def find(self, name: str) -> Listed:
-        """The agent of this name.
+        """Return the agent of this name.
 
         Raises:
             Refusal: if it is not on the list.
@@ -287,7 +287,7 @@ class Players:
         return found
 
     async def fitting(self, name: str, rules: Rules) -> Listed:
-        """The agent of this name, if it can play these rules.
+        """Return the agent of this name, if it can play these rules.
 
         Raises:
             Refusal: if it is not on the list, or cannot play them.
@@ -306,7 +306,7 @@ class Players:
     async def decide(
         self, agent: Listed, place: AgentSeat, view: PlayerView, seed: int
     ) -> tuple[int, Fault | None]:
-        """The choice of `agent`, or its first legal action and the fault."""
+        """Return the choice of `agent`, or its first legal action and the fault."""
         try:
             action, fault = await agent.workers.run(
                 lambda: agent.answer(place, view, seed), self.patience

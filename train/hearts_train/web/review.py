@@ -32,10 +32,10 @@ _SIGNS = str.maketrans({"T": "10"} | dict(zip("CDSH", "♣♦♠♥", strict=Tru
 
 
 def read_deal(text: str) -> Record:
-    """The one deal of a text, with its tags.
+    """Return the one deal of a text, with its tags.
 
     Raises:
-        HeartsError: if it is not exactly one hand history; the message says what is wrong.
+        HeartsError: if it is not exactly one hand history; the message says why.
     """
     records = parse_records(text)
     if len(records) != 1:
@@ -44,7 +44,7 @@ def read_deal(text: str) -> Record:
 
 
 def is_exact(rules: Rules) -> bool:
-    """Whether the board measures deals of these rules exactly."""
+    """Return whether the board measures deals of these rules exactly."""
     if not has_exact_worlds(rules) or rules.hand_size > MOST_CARDS:
         return False
     return num_first_worlds(rules) * 2 * rules.hand_size <= MOST_WORK
@@ -74,7 +74,7 @@ def review(record: Record, found: Analysis | None = None, progress: Progress | N
 
 
 def costliest(record: Record, seat: int, progress: Progress = no_progress) -> Json:
-    """Find the card by which a player gave away most, by what it could know.
+    """Find the card by which a player gave away most, as far as it could know.
 
     Returns:
         ``choices``, the number of its cards that were not forced; ``card``, the costliest one, or
@@ -103,7 +103,7 @@ def costliest(record: Record, seat: int, progress: Progress = no_progress) -> Js
 
 
 def _heading(record: Record) -> Json:
-    """What the deal is, before anything is measured."""
+    """Return the deal without its measures."""
     game = record.game
     start = game.start()
     return {
@@ -127,7 +127,7 @@ def _heading(record: Record) -> Json:
 
 
 def _exchange(game: Game) -> Json | None:
-    """The number of steps of the exchange, and the hands after it; None: there was none."""
+    """Return the number of steps of the exchange, and the hands after it; None without one."""
     count = game.rules.players * game.rules.pass_count
     if game.direction == "hold":
         return None
@@ -151,5 +151,5 @@ def play_step(game: Game, action: int) -> Step:
 
 
 def hands_of(game: Game) -> list[list[str]]:
-    """The cards of every seat."""
+    """Return the cards of every seat."""
     return [list(game.hand(seat)) for seat in range(game.rules.players)]

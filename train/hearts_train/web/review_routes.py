@@ -1,8 +1,8 @@
 """The routes of the analysis board: deals reviewed.
 
-A `ReviewQueue` reviews deals in threads of its own, so that tables do not wait. Nobody can block it
-for others: it reviews one deal of an address at a time, gives up after a while or when the browser
-has left, and refuses new deals while many wait.
+A `ReviewQueue` reviews deals in threads of its own, so tables do not wait. No one can block it for
+others: it reviews one deal of an address at a time, gives up after a while or when the browser has
+left, and refuses new deals while many wait.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ log = logging.getLogger("hearts.serve")
 MOST_TEXT = 20_000
 """Characters of a deal; the longest of seven players with all tags have some thousand."""
 LINES = "application/x-ndjson"
-"""Whoever accepts this gets the progress in lines of JSON; the last one has the answer."""
+"""A browser that accepts this gets the progress in lines of JSON; the last has the answer."""
 
 _STATUS = {"bad_deal": 422, "internal": 500}  # all others: 503
 
@@ -38,7 +38,7 @@ Work = Callable[[Json, Progress], Any]
 
 
 def routes() -> list[BaseRoute]:
-    """The routes, for ``create_app``."""
+    """Return the routes, for ``create_app``."""
     return [
         Route("/api/review", ask_review, methods=["POST"]),
         Route("/api/costliest", ask_costliest, methods=["POST"]),
@@ -113,10 +113,10 @@ class ReviewQueue:
     def _end(self, task: asyncio.Task[bytes]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # so that asyncio does not report it, if nobody asks any more
+            task.exception()  # else asyncio reports it where no one asks for the result
 
     def stop(self) -> None:
-        """Give up all reviews; whoever waits gets a refusal."""
+        """Give up all reviews; browsers that wait get a refusal."""
         for task in self._tasks:
             task.cancel()
 
@@ -151,10 +151,10 @@ class ReviewQueue:
 
 
 async def _answer(request: Request, work: Work) -> Response:
-    """The result of `work` on the request, or one sentence that says why not."""
+    """Return the result of `work` on the request, or one sentence that says why not."""
     try:
         given = json_object(await request.body())
-    except ClientDisconnect:  # in the middle of what it sent; nobody reads the answer
+    except ClientDisconnect:  # in the middle of the body; no one reads the answer
         return refused(400, "bad_message", "body: it ended too early; send all of it")
     if given is None:
         return refused(400, "bad_message", "body: it is not a JSON object; send one")
@@ -189,7 +189,7 @@ async def _left(request: Request) -> None:
 
 
 async def _lines(begin: Callable[[Progress], asyncio.Task[bytes]]) -> AsyncIterator[bytes]:
-    """The progress, line by line; the last line has the answer, or the refusal."""
+    """Write the progress line by line; the last line has the answer, or the refusal."""
     shares: asyncio.Queue[float | None] = asyncio.Queue()
     loop = asyncio.get_running_loop()
 
@@ -211,12 +211,12 @@ async def _lines(begin: Callable[[Progress], asyncio.Task[bytes]]) -> AsyncItera
 
 
 def _result(task: asyncio.Task[bytes]) -> bytes:
-    """The answer of a task that has ended; raises its refusal, or that it was cancelled."""
+    """Return the answer of a task that has ended, or raise its refusal."""
     if task.cancelled():
         raise Refusal("ending", "the server is being stopped; try again later")
     return task.result()
 
 
 def refused(status: int, code: str, text: str) -> Response:
-    """A refusal as an answer."""
+    """Return a refusal as an answer."""
     return JSONResponse({"code": code, "text": text}, status)

@@ -80,8 +80,8 @@ class Table:
         seats: Who sits where.
         journal: Its file. If None, the table is not saved.
         number: How many deals or matches came before this one.
-        seq: The number of the present position: how often somebody has moved, taken a move back
-            or dealt.
+        seq: The number of the present position: the number of moves, undone moves and
+            deals so far.
         fault: Why a card was played for the agent that acted last. None if it was its own.
         ended: The deal that has just ended, until the next one is dealt.
         sheet: The score sheet of this match, or of this table's deals.
@@ -341,7 +341,7 @@ class Table:
         self.seq += 1
 
     def _net(self, game: Game) -> list[int | float]:
-        """The points or chips of each seat for a finished deal."""
+        """Return the points or chips of each seat for a finished deal."""
         if isinstance(self.play, Match):
             return [plain_number(number) for number in self.play.last_net]
         net = game.scores() if self.rules.settlement == "points" else game.chips()
@@ -396,7 +396,7 @@ class Table:
 
 
 def _checked(head: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of `Table` in a file's settings; any exception if one is missing or wrong."""
+    """Return the arguments of `Table` from a file's settings; raise anything if one is wrong."""
     rules = Rules.from_text(head["rules"])
     seats = [Seat(**seat) for seat in head["seats"]]
     if len(seats) != rules.players:
@@ -413,5 +413,5 @@ def _checked(head: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plain_number(number: int | float | Fraction) -> int | float:
-    """Points or chips as a number that JSON knows."""
+    """Return points or chips as a number that JSON knows."""
     return int(number) if number == int(number) else float(number)

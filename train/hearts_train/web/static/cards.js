@@ -79,13 +79,13 @@ onChange((key) => {
 });
 
 /**
- * An open card to look at: a picture, and its short text where the page is too small for pictures.
+ * An open card to look at.
  * @param {string} name
  * @param {{class?: string}} [props]
  */
 export function card(name, props = {}) {
   return el("span", {class: `card ${props.class || ""}`.trim(), role: "img",
-    "aria-label": cardName(name), data: {card: name, suit: name[1]}}, picture(name), label(name));
+    "aria-label": cardName(name), data: {card: name, suit: name[1]}}, picture(name));
 }
 
 /**
@@ -96,12 +96,6 @@ export function chip(name) {
   return el("span", {class: "chip", role: "img", "aria-label": cardName(name),
     data: {card: name, suit: name[1]}}, rankText(name),
     el("i", {class: "sign", text: SIGNS[name[1]], "aria-hidden": "true"}));
-}
-
-/** The short text of a card, as an element that nobody is read. @param {string} name */
-export function label(name) {
-  return el("span", {class: "short", "aria-hidden": "true", data: {suit: name[1]}}, rankText(name),
-    el("i", {class: "sign", text: SIGNS[name[1]]}));
 }
 
 /** Chips for several cards. @param {string[]} names */

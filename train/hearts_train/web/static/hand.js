@@ -1,14 +1,13 @@
-// One's own cards: a fan, or rows, or on a watch a list. Tap raises, a second tap plays; a card can
-// be dragged onto the table; keys 1-9 and 0, arrows and Enter do the same.
+// One's own cards: a fan, or rows. Tap raises, a second tap plays; a card can be dragged onto the
+// table; keys 1-9 and 0, arrows and Enter do the same.
 
-import {cardName, label, picture} from "hearts/cards.js";
+import {cardName, picture} from "hearts/cards.js";
 import {el} from "hearts/dom.js";
 import {moves, setting} from "hearts/settings.js";
 
 const RATIO = 1.42;
 const DRAG = 8; // pixels before a press is a drag
 const TARGET = 44; // pixels of a card that must be free to be hit
-const WATCH = matchMedia("(max-width: 279px)");
 
 /**
  * @typedef {object} Held
@@ -85,7 +84,7 @@ export class Hand {
   /** @param {string} card */
   make(card) {
     const node = el("button", {type: "button", class: "card", data: {card, suit: card[1]},
-      tabindex: "-1"}, picture(card), label(card));
+      tabindex: "-1"}, picture(card));
     node.addEventListener("click", (event) => {
       if (event.detail === 0 || !this.dragged) this.press(card);
       this.dragged = false;
@@ -137,24 +136,25 @@ export class Hand {
     const {cards} = this.held;
     const n = cards.length;
     const width = this.node.clientWidth;
-    if (WATCH.matches || !n || !width) {
+    if (!n || !width) {
       this.node.style.height = "";
       for (const node of this.nodes.values()) node.style.cssText = "";
       return;
     }
     const large = setting("print") === "large";
-    const low = innerHeight < 560;
+    const low = innerHeight < 560 && width > 440; // a telephone on its side
     const w = low ? Math.max(46, Math.min(78, innerHeight * 0.2))
-      : Math.max(58, Math.min(112, width / 5.2, innerHeight * 0.12));
+      : Math.max(50, Math.min(120, width / 4.7, innerHeight * 0.14));
     const free = Math.max(TARGET, w * (large ? 0.56 : 0.42));
     let rows = 1;
-    while (rows < 3 && n > rows && (width - w) / (Math.ceil(n / rows) - 1) < free) rows += 1;
+    while (rows < 5 && n > rows && (width - w) / (Math.ceil(n / rows) - 1) < free) rows += 1;
     if (low) rows = 1;
     const perRow = Math.ceil(n / rows);
     const lift = 0.2 * w;
     const rowStep = w * (large ? 1.02 : 0.86);
-    const step = Math.min(perRow > 1 ? (width - w) / (perRow - 1) : 0, w * 0.82);
     const fan = rows === 1 && width > 560;
+    const room = fan ? width - 1.2 * w : width - w; // the outer cards of a fan lean outwards
+    const step = Math.min(perRow > 1 ? room / (perRow - 1) : 0, w * 0.82);
     cards.forEach((card, index) => {
       const row = Math.floor(index / perRow);
       const inRow = Math.min(perRow, n - row * perRow);
@@ -276,7 +276,7 @@ export class Hand {
   /** @param {string} card @param {PointerEvent} event */
   grab(card, event) {
     this.dragged = false;
-    if (event.button !== 0 || this.held.mode === "wait" || WATCH.matches) return;
+    if (event.button !== 0 || this.held.mode === "wait") return;
     const node = event.currentTarget;
     const {clientX: x, clientY: y, pointerId} = event;
     const move = (e) => {
