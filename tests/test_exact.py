@@ -131,10 +131,7 @@ def test_the_second_stage_goes_down_the_gradient_of_exploitability():
     given = fitted_to(learner)
     sharpness, tree = learner.config.exact.inverse_temperature, learner.tree
     rng = np.random.default_rng(0)
-    found = [
-        learner._forward(learner.network, place.observations)[0].detach()
-        for place in learner._positions
-    ]
+    found = [learner._forward(place.observations)[0].detach() for place in learner._positions]
     for player in range(2):
         rows = torch.arange(len(found[player]))
         shares = torch.from_numpy(given["weights"][player] / given["weights"][player].sum())
@@ -179,7 +176,7 @@ def policy_of(logits, legal):
 def test_the_value_that_is_logged_is_that_of_the_policy_before():
     learner = make_learner(recipe())
     chances = [
-        chances_of(side, learner._log_policy(learner.network, one).exp().numpy(), one.legal.numpy())
+        chances_of(side, learner._log_policy(one).exp().numpy(), one.legal.numpy())
         for side, one in zip(learner.tree.sides, learner._positions, strict=True)
     ]
     assert learner.update()["value"] == pytest.approx(learner.tree.value(*chances))

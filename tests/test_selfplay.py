@@ -332,7 +332,7 @@ def test_every_setting_of_the_update_arrives():
     made.counters.decisions = 50_000
     before = vector(made)
     made._set_rates()
-    made._step(1e-3 * sum(weights.sum() for weights in made._weights), made.learning_rate)
+    made._step(1e-3 * made.learnt.weights.sum(), made.learning_rate)
     # Adam's first step is as long as the learning rate.
     assert (before - vector(made)).max().item() == pytest.approx(0.009, rel=0.02)
     made.update()
@@ -343,7 +343,7 @@ def test_every_setting_of_the_update_arrives():
 
 def vector(made: Learner) -> torch.Tensor:
     """All weights in one vector."""
-    return torch.nn.utils.parameters_to_vector(made._weights).detach().clone()
+    return made.learnt.weights.detach().clone()
 
 
 def test_minibatches_have_every_row_once_an_epoch_in_a_new_order():
@@ -371,9 +371,29 @@ def test_a_small_target_kl_ends_an_update_early():
 
 def test_gradients_are_cut_to_their_greatest_norm():
     made = learner("ppo.max_grad_norm=0.25")
-    made._step(3.0 * sum(weights.sum() for weights in made._weights), made.learning_rate)
-    gradient = torch.cat([weights.grad.flatten() for weights in made._weights])
+    made._step(3.0 * made.learnt.weights.sum(), made.learning_rate)
+    gradient = made.learnt.weights.grad
     assert gradient.norm().item() == pytest.approx(0.25, rel=1e-4)
+
+
+def test_threads_add_up_the_gradient_of_a_minibatch():
+    """Each from its share of the rows; a single row is not shared. Twice the same to the bit."""
+    found = {}
+    for threads in (1, 2, 3, 3):
+        made = learner(f"threads={threads}", "precision=float32", "ppo.num_steps=8")
+        made._play(8)
+        batch = made._decisions()
+        gradients = []
+        for size in (len(batch.actions), 1):
+            some = batch.take(torch.arange(size))
+            loss, figures = made.loss(some, None, made._coefficients())
+            made.learnt.weights.grad = None
+            loss.backward()
+            gradients += [made.learnt.weights.grad, figures]
+        for one, expected in zip(gradients, found.setdefault(1, gradients), strict=True):
+            torch.testing.assert_close(one, expected, rtol=1e-4, atol=1e-6)
+        for one, before in zip(gradients, found.setdefault(threads, gradients), strict=True):
+            assert torch.equal(one, before)
 
 
 def test_advantages_are_normalised_over_the_whole_update_where_wanted(monkeypatch):

@@ -23,9 +23,9 @@ from hearts_train.learn.config import ConfigError, NetworkConfig
 ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "tanh": nn.Tanh}
 
 
-def set_threads(threads: int) -> None:
-    """Make torch use this many threads, in this process."""
-    torch.set_num_threads(threads)
+def use_one_thread() -> None:
+    """Make torch use no threads of its own, in this process (``shared.py`` says why)."""
+    torch.set_num_threads(1)
     with contextlib.suppress(RuntimeError):  # it can be set only once, before the first use
         torch.set_num_interop_threads(1)
 
@@ -94,11 +94,6 @@ class ActorCritic(nn.Module):
         known = features if hidden is None else torch.cat([features, hidden], 1)
         values = self.value(known).float()
         return self.policy(features).float(), values[:, 0] if values.shape[1] == 1 else values
-
-    def logits(self, observations: torch.Tensor) -> torch.Tensor:
-        """Return the logits alone, ``(n, actions)`` float32."""
-        logits: torch.Tensor = self.policy(self.trunk(observations.flatten(1)))
-        return logits.float()
 
 
 class Weights:

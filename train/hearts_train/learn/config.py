@@ -382,13 +382,15 @@ class TrainConfig(_Section):
         ),
     )
     threads: Annotated[int, Field(ge=1, le=64)] = Field(
-        default=2, description="of torch, and of the games where they write observations"
+        default=2, description="that compute the network together, each for its share of the rows"
     )
     device: Literal["cpu", "cuda", "auto"] = Field(
         default="cpu", description="of the network; auto: cuda where there is one"
     )
     precision: Literal["auto", "float32", "bfloat16"] = Field(
-        default="auto", description="of products of matrices; auto: bfloat16 where that is quicker"
+        default="auto",
+        description="of products of matrices, float32 in your own network.module; auto: bfloat16 "
+        "where that is quicker",
     )
     compile: bool | Literal["auto"] = Field(
         default="auto",

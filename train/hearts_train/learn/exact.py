@@ -120,7 +120,7 @@ class ExactLearner(Learner):
         exact = self.config.exact
         descends = exact.descent > 0.0 and self._first_stage == 1.0
         sharpness = exact.inverse_temperature if descends else 1.0
-        logs = [self._log_policy(self.network, place, sharpness) for place in self._positions]
+        logs = [self._log_policy(place, sharpness) for place in self._positions]
         chances = [
             chances_of(side, log.exp().numpy(), position.legal.numpy())
             for side, log, position in zip(self.tree.sides, logs, self._positions, strict=True)
@@ -207,7 +207,7 @@ class ExactLearner(Learner):
             for player, position in enumerate(self._positions):
                 drawn = np.searchsorted(sums[player], rng.random(share) * sums[player][-1])
                 rows = torch.from_numpy(np.minimum(drawn, len(sums[player]) - 1))
-                logits, _ = self._forward(self.network, position.observations[rows])
+                logits, _ = self._forward(position.observations[rows])
                 loss = loss + losses(player, rows, logits).mean() / 2
             self._step(loss, rate, optimizer)
             self._average(keep)
@@ -216,15 +216,13 @@ class ExactLearner(Learner):
         counters.gradient_epochs += 1
         return total / exact.minibatches
 
-    def _log_policy(
-        self, network: torch.nn.Module, position: Position, sharpness: float = 1.0
-    ) -> torch.Tensor:
+    def _log_policy(self, position: Position, sharpness: float = 1.0) -> torch.Tensor:
         """The logarithms of its probabilities in all information sets; 0 where they are illegal."""
         parts = []
         with torch.inference_mode():
             for begin in range(0, len(position.legal), _AT_ONCE):
                 rows = slice(begin, begin + _AT_ONCE)
-                logits, _ = self._forward(network, position.observations[rows])
+                logits, _ = self._forward(position.observations[rows])
                 parts.append(log_policy(sharpness * logits, position.legal[rows]))
         return torch.cat(parts)
 

@@ -104,7 +104,6 @@ class SelfPlayGames:
         num_steps: int,
         *,
         seed: int,
-        num_threads: int = 1,
     ) -> None:
         """Make games that wait for ``begin``.
 
@@ -115,11 +114,9 @@ class SelfPlayGames:
             env: how many games there are, and their settings.
             num_steps: decisions of each game in an update.
             seed: of the order of minibatches and of the actions drawn.
-            num_threads: those that write observations.
         """
         self.rules, self.encoder, self.pool = rules, encoder, pool
         self.num_games = num_games = env.num_envs
-        self.num_threads = num_threads
         self.rewarder = Rewarder(rules, env.reward)
         self.seat = check_seat(rules, env.seat)
         self.skip_forced = env.skip_forced
@@ -152,14 +149,7 @@ class SelfPlayGames:
         n, players = self.num_games, self.rules.players
         self.seed = seed
         self.pool.reseed(secret_seed(seed, "opponents"))
-        self.batch = BatchGame(
-            self.rules,
-            n,
-            seed,
-            observation=self.encoder,
-            autodeal=False,
-            num_threads=self.num_threads,
-        )
+        self.batch = BatchGame(self.rules, n, seed, observation=self.encoder, autodeal=False)
         self.table = Table(
             self.batch.states,
             self.batch.legal,

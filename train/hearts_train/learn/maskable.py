@@ -39,6 +39,7 @@ class MaskableLearner(Learner):
     packages = ("hearts-env", "sb3-contrib", "stable-baselines3", "torch", "numpy")
 
     def _make_network(self) -> MaskableActorCriticPolicy:
+        self.precision = torch.float32  # the library's
         self.env = self._make_env(self.opponents.pool)
         self.model = self._make_model()
         return self.model.policy

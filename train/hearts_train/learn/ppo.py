@@ -65,6 +65,7 @@ from hearts_env.support.arrays import Floats32, Ints
 from hearts_env.support.errors import CheckpointError, HeartsError
 from hearts_env.support.jit import jit
 from hearts_env.support.tensors import Tensors
+from hearts_env.support.workers import Threads
 from hearts_train.learn import runs
 from hearts_train.learn.actor_critic import (
     ActorCritic,
@@ -76,13 +77,14 @@ from hearts_train.learn.actor_critic import (
     linear_layers,
     perceptron,
     policy_tensors,
-    set_threads,
+    use_one_thread,
 )
 from hearts_train.learn.config import AVERAGE, ConfigError, TrainConfig, between
 from hearts_train.learn.games import END, PENDING, Rows, SelfPlayGames, part_of
 from hearts_train.learn.log import Counters
 from hearts_train.learn.opponents import Opponents, trained_network
 from hearts_train.learn.pretraining import Pretraining
+from hearts_train.learn.shared import SharedNetwork
 
 FIGURES = ("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "magnet_kl")
 """The figures of the loss that are logged; ``approx_kl`` is Schulman's estimator k3."""
@@ -145,8 +147,8 @@ def log_policy(logits: Tensor, legal: Tensor) -> Tensor:
 
     A sum over actions of anything times these logarithms is therefore one over legal actions.
     """
-    logs = log_softmax(logits.masked_fill(~legal, -torch.inf), 1)
-    return logs.masked_fill(~legal, 0.0)
+    logs = log_softmax(logits + torch.where(legal, 0.0, -torch.inf), 1)
+    return torch.where(legal, logs, 0.0)
 
 
 class Coefficients(NamedTuple):
@@ -235,22 +237,27 @@ class Learner:
 
         HeartsError if a rule set, encoder or opponent is unknown.
         """
-        # First: the last bits of the first weights depend on it.
-        set_threads(config.threads)
+        use_one_thread()  # first: the last bits of the first weights depend on it
         self.config = config
         self.counters = replace(state.counters) if state else Counters()
         self.counters.starts += 1
         self.rules = Rules.make(config.env.rules, config.env.players)
         self.encoder = find_encoder(config.env.observation)
         self.device = find_device(config.device)
-        self.precision = find_precision(config.precision, self.device)
+        is_own = config.network.module is not None
+        self.precision = find_precision("float32" if is_own else config.precision, self.device)
         self.opponents = Opponents(config.schedule, config.self_play, config.seed, self._player)
         self._set_rates()
         self.network = self._make_network().to(self.device)
-        self._resting: list[nn.Parameter] = []
-        """Weights of a trained player, which do not change in the first updates."""
-        self.optimizer = self._make_optimizer()
         self.averaged = copy.deepcopy(self.network) if config.ema_decay else None
+        threads = Threads(config.threads if self.device.type == "cpu" else 1)
+        self.learnt = SharedNetwork(self.network, self.precision, threads)
+        self.mean: SharedNetwork | None = None
+        if self.averaged is not None:
+            self.mean = SharedNetwork(self.averaged, self.precision, threads)
+        self._resting: Tensor | None = None
+        """Which weights are a trained player's, and do not change in the first updates."""
+        self.optimizer = self._make_optimizer()
         self.pretraining = Pretraining(config.pretraining, self.rules, self.encoder, config.seed)
         self._prepare()
         self.opponents.take(self.tensors(), 0)
@@ -258,12 +265,13 @@ class Learner:
             self._begin_games()
         if state is not None:
             self._restore(state)
+        self._round()
         self._set_rates()
 
     # -- play --------------------------------------------------------------------------------------
     def _play(self, num_steps: int) -> None:
         """Decide `num_steps` times in each game, as the network's policy has it."""
-        with torch.inference_mode(), self._autocast():  # which rounds the weights once
+        with torch.inference_mode():
             for _ in range(num_steps):
                 own = self.games.look()
                 self.games.act(own, *self._decide(own))
@@ -271,22 +279,13 @@ class Learner:
     def _decide(self, own: slice) -> tuple[Floats32, Floats32]:
         """Return the logits from which actions are drawn, and the values, of some rows."""
         observations = torch.from_numpy(self.games.observations[own])
-        logits, values = self._forward(self.network, observations)
+        logits, values = self._forward(observations)
         return logits.cpu().numpy(), values.cpu().numpy()
 
-    def _forward(
-        self, network: nn.Module, observations: Tensor, *hidden: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Return logits and values, float32, on the device."""
-        dtype = torch.float32 if isinstance(network, OwnNetwork) else self.precision
-        given = (one.to(self.device, dtype) for one in (observations, *hidden))
-        with self._autocast():
-            logits, values = network(*given)
-        return logits, values
-
-    def _autocast(self) -> torch.autocast:
-        is_mixed = self.precision is not torch.float32
-        return torch.autocast(self.device.type, torch.bfloat16, enabled=is_mixed)
+    def _forward(self, observations: Tensor, *hidden: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the network's logits and values, float32, on the device."""
+        given = (one.to(self.device, self.precision) for one in (observations, *hidden))
+        return self.learnt(*given)
 
     # -- estimate ----------------------------------------------------------------------------------
     def estimate(self) -> Ints:
@@ -358,17 +357,14 @@ class Learner:
 
     def evaluate(self, some: Decisions) -> tuple[Tensor, Tensor]:
         """Return the logits and values of decisions that are learnt from."""
-        return self._forward(self.network, some.observations)
+        return self._forward(some.observations)
 
     def _magnet(self, observations: Tensor) -> Tensor | None:
         """Return the logits of the magnet's policy. If there is no pull to it, None."""
         if self.magnet is None or not self.magnet_coef:
             return None
-        with torch.no_grad(), self._autocast():
-            is_own = isinstance(self.averaged, OwnNetwork)
-            given = observations.to(self.device, torch.float32 if is_own else self.precision)
-            logits: Tensor = self.magnet(given).float()
-        return logits
+        with torch.no_grad():
+            return self.magnet(observations.to(self.device, self.precision))
 
     def _coefficients(self) -> Coefficients:
         ppo = self.config.ppo
@@ -382,23 +378,29 @@ class Learner:
     ) -> None:
         """Take a step of Adam down the gradient of `loss`, cut to ``max_grad_norm``."""
         optimizer = optimizer or self.optimizer
+        weights = self.learnt.weights
         optimizer.zero_grad()
         torch.autograd.backward(loss)
-        if self.counters.updates < self.config.network.start_updates:
-            for weights in self._resting:
-                assert weights.grad is not None
-                weights.grad.zero_()
-        nn.utils.clip_grad_norm_(self._weights, self.config.ppo.max_grad_norm)
+        assert weights.grad is not None
+        if self._resting is not None and self.counters.updates < self.config.network.start_updates:
+            weights.grad[self._resting] = 0.0
+        nn.utils.clip_grad_norm_(weights, self.config.ppo.max_grad_norm)
         for group in optimizer.param_groups:
             group["lr"] = rate
         optimizer.step()
+        self.learnt.round()
 
-    @torch.no_grad()
     def _average(self, keep: float) -> None:
         """Let the average of the weights keep this share of itself."""
-        if self.averaged is not None:
-            for mean, weights in zip(self.averaged.parameters(), self._weights, strict=True):
-                mean.lerp_(weights, 1.0 - keep)
+        if self.mean is not None:
+            self.mean.weights.data.lerp_(self.learnt.weights.data, 1.0 - keep)
+            self.mean.round()
+
+    def _round(self) -> None:
+        """Round the weights again after they were changed otherwise than by steps."""
+        self.learnt.round()
+        if self.mean is not None:
+            self.mean.round()
 
     # -- making ------------------------------------------------------------------------------------
     @property
@@ -424,7 +426,7 @@ class Learner:
         return network
 
     def _make_optimizer(self) -> torch.optim.Optimizer:
-        return torch.optim.Adam(self.network.parameters(), eps=1e-5, fused=True)
+        return torch.optim.Adam([self.learnt.weights], eps=1e-5, fused=True)
 
     def _prepare(self) -> None:
         """Make the games and everything else that is learnt from, before a state is restored."""
@@ -437,7 +439,6 @@ class Learner:
                 config.env,
                 config.ppo.num_steps,
                 seed=derived_seed(config.seed, 10),
-                num_threads=config.threads,
             )
         except MemoryError:
             raise ConfigError(
@@ -471,20 +472,24 @@ class Learner:
         for network in (self.network, self.averaged):
             if isinstance(network, ActorCritic):
                 copy_layers(player, linear_layers(network))
-        self._resting = [weights for layer in layers for weights in layer.parameters()]
+        policy = {weights for layer in layers for weights in layer.parameters()}
+        self._resting = torch.cat(
+            [
+                torch.full((weights.numel(),), weights in policy, device=self.device)
+                for weights in self.network.parameters()
+            ]
+        )
 
     def _find_magnet(self) -> Callable[[Tensor], Tensor] | None:
         """Return what gives the magnet's logits of observations. If there is no magnet, None."""
-        name = self.config.ppo.magnet
-        average = self.averaged
-        if name == AVERAGE and isinstance(average, OwnNetwork):
-            return lambda observations: average(observations)[0]
+        name, average = self.config.ppo.magnet, self.mean
         if name == AVERAGE:
-            return average.logits if isinstance(average, ActorCritic) else None
+            return None if average is None else lambda observations: average(observations)[0]
         player = trained_network("ppo.magnet", name, self.rules, self.encoder)
         layers = perceptron(player.sizes, player.activation)
         copy_layers(player, [layer for layer in layers if isinstance(layer, nn.Linear)])
-        return nn.Sequential(nn.Flatten(), layers).to(self.device)
+        network = nn.Sequential(nn.Flatten(), layers).to(self.device, self.precision)
+        return lambda observations: network(observations).float()
 
     def _begin_games(self) -> None:
         """Start new games, with other deals after each start."""
@@ -550,7 +555,7 @@ class Learner:
         teacher, counters, sums, count = self.pretraining, self.counters, np.zeros(2), 0
         for step in teacher.minibatches(counters.pretraining_steps):
             rows = teacher.rows(step)
-            outputs = self._forward(self.network, torch.from_numpy(teacher.observations(rows)))
+            outputs = self._forward(torch.from_numpy(teacher.observations(rows)))
             losses = self._pretraining_losses(rows, *outputs)
             self._step((losses[0] + losses[1]) / len(rows), teacher.learning_rate(step))
             sums += [float(loss.detach()) for loss in losses]
@@ -626,7 +631,7 @@ class Learner:
             if "pretraining" in values
             else self.steps_by
         )
-        if not all(bool(torch.isfinite(weights).all()) for weights in self._weights):
+        if not bool(torch.isfinite(self.learnt.weights).all()):
             raise DivergenceError(
                 f"update {counters.updates + 1}: training diverged, the weights are no longer "
                 f"finite; the last save is intact: resume with a smaller {by}"
@@ -679,10 +684,6 @@ class Learner:
         return Tree(self.rules)
 
     # -- state -------------------------------------------------------------------------------------
-    @functools.cached_property
-    def _weights(self) -> list[nn.Parameter]:
-        return list(self.network.parameters())
-
     def _saved(self) -> dict[str, Saved]:
         """Return the parts that are saved, by the beginning of their names in the state.
 

@@ -70,7 +70,7 @@ NUM_KEPT = 3
 """Players of evaluations that stay in ``checkpoints/``, besides the best."""
 
 STATE_FORMAT = "hearts-env training state"
-STATE_VERSION = 6
+STATE_VERSION = 7
 
 
 @dataclass

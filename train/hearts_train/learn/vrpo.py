@@ -76,7 +76,7 @@ class VRPOLearner(Learner):
         observations, hands = (
             torch.from_numpy(array[own]) for array in (games.observations, games.hands)
         )
-        outputs = self._forward(self.network, observations, hands)
+        outputs = self._forward(observations, hands)
         logits, worth = (output.cpu().numpy() for output in outputs)
         games.worth[own] = worth
         values = np.empty(len(worth), np.float32)
@@ -96,7 +96,7 @@ class VRPOLearner(Learner):
 
     def evaluate(self, some: Decisions) -> tuple[Tensor, Tensor]:
         """Return the logits, and what the critic expects of the actions drawn."""
-        logits, worth = self._forward(self.network, some.observations, some.hands)
+        logits, worth = self._forward(some.observations, some.hands)
         return logits, worth.gather(1, some.actions[:, None])[:, 0]
 
 
