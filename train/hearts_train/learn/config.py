@@ -394,8 +394,9 @@ class TrainConfig(_Section):
     )
     compile: bool | Literal["auto"] = Field(
         default="auto",
-        description="the loss by torch.compile, which takes 5 to 20 s of each start; auto: if the "
-        "budget is 50 M decisions or 10 minutes at least, and a C++ compiler is there",
+        description="the loss by torch.compile, which takes 3 to 20 s of each start; auto: if "
+        "threads is 1, the budget is 50 M decisions or 10 minutes at least, and a C++ compiler is "
+        "there",
     )
     env: EnvConfig = EnvConfig()
     network: NetworkConfig = NetworkConfig()
@@ -486,7 +487,8 @@ class TrainConfig(_Section):
         if self.compile != "auto":
             return self
         is_possible = "compile=True" not in ALGORITHMS[self.algorithm].without
-        worth = is_possible and self.budget.is_long and any(map(shutil.which, COMPILERS))
+        pays = self.threads == 1 and self.budget.is_long
+        worth = is_possible and pays and any(map(shutil.which, COMPILERS))
         return self.model_copy(update={"compile": worth})
 
     def phase_at(self, progress: float) -> int:

@@ -528,9 +528,10 @@ class Learner:
         """
         try:
             self._compute = torch.compile(self.loss, dynamic=True)
+            self.learnt.compile()
             self._try(some)
         except Exception as error:  # of its many kinds, a missing C++ compiler is the usual one
-            self._compute = self.loss
+            self._compute, self.learnt.learning = self.loss, self.learnt.rounded
             reason = describe(error).partition(" Set TORCH")[0]
             return (
                 f"compile: torch cannot compile the loss ({reason}); training goes on without. "

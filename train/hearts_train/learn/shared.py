@@ -8,6 +8,7 @@ makes training ten times slower on cores that other processes use as well.
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -35,6 +36,8 @@ class SharedNetwork:
             self.rounded = copy.deepcopy(network).to(dtype)
             self._views = _one_vector(self.rounded)
         self.parameters = list(self.rounded.parameters())
+        self.learning: Callable[..., Any] = self.rounded
+        """What computes the outputs that are learnt from."""
 
     @torch.compiler.disable  # type: ignore[untyped-decorator]
     def __call__(self, *inputs: Tensor) -> tuple[Tensor, Tensor]:
@@ -42,6 +45,11 @@ class SharedNetwork:
         apply: Any = _Shared.apply
         logits, values = apply(self.weights, self, torch.is_grad_enabled(), *inputs)
         return logits, values
+
+    def compile(self) -> None:
+        """Compile what is learnt from, unless threads share it: they would wait for each other."""
+        if self.threads.num_threads == 1:
+            self.learning = torch.compile(self.rounded, dynamic=True)
 
     def round(self) -> None:
         """Round the weights again after a change."""
@@ -54,11 +62,12 @@ class _Shared(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, _: Tensor, network: SharedNetwork, learns: bool, *inputs: Tensor) -> Any:  # noqa: FBT001
+        compute_rows = network.learning if learns else network.rounded
         parts: list[Any] = [None] * network.threads.num_threads
 
         def compute(rows: slice, thread: int) -> None:
             with torch.set_grad_enabled(learns):
-                parts[thread] = rows, network.rounded(*(one[rows] for one in inputs))
+                parts[thread] = rows, compute_rows(*(one[rows] for one in inputs))
 
         network.threads.share(compute, len(inputs[0]))
         ctx.network, ctx.parts = network, [part for part in parts if part is not None]
