@@ -28,7 +28,7 @@ from hearts_env import kernel as k
 from hearts_env.seeds import derived_seed
 from hearts_env.support.interrupts import SIGNALS
 from hearts_env.support.progress import silent
-from hearts_train.cli.terminal import TerminalGame
+from hearts_train.cli.terminal import TerminalGame, new_game
 from hearts_train.measure.comparison import compare
 from hearts_train.measure.contest import Contest
 from hearts_train.measure.evaluation import evaluate, evaluations
@@ -465,8 +465,8 @@ def test_a_time_limit_needs_isolation():
 
 
 def at_the_table(agent, seed):
-    game = TerminalGame(Rules.preset("micro"), seed, [agent])
-    assert game.run(None, lambda _: game.game.rules.deck[game.game.legal_actions()[0]])
+    game = TerminalGame(new_game(Rules.preset("micro"), seed, [agent]))
+    assert game.play(None, lambda _: game.game.rules.deck[game.game.legal_actions()[0]])
 
 
 @pytest.mark.parametrize(

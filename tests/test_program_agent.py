@@ -24,13 +24,11 @@ from hearts_agents.programs.process import LineProcess, ProgramError
 from hearts_agents.programs.program_agent import ExternalAgent, program_files
 from hearts_agents.programs.view_lines import ViewLines
 from hearts_agents.spec import AgentSpec
-from hearts_agents.user_code import Fault
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.rules.presets import PRESETS
 from hearts_env.support import clock
 from hearts_train.cli.app import app
-from hearts_train.cli.terminal import fault_text
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.participants import Participant
 from tests.refusals import mistake, raises_hearts_error
@@ -479,11 +477,6 @@ def test_ctrl_c_ends_the_program(bad):
             ask(agent, BatchView.of([view]))
     finally:
         signal.signal(signal.SIGALRM, before)
-
-
-def test_at_the_table_a_crash_is_told_without_the_program_s_own_words():
-    fault = Fault(0, "crashed", "its process ended with status 3; its last words: I hold QS")
-    assert fault_text(fault) == "its process ended with status 3"
 
 
 # ---- records -------------------------------------------------------------------------------------

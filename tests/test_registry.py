@@ -16,7 +16,7 @@ from hearts_agents.models.solved import SolvedAgent
 from hearts_agents.spec import AgentSpec
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env.solve.equilibrium import load
-from hearts_train.cli.terminal import TerminalGame
+from hearts_train.cli.terminal import TerminalGame, new_game
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.tournament import tournament
 from tests.players import code_named
@@ -273,7 +273,7 @@ def test_agents_refuse_rules_that_they_cannot_play_wherever_they_are_seated(name
         yield lambda: evaluate(name, "easy", rules, deals=2)
         yield lambda: evaluate("easy", name, rules, deals=2)
         yield lambda: tournament([name, "easy"], rules, deals=2)
-        yield lambda: TerminalGame(rules, 1, [name])
+        yield lambda: TerminalGame(new_game(rules, 1, [name]))
         yield lambda: HeartsEnv(rules=rules, opponent=name)
         yield lambda: HeartsVectorEnv(num_envs=2, rules=rules, opponent=["easy", name])
 

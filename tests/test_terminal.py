@@ -10,7 +10,7 @@ import pytest
 from hearts_agents import make_agent
 from hearts_env import Game, Rules
 from hearts_env.game.notation import parse_records
-from hearts_train.cli.terminal import TerminalGame
+from hearts_train.cli.terminal import TerminalGame, new_game, saved_game
 from hearts_train.measure.analysis import best_hinter, hint
 from tests.deals import make_game
 from tests.players import code_named
@@ -54,8 +54,8 @@ def test_game_is_played_to_its_end_and_saved(rules, against, tmp_path):
     words = ["--rules", rules, "--opponent", ",".join(against)]
     first = run("play", *words, "--seed", 4, "--save", path, input="")
     assert first.exit_code == 0
-    game = TerminalGame.resume(path)
-    assert game.run(path, person(game))
+    game = TerminalGame(saved_game(path))
+    assert game.play(path, person(game))
     assert deals_in(path) == [game.game]
     assert game.game.is_over
     mistake(run("play", "--resume", path), "--resume", "over")
@@ -106,10 +106,10 @@ def test_exchange_tells_what_was_passed_and_received():
 def test_shooter_chooses_how_the_moon_is_scored(choice, scores, capsys):
     """With seed 2 the person has the ace of hearts, the only card that costs anything."""
     rules = Rules.from_text('micro moon=choose moon_points=20 card_points={"AH":1}')
-    game = TerminalGame(rules, 2, ["easy"])
+    game = TerminalGame(new_game(rules, 2, ["easy"]))
     play = person(game)
     assert "AH" in game.game.hand(0)
-    assert game.run(None, lambda prompt: choice if "others" in prompt else play(prompt))
+    assert game.play(None, lambda prompt: choice if "others" in prompt else play(prompt))
     assert game.game.scores() == scores
     assert "You choose to" in capsys.readouterr().out
 
@@ -143,7 +143,7 @@ def test_exchange_shows_no_cards_that_others_pass():
     [("classic", "pimc", "4 players"), ("party players=3", "pimc_belief", "3 players")],
 )
 def test_agent_that_cannot_play_these_rules_is_refused_before_the_deal(rules, against, word):
-    mistake(run("play", "--rules", rules, "--opponent", against), "opponent", against, word)
+    mistake(run("play", "--rules", rules, "--opponent", against), "rules", against, word)
 
 
 # ---- nothing is lost -----------------------------------------------------------------------------
@@ -152,9 +152,9 @@ def test_game_left_anywhere_goes_on_as_if_never_left(tmp_path):
 
     def all_played(step: int) -> Game:
         path = tmp_path / f"{step}.txt"
-        game = TerminalGame(Rules.from_text(SMALL), 7, against)
-        while not game.run(path, person(game, step)):
-            game = TerminalGame.resume(path)
+        game = TerminalGame(new_game(Rules.from_text(SMALL), 7, against))
+        while not game.play(path, person(game, step)):
+            game = TerminalGame(saved_game(path))
         return game.game
 
     whole = all_played(10_000)
@@ -170,7 +170,6 @@ def test_game_left_anywhere_goes_on_as_if_never_left(tmp_path):
         lambda text: "\x00\x01",
         lambda text: text[: len(text) // 4],
         lambda text: text.replace('[Seed "3"]\n', ""),
-        lambda text: text.replace('[Seed "3"]', '[Seed "4"]'),
         lambda text: text.replace('[Seed "3"]', f'[Seed "{"9" * 5_000}"]'),
         lambda text: text.replace('[Seed "3"]', '[Seed "-1"]'),
         lambda text: text.replace('"standard"', '"nobody"'),
@@ -222,7 +221,7 @@ def test_game_stopped_from_outside_is_kept(number, status, tmp_path):
     assert process.returncode == status
     assert "Traceback" not in err
     assert ("--resume" in err) == (number != "SIGKILL")
-    game = TerminalGame.resume(path).game
+    game = saved_game(path).game
     assert game.history[0] == (0, "2C")
     assert game.current_player == 0
 
@@ -237,25 +236,19 @@ class Wrong:
     def act(self, view):
         if len(view.history) < 2:
             return view.legal_actions()[-1]
-        if self.what == "raises":
+        if self.what == "raised":
             raise BaseException("oh")
         return 99
 
 
-@pytest.mark.parametrize(
-    ("what", "words"),
-    [
-        ("raises", ":wrong raised BaseException: oh, line"),
-        ("is wrong", ":wrong chose an illegal action;"),
-    ],
-)
-def test_deal_goes_on_with_an_agent_that_misbehaves(what, words, monkeypatch, capsys):
+@pytest.mark.parametrize("what", ["raised", "illegal"])
+def test_deal_goes_on_with_an_agent_that_misbehaves(what, monkeypatch, capsys):
     wrong = code_named("wrong", lambda: Wrong(what), monkeypatch)
     rules = Game.deal("two_player hand_size=4", 0).rules
-    game = TerminalGame(rules, 3, [wrong])
-    assert game.run(None, person(game))
+    game = TerminalGame(new_game(rules, 3, [wrong]))
+    assert game.play(None, person(game))
     out = " ".join(capsys.readouterr().out.split())
-    assert out.count(words) >= 2
+    assert out.count(f":wrong committed a fault ({what});") >= 2
     assert "legal were" not in out  # that would tell the hand
 
 

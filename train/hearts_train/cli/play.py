@@ -9,7 +9,7 @@ import shlex
 import sys
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -30,10 +30,6 @@ from hearts_train.cli.options import (
     rules_of,
 )
 from hearts_train.console import Mistake
-
-if TYPE_CHECKING:
-    from hearts_env import Rules
-    from hearts_train.cli.terminal import TerminalGame
 
 
 @app.command(epilog="Example: hearts play --rules 'party players=5' --opponent standard")
@@ -61,47 +57,39 @@ def play(
     At the prompt type a card (QS, 10h), hint, rules or quit. The saved file is also a hand history
     for 'hearts replay' and 'hearts analyse'.
     """
+    from hearts_agents.champion import strongest
+    from hearts_env.rules.rules import Rules
+    from hearts_env.support.arguments import check_seed
     from hearts_env.support.files import held, lock_beside
-    from hearts_train.cli.terminal import TerminalGame
+    from hearts_train.cli.terminal import TerminalGame, new_game, saved_game
 
+    path = save or resume
     if resume is not None:
         settings = ("against", "rules", "seed", "save")
         refuse_other(context, settings, "with --resume the game continues as it was; omit it")
-        game = TerminalGame.resume(resume)
-        if game.game.current_player is None:
+        record = saved_game(resume)
+        if record.game.is_over:
             raise Mistake(f"--resume: the game in {resume} is over; start another")
     else:
         check_new(save, "--save")
-        game = _new_game(rules_of(rules), against, seed)
-    path = save or resume
+        given = rules_of(rules)
+        names = against or strongest(given or Rules.preset("two_player"))
+        seed = secrets.randbelow(10**9) if seed is None else check_seed(seed)
+        record = new_game(given, seed, names_in(names, "--opponent"))
+    game, left = TerminalGame(record), "You have left the game"
+    if path is None:
+        left += ". With --save FILE it can be continued later."
+    else:
+        left += f"; 'hearts play --resume {shlex.quote(str(path))}' continues it."
     with contextlib.ExitStack() as stack:
         if path is not None:
             stack.enter_context(held(lock_beside(path), f"game: {str(path)!r}"))
         try:
-            is_over = game.run(path)
+            if not game.play(path):
+                console.say(left)
         except KeyboardInterrupt:
-            console.note("\n" + _farewell(path))
+            console.note("\n" + left)
             raise
-    if not is_over:
-        console.say(_farewell(path))
-
-
-def _new_game(rules: Rules | None, against: str | None, seed: int | None) -> TerminalGame:
-    """Deal a game of these settings; those that are not given have their defaults."""
-    from hearts_agents.champion import strongest
-    from hearts_env import Rules
-    from hearts_env.support.arguments import check_seed
-    from hearts_train.cli.terminal import TerminalGame
-
-    names = names_in(against or strongest(rules or Rules.preset("two_player")), "--opponent")
-    seed = secrets.randbelow(10**9) if seed is None else check_seed(seed)
-    return TerminalGame(rules, seed, names)
-
-
-def _farewell(path: Path | None) -> str:
-    if path is None:
-        return "You have left the game. With --save FILE it can be continued later."
-    return f"You have left the game; 'hearts play --resume {shlex.quote(str(path))}' continues it."
 
 
 @app.command(epilog="Example: hearts replay deal.txt")

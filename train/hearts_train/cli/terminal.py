@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from hearts_agents import make_agent
+from hearts_agents.base import check_rules
 from hearts_agents.guard import ask_one
-from hearts_agents.programs.process import LAST_WORDS
 from hearts_agents.spec import AgentSpec
-from hearts_agents.user_code import CRASHED, ILLEGAL, LATE, Fault
 from hearts_env import Game, HeartsError, NotationError, PlayerView, Rules
 from hearts_env.cards import BYTE_ORDER_MARK, parse_card
 from hearts_env.game.notation import Record
@@ -25,132 +24,112 @@ from hearts_env.support.interrupts import held_interrupt
 from hearts_train.cli.cardtext import CHOICES, CardText, describe
 from hearts_train.cli.replay import dealt, footer, read_records, steps
 from hearts_train.measure.analysis import best_hinter, hint
-from hearts_train.measure.participants import Participant, rules_for
+from hearts_train.measure.participants import trained_rules
 
 COMMANDS = "Type a card like QS or 10h, or: hint, rules, quit. Enter plays a forced card."
 EVENT = "hearts play"
-
-Ask = Callable[[str], "str | None"]
-"""Reads a line after a prompt; None at the end of the input."""
 
 
 def ask_at_terminal(prompt: str) -> str | None:
     """Return the next line of standard input without surrounding spaces; None at its end."""
     print(prompt, end="", flush=True)
     line = sys.stdin.readline().replace(BYTE_ORDER_MARK, "")  # some shells begin a pipe with one
-    if not line:
-        print()
-        return None
-    if not sys.stdin.isatty():  # else the output would lack what was entered
+    if not line or not sys.stdin.isatty():  # else the output would lack what was entered
         print(line.strip())
-    return line.strip()
+    return line.strip() if line else None
+
+
+def new_game(rules: Rules | None, seed: int, opponents: Sequence[str]) -> Record:
+    """Deal a game against one agent in all other seats, or one in each.
+
+    If `rules` is None, they are those that an agent was trained for, else ``two_player``.
+
+    Raises:
+        HeartsError: an agent is unknown, or their number is wrong.
+    """
+    rules = Rules.make(rules or trained_rules(opponents) or "two_player")
+    others = rules.players - 1
+    if len(opponents) not in (1, others):
+        agents, places = count_text(len(opponents), "agent"), count_text(others, "seat")
+        raise HeartsError(f"opponent: {agents} for {places}; give one for all, or one for each")
+    seated = {f"Player {p + 1}": opponents[p % len(opponents)] for p in range(others)}
+    tags = {"Event": EVENT, "Seed": str(seed), "Player 0": "You", **seated}
+    return Record(Game.deal(rules, seed), tags)
+
+
+def saved_game(path: Path) -> Record:
+    """Return the game of a file that ``play`` has written.
+
+    Raises:
+        HeartsError: it is no such file, is damaged, or names code that is not allowed.
+    """
+    record, *more = read_records(path)
+    agents = [record.tags.get(f"Player {p}", "") for p in range(1, record.game.rules.players)]
+    seed = record.tags.get("Seed", "")
+    is_seed = seed.isdecimal() and len(seed) < 20
+    if more or record.tags.get("Event") != EVENT or not is_seed or not all(agents):
+        raise HeartsError(f"resume: {path} was not saved by 'hearts play'; give a file that was")
+    for agent in agents:
+        AgentSpec.from_json(agent).check_allowed(f"resume: {path}")
+    return record
 
 
 class TerminalGame:
-    """A deal that one person plays in the terminal.
+    """A deal under way in the terminal."""
 
-    Attributes:
-        game: The deal.
-        names: The name of each seat's player; "You" for the person, who has seat 0.
-    """
-
-    def __init__(self, rules: Rules | None, seed: int, opponents: Sequence[str]) -> None:
-        """Deal, and make one agent for each other seat.
-
-        Args:
-            rules: The rules. If None, those that an agent was trained for, else ``two_player``.
-            seed: The seed of the deal; the agents' random numbers follow from it.
-            opponents: One agent for all other seats, or one for each.
+    def __init__(self, record: Record) -> None:
+        """Make the agents of a game from ``new_game`` or ``saved_game``.
 
         Raises:
-            HeartsError: if an agent is unknown or cannot play these rules, or their number is
-                wrong.
+            HeartsError: if one is unknown or cannot play these rules.
         """
-        entered = [
-            Participant(name, secret_seed(seed, "table", i)) for i, name in enumerate(opponents)
-        ]
-        rules = rules_for(entered, rules)
-        others = rules.players - 1
-        if len(entered) not in (1, others):
-            agents, places = count_text(len(entered), "agent"), count_text(others, "seat")
-            raise HeartsError(f"opponent: {agents} for {places}; give one for all, or one for each")
-        for one in entered:
-            try:
-                one.check_rules(rules)
-            except HeartsError as error:
-                text = f"opponent: {one.name} cannot play {rules.name}: {error}"
-                raise HeartsError(text) from None
-        seats = [entered[i % len(entered)] for i in range(others)]
-        self._agents = [one.fresh(secret_seed(seed, "seat", p)) for p, one in enumerate(seats, 1)]
-        self.game = Game.deal(rules, seed)
-        labels = {f"Player {p}": one.name for p, one in enumerate(seats, 1)}
-        self._record = Record(self.game, {"Player 0": "You", **labels})
-        self.names = self._record.names()
-        self._opponents = [opponents[i % len(opponents)] for i in range(others)]
-        self._seed = seed
+        self.record, self.game = record, record.game
+        self._seed = int(record.tags["Seed"])
+        self._agents = {}
+        for p in range(1, self.game.rules.players):
+            agent = make_agent(record.tags[f"Player {p}"], secret_seed(self._seed, "seat", p))
+            check_rules(agent, self.game.rules)
+            self._agents[p] = agent
         self._cards = CardText.of()
         self._told = 0
 
-    @classmethod
-    def resume(cls, path: Path) -> TerminalGame:
-        """Return the game of a file that ``save`` has written.
+    def play(self, path: Path | None, ask: Callable[[str], str | None] = ask_at_terminal) -> bool:
+        """Play, and save after every action; return whether the game was played to its end.
 
-        Raises:
-            HeartsError: if it is no such file, is damaged, or names code that is not allowed.
+        Args:
+            path: The file, if there is one.
+            ask: Reads a line after a prompt; None at the end of the input.
         """
-        record, *more = read_records(path)
-        rules, tags = record.game.rules, record.tags
-        try:
-            seed = int(tags["Seed"])
-            opponents = [tags[f"Player {p}"] for p in range(1, rules.players)]
-        except (KeyError, ValueError):
-            opponents = []
-        if more or not opponents or tags.get("Event") != EVENT:
-            text = f"resume: {path} was not saved by 'hearts play'; give a file that was"
-            raise HeartsError(text)
-        for name in opponents:
-            AgentSpec.from_json(name).check_allowed(f"resume: {path}")
-        found = cls(rules, seed, opponents)
-        if found.game != record.game.start():
-            raise HeartsError(f"resume: {path} is damaged; start another game")
-        for action in record.game.actions:
-            found.game.play(action)
-        return found
-
-    def save(self, path: Path) -> None:
-        """Write the hand history."""
-        tags = {"Event": EVENT, "Seed": str(self._seed)}
-        tags |= {f"Player {p}": name for p, name in enumerate(["You", *self._opponents])}
-        write_whole(path, Record(self.game, tags).to_text().encode())
-
-    def run(self, path: Path | None, ask: Ask = ask_at_terminal) -> bool:
-        """Play, and save after every action; return whether the game was played to its end."""
         self._say(f"{self.game.rules.name}, seed {self._seed}. {COMMANDS}")
-        if path is not None:
-            self.save(path)
+        self._save(path)
         while (seat := self.game.current_player) is not None:
             action = self._asked(ask) if seat == 0 else self._answered(seat)
             if action is None:
                 return False
             with held_interrupt():  # an action that was played is saved
                 self.game.play(action)
-                if path is not None:
-                    self.save(path)
+                self._save(path)
         self._tell()
-        self._say("\n".join([*dealt(self._record, self._cards), footer(self._record)]))
+        self._say("\n".join([*dealt(self.record, self._cards), footer(self.record)]))
         return True
+
+    def _save(self, path: Path | None) -> None:
+        if path is not None:
+            write_whole(path, self.record.to_text().encode())
 
     def _answered(self, seat: int) -> int:
         """Return the action of an agent; after a fault, its first legal one."""
         view = self.game.view(seat)
         seed = secret_seed(self._seed, "act", len(self.game.actions))
-        action, fault = ask_one(self._agents[seat - 1], view, seed)
+        action, fault = ask_one(self._agents[seat], view, seed)
         if fault is None:
             return action
-        self._say(f"{self.names[seat]} {fault_text(fault)}; its first legal card is played.")
+        # The fault's text may name the cards that could have been played.
+        did = f"{self.record.names()[seat]} committed a fault ({fault.kind})"
+        self._say(f"{did}; its first legal card is played. 'hearts evaluate' describes faults.")
         return view.legal_actions()[0]
 
-    def _asked(self, ask: Ask) -> int | None:
+    def _asked(self, ask: Callable[[str], str | None]) -> int | None:
         """Show the position and return the person's action; None if the person leaves."""
         view = self.game.view(0)
         names = {view.rules.action_name(action): action for action in view.legal_actions()}
@@ -187,7 +166,7 @@ class TerminalGame:
         """Tell the events since the last call, and the trick on the table."""
         view = self.game.view(0)
         # Those of trick 0, the exchange, are not for everyone's eyes.
-        events = [text for trick, text in steps(self._record, self._cards) if trick]
+        events = [text for trick, text in steps(self.record, self._cards) if trick]
         if view.received:
             given, got = self._cards.cards(view.passed), self._cards.cards(view.received)
             events.insert(0, f"You pass {given} {view.direction} and receive {got}.")
@@ -203,15 +182,7 @@ class TerminalGame:
         elif view.phase == "moon":
             self._say("You have shot the moon: " + ", or ".join(CHOICES.values()) + "?")
         else:
-            points = ", ".join(f"{n} {p}" for n, p in zip(self.names, view.points, strict=True))
+            named = zip(self.record.names(), view.points, strict=True)
+            points = ", ".join(f"{name} {number}" for name, number in named)
             self._say(f"Trick {view.trick_number + 1} of {view.rules.hand_size}. Points: {points}.")
         self._say("Your hand: " + self._cards.hand(view.hand, names))
-
-
-def fault_text(fault: Fault) -> str:
-    """Describe a fault without a word about the cards that the agent could have played."""
-    if fault.kind == ILLEGAL:
-        return "chose an illegal action"
-    if fault.kind in (LATE, CRASHED):
-        return fault.text.partition(LAST_WORDS)[0]
-    return f"raised {fault.text}"
