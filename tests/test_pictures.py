@@ -1,21 +1,16 @@
-"""Figures: of the kind their name says, nothing cut off, a player's colour the same in all."""
+"""Figures: of the kind their name says, nothing cut off; names that fit."""
 
 from __future__ import annotations
-
-import subprocess
-import sys
 
 import pytest
 
 from hearts_env import HeartsError
 from hearts_train.measure import evaluation as summary
 from hearts_train.measure.display import (
-    PALETTE,
     check_picture,
     new_figure,
     save_figure,
     short_names,
-    styles,
 )
 from tests.refusals import mistake, raises_hearts_error
 from tests.slow import quick_cases
@@ -82,42 +77,6 @@ def test_a_picture_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypat
     with raises_hearts_error(HeartsError, "plot"):
         summary.plot([], path)
     check_picture(None)
-
-
-# ---- colours and names ---------------------------------------------------------------------------
-def test_a_player_looks_the_same_in_every_figure():
-    known = ["easy", "standard", "standard_trump", "pro", "pimc", "solved"]
-    together = styles([*known, "my_run"])
-    for name in known:
-        assert styles([name])[name] == styles(["my_run", name])[name] == together[name]
-    own = styles(["my_run"])["my_run"]
-    for name in known:  # unless the other has its colour already
-        if styles([name])[name].color != own.color:
-            assert styles([name, "my_run"])["my_run"].color == own.color
-    program = (
-        "from hearts_train.measure import display; "
-        "print(display.styles(['my_run'])['my_run'].color)"
-    )
-    paths = ":".join(str(ROOT / part) for part in ("", "train"))
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={"PYTHONPATH": paths, "PYTHONHASHSEED": "7"},
-    )
-    assert done.stdout.strip() == own.color
-
-
-def test_no_two_players_of_a_figure_look_alike():
-    many = styles([f"run-{i}" for i in range(32)]).values()
-    assert len({(style.color, style.linestyle) for style in many}) == 32
-    for seed in range(20):
-        names = ["pro", *(f"run-{seed}-{i}" for i in range(7))]
-        found = styles(names)
-        assert len({style.color for style in found.values()}) == 8
-        assert len({style.marker for style in found.values()}) == 8
-        assert {style.color for style in found.values()} == set(PALETTE)
 
 
 @pytest.mark.parametrize(

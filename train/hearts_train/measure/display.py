@@ -1,12 +1,11 @@
 """How results are shown: names that fit, pictures and tables.
 
-Pictures have colours for colour-blind readers too, and are files as their suffix says; tables have
-the same rows on a terminal, on a page and in a notebook.
+Pictures are files as their suffix says. Tables have the same rows on a terminal, on a page and in a
+notebook.
 """
 
 from __future__ import annotations
 
-import hashlib
 import html
 import importlib.util
 import io
@@ -26,61 +25,9 @@ if TYPE_CHECKING:
 
 FORMATS = ("png", "svg", "pdf")
 
-# Okabe and Ito's colours, distinct for colour-blind readers too (jfly.uni-koeln.de/color).
-ORANGE, SKY, GREEN, YELLOW = "#E69F00", "#56B4E9", "#009E73", "#F0E442"
-BLUE, VERMILLION, PURPLE, BLACK = "#0072B2", "#D55E00", "#CC79A7", "#000000"
+# Of Okabe and Ito's colours, distinct for colour-blind readers too (jfly.uni-koeln.de/color).
+BLUE = "#0072B2"
 GREY = "#8A8A8A"
-PALETTE = (ORANGE, SKY, GREEN, BLUE, VERMILLION, PURPLE, BLACK, YELLOW)
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-_LINES = ("-", "--", ":", "-.")
-
-
-class Style(NamedTuple):
-    """How a player is drawn, in matplotlib's words; the line tells apart those of one colour."""
-
-    color: str
-    marker: str
-    linestyle: str = _LINES[0]
-
-
-_KNOWN = {
-    "random": Style(GREY, "x"),
-    "all alike": Style(GREY, "x"),
-    "easy": Style(SKY, "v"),
-    "standard": Style(GREEN, "s"),
-    "standard_trump": Style(BLUE, "D"),
-    "pro": Style(ORANGE, "o"),
-    "pro_trump": Style(VERMILLION, "P"),
-    "pimc": Style(PURPLE, "^"),
-    "pimc_belief": Style(YELLOW, "X"),
-    "solved": Style(BLACK, "*"),
-    "equilibrium": Style(BLACK, "*"),
-}
-
-
-def styles(names: Sequence[str]) -> dict[str, Style]:
-    """The style of each player in a figure: the same in every figure, whoever else is in it.
-
-    The style of a player that is not the package's follows from its name; only where two in one
-    figure would look alike, the later one takes another.
-    """
-    chosen = {name: _KNOWN[name] for name in names if name in _KNOWN}
-    for name in names:
-        if name in chosen:
-            continue
-        start = hashlib.blake2b(name.encode(), digest_size=2).digest()
-        colors = [style.color for style in chosen.values()]
-        color = min(_from(start[0], PALETTE), key=colors.count)
-        signs = [style.marker for style in chosen.values()]
-        marker = min(_from(start[1], _MARKERS), key=signs.count)
-        chosen[name] = Style(color, marker, _LINES[colors.count(color) % len(_LINES)])
-    return {name: chosen[name] for name in names}
-
-
-def _from(start: int, signs: Sequence[str]) -> list[str]:
-    """All of them, in their order from one on."""
-    start %= len(signs)
-    return [*signs[start:], *signs[:start]]
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:

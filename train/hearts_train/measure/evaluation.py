@@ -51,6 +51,7 @@ from hearts_train.measure.contest import (
     num_deals,
 )
 from hearts_train.measure.display import (
+    BLUE,
     OF_BOTH,
     ResultTable,
     format_interval,
@@ -60,7 +61,6 @@ from hearts_train.measure.display import (
     new_figure,
     save_figure,
     short_names,
-    styles,
     wrapped,
 )
 from hearts_train.measure.duel import (
@@ -546,7 +546,7 @@ def evaluate(
 
 # ---- a picture -----------------------------------------------------------------------------------
 def plot(evaluations: Sequence[Evaluation], path: str | Path) -> None:
-    """Draw margins as horizontal bars with their 95 % intervals into a PNG, SVG or PDF file.
+    """Draw an agent's margins as bars with 95 % intervals into a PNG, SVG or PDF file.
 
     Raises:
         HeartsError: if matplotlib is not installed, there is nothing to draw, or the suffix is
@@ -554,37 +554,22 @@ def plot(evaluations: Sequence[Evaluation], path: str | Path) -> None:
     """
     if not evaluations:
         raise HeartsError("plot: there is no evaluation to draw; give one or more")
-    names = {e.agent for e in evaluations}
-    short = short_names([*names, *(e.opponent for e in evaluations)])
-    labels = [
-        f"{short[e.agent]} " * (len(names) > 1) + f"against {short[e.opponent]}"
-        for e in evaluations
-    ]
-    halves = [(e.ci95[1] - e.ci95[0]) / 2 for e in evaluations]
-    counts = sorted({e.deals for e in evaluations})
-    count = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
-    owner = f"{short[next(iter(names))]}: " if len(names) == 1 else ""
-    style = styles([short[e.opponent] for e in evaluations])
+    first, places = evaluations[0], range(len(evaluations))
+    short = short_names([first.agent, *(e.opponent for e in evaluations)])
     figure = new_figure(7, 1.6 + 0.45 * len(evaluations))
     axes = figure.subplots()
-    axes.barh(
-        range(len(evaluations)),
-        [e.margin for e in evaluations],
-        xerr=halves,
-        color=[style[short[e.opponent]].color for e in evaluations],
-        height=0.6,
-        capsize=4,
-        ecolor="#222222",
-    )
-    for place, (e, half) in enumerate(zip(evaluations, halves, strict=True)):
-        end = (max(e.margin + half, 0.0), place)
-        axes.annotate(f"{e.margin:+.2f}", end, (6, 0), textcoords="offset points", va="center")
+    margins = [e.margin for e in evaluations]
+    halves = [(e.ci95[1] - e.ci95[0]) / 2 for e in evaluations]
+    axes.barh(places, margins, xerr=halves, color=BLUE, height=0.6, capsize=4, ecolor="#222222")
+    for place, margin, half in zip(places, margins, halves, strict=True):
+        end = (max(margin + half, 0.0), place)
+        axes.annotate(f"{margin:+.2f}", end, (6, 0), textcoords="offset points", va="center")
     axes.axvline(0, color="#222222", linewidth=0.8)
-    axes.set_yticks(range(len(labels)), map(literal, labels))
+    axes.set_yticks(places, [literal(f"against {short[e.opponent]}") for e in evaluations])
     axes.invert_yaxis()
     axes.margins(x=0.15)
     axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.set_xlabel("margin in points a deal, 95 % interval over duplicate deals")
-    title = f"{owner}{evaluations[0].rules}, {count} duplicate deals"
+    axes.set_xlabel("margin in points per deal, 95 % interval over duplicate deals")
+    title = f"{short[first.agent]}: {first.rules}, {first.deals:,} duplicate deals"
     axes.set_title(wrapped(title), fontsize=11)
     save_figure(figure, Path(path))
