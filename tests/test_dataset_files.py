@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import errno
 import json
+import pickle
 import re
 import sys
 from pathlib import Path
@@ -26,7 +27,7 @@ import pyarrow.parquet as pq  # noqa: E402
 from hearts_train.data import folder as making  # noqa: E402
 from hearts_train.data.folder import make_dataset, unfinished_options  # noqa: E402
 from hearts_train.data.options import DatasetOptions  # noqa: E402
-from hearts_train.data.playing import BLOCK  # noqa: E402
+from hearts_train.data.playing import BLOCK, Seating  # noqa: E402
 from tests.refusals import mistake, raises_hearts_error  # noqa: E402
 from tests.slow import quick_cases  # noqa: E402
 
@@ -183,9 +184,9 @@ STOPS = {
 @quick_cases("name", list(STOPS), ["playing", "episodes"])
 def test_interrupted_dataset_plays_only_missing_parts_again(made, tmp_path, name, monkeypatch):
     stop, damage, damaged, again = STOPS[name]
-    path, played, play = tmp_path / "d", [], making.PartWork.__call__
+    path, played, play = tmp_path / "d", [], making.play_part
     monkeypatch.setattr(
-        making.PartWork, "__call__", lambda self, n: [played.append(n), play(self, n)][1]
+        making, "play_part", lambda seating, n: [played.append(n), play(seating, n)][1]
     )
 
     @contextlib.contextmanager
@@ -217,11 +218,11 @@ def test_interrupted_dataset_plays_only_missing_parts_again(made, tmp_path, name
 
 
 def test_part_played_in_another_process_is_the_same(made):
-    work = making.PartWork(ASKED)
-    build, arguments = work.__reduce__()
-    assert work(1) == build(*arguments)(1)
+    here = Seating(ASKED)
+    assert making.play_part(pickle.loads(pickle.dumps(here)), 1) == making.play_part(here, 1)
+    here.participants[0].digest = "0" * 64
     with raises_hearts_error(HeartsError, "agent"):
-        build(arguments[0], arguments[1], ["0" * 64, None])
+        pickle.loads(pickle.dumps(here))
 
 
 def test_games_of_more_players_have_no_exact_values(tmp_path):
@@ -303,7 +304,7 @@ def test_dataset_on_a_full_disk_says_how_to_continue(tmp_path, monkeypatch):
     def full(*_arguments):
         raise OSError(errno.ENOSPC, "No space left on device", "part")
 
-    monkeypatch.setattr(making._Parts, "add", full)
+    monkeypatch.setattr(making, "_write_part", full)
     words = ("--agent", "easy", "--rules", "micro", "--deals", 2, "--set", "format=parquet")
     done = run("dataset", tmp_path / "d", *words)
     how, why = done.stderr.splitlines()[-2:]

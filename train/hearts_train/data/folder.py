@@ -11,6 +11,7 @@ is missing or damaged, is played again.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import itertools
 import json
@@ -18,25 +19,22 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hearts_agents.spec import AgentSpec
-from hearts_env import BatchGame, HeartsError
+from hearts_env import HeartsError
 from hearts_env import kernel as k
 from hearts_env.support.files import kind_of, remove_leftovers, write_json, write_whole
-from hearts_env.support.interrupts import held_interrupt
 from hearts_env.support.progress import Progress, Show, silent
 from hearts_train.data import tables
 from hearts_train.data.datasheet import datasheet
 from hearts_train.data.episodes import Episodes, write_minari
 from hearts_train.data.options import DatasetOptions, check_libraries, versions
-from hearts_train.data.playing import BLOCK, ExactValues, Played, Seating
+from hearts_train.data.playing import BLOCK, Played, Seating
 from hearts_train.executor import check_executor, spread
-from hearts_train.measure.participants import AgentLike, compile_players
 from hearts_train.store import FileKind, Store, saving
 
 FORMAT = "hearts-env dataset"
@@ -72,79 +70,46 @@ def part_size(games: int) -> int:
     return min(MOST_GAMES, BLOCK * -(-games // (BLOCK * _FEWEST_PARTS)))
 
 
-class PartWork:
-    """Play parts: called with the number of one, in any process."""
-
-    def __init__(self, options: DatasetOptions, seating: Seating | None = None) -> None:
-        """Make the players unless they are given."""
-        self.options = options
-        self.seating = seating or Seating(options)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        agents = [participant.to_send() for participant in self.seating.participants]
-        return _made_again, (self.options, agents, self.seating.digests)
-
-    @cached_property
-    def _exact_values(self) -> ExactValues:
-        return ExactValues(self.options.rules)
-
-    def prepare(self) -> None:
-        """Compile everything that the package's players and the exact values need."""
-        compile_players(self.seating.participants, self.options.rules)
-        if self.options.exact:
-            views = BatchGame(self.options.rules, 1, freeze=False).views()
-            none = np.empty(0, np.int64)
-            with held_interrupt():
-                self._exact_values.of(views.subset(none), none)
-
-    def __call__(self, number: int) -> Part:
-        """Play a part."""
-        options = self.options
-        size = part_size(options.games)
-        first = number * size // BLOCK
-        last = -(-min(options.games, (number + 1) * size) // BLOCK)
-        blocks = [self.seating.play(block) for block in range(first, last)]
-        counts: dict[str, Any] = {
-            "games": sum(len(block.seeds) for block in blocks),
-            "decisions": sum(len(block.actions) for block in blocks),
-            "moons": sum(int((block.states[:, k.SHOOTER] >= 0).sum()) for block in blocks),
-            "revoked": sum(int((block.states[:, k.REVOKER] >= 0).sum()) for block in blocks),
-            "faults": sum(len(block.faults) for block in blocks),
-            "rows": 0,
-            "episodes": 0,
-            "steps": 0,
-            "scores": np.sum([block.scores.sum(0) for block in blocks], 0).tolist(),
-            "examples": [text for block in blocks for text in block.faults][:_MOST_FAULTS],
-        }
-        files = {}
-        if "parquet" in options.formats:
-            games = [tables.games_table(block, options) for block in blocks]
-            decisions = [self._decisions(block) for block in blocks]
-            for name, found in (("games", games), ("decisions", decisions)):
-                files[f"{name}/part-{number:05}.parquet"] = tables.parquet_bytes(found)
-            counts["rows"] = sum(table.num_rows for table in decisions)
-        if "minari" in options.formats:
-            episodes = Episodes.joined([Episodes.of(block, options) for block in blocks])
-            texts = [text for block in blocks for text in tables.hand_histories(block, options)]
-            files[_episodes_of(number)] = episodes.to_bytes(texts)
-            counts |= {"episodes": len(episodes.lengths), "steps": int(episodes.lengths.sum())}
-        return files, counts
-
-    def _decisions(self, block: Played) -> tables.Arrow:
-        values = None
-        if self.options.exact:
-            rows = block.rows_of(self.options.seats)
-            values = self._exact_values.of(block.views.subset(rows), block.others[rows])
-        return tables.decisions_table(block, self.options, values)
+def play_part(seating: Seating, number: int) -> Part:
+    """Play a part, in any process."""
+    options = seating.options
+    size = part_size(options.games)
+    first = number * size // BLOCK
+    last = -(-min(options.games, (number + 1) * size) // BLOCK)
+    blocks = [seating.play(block) for block in range(first, last)]
+    counts: dict[str, Any] = {
+        "games": sum(len(block.seeds) for block in blocks),
+        "decisions": sum(len(block.actions) for block in blocks),
+        "moons": sum(int((block.states[:, k.SHOOTER] >= 0).sum()) for block in blocks),
+        "revoked": sum(int((block.states[:, k.REVOKER] >= 0).sum()) for block in blocks),
+        "faults": sum(len(block.faults) for block in blocks),
+        "rows": 0,
+        "episodes": 0,
+        "steps": 0,
+        "scores": np.sum([block.scores.sum(0) for block in blocks], 0).tolist(),
+        "examples": [text for block in blocks for text in block.faults][:_MOST_FAULTS],
+    }
+    files = {}
+    if "parquet" in options.formats:
+        games = [tables.games_table(block, options) for block in blocks]
+        decisions = [_decisions(seating, block) for block in blocks]
+        for name, found in (("games", games), ("decisions", decisions)):
+            files[f"{name}/part-{number:05}.parquet"] = tables.parquet_bytes(found)
+        counts["rows"] = sum(table.num_rows for table in decisions)
+    if "minari" in options.formats:
+        episodes = Episodes.joined([Episodes.of(block, options) for block in blocks])
+        texts = [text for block in blocks for text in tables.hand_histories(block, options)]
+        files[_episodes_of(number)] = episodes.to_bytes(texts)
+        counts |= {"episodes": len(episodes.lengths), "steps": int(episodes.lengths.sum())}
+    return files, counts
 
 
-def _made_again(
-    options: DatasetOptions, agents: Sequence[AgentLike], digests: Sequence[str | None]
-) -> PartWork:
-    """Make the work in another process; HeartsError if a player differs there."""
-    seating = Seating(options, agents)
-    seating.check_same(digests)
-    return PartWork(options, seating)
+def _decisions(seating: Seating, block: Played) -> tables.Arrow:
+    values = None
+    if seating.options.exact:
+        rows = block.rows_of(seating.options.seats)
+        values = seating.exact_values.of(block.views.subset(rows), block.others[rows])
+    return tables.decisions_table(block, seating.options, values)
 
 
 @dataclass(frozen=True)
@@ -171,7 +136,7 @@ def make_dataset(
     *,
     workers: int | None = None,
     backend: str = "local",
-    show: Show | None = None,
+    show: Show = silent,
     resume: bool = False,
 ) -> Dataset:
     """Play the games of a dataset and write its files.
@@ -194,38 +159,43 @@ def make_dataset(
     folder = Path(folder)
     check_libraries(options.formats)
     workers, backend = check_executor(workers, backend)
-    work = PartWork(options)
+    seating = Seating(options)
     unfinished_options(folder) if resume else _check_free(folder)
     path = folder / UNFINISHED / PARTS
     path.parent.mkdir(parents=True, exist_ok=True)
-    settings = options.to_json() | {"players": work.seating.digests}
+    settings = options.to_json() | {"players": seating.digests}
     save, old = (None, path) if resume else (path, None)
     with saving(save, old, _KIND, settings) as store:
         assert store is not None
-        parts = _Parts(folder, store)
+        finished = _finished(folder, store)
         number = -(-options.games // part_size(options.games))
-        missing = sorted(set(range(number)) - parts.finished.keys())
-        if missing and backend == "local" and workers in (None, 1):
-            work.prepare()
-        shown = show or silent
+        missing = [place for place in range(number) if place not in finished]
+        if missing:
+            seating.compile()
+        work = functools.partial(play_part, seating)
         with (
-            shown("playing") as report,
-            contextlib.closing(spread(work, missing, workers=workers, backend=backend)) as stream,
+            show("playing") as report,
+            contextlib.closing(spread(work, missing, workers=workers, backend=backend)) as parts,
         ):
-            report(number - len(missing), number)
-            for done, (place, part) in enumerate(zip(missing, stream, strict=True), 1):
-                parts.add(place, part)
-                report(number - len(missing) + done, number)
-        with shown("writing") as report:
+            report(len(finished), number)
+            for place, part in zip(missing, parts, strict=True):
+                finished[place] = _write_part(folder, place, part)
+                store.append(finished[place])
+                report(len(finished), number)
+        with show("writing") as report:
             if "minari" in options.formats:
                 # An attempt that was killed may have left a part of it.
                 shutil.rmtree(folder / EPISODES, ignore_errors=True)
-                write_minari(folder / EPISODES, options, parts.episodes(report))
-            facts = _facts(options, work.seating.digests, parts.counts)
+                write_minari(folder / EPISODES, options, _episodes(folder, number, report))
+            counts = [finished[place]["counts"] for place in range(number)]
+            facts = _facts(options, seating.digests, counts)
             write_whole(folder / SHEET, datasheet(facts, options).encode())
             facts["files"] = _files(folder)
             write_json(folder / FACTS, facts)
-        parts.clear()
+        # The records go last: after a kill before that, work can be resumed.
+        for place in range(number):
+            (folder / _episodes_of(place)).unlink(missing_ok=True)
+        shutil.rmtree(folder / UNFINISHED)
     return Dataset(folder, facts)
 
 
@@ -269,51 +239,32 @@ def _check_free(folder: Path) -> None:
 
 
 # ---- parts ---------------------------------------------------------------------------------------
-class _Parts:
-    """The finished parts of a dataset.
+def _finished(folder: Path, store: Store) -> dict[int, dict[str, Any]]:
+    """Return the record of each part whose files are whole, by its number."""
+    for place in (folder, *folder.glob("*/")):
+        remove_leftovers(place)
+    return {
+        entry["part"]: entry
+        for entry in store.records
+        if all(_described(folder / name) == about for name, about in entry["files"].items())
+    }
 
-    Attributes:
-        finished: The record of each part whose files are whole, by its number.
-    """
 
-    def __init__(self, folder: Path, store: Store) -> None:
-        """Read the records, and look at all files of the parts."""
-        self.folder = folder
-        self.finished: dict[int, dict[str, Any]] = {}
-        self._store = store
-        for place in (folder, *folder.glob("*/")):
-            remove_leftovers(place)
-        for entry in store.records:
-            if all(_described(folder / name) == about for name, about in entry["files"].items()):
-                self.finished[entry["part"]] = entry
+def _write_part(folder: Path, number: int, part: Part) -> dict[str, Any]:
+    """Write the files of a part; return its record."""
+    files, counts = part
+    for name, data in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        write_whole(folder / name, data)
+    about = {name: _described(folder / name) for name in files}
+    return {"part": number, "files": about, "counts": counts}
 
-    def add(self, number: int, part: Part) -> None:
-        """Write the files of a part, then its record."""
-        files, counts = part
-        for name, data in files.items():
-            (self.folder / name).parent.mkdir(exist_ok=True)
-            write_whole(self.folder / name, data)
-        about = {name: _described(self.folder / name) for name in files}
-        entry = {"part": number, "files": about, "counts": counts}
-        self._store.append(entry)
-        self.finished[number] = entry
 
-    def episodes(self, report: Progress) -> Iterator[tuple[Episodes, list[str]]]:
-        """Yield the episodes of each part, and the hand histories of its games."""
-        for number in range(len(self.finished)):
-            yield Episodes.from_bytes((self.folder / _episodes_of(number)).read_bytes())
-            report(number + 1, len(self.finished))
-
-    @property
-    def counts(self) -> list[dict[str, Any]]:
-        """The counts of each part, in order."""
-        return [self.finished[number]["counts"] for number in range(len(self.finished))]
-
-    def clear(self) -> None:
-        """Remove the folder, the records last: after a kill before that, work can be resumed."""
-        for number in self.finished:
-            (self.folder / _episodes_of(number)).unlink(missing_ok=True)
-        shutil.rmtree(self.folder / UNFINISHED)
+def _episodes(folder: Path, parts: int, report: Progress) -> Iterator[tuple[Episodes, list[str]]]:
+    """Yield the episodes of each part, and the hand histories of its games."""
+    for number in range(parts):
+        yield Episodes.from_bytes((folder / _episodes_of(number)).read_bytes())
+        report(number + 1, parts)
 
 
 def _episodes_of(number: int) -> str:

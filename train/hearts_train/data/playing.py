@@ -27,10 +27,18 @@ from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_env.solve.dd.search import card_values
 from hearts_env.support.arrays import Floats, Ints
 from hearts_env.support.bits import lowest
+from hearts_env.support.interrupts import held_interrupt
 from hearts_env.support.jit import jit
 from hearts_env.views.hidden import worlds_of_two
 from hearts_train.data.options import DatasetOptions
-from hearts_train.measure.participants import AgentLike, Participant, Seat, check_same, rounds
+from hearts_train.measure.participants import (
+    AgentLike,
+    Seat,
+    check_same,
+    compile_players,
+    enter,
+    rounds,
+)
 
 BLOCK = 64
 """Games that are played at once; the random numbers of a block's players are its own."""
@@ -83,31 +91,53 @@ class Played:
 
 
 class Seating:
-    """The players of a dataset, made once; fresh copies of them play each block."""
+    """The players of a dataset, made once; fresh copies of them play each block.
 
-    def __init__(self, options: DatasetOptions, agents: Sequence[AgentLike] | None = None) -> None:
-        """Make every player; of `agents`, where they are not known by the options' names."""
+    It can be sent to another process, where its players are made again.
+    """
+
+    def __init__(self, options: DatasetOptions) -> None:
+        """Make every player.
+
+        Raises:
+            HeartsError: if one is unknown or cannot play the rules.
+        """
         self.options = options
-        self.participants: list[Participant] = []
-        try:
-            for seat, agent in enumerate(agents or options.agents):
-                # Not the dataset's own seed, from which every deal could be computed.
-                seed = secret_seed(options.seed, "dataset", "entered", seat)
-                self.participants.append(Participant(agent, seed, options.agents[seat]))
-            for participant in self.participants:
-                participant.check_rules(options.rules)
-        finally:
-            for participant in self.participants:
-                participant.close()
+        self._enter(options.agents)
+
+    def _enter(self, agents: Sequence[AgentLike]) -> None:
+        # Not the dataset's own seed, from which every deal could be computed.
+        seed = self.options.seed
+        seeds = [secret_seed(seed, "dataset", "entered", seat) for seat in range(len(agents))]
+        self.participants, _ = enter(agents, seeds, self.options.rules)
+
+    def __getstate__(self) -> dict[str, Any]:
+        agents = [participant.to_send() for participant in self.participants]
+        return {"options": self.options, "agents": agents, "digests": self.digests}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.options = state["options"]
+        self._enter(state["agents"])
+        check_same(self.participants, state["digests"])
 
     @property
     def digests(self) -> list[str | None]:
         """The digest that distinguishes players of the same name (``Participant.digest``)."""
         return [participant.digest for participant in self.participants]
 
-    def check_same(self, digests: Sequence[str | None]) -> None:
-        """Refuse players that differ from those entered in the main process."""
-        check_same(self.participants, digests)
+    @cached_property
+    def exact_values(self) -> ExactValues:
+        """The values of all legal cards, in games of two."""
+        return ExactValues(self.options.rules)
+
+    def compile(self) -> None:
+        """Compile everything that the package's players and the exact values need."""
+        compile_players(self.participants, self.options.rules)
+        if self.options.exact:
+            views = BatchGame(self.options.rules, 1, freeze=False).views()
+            none = np.empty(0, np.int64)
+            with held_interrupt():  # compilation cannot be interrupted safely
+                self.exact_values.of(views.subset(none), none)
 
     def play(self, number: int) -> Played:
         """Play a block of games, from its first deal to its last."""

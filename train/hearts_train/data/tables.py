@@ -174,11 +174,7 @@ def _lists(offsets: Ints, flat: Any, kind: Any, missing: NDArray[np.bool_] | Non
 
 def _table(schema: Any, columns: dict[str, Any]) -> Arrow:
     arrays = [
-        column.cast(field.type)
-        if isinstance(column, pa.Array)
-        else pa.array(column).cast(field.type)
-        if isinstance(column, np.ndarray)
-        else pa.array(column, field.type)
+        column if isinstance(column, pa.Array) else pa.array(column, field.type)
         for field, column in ((field, columns[field.name]) for field in schema)
     ]
     return pa.Table.from_arrays(arrays, schema=schema)

@@ -31,10 +31,9 @@ from hearts_train.executor import check_executor, spread
 from hearts_train.measure.duel import Block, Duel, MatchBlock, block_size, deals_digest
 from hearts_train.measure.participants import (
     AgentLike,
-    Participant,
     check_same,
     compile_players,
-    rules_for,
+    enter,
 )
 from hearts_train.store import FileKind, Store, saving
 
@@ -142,18 +141,9 @@ class Contest:
 
     def _enter(self, agents: Sequence[AgentLike], rules: Rules | str | None) -> None:
         """Make the agents, and ask each whether it can play the rules."""
-        self.participants: list[Participant] = []
-        try:
-            for place, agent in enumerate(agents):
-                # Not the contest's own seed, from which every deal could be computed.
-                made_from = secret_seed(self.seed, "entered", place)
-                self.participants.append(Participant(agent, made_from, isolate=self.isolate))
-            self.rules = rules_for(self.participants, rules)
-            for participant in self.participants:
-                participant.check_rules(self.rules)
-        finally:
-            for participant in self.participants:
-                participant.close()
+        # Not the contest's own seed, from which every deal could be computed.
+        seeds = [secret_seed(self.seed, "entered", place) for place in range(len(agents))]
+        self.participants, self.rules = enter(agents, seeds, rules, isolate=self.isolate)
 
     def __getstate__(self) -> dict[str, Any]:
         sent = [(participant.to_send(), participant.digest) for participant in self.participants]

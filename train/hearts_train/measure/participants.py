@@ -57,9 +57,7 @@ def rounds(batch: BatchGame, players: Sequence[Seat]) -> Iterator[list[tuple[int
 class Participant:
     """An agent as it was entered."""
 
-    def __init__(
-        self, agent: AgentLike, seed: int, name: str | None = None, *, isolate: bool = False
-    ) -> None:
+    def __init__(self, agent: AgentLike, seed: int, *, isolate: bool = False) -> None:
         """Make the agent, if it is named; its random numbers follow from `seed`.
 
         With `isolate` its players have processes of their own, and an agent whose making runs code
@@ -70,7 +68,7 @@ class Participant:
             HeartsError: if the agent is unknown.
         """
         self.spec = AgentSpec.parse(agent)
-        self.name = self.spec.label if name is None else name
+        self.name = self.spec.label
         self.isolate = isolate
         self._agent: Agent | None = None
         self._probe: Isolated | None = None
@@ -310,6 +308,31 @@ def trained_rules(agents: Sequence[AgentLike], *, isolate: bool = False) -> Rule
         with closing(Participant(agent, 0, isolate=isolate)) as participant:
             found = found or participant.rules
     return found
+
+
+def enter(
+    agents: Sequence[AgentLike],
+    seeds: Sequence[int],
+    rules: Rules | str | None = None,
+    *,
+    isolate: bool = False,
+) -> tuple[list[Participant], Rules]:
+    """Make each agent with its seed, and ask it whether it can play the rules (``rules_for``).
+
+    Raises:
+        HeartsError: if an agent is unknown or cannot play the rules.
+    """
+    participants: list[Participant] = []
+    try:
+        for agent, seed in zip(agents, seeds, strict=True):
+            participants.append(Participant(agent, seed, isolate=isolate))
+        rules = rules_for(participants, rules)
+        for participant in participants:
+            participant.check_rules(rules)
+    finally:
+        for participant in participants:
+            participant.close()
+    return participants, rules
 
 
 def check_same(participants: Sequence[Participant], digests: Sequence[str | None]) -> None:
