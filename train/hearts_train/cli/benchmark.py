@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +21,9 @@ from hearts_train import console
 from hearts_train.cli.reports import show_counted_faults, stoppable
 from hearts_train.console import Mistake
 from hearts_train.measure.benchmark import TRACKS, benchmark, encoded, read_benchmark, verify
-from hearts_train.measure.display import (
-    OF_BOTH,
-    format_interval,
-    format_margin,
-    format_ms,
-    short_names,
-)
+from hearts_train.measure.display import format_margin, short_names
 from hearts_train.measure.duel import Example
+from hearts_train.measure.evaluation import opponents_table
 from hearts_train.measure.participants import AgentLike, trained_rules
 
 CLASSES = ("budget", "decisions")
@@ -174,28 +170,16 @@ def title(result: dict[str, Any]) -> str:
     )
 
 
-def figures_of(record: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+def figures_of(record: dict[str, Any]) -> tuple[Sequence[str], list[Sequence[str]]]:
     """Columns and rows: one row for each opponent, and one for their mean."""
-    result, run = record["result"], record["run"]
-    figures = result["opponents"]
-    is_ranked = result["rules_in_full"]["players"] > 2
-    has_faults = any(f["faults"] or f["opponent_faults"] for f in figures)
-    rows = [
-        [
-            f["opponent"],
-            format_margin(f["margin"], f["ci95"]),
-            f"{f['won']:.1%}",
-            *([format_interval(f["rank"], f["rank_ci95"])] if is_ranked else []),
-            f"{f['moons']}:{f['opponent_moons']}",
-            " ".join(format_ms(ms) for ms in run["ms_per_card"][f["opponent"]]),
-            *([f"{f['faults']} {f['opponent_faults']}"] if has_faults else []),
-        ]
-        for f in figures
+    result, names = record["result"], ("ms_per_decision", "opponent_ms_per_decision")
+    times = record["run"]["ms_per_card"]
+    figures = [
+        one | dict(zip(names, times[one["opponent"]], strict=True)) for one in result["opponents"]
     ]
-    columns = ["against", "margin", "deals won", *(["rank"] if is_ranked else [])]
-    columns += ["moons", OF_BOTH.format("ms"), *([OF_BOTH.format("faults")] if has_faults else [])]
+    table = opponents_table("", figures, result["rules_in_full"]["players"])
     mean = ["mean of all", format_margin(result["margin"], result["ci95"])]
-    return columns, [*rows, mean + [""] * (len(columns) - len(mean))]
+    return table.columns, [*table.rows, mean + [""] * (len(table.columns) - len(mean))]
 
 
 def exact_line(result: dict[str, Any]) -> str:

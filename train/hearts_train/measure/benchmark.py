@@ -45,7 +45,7 @@ from hearts_env.support.errors import quoted
 from hearts_env.support.files import json_object, read_limited
 from hearts_env.support.progress import Show, silent
 from hearts_train.measure.contest import Contest, check_deals
-from hearts_train.measure.duel import WorstDeal, deals_digest
+from hearts_train.measure.duel import deals_digest
 from hearts_train.measure.evaluation import Evaluation, evaluations, platform_versions
 from hearts_train.measure.participants import AgentLike
 from hearts_train.measure.statistics import mean_and_interval, rounded
@@ -346,7 +346,13 @@ class Benchmark:
         for name in ("plays", "matches", "moons", "opponent_moons", "faults", "opponent_faults"):
             opponent[name] = getattr(evaluation, name)
         opponent["worst"] = [
-            _worst(deal, evaluation.margins[deal.number]) for deal in evaluation.worst
+            {
+                "number": deal.number,
+                "seed": deal.seed,
+                "margin": rounded(evaluation.margins[deal.number]),
+                "games": list(deal.games),
+            }
+            for deal in evaluation.worst
         ]
         opponent["margins"] = [rounded(margin) for margin in evaluation.margins]
         return opponent
@@ -359,9 +365,11 @@ class Benchmark:
             "platform": platform_versions(),
             "isolated": self.contest.isolate,
             "ms_per_card": {
-                versioned(e.opponent): [round(e.ms_per_decision, 6), round(ms, 6)]
+                versioned(e.opponent): [
+                    round(e.ms_per_decision, 6),
+                    round(e.opponent_ms_per_decision, 6),
+                ]
                 for e in evaluations
-                for ms in [e.opponent_ms_per_decision]
             },
             "within_budget": most <= BUDGETS[self.budget],
             "examples": [
@@ -376,12 +384,6 @@ def _mean(margins: Sequence[Any]) -> dict[str, Any]:
     """The mean over some opponents, who play the same deals: so a deal counts once."""
     margin, ci95 = mean_and_interval(np.mean(margins, axis=0))
     return {"margin": rounded(margin), "ci95": [rounded(bound) for bound in ci95]}
-
-
-def _worst(deal: WorstDeal, margin: float) -> dict[str, Any]:
-    """A deal that went badly, as results have it."""
-    record = {"number": deal.number, "seed": deal.seed, "margin": rounded(margin)}
-    return record | {"games": list(deal.games)}
 
 
 def benchmark(

@@ -28,7 +28,7 @@ import contextlib
 import dataclasses
 import os
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from pathlib import Path
@@ -279,35 +279,40 @@ class Evaluation(Result):
 def evaluations_table(results: Sequence[Evaluation]) -> ResultTable:
     """A row for each evaluation of one agent."""
     first = results[0]
-    # With two players the rank is 2 minus the share of deals won.
-    is_ranked = Rules.make(first.rules).players > 2
-    in_chips = first.chips is not None
-    has_faults = any(result.faults or result.opponent_faults for result in results)
     short = short_names([first.agent, *(result.opponent for result in results)])
-    rows = [
-        [
-            short[result.opponent]
-            + f" (stopped: {count_text(result.deals, 'deal')})" * result.interrupted,
-            format_margin(result.margin, result.ci95),
-            f"{result.won:.1%}",
-            *([format_interval(result.rank, result.rank_ci95)] if is_ranked else []),
-            *([format_margin(result.chips, result.chips_ci95)] if in_chips else []),
-            f"{result.moons}:{result.opponent_moons}",
-            "-" if result.matches_won is None else f"{result.matches_won:.1%} of {result.matches}",
-            f"{format_ms(result.ms_per_decision)} {format_ms(result.opponent_ms_per_decision)}",
-            *([f"{result.faults} {result.opponent_faults}"] if has_faults else []),
-        ]
-        for result in results
-    ]
-    columns = ["against", "margin", "deals won", *(["rank"] if is_ranked else [])]
-    columns += [*(["chips a deal"] if in_chips else []), "moons", "matches won"]
-    columns.append(OF_BOTH.format("ms"))
-    if has_faults:
-        columns.append(OF_BOTH.format("faults"))
+    figures = []
+    for result in results:
+        stopped = f" (stopped: {count_text(result.deals, 'deal')})" * result.interrupted
+        figures.append(vars(result) | {"opponent": short[result.opponent] + stopped})
     title = (
         f"{short[first.agent]}, {first.rules}: points a deal, 95 % interval over {first.deals:,} "
         "duplicate deals (each from every seat)"
     )
+    return opponents_table(title, figures, Rules.make(first.rules).players)
+
+
+def opponents_table(title: str, figures: Sequence[Mapping[str, Any]], players: int) -> ResultTable:
+    """A row for each opponent, whose figures are fields of an ``Evaluation``."""
+    is_ranked = players > 2  # with two players the rank is 2 minus the share of deals won
+    in_chips = figures[0].get("chips") is not None
+    has_faults = any(one["faults"] or one["opponent_faults"] for one in figures)
+    columns = ["against", "margin", "deals won", *(["rank"] if is_ranked else [])]
+    columns += [*(["chips a deal"] if in_chips else []), "moons", "matches won"]
+    columns += [OF_BOTH.format("ms"), *([OF_BOTH.format("faults")] if has_faults else [])]
+    rows = [
+        [
+            one["opponent"],
+            format_margin(one["margin"], one["ci95"]),
+            f"{one['won']:.1%}",
+            *([format_interval(one["rank"], one["rank_ci95"])] if is_ranked else []),
+            *([format_margin(one["chips"], one["chips_ci95"])] if in_chips else []),
+            f"{one['moons']}:{one['opponent_moons']}",
+            "-" if one["matches_won"] is None else f"{one['matches_won']:.1%} of {one['matches']}",
+            f"{format_ms(one['ms_per_decision'])} {format_ms(one['opponent_ms_per_decision'])}",
+            *([f"{one['faults']} {one['opponent_faults']}"] if has_faults else []),
+        ]
+        for one in figures
+    ]
     return ResultTable(title, columns, rows)
 
 
