@@ -59,41 +59,28 @@ def test_replay_shows_the_award_of_the_kitty(tmp_path):
     ]
 
 
-def test_replay_draws_a_moving_picture(tmp_path):
+def test_replay_draws_an_animation_and_a_folder(tmp_path):
     image = pytest.importorskip("PIL.Image")
     games = [micro_record().game, micro_record().game]
     (tmp_path / "games.txt").write_text("\n".join(game.to_text() for game in games))
-    path = tmp_path / "deal.gif"
-    result = run("replay", tmp_path / "games.txt", "--plot", path, "--width", 200, "--seconds", 0.1)
+    for name in ("deal.avi", "deal.mp4"):
+        mistake(run("replay", tmp_path / "games.txt", "--plot", tmp_path / name), "--plot", name)
+    moving, folder = tmp_path / "deal.gif", tmp_path / "pictures"
+    result = run("replay", tmp_path / "games.txt", "--plot", moving, "--plot", folder)
     assert result.exit_code == 0
     positions = 2 * (1 + len(games[0].actions))
     assert f"{positions} positions" in result.stdout
-    with image.open(path) as moving:
-        assert moving.size == (200, 150)
-        assert moving.n_frames == positions
+    pictures = list(folder.iterdir())
+    assert len(pictures) == positions
+    assert all("<svg" in picture.read_text()[:200] for picture in pictures)
+    with image.open(moving) as shown:
+        assert shown.size == (640, 480)
+        assert shown.n_frames == positions
         times = []
         for frame in range(positions):
-            moving.seek(frame)
-            times.append(moving.info["duration"])
-    assert times == ([100] * (positions // 2 - 1) + [300]) * 2
-    for option, value in (("--width", 10), ("--seconds", 0)):
-        result = run("replay", tmp_path / "games.txt", "--plot", tmp_path / "no.gif", option, value)
-        assert result.exit_code == 2
-        assert option in result.stderr
-    assert not (tmp_path / "no.gif").exists()
-
-
-def test_a_deal_is_drawn_as_an_animation_or_a_folder(tmp_path):
-    (tmp_path / "game.txt").write_text(micro_record().game.to_text())
-    for name in ("deal.avi", "deal.mp4"):
-        mistake(run("replay", tmp_path / "game.txt", "--plot", tmp_path / name), "--plot", name)
-    both = [tmp_path / "both.gif", tmp_path / "pictures"]
-    words = ("replay", tmp_path / "game.txt", "--plot", both[0], "--plot", both[1], "--width", 200)
-    assert run(*words).exit_code == 0
-    assert both[0].read_bytes().startswith(b"GIF")
-    pictures = list(both[1].iterdir())
-    assert len(pictures) == 1 + len(micro_record().game.actions)
-    assert all("<svg" in picture.read_text()[:200] for picture in pictures)
+            shown.seek(frame)
+            times.append(shown.info["duration"])
+    assert times == ([800] * (positions // 2 - 1) + [2400]) * 2
 
 
 @pytest.mark.parametrize(

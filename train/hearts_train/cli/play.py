@@ -106,17 +106,8 @@ def replay(
             "several times.",
         ),
     ] = None,
-    width: Annotated[
-        int, typer.Option("--width", metavar="N", help="Width of the animation in pixels.")
-    ] = 640,
-    seconds: Annotated[
-        float,
-        typer.Option("--seconds", metavar="N", help="Seconds for each position of the animation."),
-    ] = 0.8,
 ) -> None:
     """Print recorded deals trick by trick, or draw them."""
-    import sys
-
     from hearts_train.cli import replay as shown
     from hearts_train.cli.cardtext import CardText
 
@@ -127,13 +118,13 @@ def replay(
     records = shown.read_records(file)
     for path in plots or []:
         if path.suffix.lower() == ".gif":
-            frames = shown.write_animation(records, path, width, seconds)
+            frames = shown.write_animation(records, path)
             print(f"{frames} positions in {path}")
         else:
             print(f"{shown.write_pictures(records, path)} pictures in {path}")
     if plots:
         return
-    cards = CardText.of(sys.stdout)
+    cards = CardText.of()
     for number, record in enumerate(records, 1):
         for text in shown.lines_of(record, number, len(records), cards):
             print(cards.wrap(text))

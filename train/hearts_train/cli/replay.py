@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hearts_env import NotationError
 from hearts_env.game.notation import Record, parse_records
-from hearts_env.support.arguments import check_number, check_range
+from hearts_env.support.arguments import check_number
 from hearts_env.support.files import read_limited, write_whole
 from hearts_train.cli.cardtext import CHOICES, CardText, does, points_text
 
@@ -149,36 +149,31 @@ def pictures_of(record: Record) -> Iterator[TablePicture]:
         yield picture_of(replay, "all", names=names)
 
 
+WIDTH = 640
+"""Pixels of an animation."""
+SHOWN = 800
+"""Milliseconds for which an animation shows a position; the end of a deal `END` times as long."""
 END = 3
-"""How many times as long the end of a deal is shown in an animation."""
 
 
-def write_animation(records: Sequence[Record], path: Path, width: int, seconds: float) -> int:
+def write_animation(records: Sequence[Record], path: Path) -> int:
     """Draw every position of the games, all cards open, as a GIF; returns how many.
 
-    Args:
-        records: the games, one behind the other.
-        path: the file.
-        width: of the picture, in pixels.
-        seconds: for which each position is shown; the end of a deal three times as long.
-
     Raises:
-        HeartsError: if a library is not installed, or a number is out of range.
+        ImportError: if a library is not installed.
         OSError: if the file cannot be written.
     """
     from PIL import Image
 
     from hearts_env.render import render_rgb
 
-    check_range("--seconds", seconds, 0.02, 60)
-    check_number("--width", width, 160, 4096)
     images: list[Any] = []
     times = []
     for record in records:
         for picture in pictures_of(record):  # a byte a pixel is kept, a third of what is drawn
-            pixels = render_rgb(picture, width)
+            pixels = render_rgb(picture, WIDTH)
             images.append(Image.fromarray(pixels).quantize(64, dither=Image.Dither.NONE))
-            times.append(round(1000 * seconds))
+            times.append(SHOWN)
         times[-1] *= END
     out = io.BytesIO()
     images[0].save(
