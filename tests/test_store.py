@@ -24,7 +24,7 @@ def file(tmp_path):
     store = Store.create(tmp_path / "file.jsonl", KIND, SETTINGS)
     for entry in ENTRIES:
         store.append(entry)
-    assert store.records == ENTRIES
+    assert entries(store.path) == ENTRIES
     return store.path
 
 

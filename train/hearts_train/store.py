@@ -51,8 +51,8 @@ class Store:
     Attributes:
         path: The file.
         settings: What everything in it follows from.
-        records: The entries of the whole lines after the header, in their order, those appended
-            here too.
+        records: The entries of the whole lines after the header when the file was opened, in their
+            order. Appended ones are in the file alone.
         damaged: The numbers of the lines that are not whole, from 1.
     """
 
@@ -168,7 +168,6 @@ class Store:
             error.filename = str(self.path)
             raise
         self._end += len(data)
-        self.records.append(_plain(entry))
 
     def _write(self, handle: int, data: bytes) -> None:
         """Put data behind the last whole line, all of it or nothing."""

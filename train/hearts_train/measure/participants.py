@@ -57,7 +57,9 @@ def rounds(batch: BatchGame, players: Sequence[Seat]) -> Iterator[list[tuple[int
 class Participant:
     """An agent as it was entered."""
 
-    def __init__(self, agent: AgentLike, seed: int, *, isolate: bool = False) -> None:
+    def __init__(
+        self, agent: AgentLike, seed: int, name: str | None = None, *, isolate: bool = False
+    ) -> None:
         """Make the agent, if it is named; its random numbers follow from `seed`.
 
         With `isolate` its players have processes of their own, and an agent whose making runs code
@@ -68,7 +70,7 @@ class Participant:
             HeartsError: if the agent is unknown.
         """
         self.spec = AgentSpec.parse(agent)
-        self.name = self.spec.label
+        self.name = self.spec.label if name is None else name
         self.isolate = isolate
         self._agent: Agent | None = None
         self._probe: Isolated | None = None

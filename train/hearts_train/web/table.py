@@ -157,7 +157,6 @@ class Table:
         """Write a line to the file; after an error the file is as it was."""
         if self.journal is not None:
             self.journal.append(line)
-            self.journal.records.clear()  # a long table need not be in memory twice
 
     def _follow(self, line: Line) -> None:
         if "do" in line:
