@@ -20,11 +20,11 @@ from hearts_env.support.files import write_whole
 from hearts_train import console
 from hearts_train.cli.reports import show_counted_faults, stoppable
 from hearts_train.console import Mistake
-from hearts_train.measure.benchmark import TRACKS, benchmark, encoded, read_benchmark, verify
+from hearts_train.measure.benchmark import TRACKS, encoded, read_benchmark, verify
 from hearts_train.measure.display import format_margin, short_names
 from hearts_train.measure.duel import Example
 from hearts_train.measure.evaluation import opponents_table
-from hearts_train.measure.participants import AgentLike, trained_rules
+from hearts_train.measure.participants import trained_rules
 
 CLASSES = ("budget", "decisions")
 DECLARED = (*CLASSES, "authors", "code", "compute", "repeats")
@@ -41,12 +41,6 @@ def track_of(agent: str, *, isolate: bool) -> str:
             if Rules.from_text(track.rules).is_same_deal(rules):
                 return name
     return "two_player"
-
-
-def play(agent: AgentLike, **arguments: Any) -> dict[str, Any]:
-    """Play a benchmark; after a signal say how to continue."""
-    with stoppable("benchmark", arguments["save"] or arguments["resume"]):
-        return benchmark(agent, **arguments)
 
 
 def declared(texts: list[str]) -> dict[str, str]:
@@ -74,11 +68,6 @@ def declared(texts: list[str]) -> dict[str, str]:
     return entry
 
 
-def paths_in(spec: str) -> list[str]:
-    """The words of an agent's name that can be paths."""
-    return _BETWEEN_PATHS.split(spec)
-
-
 def check(path: Path, agent: str | None, **settings: Any) -> tuple[dict[str, Any], list[str]]:
     """The record of a file played again, and where it differs from the file.
 
@@ -88,7 +77,7 @@ def check(path: Path, agent: str | None, **settings: Any) -> tuple[dict[str, Any
     spec = record["result"]["agent"]["spec"]
     folder = Path()
     if agent is None and isinstance(spec, str):
-        words = paths_in(spec)
+        words = _BETWEEN_PATHS.split(spec)
         if any((path.parent / word).exists() and not Path(word).exists() for word in words):
             folder = path.parent
         with contextlib.chdir(folder):

@@ -152,7 +152,10 @@ def compare(
         settings |= {"question": Question(**settings["question"])}
         del settings["test"]
     else:
-        everybody = [*reports.two_agents(agents or [])]
+        everybody = list(agents or [])
+        if len(everybody) != 2:
+            count = f"{len(everybody)} given" if everybody else "none given"
+            raise Mistake(f"agents: {count}; give two, as in: hearts compare runs/new runs/old")
         everybody += [] if opponents is None else names_in(opponents, "--opponents")
         low, high = reports.two_of(margins, "--margins", "0,0.1")
         alpha, beta = reports.two_of(errors, "--errors", "0.05,0.05")
@@ -214,9 +217,9 @@ def benchmark(
     """Run HeartsBench: fixed deals against fixed opponents."""
     from hearts_train.cli import benchmark as benching
     from hearts_train.cli import reports
+    from hearts_train.measure.benchmark import benchmark as measure
 
     check_apart(save=save or resume, verify=verify, json=as_json)
-    how = reports.wiring(save, resume, workers, backend)
     entry = benching.declared(declare or [])
     classes = {name: entry.pop(name) for name in benching.CLASSES if name in entry}
     differing: list[str] = []
@@ -227,25 +230,23 @@ def benchmark(
         refuse_said(context, settled, "--verify", verify)
         how = {"workers": workers, "backend": backend, "isolate": isolate}
         record, differing = benching.check(verify, agent, **how)
-    elif resume is not None:
-        (played, *_), arguments = reports.resumed(context, resume, "benchmark")
-        if classes:
-            raise Mistake(f"--declare: {min(classes)} is settled in {resume}; omit it")
-        names = ("track", "split", "deals", "budget", "decisions", "isolate")
-        known = {name: arguments[name] for name in names}
-        record = benching.play(played, **known, **how)
     else:
-        name = _given(agent, "benchmark")
-        record = benching.play(
-            name,
-            track=track or benching.track_of(name, isolate=isolate),
-            split=split,
-            deals=deals,
-            budget=classes.get("budget", "free"),
-            decisions=int(classes["decisions"]) if "decisions" in classes else None,
-            isolate=isolate,
-            **how,
-        )
+        played: Any
+        if resume is not None:
+            (played, *_), arguments = reports.resumed(context, resume, "benchmark")
+            if classes:
+                raise Mistake(f"--declare: {min(classes)} is settled in {resume}; omit it")
+            names = ("track", "split", "deals", "budget", "decisions", "isolate")
+            settings = {name: arguments[name] for name in names}
+        else:
+            played = _given(agent, "benchmark")
+            settings = {"track": track or benching.track_of(played, isolate=isolate)}
+            settings |= {"split": split, "deals": deals, "budget": classes.get("budget", "free")}
+            seen = int(classes["decisions"]) if "decisions" in classes else None
+            settings |= {"decisions": seen, "isolate": isolate}
+        settings |= reports.wiring(save, resume, workers, backend)
+        with reports.stoppable("benchmark", save or resume):
+            record = measure(played, **settings)
     record |= {"entry": entry} if entry else {}
     benching.show(record)
     reports.say_written(save)

@@ -181,14 +181,6 @@ def two_of(text: str, option: str, example: str) -> tuple[float, float]:
     return first, second
 
 
-def two_agents(agents: Sequence[str]) -> Sequence[str]:
-    """The two agents that are compared."""
-    if len(agents) != 2:
-        count = "none given" if not agents else f"{len(agents)} given"
-        raise Mistake(f"agents: {count}; give two, as in: hearts compare runs/new runs/old")
-    return agents
-
-
 def show_comparison(result: Comparison) -> None:
     """Print the result: a sentence, then a table."""
     names = [result.agent, result.other, *result.opponents]
@@ -199,6 +191,8 @@ def show_comparison(result: Comparison) -> None:
     times = result.fixed_deals / result.deals
     more = f", {times:.1f} times as many" if times >= 1.05 else ""
     below, above = result.bounds
+    low, high = result.ci95
+    margin = f"{result.margin:+.3f} ({low:+.3f} to {high:+.3f})"
     accepted = "neither: stopped early" if result.interrupted else "neither"
     if result.verdict == HIGH:
         accepted = f"{result.high:+g} or more (error rate at most {result.alpha:.1%})"
@@ -206,7 +200,7 @@ def show_comparison(result: Comparison) -> None:
         accepted = f"{result.low:+g} or less (error rate at most {result.beta:.1%})"
     rows = [
         ["accepted", accepted],
-        ["margin, corrected for stopping early", shown_interval(result.margin, result.ci95)],
+        ["margin, corrected for stopping early", margin],
         ["log likelihood ratio", f"{result.llr:+.2f}, bounds {below:+.2f} and {above:+.2f}"],
         ["duplicate deals", f"{result.deals:,}"],
         [
@@ -221,8 +215,3 @@ def show_comparison(result: Comparison) -> None:
     for name, faults in zip(names, result.faults, strict=True):
         counts[name] = counts.get(name, 0) + faults
     show_counted_faults(counts, result.examples)
-
-
-def shown_interval(value: float, interval: tuple[float, float]) -> str:
-    """Like ``+0.15 (+0.02 to +0.26)``: an interval that need not be symmetric."""
-    return f"{value:+.3f} ({interval[0]:+.3f} to {interval[1]:+.3f})"
