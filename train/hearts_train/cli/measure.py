@@ -123,7 +123,9 @@ def compare(
     opponents: Annotated[
         str | None,
         typer.Option(
-            "--opponents", metavar="AGENT,...", help="Agents that both play, instead of each other."
+            "--opponents",
+            metavar="AGENT,...",
+            help="Let both play against these instead of each other.",
         ),
     ] = None,
     deals: Annotated[
@@ -179,17 +181,22 @@ def benchmark(
         typer.Option(
             "--track",
             metavar="NAME",
-            help="two_player, mini, micro, classic, party-5; none: what a checkpoint was trained "
-            "for, else two_player.",
+            help="two_player, mini, micro, classic or party-5. Default: the game that a checkpoint "
+            "was trained for, else two_player.",
         ),
     ] = None,
     split: Annotated[
-        str, typer.Option("--split", metavar="NAME", help="Which deals: dev, to look at, or test.")
+        str,
+        typer.Option(
+            "--split",
+            metavar="NAME",
+            help="Deals: dev, for development, or test, for the final result.",
+        ),
     ] = "dev",
     deals: Annotated[
         int | None,
         typer.Option(
-            "--deals", metavar="N", help="Play only the first N deals; default: all of the track."
+            "--deals", metavar="N", help="Play only the first N deals. Default: all of the track."
         ),
     ] = None,
     declare: Annotated[
@@ -197,9 +204,10 @@ def benchmark(
         typer.Option(
             "--declare",
             metavar="NAME=TEXT",
-            help="Its classes: budget=1ms, 50ms or free a decision, decisions=N seen in training; "
-            "for the leaderboard: authors=..., code=https://..., compute=... of the training; "
-            "repeats=no of an agent that plays otherwise each time, by a clock for example.",
+            help="A claim about the agent: budget=1ms, 50ms or free (time per decision), "
+            "decisions=N (seen in training), repeats=no (plays differently each time, as with a "
+            "clock); for the leaderboard authors=..., code=https://..., compute=... (of the "
+            "training). May be given several times.",
         ),
     ] = None,
     isolate: Isolate = False,

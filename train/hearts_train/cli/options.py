@@ -91,7 +91,7 @@ Seed = Annotated[
     ),
 ]
 MaxMemory = Annotated[
-    float, typer.Option("--max-memory", metavar="GB", help="Refuse what would take more memory.")
+    float, typer.Option("--max-memory", metavar="GB", help="Refuse a deck that needs more memory.")
 ]
 Isolate = Annotated[bool, typer.Option("--isolate", help="Run each agent in its own process.")]
 TimeLimit = Annotated[
@@ -99,7 +99,7 @@ TimeLimit = Annotated[
     typer.Option(
         "--time-limit",
         metavar="SECONDS",
-        help="Seconds for an answer, of 32 decisions at most; needs --isolate, which alone sets no "
+        help="Seconds for an answer, which has at most 32 decisions; needs --isolate. Default: no "
         "limit.",
     ),
 ]
@@ -145,7 +145,10 @@ def _save_target(path: Path | None) -> Path | None:
 Save = Annotated[
     Path | None,
     typer.Option(
-        "--save", metavar="FILE", callback=_save_target, help="Save what is finished here."
+        "--save",
+        metavar="FILE",
+        callback=_save_target,
+        help="Save finished work here, for --resume.",
     ),
 ]
 Resume = Annotated[

@@ -176,7 +176,7 @@ def analyse(
 @app.command("rules", epilog="Example: hearts rules two_player")
 def show_rules(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="A preset; default: list all.")
+        str | None, typer.Argument(metavar="NAME", help="A preset. Default: list all.")
     ] = None,
     as_json: Json = None,
 ) -> None:
@@ -225,7 +225,7 @@ def agents(
     ] = None,
     as_json: Json = None,
 ) -> None:
-    """List the built-in and registered agents: what they do, what they can play, their options.
+    """List the built-in agents: what they do, what they can play, their options.
 
     With --new, write the code of an agent of your own, which plays at once.
     """
@@ -296,8 +296,7 @@ def serve(
         typer.Option(
             "--host",
             metavar="ADDRESS",
-            help="Address to listen on. The default serves this machine only; 0.0.0.0 serves the "
-            "network.",
+            help="Address to listen on; 127.0.0.1 serves this machine only, 0.0.0.0 the network.",
         ),
     ] = "127.0.0.1",
     port: Annotated[
@@ -318,7 +317,7 @@ def serve(
     data: Annotated[
         Path | None,
         typer.Option(
-            "--data", metavar="DIR", help="Folder of the tables; default: the user's data folder."
+            "--data", metavar="DIR", help="Folder of the tables. Default: the user's data folder."
         ),
     ] = None,
     allow_host: Annotated[
@@ -326,7 +325,8 @@ def serve(
         typer.Option(
             "--allow-host",
             metavar="NAME",
-            help="A name by which browsers reach this server, beside localhost and addresses.",
+            help="A name by which browsers reach this server, besides localhost and addresses; may "
+            "be given several times.",
         ),
     ] = None,
     allow_code: AllowCode = False,

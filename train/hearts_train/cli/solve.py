@@ -37,21 +37,24 @@ def solve_deck(
         ),
     ] = None,
     iterations: Annotated[
-        int | None, typer.Option("--iterations", metavar="N", help="At most this many in all.")
+        int | None,
+        typer.Option("--iterations", metavar="N", help="Stop after this many iterations in all."),
     ] = None,
     target: Annotated[
         float | None,
         typer.Option(
             "--target",
             metavar="POINTS",
-            help="Stop at this exploitability; 1e-5 if nothing else stops.",
+            help="Stop at this exploitability. Default, without --iterations: 1e-5.",
         ),
     ] = None,
     save: Save = None,
     resume: Resume = None,
     policy: Annotated[
         Path | None,
-        typer.Option("--policy", metavar="FILE", help="Write a player's file: .safetensors."),
+        typer.Option(
+            "--policy", metavar="FILE", help="Write the equilibrium as a player: .safetensors."
+        ),
     ] = None,
     max_memory: MaxMemory = 5.0,
     plot: Plot = None,
@@ -104,20 +107,21 @@ def exploit(
         typer.Option(
             "--attackers",
             metavar="NAME,...",
-            help="best_response alone (exact for each drawn deal); or belief, lbr, endings, "
-            "lbr_endings; all of these; any other player. Default: by size.",
+            help="best_response alone (exact for each drawn deal); or any of belief (weighs the "
+            "hidden worlds), lbr (tries each card), endings (exact in the last tricks), "
+            "lbr_endings, and other players; all: these four. Default: by the size of the game.",
         ),
     ] = None,
     deals: Annotated[
         int | None,
-        typer.Option("--deals", metavar="N", help="Deals that each attacker plays (default 600)."),
+        typer.Option("--deals", metavar="N", help="Deals that each attacker plays. Default: 600."),
     ] = None,
     tricks: Annotated[
         int | None,
         typer.Option(
             "--tricks",
             metavar="N",
-            help="Last tricks that 'endings' answers exactly; usually half.",
+            help="Last tricks that endings and lbr_endings answer exactly. Default: about half.",
         ),
     ] = None,
     awake: Annotated[
@@ -134,8 +138,8 @@ def exploit(
         typer.Option(
             "--max-memory",
             metavar="GB",
-            help="Answer exactly, with a tree of all deals that takes at most this; small decks: "
-            "5.",
+            help="Answer exactly, with a tree of all deals that takes at most this. Default on "
+            "small decks: 5.",
         ),
     ] = None,
     allow_code: AllowCode = False,
