@@ -28,7 +28,7 @@ from hearts_env.support.arguments import (
     check_seed,
 )
 from hearts_train.executor import check_executor, spread
-from hearts_train.measure.duel import Block, Duel, MatchBlock, block_size, deals_digest
+from hearts_train.measure.duel import Block, Duel, MatchBlock, deals_digest
 from hearts_train.measure.participants import (
     AgentLike,
     check_same,
@@ -162,19 +162,16 @@ class Contest:
         return [participant.name for participant in self.participants]
 
     # -- what is played ---------------------------------------------------------------------------
-    def blocks(self, deals: int) -> list[tuple[int, int]]:
-        """`deals` deals in blocks (``block_size``): the first deal of each, and how many."""
-        blocks: list[tuple[int, int]] = []
-        first = 0
-        while first < deals:
-            size = min(block_size(first, self._largest_block, self._first_block), deals - first)
-            blocks.append((first, size))
-            first += size
-        return blocks
-
     def tasks(self, deals: int) -> list[Task]:
-        """`deals` deals of every pairing in blocks, pairing by pairing."""
-        blocks = self.blocks(deals)
+        """`deals` deals of every pairing in blocks, pairing by pairing.
+
+        Each block has twice the last one's deals, up to the largest. The first are small: there are
+        results early if play is stopped, and a slow agent shows progress.
+        """
+        blocks, first, size = [], 0, self._first_block
+        while first < deals:
+            blocks.append((first, min(size, deals - first)))
+            first, size = first + size, min(2 * size, self._largest_block)
         return [Task(pairing, *block) for pairing in self.pairings for block in blocks]
 
     def run(self, tasks: Sequence[Task], report: TaskProgress | None = None) -> Generator[AnyBlock]:

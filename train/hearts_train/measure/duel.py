@@ -223,19 +223,6 @@ class MatchBlock:
 MATCH_ARRAYS = ("won", "lengths", "ahead")
 
 
-def block_size(first: int, largest: int, smallest: int = 16) -> int:
-    """How many deals the block has that begins with this deal, where each has twice the last one's.
-
-    The blocks are small at first: there are results early if play is stopped, and a slow agent
-    shows progress.
-    """
-    size, begin = smallest, 0
-    while begin < first and size < largest:
-        begin += size
-        size *= 2
-    return size
-
-
 def _unseen(_done: float) -> None:
     """Show no progress."""
 

@@ -119,21 +119,21 @@ class Result:
         """All figures, of types that JSON knows: what was found, then how."""
         common = [one.name for one in fields(Result)]
         own = [one.name for one in fields(self) if one.name not in (*common, *self._of_deals())]
-        return {name: _plain(getattr(self, name)) for name in (*own, *common)}
+        return {name: plain(getattr(self, name)) for name in (*own, *common)}
 
     def _of_deals(self) -> tuple[str, ...]:
         """The fields that are of single deals, and too long for a record."""
         return ()
 
 
-def _plain(value: Any) -> Any:
-    """A value of types that JSON knows."""
+def plain(value: Any) -> Any:
+    """Return a value as types that JSON knows."""
     if isinstance(value, tuple):
-        return [_plain(one) for one in value]
+        return [plain(one) for one in value]
     if isinstance(value, np.ndarray):
         return value.tolist()
     if dataclasses.is_dataclass(value):
-        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+        return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
     return value
 
 

@@ -15,7 +15,7 @@ import functools
 import itertools
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ from hearts_train.measure.display import (
     short_names,
 )
 from hearts_train.measure.duel import Block
-from hearts_train.measure.evaluation import Evaluation, platform_versions, result_of
+from hearts_train.measure.evaluation import Evaluation, plain, platform_versions, result_of
 from hearts_train.measure.participants import AgentLike, names_once
 from hearts_train.measure.statistics import Interval, mean_and_interval, rounded
 
@@ -152,10 +152,6 @@ class Tournament:
             margin, ci95 = self.margin(i, j)
             agents = [self.agents[i], self.agents[j]]
             pairings.append({"agents": agents, "margin": margin, "ci95": list(ci95)})
-        ranking = [
-            {name: list(v) if isinstance(v, tuple) else v for name, v in asdict(one).items()}
-            for one in self.standings
-        ]
         return {
             "agents": list(self.agents),
             "rules": self.rules,
@@ -166,7 +162,7 @@ class Tournament:
             "platform": platform_versions(),
             "command": self.command,
             "rules_in_full": Rules.make(self.rules).to_dict(),
-            "ranking": ranking,
+            "ranking": plain(self.standings),
             "pairings": pairings,
             "evaluations": [e.to_json() for e in self.evaluations.values()],
         }
@@ -208,9 +204,7 @@ def tournament(
         raise HeartsError(f"agents: {len(names)} entered; a tournament needs 2 or more")
     pairings = functools.partial(_all_pairings, len(names))
     contest = Contest(agents, rules, seed, pairings=pairings, open_duels=_OPEN_DUELS, **settings)
-    tasks = [
-        Task(pairing, *block) for block in contest.blocks(deals) for pairing in contest.pairings
-    ]
+    tasks = sorted(contest.tasks(deals), key=lambda task: task.first)  # block by block
     found: dict[Pairing, list[Block]] = {pairing: [] for pairing in contest.pairings}
     finished, interrupted = 0, False
     with contest.saved(save, resume, "tournament", deals=deals), show("tournament") as progress:
