@@ -68,6 +68,11 @@ def declared(texts: list[str]) -> dict[str, str]:
     return entry
 
 
+def paths_in(spec: str) -> list[str]:
+    """The words of an agent's name that can be paths."""
+    return _BETWEEN_PATHS.split(spec)
+
+
 def check(path: Path, agent: str | None, **settings: Any) -> tuple[dict[str, Any], list[str]]:
     """The record of a file played again, and where it differs from the file.
 
@@ -77,7 +82,7 @@ def check(path: Path, agent: str | None, **settings: Any) -> tuple[dict[str, Any
     spec = record["result"]["agent"]["spec"]
     folder = Path()
     if agent is None and isinstance(spec, str):
-        words = _BETWEEN_PATHS.split(spec)
+        words = paths_in(spec)
         if any((path.parent / word).exists() and not Path(word).exists() for word in words):
             folder = path.parent
         with contextlib.chdir(folder):
