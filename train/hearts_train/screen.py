@@ -1,4 +1,4 @@
-"""What a person at a terminal is shown of long work, on standard error: notes and progress.
+"""Notes and progress of long work for a person at a terminal, on standard error.
 
 Training from Python shows it as commands do, so nothing here knows of the command line.
 """
@@ -100,7 +100,7 @@ def _plain_progress(label: str) -> Progress:
 
 
 def format_seconds(seconds: float) -> str:
-    """Like ``45 s``, ``3 min 20 s`` or ``2 h 5 min``."""
+    """Format like ``45 s``, ``3 min 20 s`` or ``2 h 5 min``."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

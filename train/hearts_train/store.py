@@ -29,7 +29,7 @@ _HEADER = ("format", "version", "package", "settings")
 
 
 class FileKind(NamedTuple):
-    """What a file holds."""
+    """The kind of a file."""
 
     name: str
     """As its header says it: ``hearts-env results``."""
@@ -266,7 +266,7 @@ def unsealed(line: bytes) -> dict[str, Any] | None:
 
 
 def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
-    """As it is read again: lists for tuples."""
+    """Return a value as it will be read again: lists for tuples."""
     plain: dict[str, Any] = json.loads(json.dumps(dict(value)))
     return plain
 

@@ -1,4 +1,4 @@
-"""Compiling everything before somebody waits for it, in several processes at once.
+"""Compile everything before a user waits for it, in several processes at once.
 
 A process does one part after another. What a part calls and an earlier start, or another process,
 has compiled comes from numba's cache on disk, function by function; so two processes share the work

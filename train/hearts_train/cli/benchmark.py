@@ -1,4 +1,4 @@
-"""What ``hearts benchmark`` plays, prints and writes.
+"""The plays, tables and files of ``hearts benchmark``.
 
 The work is in ``hearts_train.measure.benchmark``.
 """
@@ -44,7 +44,7 @@ def track_of(agent: str, *, isolate: bool) -> str:
 
 
 def declared(texts: list[str]) -> dict[str, str]:
-    """What ``--declare`` says, by name."""
+    """Return the declarations of ``--declare`` by name."""
     entry: dict[str, str] = {}
     for given in texts:
         name, text = given.partition("=")[::2]
@@ -130,7 +130,7 @@ def show(record: dict[str, Any]) -> None:
 
 
 def verdict(result: dict[str, Any]) -> str:
-    """Whom of the field the agent of a record's result beats, and its place in the field, in words.
+    """Say whom of the field the agent of a result beats, and its place in the field.
 
     It beats a player where the whole 95 % interval of its margin is above zero. If it is of the
     field itself, it is not its own opponent.
@@ -159,7 +159,7 @@ def title(result: dict[str, Any]) -> str:
     part = "" if result["is_full"] else ", not all of the protocol's"
     return (
         f"{short_names([agent])[agent]}, {result['protocol']}, {result['track']} "
-        f"{result['split']}: points a deal, 95 % interval over {result['deals']:,} duplicate "
+        f"{result['split']}: points per deal, 95 % interval over {result['deals']:,} duplicate "
         f"deals{part}"
     )
 
@@ -184,4 +184,4 @@ def exact_line(result: dict[str, Any]) -> str:
     if exact["exploitability"] is None:
         return f"exploitability: not computed: {exact['why']}"
     drawn = ", of one draw of its play" if exact["one_draw"] else ""
-    return f"exploitability: {exact['exploitability']:.4f} points a deal, exact{drawn}"
+    return f"exploitability: {exact['exploitability']:.4f} points per deal, exact{drawn}"

@@ -21,7 +21,7 @@ _SYMBOLS = dict(zip(SUITS, "♣♦♠♥", strict=True))
 
 
 class CardText:
-    """How cards are written to one output."""
+    """The form of cards on one output."""
 
     def __init__(self, *, symbols: bool, wraps: bool = False) -> None:
         """Use suit symbols or letters; break lines at the terminal's edge."""

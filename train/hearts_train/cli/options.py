@@ -243,7 +243,7 @@ def names_in(text: str, option: str) -> list[str]:
 
 
 def is_said(context: typer.Context, name: str) -> bool:
-    """Whether an argument or option was given on the command line."""
+    """Return whether an argument or option was given on the command line."""
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
 

@@ -1,4 +1,4 @@
-"""What the measuring commands do with their arguments, files and results."""
+"""The arguments, files and results of the measuring commands."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def show_comparison(result: Comparison) -> None:
             f"{result.fixed_deals:,}{more}",
         ],
     ]
-    title = f"{agent} over {other}, {result.rules}: points a deal, 95 % interval"
+    title = f"{agent} over {other}, {result.rules}: points per deal, 95 % interval"
     columns = ["sequential test", f"{result.low:+g} or less against {result.high:+g} or more"]
     console.print_table(title, columns, rows)
     counts: dict[str, int] = {}

@@ -150,7 +150,7 @@ def solve_table(result: Equilibrium) -> ResultTable:
         f"{result.seconds:.1f}",
         f"{result.megabytes:,.0f} MB" if result.megabytes >= 1 else "< 1 MB",
     ]
-    title = f"{result.rules.name}: points a deal; the memory is that of all arrays"
+    title = f"{result.rules.name}: points per deal; the memory is that of all arrays"
     return ResultTable(title, columns, [row])
 
 
@@ -209,7 +209,7 @@ def tricks_in(text: str | None) -> range | None:
 
 
 def format_tricks(tricks: Sequence[int]) -> str:
-    """Like 7-13, or 1, 3."""
+    """Format tricks like 7-13, or 1, 3."""
     if len(tricks) > 1 and tricks[-1] - tricks[0] == len(tricks) - 1:
         return f"{tricks[0]}-{tricks[-1]}"
     return ", ".join(map(str, tricks))
@@ -249,7 +249,7 @@ def exploit_table(results: Sequence[Exploitability]) -> ResultTable:
         ]
         for result in results
     ]
-    title = f"{results[0].rules}: what a best response wins, points a deal, exact"
+    title = f"{results[0].rules}: what a best response wins, points per deal, exact"
     return ResultTable(
         title, ("agent", "exploitability", "leading", "not leading", "seconds"), rows
     )
@@ -286,12 +286,12 @@ def _show_attack(result: ExploitResult) -> None:
         stopped = " (stopped early)" * result.interrupted
         over = f"95 % interval over {result.gains[0].deals:,} duplicate deals{stopped}"
     drawn = " (one draw)" * result.is_one_draw
-    title = f"what is won from {result.agent}{drawn}, {result.rules}: points a deal, {over}"
+    title = f"what is won from {result.agent}{drawn}, {result.rules}: points per deal, {over}"
     title += _awake_words(result)
     console.print_table(title, columns, rows)
     best = result.best
     amount = f"{best.margin:+.4f}" if is_exact else format_margin(best.margin, best.ci95)
-    console.note(f"the best attacker is {best.attacker}: {amount} points a deal")
+    console.note(f"the best attacker is {best.attacker}: {amount} points per deal")
     for gain in result.gains:
         if gain.agent_faults:
             console.note(
@@ -308,7 +308,7 @@ def _awake_words(result: ExploitResult) -> str:
 def _show_best(results: Sequence[ExploitResult]) -> None:
     """Print what a best response wins from each agent over drawn deals."""
     first, rows = results[0], []
-    title = f"{first.rules}: what a best response wins, points a deal, 95 % interval over "
+    title = f"{first.rules}: what a best response wins, points per deal, 95 % interval over "
     title += f"{first.gains[0].deals:,} deals, each exact{_awake_words(first)}"
     for result in results:
         (gain,) = result.gains
@@ -335,7 +335,7 @@ def draw_curve(result: Equilibrium, path: Path) -> None:
     right.loglog([c.seconds for c in points], spread)
     left.set_xlabel("iterations")
     right.set_xlabel("seconds")
-    left.set_ylabel("exploitability, points a deal")
+    left.set_ylabel("exploitability, points per deal")
     for axes in (left, right):
         axes.grid(alpha=0.3)
         axes.spines[["top", "right"]].set_visible(False)

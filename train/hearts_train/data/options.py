@@ -167,7 +167,7 @@ def _some(option: str, given: Sequence[str], known: tuple[str, ...]) -> tuple[st
 
 
 def _exact(exact: bool | None, rules: Rules, formats: Sequence[str]) -> bool:  # noqa: FBT001
-    """Whether exact values are computed; they stand in the table of decisions."""
+    """Return whether exact values are computed; they stand in the table of decisions."""
     is_known = rules.players == 2
     exact = None if exact is None else check_flag("exact", exact)
     if exact and not is_known:

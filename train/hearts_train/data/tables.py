@@ -43,8 +43,8 @@ def games_schema() -> Any:
         _field("scores", numbers, "score of each seat; low is good", "points"),
         _field("points", numbers, "points of the cards that each seat took", "points"),
         _field("margins", pa.list_(pa.float32()), "others' mean score less one's own", "points"),
-        _field("shooter", pa.int8(), "seat that shot the moon; -1: nobody"),
-        _field("revoker", pa.int8(), "seat that ended the deal by a fault; -1: nobody"),
+        _field("shooter", pa.int8(), "seat that shot the moon; -1: none"),
+        _field("revoker", pa.int8(), "seat that ended the deal by a fault; -1: none"),
         _field("decisions", pa.int16(), "decisions in the game, of all seats"),
     ]
     return pa.schema(fields)
@@ -166,7 +166,7 @@ def decisions_table(played: Played, options: DatasetOptions, values: Values | No
 
 
 def _lists(offsets: Ints, flat: Any, kind: Any, missing: NDArray[np.bool_] | None = None) -> Any:
-    """A column of lists; missing ones are null, whatever `flat` has there."""
+    """Return a column of lists; missing ones are null."""
     values = pa.array(flat, kind) if isinstance(flat, list) else pa.array(flat).cast(kind)
     mask = None if missing is None else pa.array(missing)
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values, mask=mask)

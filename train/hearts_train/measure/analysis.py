@@ -1,4 +1,4 @@
-"""What each card of a played deal was worth, and where points were lost.
+"""The worth of each card of a played deal, and where points were lost.
 
 With two players and no exchange every card is measured twice. With all cards seen: the double-dummy
 value, what best play by both would make from there. And with what the player could know: the mean
@@ -10,7 +10,7 @@ card is worth: the mean margin over a sample of worlds, each played to its end b
 sample follows from the position, so that the same deal gives the same figures. A card counts as
 worse than the best only where its worlds show that (95 %), else nothing is lost by it.
 
-A hint is the same of one position, for somebody who has to choose: what another player would do
+A hint is the same for one position, for a player who has to choose: the choice of another player
 there, and its reasons.
 """
 
@@ -132,15 +132,15 @@ class Analysis:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the deal was solved; else its figures are estimates."""
+        """Return whether the deal was solved; else its figures are estimates."""
         return self.before is not None
 
     def lost(self, player: int) -> int:
-        """What a player lost in all, all cards seen."""
+        """Return the points that a player lost in all, all cards seen."""
         return sum(m.lost for m in self.moments if m.player == player)
 
     def expected_loss(self, player: int) -> float:
-        """What a player lost in all by what it could know."""
+        """Return the points that a player lost in all by what it could know."""
         return sum(m.expected_loss for m in self.moments if m.player == player)
 
     def _repr_html_(self) -> str:
@@ -209,7 +209,7 @@ class Measurer:
         self.pimc, self._pro = Pimc(seed=0), Pro(seed=0)
 
     def measure(self, game: Game, action: int) -> Moment:
-        """What each legal card of a position in the play is worth, and which is played."""
+        """Return the worth of each legal card of a position in the play, and the card played."""
         assert game.current_player is not None
         name, view = game.rules.action_name, game.view(game.current_player)
         cards = [name(legal) for legal in game.legal_actions()]
@@ -333,7 +333,7 @@ _CHOICES = {"off": "the points come off {own} own score", "others": "the other p
 
 
 def ending_of(game: Game, names: Sequence[str], cards: int) -> list[str]:
-    """How a deal ended, if not by its last card; `cards` are played."""
+    """Describe how a deal ended, if not by its last card; `cards` are played."""
     if game.revoker is not None:
         who = names[game.revoker]
         return [f"{subject(who)} revoked: the deal ended there, at {possessive(who)} expense."]
@@ -377,7 +377,7 @@ class Worth:
 
 @dataclass(frozen=True)
 class Hint:
-    """What an agent would do and why.
+    """The choice of an agent, and its reasons.
 
     Attributes:
         agent: Its name.
@@ -407,7 +407,7 @@ def best_hinter(view: PlayerView) -> str:
 
 
 def hint(agent: Agent, view: PlayerView) -> Hint:
-    """What `agent` would do in a position: always the same, and always what its figures say.
+    """Return the choice of `agent` in a position: always the same, and the best by its own figures.
 
     Raises:
         HeartsError: if the agent cannot play these rules, raises, or does not choose a legal
@@ -421,7 +421,7 @@ def hint(agent: Agent, view: PlayerView) -> Hint:
 
 
 def values(agent: Pimc | Pro, view: PlayerView) -> Hint:
-    """What every legal card is worth to a player of ours that weighs worlds, a forced one too.
+    """Return the worth of every legal card, also a forced one, to a player that weighs worlds.
 
     Raises:
         HeartsError: if it is not the turn of the view's player, or no card is to be played.

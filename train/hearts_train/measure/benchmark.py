@@ -1,4 +1,4 @@
-"""HeartsBench: how good an agent is, in figures that anybody can repeat.
+"""HeartsBench: how good an agent is, in figures that anyone can repeat.
 
 A *track* is a game with its deals and its field. The *field* are players whose play does not
 change: ``pro-v1`` is the `pro` of this version of the package, and the plain name an alias of it.
@@ -111,16 +111,16 @@ class Track:
     digests: tuple[str, str]
 
     def seed(self, split: str) -> int:
-        """What the deals of a split follow from: from 0 to 2**63 - 1."""
+        """Return the seed of the deals of a split, from 0 to 2**63 - 1."""
         digest = hashlib.sha256(f"{_DRAWN_BY} {self.name} {split}".encode()).digest()
         return int.from_bytes(digest[:8], "big") >> 1
 
     def digest(self, split: str) -> str:
-        """The SHA-256 that the deals of a split have."""
+        """Return the SHA-256 of the deals of a split."""
         return self.digests[SPLITS.index(split)]
 
     def players(self) -> list[str]:
-        """The field by the plain names, ``pro``.
+        """Return the field by the plain names, ``pro``.
 
         Raises:
             HeartsError: if this package has another version of one of them.
@@ -253,11 +253,11 @@ class Benchmark:
 
     @property
     def name(self) -> str:
-        """What the agent is called in the record."""
+        """Return the agent's name in the record."""
         return versioned(self.contest.participants[0].name)
 
     def settings(self) -> dict[str, Any]:
-        """What the result follows from: all of it that is known before anything is played."""
+        """Return all that the result follows from, which is known before anything is played."""
         return {
             "protocol": PROTOCOL,
             "field_version": FIELD_VERSION,
@@ -328,13 +328,13 @@ class Benchmark:
     def result(
         self, evaluations: Sequence[Evaluation], exact: dict[str, Any] | None
     ) -> dict[str, Any]:
-        """All that follows from the settings, the agent and the version: nothing of the machine."""
+        """Return all that follows from the settings, the agent and the version, not the machine."""
         opponents = [self._figures(place, one) for place, one in enumerate(evaluations)]
         means = _mean([one.margins for one in evaluations])
         return {**self.settings(), **means, "exploitability": exact, "opponents": opponents}
 
     def _figures(self, place: int, evaluation: Evaluation) -> dict[str, Any]:
-        """The figures against one opponent."""
+        """Return the figures against one opponent."""
         record = self.contest.participants[place + 1].to_json()
         opponent: dict[str, Any] = {"opponent": versioned(record["name"])}
         opponent |= {name: record[name] for name in ("spec", "options", "digest")}
@@ -358,7 +358,7 @@ class Benchmark:
         return opponent
 
     def circumstances(self, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
-        """When and where it was played: what may differ when it is played again."""
+        """Return when and where it was played, which may differ when it is played again."""
         most = max(evaluation.ms_per_decision for evaluation in evaluations)
         return {
             "command": self.contest.command,
@@ -381,7 +381,7 @@ class Benchmark:
 
 
 def _mean(margins: Sequence[Any]) -> dict[str, Any]:
-    """The mean over some opponents, who play the same deals: so a deal counts once."""
+    """Return the mean over some opponents, who play the same deals: a deal counts once."""
     margin, ci95 = mean_and_interval(np.mean(margins, axis=0))
     return {"margin": rounded(margin), "ci95": [rounded(bound) for bound in ci95]}
 
@@ -463,7 +463,7 @@ def verify(
 
 
 def _unlike(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    """Where results of an agent that does not repeat itself differ by more than chance.
+    """List where results of an agent that does not repeat itself differ by more than chance.
 
     Who played what has to be the same, the margins agree on the mean, and the published figures
     follow from them.
@@ -510,7 +510,7 @@ def record_of(result: dict[str, Any], run: dict[str, Any]) -> dict[str, Any]:
 
 
 def encoded(record: dict[str, Any]) -> bytes:
-    """The text of a record: a line for each field, and one for each list of numbers."""
+    """Return the text of a record: a line for each field, and one for each list of numbers."""
     text = json.dumps(record, allow_nan=False, indent=1)
     # Text in JSON has no line breaks, so that nothing but lists of numbers is found.
     text = re.sub(r"\[\n[-+\d.e,\s]*\]", lambda found: " ".join(found[0].split()), text)
@@ -518,7 +518,7 @@ def encoded(record: dict[str, Any]) -> bytes:
 
 
 def read_benchmark(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The record in a file.
+    """Return the record in a file.
 
     Raises:
         HeartsError: if it is not such a file, is cut short, was edited, or is of another version.
@@ -558,7 +558,7 @@ def read_benchmark(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def worst_deals(record: dict[str, Any]) -> list[Record]:
-    """The deals of a record in which its agent did worse than an opponent, from each seat.
+    """Return the deals in which a record's agent did worse than an opponent, from each seat.
 
     Raises:
         HeartsError: if the record has no such deals, or they are damaged.
@@ -586,7 +586,7 @@ def worst_deals(record: dict[str, Any]) -> list[Record]:
 
 
 def differences(old: Any, new: Any) -> list[str]:
-    """Where two results differ, at most ten places: ``opponents[0].margin: 1.5, now 1.25``."""
+    """List where two results differ, at most ten: ``opponents[0].margin: 1.5, now 1.25``."""
     places: list[str] = []
     for place in _differing(old, new, ""):
         if len(places) == _MAX_LISTED:

@@ -44,7 +44,7 @@ _LARGEST_BLOCK = 1024
 
 @dataclass(frozen=True)
 class Comparison(Result):
-    """What a sequential test of one agent against another has found.
+    """The result of a sequential test of one agent against another.
 
     Attributes:
         agent: Name or checkpoint of the first agent.
@@ -53,7 +53,7 @@ class Comparison(Result):
         rules: The rules, as ``Rules.from_text`` reads them.
         verdict: ``high``: the margin is at least `high`, as far as the error rates go; ``low``: it
             is at most `low`; ``open``: not decided.
-        low: The lower hypothesis on the margin, points a deal.
+        low: The lower hypothesis on the margin, points per deal.
         high: The higher one.
         alpha: How often ``high`` may be wrong where the truth is `low`.
         beta: How often ``low`` may be wrong where it is `high`.
@@ -61,7 +61,7 @@ class Comparison(Result):
         max_deals: After this many it would have ended undecided.
         fixed_deals: Duplicate deals that a test of fixed size needs to tell `low` from `high` with
             the same error rates.
-        margin: Median-unbiased estimate of the agent's margin over the other, points a deal.
+        margin: Median-unbiased estimate of the agent's margin over the other, points per deal.
         ci95: Its 95 % interval; it takes into account that the test stops early.
         mean: The plain mean of the margins, which early stopping drives from the middle.
         sd: Standard deviation of the margins.
@@ -98,7 +98,7 @@ class Comparison(Result):
 
     @property
     def better(self) -> str | None:
-        """Who is better, by name; None if that is not known.
+        """Return the name of the better agent; None if that is not known.
 
         It is known where the interval does not contain 0, and where the test has accepted a
         hypothesis of which all margins have one sign.
@@ -111,7 +111,7 @@ class Comparison(Result):
 
     @property
     def conclusion(self) -> str:
-        """Who is better, by how much, how sure that is and after how many deals, in a sentence."""
+        """Say who is better, by how much, how sure that is and after how many deals."""
         name, rest, sign = self.agent, self.other, 1.0
         if self.better == self.other:
             name, rest, sign = rest, name, -1.0
@@ -125,7 +125,7 @@ class Comparison(Result):
             sure = "" if is_more and bound < 0 else f"; {than * (bound != 0)}{error}"
         else:
             word = "worse" if is_more else "better"
-            found = f"{name} is not {word} than {rest} by {abs(bound):g} points a deal"
+            found = f"{name} is not {word} than {rest} by {abs(bound):g} points per deal"
             sure = f"; {error}"
         if self.verdict == OPEN:
             sure = "; stopped early" if self.interrupted else "; more deals would decide it"
@@ -134,13 +134,13 @@ class Comparison(Result):
         field = f" against {', '.join(self.opponents)}" if self.opponents else ""
         low, high = sorted(sign * end for end in self.ci95)
         figures = (
-            f"{sign * self.margin:+.2f} points a deal (95 % interval {low:+.2f} to {high:+.2f}) "
+            f"{sign * self.margin:+.2f} points per deal (95 % interval {low:+.2f} to {high:+.2f}) "
             f"after {self.deals:,} duplicate deals"
         )
         return f"{found}{field}: {figures}{sure}"
 
     def to_json(self) -> dict[str, Any]:
-        """All of it, of types that JSON knows, with ``better`` and ``conclusion``."""
+        """Return all of it, of types that JSON knows, with ``better`` and ``conclusion``."""
         return super().to_json() | {"better": self.better, "conclusion": self.conclusion}
 
 
@@ -269,7 +269,7 @@ def _pairings(opponents: Sequence[str]) -> Callable[[Rules], list[Pairing]]:
 
 
 def is_same_player(one: Participant, other: Participant) -> bool:
-    """Return whether two agents are known to be the same player, under whatever names."""
+    """Return whether two agents are known to be the same player, under any names."""
     first, second = (
         (agent["digest"] or participant.spec.name, agent["kind"], agent["options"])
         for participant in (one, other)
@@ -281,7 +281,7 @@ def is_same_player(one: Participant, other: Participant) -> bool:
 def _margins(
     contest: Contest, deals: int, found: list[Block], advance: Callable[[float], None]
 ) -> Iterator[Floats]:
-    """The margins of the first two agents, look by look; each block played joins `found`."""
+    """Yield the margins of the first two agents, look by look; each block joins `found`."""
     pairings = contest.pairings
     signs = [1.0 if pairing[0] == 0 else -1.0 for pairing in pairings]
     share = (1 if len(contest.participants) == 2 else 2) / len(pairings)
@@ -305,7 +305,7 @@ def _margins(
 
 
 def _parts(max_deals: int) -> Iterator[range]:
-    """The deals in blocks, none of which goes past a look."""
+    """Yield the deals in blocks, none of which goes past a look."""
     before = 0
     for end in looks(max_deals):
         count = -(-(end - before) // _LARGEST_BLOCK)

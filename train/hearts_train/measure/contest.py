@@ -158,7 +158,7 @@ class Contest:
 
     @property
     def names(self) -> list[str]:
-        """What the agents are called in results."""
+        """Return the names of the agents in results."""
         return [participant.name for participant in self.participants]
 
     # -- what is played ---------------------------------------------------------------------------
@@ -175,7 +175,7 @@ class Contest:
         return [Task(pairing, *block) for pairing in self.pairings for block in blocks]
 
     def run(self, tasks: Sequence[Task], report: TaskProgress | None = None) -> Generator[AnyBlock]:
-        """The blocks of some tasks, in their order: played, or saved already.
+        """Yield the blocks of some tasks, in their order: played, or saved already.
 
         Args:
             tasks: what is played.
@@ -216,7 +216,7 @@ class Contest:
         return duel.play(task.first, task.deals, functools.partial(report, task))
 
     def how(self, places: Sequence[int] | None = None, deals: int = 0) -> dict[str, Any]:
-        """How a result was found, as the fields of a ``Result``.
+        """Return how a result was found, as the fields of a ``Result``.
 
         Args:
             places: of those who played; None: all.
@@ -239,13 +239,13 @@ class Contest:
             self._open.pop(next(iter(self._open))).close()
 
     def _block(self, record: dict[str, Any]) -> AnyBlock:
-        """The block of a record; raises one of `_NOT_WRITTEN` if it is none."""
+        """Return the block of a record; raise one of `_NOT_WRITTEN` if it is none."""
         of_unit = Block.of if self.unit == "deal" else MatchBlock.of
         return of_unit(record, self.rules.players)
 
     # -- what is saved ----------------------------------------------------------------------------
     def settings(self) -> dict[str, Any]:
-        """All that a block follows from, besides its task."""
+        """Return all that a block follows from, besides its task."""
         return {
             "agents": [participant.to_json() for participant in self.participants],
             "pairings": [list(pairing) for pairing in self.pairings],
@@ -292,7 +292,8 @@ def read_saved(
 
     Args:
         path: the file.
-        work: whose it must be; None: anybody's, and its agents need not be allowed.
+        work: the command whose file it must be. If None, of any, and its agents need not be
+            allowed.
 
     Raises:
         HeartsError: if it is not such a file, is of other work, or an agent was made by a program,
@@ -328,12 +329,12 @@ def read_saved(
 
 
 def num_deals(blocks: Sequence[AnyBlock]) -> int:
-    """How many deals some blocks have."""
+    """Return the number of deals of some blocks."""
     return sum(block.deals for block in blocks)
 
 
 def check_deals(deals: object) -> int:
-    """`deals` as a number of duplicate deals that gives an interval and fits in memory.
+    """Return `deals` if so many duplicate deals give an interval and fit in memory.
 
     Raises:
         HeartsError: if it is not a whole number from 2 to 10,000,000.

@@ -1,4 +1,4 @@
-"""How results are shown: names that fit, pictures and tables.
+"""The look of results: names that fit, pictures and tables.
 
 Pictures are files as their suffix says. Tables have the same rows on a terminal, on a page and in a
 notebook.
@@ -31,7 +31,7 @@ GREY = "#8A8A8A"
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:
-    """What to call each player in a picture or table: a run by its folder, not by its path.
+    """Return the name of each player in a picture or table: a run's is its folder, not its path.
 
     As many parts of a path stay as are needed to distinguish the players.
     """
@@ -157,14 +157,14 @@ class ResultTable(NamedTuple):
 
 
 def format_margin(margin: float | None, ci95: Interval | None) -> str:
-    """Like ``+2.13 ± 0.10``."""
+    """Format a margin like ``+2.13 ± 0.10``."""
     if margin is None or ci95 is None:
         return "-"
     return format_interval(margin, ci95, "+z.2f")
 
 
 def format_interval(mean: float, ci95: Interval, form: str = ".2f") -> str:
-    """Like ``2.13 ± 0.02``: a mean, and half its interval with as many digits, but no sign."""
+    """Format like ``2.13 ± 0.02`` a mean and half its interval, which has as many digits."""
     return f"{mean:{form}} ± {(ci95[1] - ci95[0]) / 2:{form.lstrip('+z')}}"
 
 

@@ -58,7 +58,7 @@ class Example:
 
 
 def few_of(examples: Iterable[Example]) -> tuple[Example, ...]:
-    """The first faults of each agent in each role."""
+    """Return the first faults of each agent in each role."""
     found: dict[tuple[str, str], list[Example]] = {}
     for example in examples:
         found.setdefault((example.role, example.agent), []).append(example)
@@ -155,7 +155,7 @@ class Block:
             ValueError, TypeError, KeyError: if `record` is something else.
         """
         deals = int(record["deals"])
-        if deals < 1:  # reshape would take -1 for whatever fits
+        if deals < 1:  # reshape would take -1 for any number
             raise ValueError("deals")
         seconds, took = [float(s) for s in record["seconds"]], float(record["took"])
         if not all(map(math.isfinite, (*seconds, took))):
@@ -348,7 +348,7 @@ class Duel:
     def _charge(
         self, batch: BatchGame, games: Ints, faults: list[Fault], role: int, block: Block
     ) -> None:
-        """End the games of these faults at the expense of whoever committed them."""
+        """End the games of these faults at the expense of the agent that committed them."""
         described = sum(example.role == ROLES[role] for example in block.examples)
         for fault in faults[: max(0, _MOST_EXAMPLES - described)]:
             game = int(games[fault.row])
@@ -415,7 +415,7 @@ _DEALT_AT_ONCE = 2048
 
 
 def deals_digest(rules: Rules, seed: int, deals: int) -> str:
-    """A digest of the cards of the first `deals` deals of an evaluation, whoever plays them."""
+    """Return a digest of the cards of the first `deals` deals of an evaluation."""
     hands = np.arange(rules.state_size)[k.every_seat(k.HANDS, rules.players)]
     fields = [k.DEAL_NUMBER, k.DEALER, k.KITTY, *hands]
     digest = hashlib.sha256()

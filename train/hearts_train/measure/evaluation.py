@@ -1,4 +1,4 @@
-"""Duplicate evaluation: how many points a deal one agent is better than another.
+"""Duplicate evaluation: how many points per deal one agent is better than another.
 
 Every deal is played once with the agent in each seat, the other seats taken by copies of the
 opponent, so that good and bad cards cancel out. Such a *duplicate deal*, all plays of one deal
@@ -18,8 +18,9 @@ with two players it is two plays, with the seats swapped.
 - An agent that raises, or answers with something illegal, commits a fault: it is
   charged all points of the deal, as after a revoke at the card table, and the rest continues.
 - Milliseconds per decision are those of ``act_batch``, many games at once. Everything else follows
-  from the seed: the deals from it alone, so that they are the same whoever plays; with players that
-  draw random numbers the play also from the number of deals, which decides how many run at once.
+  from the seed: the deals from it alone, which are therefore the same for all players. With
+  players that draw random numbers the play follows from the number of deals too, which decides how
+  many run at once.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ File = str | os.PathLike[str]
 
 
 def platform_versions() -> dict[str, str]:
-    """What a result may depend on besides this package."""
+    """Return the versions that a result may depend on besides this package."""
     return {
         "python": platform.python_version(),
         "numpy": np.__version__,
@@ -91,7 +92,7 @@ def platform_versions() -> dict[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """How a result was found.
+    """The fields that say how a result was found.
 
     Attributes:
         seed: Seed of deals and agents.
@@ -285,7 +286,7 @@ def evaluations_table(results: Sequence[Evaluation]) -> ResultTable:
         stopped = f" (stopped: {count_text(result.deals, 'deal')})" * result.interrupted
         figures.append(vars(result) | {"opponent": short[result.opponent] + stopped})
     title = (
-        f"{short[first.agent]}, {first.rules}: points a deal, 95 % interval over {first.deals:,} "
+        f"{short[first.agent]}, {first.rules}: points per deal, 95 % interval over {first.deals:,} "
         "duplicate deals (each from every seat)"
     )
     return opponents_table(title, figures, Rules.make(first.rules).players)
@@ -525,7 +526,7 @@ def evaluate(
         rules: the rules, or a preset's name; None: those that a checkpoint was trained for, else
             ``two_player``.
         deals: duplicate deals, each played with the agent in every seat; 2 to 10,000,000.
-        seed: the same seed gives the same deals to whoever plays, and to agents that have
+        seed: the same seed gives the same deals to all players, and to agents that have
             ``reseed(seed)`` the same random numbers.
         unit: ``deal``, or ``match``: pairs of whole matches of two players, who know the score
             (``hearts_train.measure.duel``); the results are ``MatchResults``.

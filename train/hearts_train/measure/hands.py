@@ -38,7 +38,7 @@ _SAMPLES = 512
 
 @dataclass(frozen=True)
 class HandBlock:
-    """What can be won with the two hands of a deal.
+    """The points that can be won with the two hands of a deal.
 
     Attributes:
         first: The number of the deal.
@@ -56,7 +56,7 @@ class HandBlock:
 
     @property
     def gain(self) -> float:
-        """What a best response wins more than the agent, the mean of both hands."""
+        """Return how much more a best response wins than the agent, the mean of both hands."""
         return (sum(self.won) - sum(self.own)) / 2
 
     def to_json(self) -> dict[str, Any]:
@@ -130,7 +130,7 @@ class HandContest(Contest):
 
 
 def _tricks_asleep(awake: Sequence[int] | None) -> int:
-    """How many tricks come before the first one in which a best response is awake."""
+    """Return the number of tricks before the first one in which a best response is awake."""
     return 0 if awake is None else min(awake, default=1) - 1
 
 

@@ -1,4 +1,4 @@
-"""Who is measured: agents as entered, made once, and fresh players of each for every seating.
+"""The agents that are measured, made once, and fresh players of each for every seating.
 
 The agent that was entered never plays. What plays are copies of it as it was on entering, one for
 each seat of each seating of each block of deals, so that no player has seen a deal before: what
@@ -34,10 +34,10 @@ AgentLike = str | os.PathLike[str] | Player | AgentSpec
 
 
 def rounds(batch: BatchGame, players: Sequence[Seat]) -> Iterator[list[tuple[int, Seat, Ints]]]:
-    """Who is to act, round by round, until all games of a batch are over.
+    """Yield the players that are to act, round by round, until all games of a batch are over.
 
-    A round is the seats whose turn it is at its start, each with its player and its games; whoever
-    asks plays their actions. Players learn when the games begin, and when some are over.
+    A round is the seats whose turn it is at its start, each with its player and its games; the
+    caller plays their actions. Players learn when the games begin, and when some are over.
     """
     reported = np.zeros(len(batch.done), np.bool_)
     for seat, player in enumerate(players):
@@ -101,7 +101,7 @@ class Participant:
 
     @property
     def is_ours(self) -> bool:
-        """Whether it is one of the package's own players, its model included."""
+        """Return whether it is one of the package's own players, its model included."""
         return self._agent is not None and is_ours(self._agent)
 
     @property
@@ -158,13 +158,13 @@ class Participant:
             player.close()
 
     def to_send(self) -> AgentSpec | Agent:
-        """What it is made of in another process: its name, or else the agent itself."""
+        """Return its name, from which another process makes it, or else the agent itself."""
         if self.spec.is_named:
             return self.spec
         return self.agent
 
     def to_json(self) -> dict[str, Any]:
-        """What distinguishes this agent from others."""
+        """Return all that distinguishes this agent from others."""
         if self._probe is not None:
             kind, options = self._probe.card.kind, self._probe.card.options
         else:
@@ -265,7 +265,7 @@ def _close(player: Player, name: str) -> None:
     """End what a player has started, if it has a method for it.
 
     Of an adapted one this is ``Agent.close``, which does nothing: a player from outside may not
-    start again, so only its copies are closed, when they are asked nothing more.
+    start again, so only its copies are closed, when they are done.
     """
     close = getattr(player, "close", None)
     if callable(close):
@@ -274,12 +274,12 @@ def _close(player: Player, name: str) -> None:
 
 
 def named(agent: AgentLike) -> str:
-    """What an agent is called in results."""
+    """Return the name of an agent in results."""
     return agent if isinstance(agent, str) else AgentSpec.parse(agent).label
 
 
 def names_once(argument: str, agents: Sequence[AgentLike]) -> tuple[str, ...]:
-    """What agents are called in results.
+    """Return the names of agents in results.
 
     Raises:
         HeartsError: if one is listed twice; `argument` begins the message.

@@ -90,10 +90,10 @@ def looks(most: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Question:
-    """What a sequential test is to decide, and how often it may be wrong.
+    """The question that a sequential test decides, and how often it may be wrong.
 
     Attributes:
-        low: The mean margin of the lower hypothesis, points a deal.
+        low: The mean margin of the lower hypothesis, points per deal.
         high: That of the higher one.
         alpha: How often `high` may be accepted where the mean is `low`.
         beta: How often `low` may be accepted where the mean is `high`.
@@ -161,7 +161,7 @@ class Look(NamedTuple):
 
     @property
     def is_decided(self) -> bool:
-        """Whether one of the hypotheses is accepted."""
+        """Return whether one of the hypotheses is accepted."""
         return self.verdict != OPEN
 
 
@@ -178,7 +178,7 @@ class SequentialTest:
             if not -reach < value < reach:
                 raise HeartsError(
                     f"{name}: a mean margin of {value:g} cannot be, the largest margin here is "
-                    f"{reach:g} points a deal; give a smaller number"
+                    f"{reach:g} points per deal; give a smaller number"
                 )
         self.question = question
         self.reach = reach
@@ -189,7 +189,7 @@ class SequentialTest:
         """Add the margins of the deals since the last look, and look.
 
         Args:
-            margins: ``(n,)``, in points a deal; one or more.
+            margins: ``(n,)``, in points per deal; one or more.
         """
         deals = (self.looks[-1].deals if self.looks else 0) + len(margins)
         self._count(margins)
@@ -360,7 +360,7 @@ def _sums_at_bounds(question: Question, state: Look, sd: float) -> Interval:
 
 
 def _solve(chance: Callable[[float], float], wanted: float, centre: float, unit: float) -> float:
-    """Where an increasing function has a value, by bisection from `centre` in steps of `unit`."""
+    """Return where an increasing function has a value, by bisection around `centre`."""
     low, high = centre - 2 * unit, centre + 2 * unit
     for _ in range(6):
         if chance(low) <= wanted:

@@ -281,7 +281,7 @@ def _standings(
 
 
 def _counts(evaluations: Mapping[Pairing, Evaluation], place: int, players: int) -> dict[str, Any]:
-    """What an agent won, shot and was charged in all its pairings, and its time."""
+    """Return an agent's deals won, moons, faults and time in all its pairings."""
     alone = [e for (one, _), e in evaluations.items() if one == place]
     copies = [e for (_, other), e in evaluations.items() if other == place]
     won = [e.won for e in alone]
