@@ -28,7 +28,7 @@ SCRATCH_SIZE = 3 * (k.MAX_PLAYERS + 1) + 2 * 64
 
 
 class PlayoutMemory(NamedTuple):
-    """What the search players work in; written before it is read in each decision.
+    """The working memory of the search players; written before it is read in each decision.
 
     Made by ``make_memory``. Compiled functions take it as one argument.
     """

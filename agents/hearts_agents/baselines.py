@@ -89,7 +89,7 @@ class Baseline(Agent):
 
     @property
     def is_timed(self) -> bool:
-        """Whether what it does may depend on the machine: it has a time for a decision."""
+        """Return whether its play may depend on the machine: it has a time for a decision."""
         return self.milliseconds is not None
 
     def reseed(self, seed: int) -> None:
@@ -112,7 +112,7 @@ class Baseline(Agent):
         return self.act_state(view.rules, view.vector, view.player)
 
     def act_state(self, rules: Rules, vector: k.Vector, player: int) -> int:
-        """The same for a view, or a state, as the compiled core has it.
+        """Return the action for the vector of a view or a state.
 
         Nothing of a state is used that `player`, whose turn it is, may not know.
         """
@@ -180,7 +180,7 @@ class Easy(Baseline):
     policy = EASY
 
     def action_probs(self, views: BatchView) -> Probs:
-        """The same probability for every legal action."""
+        """Return equal probabilities of the legal actions."""
         check_views(views)
         legal = views.legal_table
         probs: Probs = legal / legal.sum(1, keepdims=True)

@@ -66,7 +66,7 @@ class Champion(PerGameAgent):
 
     @property
     def is_timed(self) -> bool:
-        """Whether what it does depends on the machine: it searches for a time."""
+        """Return whether its play depends on the machine: it searches for a time."""
         return self.search is not None and Budget(self.search).is_timed
 
     def files(self, game: str) -> list[Path]:
@@ -113,7 +113,7 @@ def strongest(rules: Rules) -> str:
 
 
 def game_of(rules: Rules) -> str | None:
-    """Which of ``SHIPPED`` has deals like these rules; None if none has."""
+    """Return the game of ``SHIPPED`` with the same deals as these rules; None if none has."""
     return next((name for name in SHIPPED if Rules.preset(name).is_same_deal(rules)), None)
 
 

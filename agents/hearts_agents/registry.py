@@ -25,7 +25,7 @@ FILES = {
     CHECKPOINT_SUFFIX: "hearts_agents.models.network:load_agent",
     **dict.fromkeys((".zip", ".pt", ".pth", ".onnx"), "hearts_agents.models.libraries:load_model"),
 }
-"""Which factory makes players of a file with this suffix; other paths are of runs' folders."""
+"""The factory for files, by suffix; other paths are of runs' folders."""
 RISKS = {
     ".zip": "a stable-baselines3 file holds pickled Python objects",
     ".pt": "TorchScript is a program, which can read and write files",
@@ -141,7 +141,7 @@ def parse_options(agent: str, factory: Factory, texts: Mapping[str, str]) -> dic
 
 
 def _parameters(factory: Factory) -> tuple[dict[str, inspect.Parameter], bool]:
-    """Those that can be given by name; and whether it takes all, or has no signature."""
+    """Return the parameters that can be given by name, and whether the factory takes any name."""
     try:
         signature = inspect.signature(factory)
     except (TypeError, ValueError):

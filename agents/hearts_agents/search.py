@@ -57,7 +57,7 @@ MAX_HANDS = 1024
 
 
 class PimcMemory(NamedTuple):
-    """What ``mean_rows`` works in; written before it is read in each decision."""
+    """The working memory of ``mean_rows``; written before it is read in each decision."""
 
     table: k.Vector
     """The double-dummy solver's transposition table, see ``double_dummy.TranspositionTable``."""
@@ -257,7 +257,7 @@ class PimcBelief(Pimc):
             )
 
     def digest_parts(self, rules: Rules | None = None) -> Iterator[bytes]:
-        """Those of its model."""
+        """Return the parts of its model."""
         return self._of_model.parts(self.model, rules)
 
     def check_rules(self, rules: Rules) -> None:

@@ -75,7 +75,7 @@ class Budget:
 
     @property
     def is_timed(self) -> bool:
-        """Whether it is a time."""
+        """Return whether it is a time."""
         return self.seconds < np.inf
 
     @staticmethod
@@ -88,7 +88,7 @@ class Budget:
 
 
 class Weighed(NamedTuple):
-    """What a search chooses by in some views."""
+    """The figures by which a search chooses, for some views."""
 
     values: Floats
     """Q of every action, ``(views, num_actions)``: the mean margin over the worlds that the budget
@@ -111,7 +111,7 @@ class _Way:
         self.tracker = Tracker(self.chances, epsilon)
 
     def responses(self, own: Agent, rules: Rules) -> Responses:
-        """What cards earn against it, for a player who continues by a policy of its own."""
+        """Return the values of cards against it, for a player who continues by its own policy."""
         return Responses(rules, as_policy(self.preferred), played_by(rules, own))
 
 
@@ -174,7 +174,7 @@ class SearchAgent(CachingAgent):
 
     @property
     def is_timed(self) -> bool:
-        """Whether what it does depends on the machine: its budget is a time."""
+        """Return whether its play depends on the machine: its budget is a time."""
         return self.budget.is_timed
 
     def act_batch(self, views: BatchView) -> Actions:
@@ -190,7 +190,7 @@ class SearchAgent(CachingAgent):
         return actions
 
     def weighed(self, views: BatchView) -> Weighed:
-        """What it chooses by, in views of players who have a card to play."""
+        """Return the figures by which it chooses, for views of players who have a card to play."""
         begin = clock.now()
         logs = np.log(np.maximum(self._ways[0].chances(views), 1e-9))
         fans = _shared([way.tracker.judged(views) for way in self._ways])
@@ -215,7 +215,7 @@ class SearchAgent(CachingAgent):
         return Weighed(_means(fans, sums, weights), logs, fans)
 
     def _of(self, rules: Rules) -> list[Responses]:
-        """What cards earn against each way to play."""
+        """Return the values of cards against each way to play."""
         if not self._responses or self._responses[0].rules != rules:
             self._responses = [way.responses(self.policy, rules) for way in self._ways]
         return self._responses

@@ -51,7 +51,7 @@ def serve() -> None:
 
 
 class _Served:
-    """What answers the messages, each in the method of its name."""
+    """The methods that answer the messages of their names."""
 
     def __init__(self, to: IO[bytes]) -> None:
         self._to = to

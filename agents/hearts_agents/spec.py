@@ -156,7 +156,7 @@ class AgentSpec:
 
     @property
     def is_named(self) -> bool:
-        """Whether there is a name from which the agent can be made again."""
+        """Return whether there is a name from which the agent can be made again."""
         return self.kind is not Kind.OBJECT
 
     def unversioned(self) -> AgentSpec:
@@ -167,7 +167,7 @@ class AgentSpec:
     # -- what it may do ---------------------------------------------------------------------------
     @property
     def is_outside(self) -> bool:
-        """Whether the agent, or one in its options, loads code from outside this package.
+        """Return whether the agent, or one in its options, loads code from outside this package.
 
         A program runs in a process of its own.
         """
@@ -175,7 +175,7 @@ class AgentSpec:
 
     @property
     def runs_code(self) -> bool:
-        """Whether the agent, or one in its options, is a program, code, or a file to be trusted."""
+        """Return whether the agent, or one in its options, is a program, code or a risky file."""
         return self.is_outside or any(spec.kind is Kind.PROGRAM for spec in self._all())
 
     @property

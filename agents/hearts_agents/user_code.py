@@ -40,23 +40,23 @@ def allow_code() -> None:
 
 
 def is_code_allowed() -> bool:
-    """Whether files that can run code may be loaded."""
+    """Return whether files that can run code may be loaded."""
     return os.environ.get(TRUST) == "1"
 
 
 KINDS = ("raised", "illegal", "crashed", "late")
-"""What an agent can do wrong; the last two only in a process of its own."""
+"""The kinds of faults; the last two only in a process of its own."""
 RAISED, ILLEGAL, CRASHED, LATE = KINDS
 
 
 class Fault(NamedTuple):
-    """What an agent did wrong in one row of the views that it was asked about."""
+    """A fault of an agent in one row of the views that it was given."""
 
     row: int
     kind: str
     """One of `KINDS`."""
     text: str
-    """What happened, in one line."""
+    """The event, in one line."""
 
 
 _MOST_TEXT = 500
@@ -125,7 +125,7 @@ def find_code(name: str) -> Callable[..., Any]:
 
 
 def is_code(name: str) -> bool:
-    """Whether this names code, as ``FILE.py:NAME`` or ``MODULE:NAME``."""
+    """Return whether this names code, as ``FILE.py:NAME`` or ``MODULE:NAME``."""
     return ":" in name
 
 

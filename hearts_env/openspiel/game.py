@@ -111,9 +111,9 @@ class Dealt(NamedTuple):
 
     setup: Setup
     table: int
-    """Which of ``setup.tables`` it is; -1: not chosen yet."""
+    """The place in ``setup.tables``; -1: not chosen yet."""
     owners: tuple[int, ...] = ()
-    """Who got each card of the deck dealt so far, by seat (players: the kitty)."""
+    """The seat that got each card of the deck dealt so far (players: the kitty)."""
     hearts: Game | None = None
     """The deal as it stands, once all is dealt."""
 
@@ -143,7 +143,7 @@ class HeartsState(pyspiel.State):  # type: ignore[misc]
         return _TERMINAL if player is None else player
 
     def is_terminal(self) -> bool:
-        """Whether the deal is over."""
+        """Return whether the deal is over."""
         hearts = self._now.hearts
         return hearts is not None and hearts.is_over
 

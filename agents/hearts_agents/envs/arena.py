@@ -316,14 +316,14 @@ class Arena:
 
     # -- reading -------------------------------------------------------------------------------
     def observe(self, games: Ints | None = None) -> Observation:
-        """What every learner sees, new arrays (num_envs, ...); or the learners of `games`."""
+        """Return every learner's observation, new arrays (num_envs, ...); or those of `games`."""
         players = self.learner if games is None else self.learner[games]
         out = self.form.empty(len(players))
         self.batch.observe(out, games=games, players=players)
         return self.form.join(out, self.masks(games)) if self.form.mask_in_observation else out
 
     def masks(self, games: Ints | None = None) -> NDArray[np.int8]:
-        """What every learner may do, a new array (num_envs, n); or the learners of `games`."""
+        """Return every learner's mask, a new array (num_envs, n); or those of `games`."""
         masks = self.batch.masks(games=games)
         over = self.over if games is None else self.over[games]
         if over.any():
@@ -458,7 +458,7 @@ class Arena:
 
 
 class ManyLearners:
-    """What environments of many learners have in common."""
+    """The properties that environments of many learners have in common."""
 
     arena: Arena
 
@@ -473,7 +473,7 @@ class ManyLearners:
         return self.arena.deals.copy()
 
     def action_masks(self) -> NDArray[np.int8]:
-        """What each learner may do now, a new array (num_envs, n) int8."""
+        """Return each learner's legal actions, a new array (num_envs, n) int8."""
         return self.arena.masks()
 
 

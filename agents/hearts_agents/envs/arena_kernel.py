@@ -18,7 +18,7 @@ WAITS, TO_MOVE, ENDED = range(3)
 """Where a game stands: for an agent outside the compiled loop, for the learner, at its end."""
 
 SEAT, OPPONENT, NUMBERS = 0, 1, 16
-"""What is drawn from an episode's seed (``draw``): OPPONENT + seat of the opponent.
+"""The purposes of draws from an episode's seed (``draw``): OPPONENT + seat of the opponent.
 
 NUMBERS, the random numbers of the baselines, stay inside compiled code: the seed of the
 episode can be computed from them.
@@ -26,7 +26,7 @@ episode can be computed from them.
 
 
 class Cast(NamedTuple):
-    """Who plays in each game, for the compiled loop."""
+    """The players of each game, for the compiled loop."""
 
     learner: Ints
     """``(games,)``: the learner's seat."""

@@ -255,7 +255,7 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         return self.table.game
 
     def action_masks(self) -> NDArray[np.int8]:
-        """What the learner may do now, a new array (n,) int8; all zero at the end."""
+        """Return the learner's legal actions, a new array (n,) int8; all zero at the end."""
         masks = np.zeros(self.rules.num_actions, np.int8)
         if not self._is_over:
             write_mask(self.table.game.legal_mask, masks)
@@ -293,10 +293,10 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         return reward
 
     def _opponents_action(self, game: Game, player: int) -> int:
-        """What the opponent in seat `player` does.
+        """Return the action of the opponent in seat `player`.
 
         Raises:
-            HeartsError: its own, or if what it does is not legal; the message names it.
+            HeartsError: its own, or if the action is not legal; the message names the opponent.
         """
         entry, baseline = self._cast[player], self._compiled[player]
         try:

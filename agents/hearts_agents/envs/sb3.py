@@ -203,7 +203,7 @@ class HeartsSB3VecEnv(ManyLearners, VecEnv):
 
     # -- what models ask of single environments ---------------------------------------------------
     def has_attr(self, attr_name: str) -> bool:
-        """Whether environments have an attribute or method of this name."""
+        """Return whether environments have an attribute or method of this name."""
         return attr_name in ("action_masks", "render_mode", "rules", "opponents") or (
             attr_name in self.__dict__
         )

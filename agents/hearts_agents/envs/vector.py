@@ -215,7 +215,7 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
         return infos
 
     def _final(self, finished: Finished, done: Array) -> dict[str, Any]:
-        """What infos have in SAME_STEP where episodes have ended; before the next ones begin."""
+        """Return the SAME_STEP entries about ended episodes, before the next ones begin."""
         final = self._with_results(self._no_infos, finished)
         if self.arena.form.mask_in_info:
             final["action_mask"] = np.zeros((self.num_envs, self.rules.num_actions), np.int8)

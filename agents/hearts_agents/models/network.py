@@ -58,7 +58,7 @@ class EncoderAgent(StochasticAgent):
         raise NotImplementedError
 
     def with_greedy(self, greedy: bool) -> Self:  # noqa: FBT001
-        """The same player, which takes its preferred action, or draws."""
+        """Return a copy that takes its preferred action, or that draws."""
         player = copy.copy(self)
         player.greedy = greedy
         return player
@@ -112,7 +112,7 @@ class EncoderAgent(StochasticAgent):
 
 
 def trained_for_others(mine: Rules, theirs: Rules) -> str:
-    """What a player that was trained for other rules says when it refuses some."""
+    """Return the message of a player trained for some rules that refuses others."""
     own, others = mine.to_dict(), theirs.to_dict()
     differing = ", ".join(
         f"{name} {others[name]!r} instead of {own[name]!r}"
@@ -145,7 +145,7 @@ class Network:
 
     @functools.cached_property
     def _vectors(self) -> tuple[Floats32, Ints, bool]:
-        """What ``write_logits`` reads; snapshots in training have a forward pass of their own."""
+        """The arguments of ``write_logits``; snapshots in training have their own forward pass."""
         parts = [array.ravel() for layer in self.layers for array in layer]
         return np.concatenate(parts), np.array(self.sizes), self.activation == "tanh"
 

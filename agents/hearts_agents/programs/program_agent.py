@@ -78,7 +78,7 @@ class ExternalAgent(Agent):
         self._process: LineProcess | None = None
         self._lines: ViewLines | None = None
         self.takes_many = False
-        """Whether the program, once started, takes many views in one message."""
+        """True once the started program has said that it takes many views in one message."""
         self._game_due, self._game_sent = True, False  # the message `game`
         self._failures = 0
         self._running: dict[int, int] | None = None
