@@ -13,11 +13,9 @@ import numpy as np
 import pytest
 
 from hearts_agents import champion as champions
-from hearts_agents.models.network import Network, NetworkAgent
 from hearts_agents.search import PimcBelief
 from hearts_agents.spec import AgentSpec
-from hearts_env import HeartsError, Rules, __version__
-from hearts_env.encoders import make_encoder
+from hearts_env import HeartsError, __version__
 from hearts_env.support.interrupts import Interrupted, interruptible
 from hearts_env.support.progress import silent
 from hearts_train import store
@@ -26,7 +24,7 @@ from hearts_train.measure.duel import Block, MatchBlock
 from hearts_train.measure.evaluation import evaluate, evaluations
 from hearts_train.measure.participants import Participant
 from hearts_train.measure.tournament import tournament
-from tests.players import CODE, Lowest
+from tests.players import CODE, Lowest, network_player
 from tests.refusals import mistake, raises_hearts_error
 from tests.test_cli import run
 from tests.waiting import timeless
@@ -192,13 +190,7 @@ def test_a_digest_changes_with_all_that_an_agent_is_made_of(tmp_path, monkeypatc
     assert before[0] != digest(f"{code}:Mine") != after[0] != before[0]
     assert None not in before
     assert before[1] != after[1]
-    rules = Rules.preset("micro")
-    size = int(np.prod(make_encoder("flat").space(rules).shape))
-    bias = np.zeros(rules.num_actions)
-    zero, same, one = (
-        NetworkAgent(Network({"policy.0.weight": weight, "policy.0.bias": bias}), rules)
-        for weight in (np.full((rules.num_actions, size), w) for w in (0.0, 0.0, 1.0))
-    )
+    zero, same, one = (network_player("micro", seed) for seed in (0, 0, 1))
     assert None is not digest(zero) == digest(same) != digest(one)
     assert digest(PimcBelief(model=zero)) != digest(PimcBelief(model=one))
     solved, champion = digest("equilibrium"), digest("champion")
