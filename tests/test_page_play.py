@@ -33,6 +33,12 @@ from tests.web import LIMIT  # noqa: E402
 MOON = 'micro moon=choose card_points={"AH":1}'
 """Whoever holds the ace of hearts takes all that costs anything."""
 MOON_SEED = 2
+CORNER = """(card) => {
+    const {x, y, width, height} = card.getBoundingClientRect();
+    const top = document.elementFromPoint(x + 0.12 * width, y + 0.1 * height);
+    return {y, seen: card.contains(top)};
+}"""
+"""Where a card lies, and whether its index can be seen."""
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -132,6 +138,26 @@ def test_the_only_card_of_a_trick_lies_in_the_middle(person) -> None:
     card = person.page.locator(".slot .laid")
     expect(card).to_have_count(1)
     assert card.evaluate(place) == pytest.approx(middle, abs=1)
+
+
+@pytest.mark.parametrize("size", ["wide", "tablet", "phone"])
+def test_both_cards_of_a_trick_lie_towards_their_players_with_their_indices_seen(
+    visit, size
+) -> None:
+    person = visit(size, settings={"pace": "calm"})
+    seed = next(s for s in range(50) if Game.deal("two_player", s).current_player == 1)
+    person.sit_down("two_player", ["me", "easy"], seed=seed)
+    name = person.legal[0]
+    person.press(name)
+    person.press(name)
+    person.page.wait_for_function("() => document.querySelectorAll('.slot .laid').length === 2")
+    own, other = (
+        person.page.locator(f".seat{near} .laid").evaluate(CORNER)
+        for near in (".near", ":not(.near)")
+    )
+    assert own["seen"]
+    assert other["seen"]
+    assert own["y"] > other["y"]
 
 
 @pytest.mark.parametrize("pace", ["none", "quick"])

@@ -165,6 +165,7 @@ class Room {
       this.felt.update(table);
       this.hand.update(this.held(true));
       const flight = this.felt.play(event.seat, event.card, from);
+      this.felt.describe(table); // the trick is whole only now
       this.say(words);
       await flight;
       if (this.queue.length && this.table.facts.trick.length) await this.wait(cardPause);
