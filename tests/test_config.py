@@ -88,7 +88,6 @@ def test_overrides_are_yaml_and_go_into_lists():
         ("name=../x", ["name", "'../x'"]),
         ("seed", ["--set", "key.sub=value"]),
         ("seed=[", ["--set seed", "YAML"]),
-        ("seed.x.y=1", ["seed"]),
         pytest.param(f"schedule.{'1.' * 5000}=1", ["setting"], id="long key"),
         ("model_dump.x=1", ["'model_dump'"]),
         ("seed=2026-13-40", ["seed", "'2026-13-40'", "integer"]),
