@@ -205,6 +205,7 @@ COMMANDS = sorted(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", [line for line in COMMANDS if line.startswith("hearts ")])
 def test_commands_of_the_games_are_understood(line):
     _, name, *rest = line.split()

@@ -56,18 +56,6 @@ def test_run_folder(tmp_path, capsys):
     assert any("tfevents" in path.name for path in (run.run_dir / runs.TENSORBOARD_NAME).iterdir())
 
 
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ((), "untrained network"),
-        (("pretraining.positions=1000",), "pretrained network"),
-        (("network.start=champion",), "network of champion"),
-    ],
-)
-def test_first_network_is_named_by_its_origin(settings, words):
-    assert loop._first_network(load_config(None, settings)) == words
-
-
 def test_a_first_evaluation_takes_nothing_from_a_budget_of_minutes(
     tmp_path, clock, quick, monkeypatch
 ):
