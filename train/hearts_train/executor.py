@@ -288,8 +288,9 @@ class _Ray:
                     f"backend: Ray cannot start ({describe(error)}); leave out --backend ray, or "
                     "start a cluster with `ray start --head` first"
                 ) from None
-            for number, handler in handlers.items():  # Ray sets its own
-                signal.signal(number, handler)
+            if threading.current_thread() is threading.main_thread():
+                for number, handler in handlers.items():  # Ray has replaced some
+                    signal.signal(number, handler)
         nodes = ray.nodes()  # type: ignore[no-untyped-call]
         machines = [node["Resources"].get("CPU", 0) for node in nodes if node["Alive"]]
         cores = max(1, min(cores, int(max(machines))))
