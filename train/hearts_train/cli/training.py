@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -119,25 +120,17 @@ def train_seeds(
 
 def seeds_in(text: str) -> list[int]:
     """Return the seeds of ``--seeds``: numbers and ranges, like ``0-4`` or ``0,2,7-9``."""
-    fix = "give different whole numbers and ranges, like 0-4 or 0,2,7-9"
     found: list[int] = []
     for part in text.split(","):
         ends = re.fullmatch(r"\s*(\d{1,10})(?:-(\d{1,10}))?\s*", part, re.ASCII)
-        if ends is None:
-            raise Mistake(f"--seeds: {quoted(text)} is not a list of seeds; {fix}")
-        first, last = int(ends[1]), int(ends[2] or ends[1])
-        if last < first:
-            raise Mistake(f"--seeds: {ends[0].strip()} ends before it begins; {fix}")
-        if last - first >= training.MOST_SEEDS or last >= 2**31:
+        if ends is None or int(ends[2] or ends[1]) < int(ends[1]):
             raise Mistake(
-                f"--seeds: {ends[0].strip()} is too many or too large; give at most "
-                f"{training.MOST_SEEDS} seeds below 2147483648"
+                f"--seeds: {quoted(part)} is not a seed or an ascending range; write them like "
+                "0-4 or 0,2,7-9"
             )
-        found += range(first, last + 1)
-    twice = [seed for place, seed in enumerate(found) if seed in found[:place]]
-    if twice:
-        raise Mistake(f"--seeds: {quoted(text)} has {twice[0]} twice; {fix}")
-    return found
+        most = training.MOST_SEEDS + 1  # of which check_seeds then says that they are too many
+        found += itertools.islice(range(int(ends[1]), int(ends[2] or ends[1]) + 1), most)
+    return training.check_seeds(found)
 
 
 def _say_paths(paths: Mapping[str, Path]) -> None:

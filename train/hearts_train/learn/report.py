@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,7 +45,7 @@ def table(runs: Sequence[RunFolder]) -> tuple[list[str], list[list[str]]]:
     columns += ["exploitability"] * is_exploited
     rows = []
     for run in runs:
-        row = [str(run.path), run.name, str(run.seed), f"{run.decisions:,}", _status(run)]
+        row = [str(run.path), run.name, str(run.seed), f"{run.decisions:,}", format_status(run)]
         shown = [run.latest.get(opponent) for opponent in opponents]
         row += [format_margin(one["margin"], one["ci95"]) if one else "" for one in shown]
         if is_exploited:
@@ -55,7 +55,8 @@ def table(runs: Sequence[RunFolder]) -> tuple[list[str], list[list[str]]]:
     return columns, rows
 
 
-def _status(run: RunFolder) -> str:
+def format_status(run: RunFolder) -> str:
+    """Return how far a run is, and the time left."""
     share = "" if run.share is None else f"{run.share:.0%} "
     if run.is_training and run.seconds_left is not None:
         return f"{share}training, about {format_seconds(run.seconds_left)} left"
@@ -78,14 +79,19 @@ class SeedsResult:
     signal_number: int = 0
     """The signal that stopped them; 0: none."""
 
+    @property
+    def finished(self) -> list[RunFolder]:
+        """The runs that are trained and evaluated."""
+        return [run for run in self.runs if run.final]
+
     def spread(self) -> list[dict[str, Any]]:
         """Return the mean and the standard deviation of each final figure over the seeds."""
-        figures = [_final_figures(run) for run in self.runs]
+        figures = [_final_figures(run) for run in self.finished]
         found = []
         for name in dict.fromkeys(name for one in figures for name in one):
             values = [one[name][0] for one in figures if name in one]
-            sd = statistics.stdev(values) if len(values) > 1 else None
-            mean = statistics.fmean(values)
+            sd = stdev(values) if len(values) > 1 else None
+            mean = fmean(values)
             found.append({"name": name, "seeds": len(values), "mean": mean, "sd": sd})
         return found
 
@@ -94,7 +100,7 @@ class SeedsResult:
         spread = self.spread()
         rows = []
         for run in self.runs:
-            figures = _final_figures(run)
+            figures = _final_figures(run) if run.final else {}
             cells = [figures.get(one["name"], (0.0, ""))[1] for one in spread]
             rows.append([str(run.seed), f"{run.decisions:,}", *cells])
         if spread:
@@ -116,20 +122,19 @@ class SeedsResult:
                 for run in self.runs
             ],
             "spread": self.spread(),
-            "curves": [curve.to_json() for curve in band(self.runs)],
+            "curves": [curve.to_json() for curve in band(self.finished)],
             "interrupted": not self.is_finished,
         }
 
-    def write(self) -> list[Path]:
-        """Write the table, the figures and the learning curve to the folder; return the files."""
+    def write(self) -> None:
+        """Write the table, the figures and the learning curve to the folder."""
         title, columns, rows = self.table()
         lines = ["| " + " | ".join(row) + " |" for row in (columns, ["---"] * len(columns), *rows)]
-        files = [self.folder / name for name in (TABLE_NAME, SEEDS_NAME, CURVE_NAME)]
-        write_whole(files[0], "\n".join([title, "", *lines, ""]).encode())
-        write_json(files[1], self.to_json())
-        title = f"{self.runs[0].name}: mean ± standard deviation of {len(self.runs)} seeds"
-        draw_curves(files[2], band(self.runs), title)
-        return files
+        write_whole(self.folder / TABLE_NAME, "\n".join([title, "", *lines, ""]).encode())
+        write_json(self.folder / SEEDS_NAME, self.to_json())
+        if finished := self.finished:
+            title = f"{finished[0].name}: mean ± standard deviation of {len(finished)} seeds"
+            draw_curves(self.folder / CURVE_NAME, band(finished), title)
 
 
 def _final_figures(run: RunFolder) -> dict[str, tuple[float, str]]:
@@ -138,7 +143,7 @@ def _final_figures(run: RunFolder) -> dict[str, tuple[float, str]]:
         f"over {row['opponent']}": (row["margin"], format_margin(row["margin"], row["ci95"]))
         for row in run.final
     }
-    if run.final and (last := run.latest_exploitability):
+    if last := run.latest_exploitability:
         found["exploitability"] = (last["drawn"], f"{last['drawn']:.3f}")
     return found
 
@@ -186,34 +191,27 @@ class Curve(NamedTuple):
 
 
 def band(runs: Sequence[History]) -> list[Curve]:
-    """Return the mean curves of runs, with the standard deviation between them as the interval.
+    """Return the mean curves of finished runs, with the standard deviation as their interval.
 
     A point is a round of evaluations that all runs have. Its time is their mean, too.
     """
-    by_label = [{curve.label: curve for curve in curves_of(run)} for run in runs]
     found = []
-    for label, first in by_label[0].items():
-        curves = [one[label] for one in by_label if label in one]
-        places = [{_round(row): i for i, row in enumerate(curve.rows)} for curve in curves]
-        common = [number for number in places[0] if all(number in one for one in places)]
-        rows, values = [], np.zeros((len(common), 3))
-        for i, number in enumerate(common):
-            at = [one[number] for one in places]
+    for curves in zip(*map(curves_of, runs), strict=True):
+        points = [
+            {row.get("round", row["updates"]): place for place, row in enumerate(curve.rows)}
+            for curve in curves
+        ]
+        rounds = [number for number in points[0] if all(number in one for one in points)]
+        rows, values = [], np.empty((len(rounds), len(curves)))
+        for i, number in enumerate(rounds):
+            at = [one[number] for one in points]
             shared = [curve.rows[place] for curve, place in zip(curves, at, strict=True)]
-            rows.append(
-                {time.field: statistics.fmean(row[time.field] for row in shared) for time in TIMES}
-            )
-            points = [curve.values[place, 0] for curve, place in zip(curves, at, strict=True)]
-            mean, sd = np.mean(points), np.std(points, ddof=1) if len(points) > 1 else 0.0
-            values[i] = mean, mean - sd, mean + sd
-        found.append(first._replace(rows=rows, values=values))
+            rows.append({time.field: fmean(row[time.field] for row in shared) for time in TIMES})
+            values[i] = [curve.values[place, 0] for curve, place in zip(curves, at, strict=True)]
+        mean, sd = values.mean(axis=1), values.std(axis=1, ddof=min(1, len(curves) - 1))
+        interval = np.stack([mean, mean - sd, mean + sd], axis=1)
+        found.append(curves[0]._replace(rows=rows, values=interval))
     return found
-
-
-def _round(row: Mapping[str, Any]) -> int:
-    """Return the number by which the lines of several runs belong together."""
-    number: int = row["updates"] if row["kind"] == "update" else row["round"]
-    return number
 
 
 def curves_of(run: History) -> list[Curve]:

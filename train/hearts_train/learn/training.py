@@ -14,7 +14,7 @@ A run that was stopped or killed resumes from its last saved state. Several seed
 from __future__ import annotations
 
 import contextlib
-import operator
+import itertools
 import os
 import platform
 import threading
@@ -22,6 +22,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, overload
+
+import numpy as np
 
 from hearts_agents.user_code import allow_code, is_code_allowed
 from hearts_env import Rules
@@ -36,9 +38,9 @@ from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.config_files import load_config
 from hearts_train.learn.loop import RunResult, Trainer
 from hearts_train.learn.ppo import Learner
-from hearts_train.learn.report import SeedsResult, write_card
+from hearts_train.learn.report import SeedsResult, format_status, write_card
 from hearts_train.measure.evaluation import Evaluation, evaluate, plot
-from hearts_train.screen import format_seconds, note, progress
+from hearts_train.screen import note, progress
 
 PICTURE_NAME = "evaluation.png"
 STOP_NAME = ".stop"
@@ -146,16 +148,10 @@ def train_run(
     is_stopped: Callable[[], bool] | None = None,
     patience: float = 0.0,
 ) -> RunResult:
-    """Train a player, or continue a run, as ``train`` without `seeds`.
+    """Train one player, or continue a run, as ``train`` without `seeds`.
 
-    Args:
-        config: as for ``train``, like all arguments that are not listed here.
-        run_dir: as for ``train``.
-        resume: as for ``train``.
-        progress: as for ``train``.
-        learner: as for ``train``.
-        is_stopped: asked after each update; if True, the run is saved and stops, as on a signal.
-        patience: seconds to wait for another process that holds the folder.
+    If `is_stopped` returns True after an update, the run is saved and stops, as on a signal. For
+    another process that holds the folder it waits `patience` seconds.
     """
     with contextlib.ExitStack() as stack:
         if resume is None:
@@ -180,17 +176,32 @@ def train_run(
         return trainer.run(run_dir, is_shown=progress, is_stopped=is_stopped)
 
 
-def _check_same(before: TrainConfig, config: TrainConfig, folder: Path) -> None:
-    """Refuse to resume with settings that do not fit the weights."""
-    fix = f"leave it as in {folder / runs.CONFIG_NAME}, or start a new run"
-    for key in ("env.rules", "env.players", "env.observation", "algorithm", "seed"):
-        old, new = (operator.attrgetter(key)(one) for one in (before, config))
-        if old != new:
+_FIXED = ("env.rules", "env.players", "env.observation", "network.", "algorithm", "seed")
+"""Settings that a resumed run cannot change."""
+
+
+def _check_same(
+    before: TrainConfig, config: TrainConfig, run_dir: Path, fixed: tuple[str, ...] = _FIXED
+) -> None:
+    """Raise if a setting whose key begins as one of `fixed` differs from that of a run."""
+    for key, old, new in _differences(before.model_dump(), config.model_dump()):
+        if key.startswith(fixed):
             raise ConfigError(
-                f"{key}: {new!r} cannot replace {old!r} in a resumed run; {fix}", value=new
+                f"{key}: {new!r} cannot replace {old!r} of the run in {str(run_dir)!r}; leave it "
+                "as it is there, or train in a new folder (--run)",
+                value=new,
             )
-    if before.network != config.network:
-        raise ConfigError(f"network: the sizes of a resumed run cannot change; {fix}")
+
+
+def _differences(
+    before: Mapping[str, Any], after: Mapping[str, Any], path: str = ""
+) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the key and both values of each setting that differs."""
+    for name, new in after.items():
+        if isinstance(new, dict) and new.keys() == before[name].keys():
+            yield from _differences(before[name], new, f"{path}{name}.")
+        elif before[name] != new:
+            yield path + name, before[name], new
 
 
 # ---- the final evaluation ------------------------------------------------------------------------
@@ -234,23 +245,17 @@ def check_seeds(seeds: Iterable[Any]) -> list[int]:
     fix = f"give 1 to {MOST_SEEDS} different whole numbers from 0, as in range(5)"
     if isinstance(seeds, str) or not isinstance(seeds, Iterable):
         raise ConfigError(f"seeds: {seeds!r} is not a list of seeds; {fix}", value=seeds)
-    found: list[int] = []
-    for seed in seeds:
-        try:
-            number = operator.index(seed)
-        except TypeError:
-            number = -1
-        if not 0 <= number < 2**31 or isinstance(seed, bool):
+    found = list(itertools.islice(seeds, MOST_SEEDS + 1))
+    for place, seed in enumerate(found):
+        is_number = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+        if not (is_number and 0 <= seed < 2**31):
             raise ConfigError(f"seeds: {seed!r} is not a seed; {fix}", value=seed)
-        if number in found:
-            raise ConfigError(f"seeds: {number} is there twice; {fix}", value=seed)
-        found.append(number)
-        if len(found) > MOST_SEEDS:
-            break
+        if seed in found[:place]:
+            raise ConfigError(f"seeds: {seed} is there twice; {fix}", value=seed)
     if not 1 <= len(found) <= MOST_SEEDS:
-        count = "none" if not found else f"more than {MOST_SEEDS}"
+        count = f"more than {MOST_SEEDS}" if found else "no seeds"
         raise ConfigError(f"seeds: there are {count}; {fix}")
-    return found
+    return [int(seed) for seed in found]
 
 
 @dataclass(frozen=True)
@@ -329,12 +334,7 @@ class SeedRuns:
         before, config = load_config(run_dir / runs.CONFIG_NAME), self._config_of(seed)
         if config.compile == "auto":
             config = config.model_copy(update={"compile": before.compile})
-        for key, old, new in _differences(before.model_dump(), config.model_dump()):
-            raise ConfigError(
-                f"{key}: {new!r} here, and {old!r} in {str(run_dir)!r}; give the same, or another "
-                "folder (--run)",
-                value=new,
-            )
+        _check_same(before, config, run_dir, fixed=("",))
 
     def __call__(self, seed: int) -> tuple[int, HeartsError | None]:
         """Train and evaluate the run of a seed, or continue it.
@@ -429,12 +429,11 @@ class SeedRuns:
             with progress(f"{self.config.name}, {len(seeds)} seeds") as report:
                 while not over.wait(wait):
                     begin = clock.now()
-                    shares, texts = [], []
-                    for seed in seeds:
-                        share, text = _progress_of(self._run_dir(seed))
-                        shares.append(share)
-                        texts.append(f"{seed}: {text}")
-                    report(sum(shares), len(shares), " · ".join(texts))
+                    begun = [seed for seed in seeds if is_begun(self._run_dir(seed))]
+                    found = [runs.read_run(self._run_dir(seed)) for seed in begun]
+                    texts = [f"{run.seed}: {format_status(run)}" for run in found]
+                    done = sum(run.share or 0.0 for run in found)
+                    report(done, len(seeds), " · ".join(texts))
                     wait = max(1.0, 20 * (clock.now() - begin))  # long logs take time to read
 
         thread = threading.Thread(target=watch, daemon=True)
@@ -451,28 +450,3 @@ class SeedRuns:
 def is_begun(run_dir: Path) -> bool:
     """Whether a run has begun in a folder."""
     return (run_dir / runs.CONFIG_NAME).exists()
-
-
-def _progress_of(run_dir: Path) -> tuple[float, str]:
-    """Return the share of a run that is done, and a text with the time left."""
-    if runs.final_evaluation(run_dir):
-        return 1.0, "done"
-    try:
-        run = runs.read_run(run_dir)
-    except HeartsError:  # it has not begun
-        return 0.0, "-"
-    share = run.share or 0.0
-    left = "" if run.seconds_left is None else f", {format_seconds(run.seconds_left)} left"
-    return share, f"{share:.0%}{left}" if share < 1 else "evaluation"
-
-
-def _differences(
-    before: Mapping[str, Any], after: Mapping[str, Any], path: str = ""
-) -> Iterator[tuple[str, Any, Any]]:
-    """Yield each setting that differs: its key and both values."""
-    for name, new in after.items():
-        old = before[name]
-        if isinstance(new, dict) and isinstance(old, dict) and new.keys() == old.keys():
-            yield from _differences(old, new, f"{path}{name}.")
-        elif old != new:
-            yield path + name, old, new
