@@ -361,10 +361,7 @@ def test_what_cannot_be_resumed(whole, tmp_path):
         "seed=9",
         "algorithm=maskable_ppo",
     ):
-        setting = override.partition("=")[0]
-        with raises_hearts_error(
-            ConfigError, "network" if setting.startswith("network") else setting
-        ):
+        with raises_hearts_error(ConfigError, override.partition("=")[0]):
             train(recipe(override), resume=folder, progress=False)
     (folder / runs.CONFIG_NAME).write_text(recipe("network.policy=[31]").to_yaml())
     with raises_hearts_error(CheckpointError, "resume"):
