@@ -42,7 +42,7 @@ async def play_everything(folder: Path) -> list[dict[str, Any]]:
         sent.extend(await ask(at, guest, **message))
 
     seats = [{"me": True}, {"agent": "easy"}]
-    await send(type="create", rules="micro", seats=seats, match=True)
+    await send(type="create", rules="micro", seats=seats, match=True, seed=1)
     table = at.find(sent[0]["table"]).table
     asked = {"table": table.id}
     while table.ended is None:
