@@ -46,7 +46,8 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The runs of seeds 3 and 5, each trained alone, in the folders 3 and 5; not written to."""
     folder = tmp_path_factory.mktemp("alone")
     for seed in (3, 5):
-        train(recipe(*SHORT, f"seed={seed}"), folder / str(seed), progress=False)
+        run = train(recipe(*SHORT, f"seed={seed}"), folder / str(seed), progress=False)
+        assert run.is_finished
     return folder
 
 
@@ -267,7 +268,8 @@ def long_alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The runs of all seeds, each trained alone."""
     folder = tmp_path_factory.mktemp("alone")
     for seed in SEEDS:
-        train(recipe(*LONG, f"seed={seed}"), folder / f"seed-{seed}", progress=False)
+        run = train(recipe(*LONG, f"seed={seed}"), folder / f"seed-{seed}", progress=False)
+        assert run.is_finished
     return folder
 
 
