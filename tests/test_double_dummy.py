@@ -57,6 +57,14 @@ def test_table_whose_generations_wrap_changes_no_value(wide):
 
 
 # ---- by hand ------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("allowed", "value"), [(True, -2), (False, 2)])
+def test_first_trick_that_forbids_points_keeps_them(allowed, value):
+    # Allowed, the queen goes on the club and seat 0 takes the two of hearts too. Forbidden, seat 1
+    # must discard the diamond, and takes both with the queen.
+    game = make_game("2C 2H/3D QH", "KC", moon="none", points_on_first_trick=allowed)
+    assert solve(game).value == value
+
+
 def test_the_choice_of_the_shooter():
     game = make_game("2C AH/3C KH", moon="choose", card_points={"AH": 1, "KH": 1, "2C": -3})
     play(game, "2C 3C KH AH")
