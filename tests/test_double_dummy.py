@@ -31,6 +31,25 @@ def test_equal_to_brute_force(count):
     assert wide > 50
 
 
+def test_moon_adds_what_bonus_cards_are_worth():
+    points = {"3C": 1, "4C": -1, "TC": 2, "3D": 5, "4D": 1, "9S": 8, "TS": -3, "3H": 1}
+    points |= {"TH": -1, "KH": -2}
+    game = make_game(
+        "9C KC 9D 9H TH KH/3C 4C TC TD KD 4H",
+        "3D 4D 3S 4S 9S TS KS 3H",
+        trump="D",
+        card_points=points,
+        break_on=None,
+        first_lead="eldest_hand",
+        unbroken_lead="queen_frees_hearts",
+        points_on_first_trick=False,
+        moon="choose",
+        moon_points=20,
+    )
+    play(game, "KD")
+    assert solve(game).values == brute_values(game)
+
+
 def test_full_deals_agree_with_a_search_without_endgames():
     rules = Rules.preset("two_player")
     plain = TranspositionTable(rules, endgames=0)
