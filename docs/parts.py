@@ -349,7 +349,7 @@ def strengths(*names: str) -> str:
 def learned(config: str) -> str:
     """The results of a config's players, over the seeds that were trained."""
     runs = [[done["results"] for done in run["commands"]] for run in results(f"{config}-[0-9]*")]
-    deals = f"over {runs[0][1][0]['deals']:,} duplicate deals"
+    deals = f"{runs[0][1][0]['deals']:,} duplicate deals"
     rows = []
     for records in zip(*(played for _, played in runs), strict=True):
         margin = spread([record["margin"] for record in records], "+.2f")
@@ -358,9 +358,9 @@ def learned(config: str) -> str:
     seeds = ", ".join(trained["run"].rpartition("-")[2] for trained, _ in runs)
     decisions = f"{runs[0][0]['decisions'] / 1e6:.1f} M decisions"
     return (
-        table(["against", "margin", "deals won"], rows)
-        + f"\nMean ± standard deviation of {len(runs)} trained players (seeds {seeds}; {decisions} "
-        f"each),\neach {deals}.\n"
+        table(["opponent", "points per deal", "deals won"], rows)
+        + f"\nMean ± standard deviation of {len(runs)} runs of {decisions} each (seeds {seeds}).\n"
+        f"Each run was evaluated on {deals}.\n"
     )
 
 

@@ -121,7 +121,7 @@ WRAPPERS: dict[str, tuple[Any, str, str]] = {
     "filter": (lambda envs: FilterObservation(envs, ["observation"]), "both", "NEXT_STEP DISABLED"),
     "normalize": (NormalizeObservation, "info", "NEXT_STEP"),
 }
-"""How each is made, where it wants the mask, and the modes that docs/many_games.md names for it."""
+"""How each is made, where it wants the mask, and the modes that docs/environment.md names."""
 
 
 @pytest.mark.parametrize("name", WRAPPERS)

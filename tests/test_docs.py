@@ -93,9 +93,7 @@ def test_a_comparison_that_a_page_shows_is_asserted(page):
                 assert not any(isinstance(given, ast.Compare) for given in node.args), code
 
 
-@pytest.mark.parametrize(
-    "page", ["README.md", "docs/training.md", "docs/tutorials/maskable_ppo.md"]
-)
+@pytest.mark.parametrize("page", ["docs/training.md", "docs/tutorials/maskable_ppo.md"])
 def test_maskable_ppo_of_a_page_has_the_settings_of_its_config(page):
     config = load_config("maskable")
     ppo = config.ppo
