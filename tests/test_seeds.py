@@ -224,6 +224,14 @@ def test_arguments_of_one_run_and_of_several_are_kept_apart(tmp_path):
             train(recipe(), tmp_path / "run", **settings)
 
 
+@pytest.mark.parametrize(
+    ("seeds", "cores", "workers"),
+    [(5, 1, 1), (5, 2, 3), (4, 2, 2), (3, 2, 3), (5, 4, 5), (8, 3, 4), (2, 8, 8), (1, 0, 1)],
+)
+def test_seeds_default_workers_fill_last_round(seeds: int, cores: int, workers: int) -> None:
+    assert training._workers_for(seeds, cores) == workers
+
+
 # ---- locks ---------------------------------------------------------------------------------------
 @pytest.mark.skipif(os.name != "posix", reason="locks of POSIX")
 def test_a_lock_of_another_machine_is_free_once_it_is_not_renewed(tmp_path):

@@ -48,7 +48,9 @@ def train(
     workers: Annotated[
         int | None,
         typer.Option(
-            "--workers", metavar="N", help="With --seeds: runs at a time; default: one per core."
+            "--workers",
+            metavar="N",
+            help="With --seeds: runs at a time; default: enough to keep every core busy.",
         ),
     ] = None,
     backend: Backend = "local",

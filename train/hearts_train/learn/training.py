@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import os
 import platform
 import threading
@@ -110,8 +111,8 @@ def train(
             algorithm. If None, it is that of the config's ``algorithm``.
         seeds: train one run per seed, each in a process with one thread (unless the config sets
             ``threads``), and evaluate its player at the end. The config's own seed is not used.
-        workers: with `seeds`, the number of processes. If None, one per core. The results do not
-            depend on it.
+        workers: with `seeds`, the number of processes. If None, one per core, or a few more if
+            that keeps all cores busy in the last round. The results do not depend on it.
         backend: with `seeds`, ``local`` for processes of this machine, ``ray`` for a Ray cluster
             whose machines all reach `run_dir` under the same path.
 
@@ -258,6 +259,17 @@ def check_seeds(seeds: Iterable[Any]) -> list[int]:
     return [int(seed) for seed in found]
 
 
+def _workers_for(seeds: int, cores: int) -> int:
+    """Return the number of processes that keeps `cores` busy until the last of `seeds` ends.
+
+    One process per core leaves cores idle in the last round: five seeds take three rounds on two
+    cores. Three processes share the two cores and need two rounds.
+    """
+    if cores < 2 or seeds <= cores:
+        return max(cores, 1)
+    return math.ceil(seeds / (seeds // cores))
+
+
 @dataclass(frozen=True)
 class SeedRuns:
     """One run for each of several seeds: their folder, and the work of a process that has one.
@@ -290,7 +302,9 @@ class SeedRuns:
         todo = [seed for seed in seeds if not runs.final_evaluation(self._run_dir(seed))]
         threads = self._config_of(0).threads
         if backend == "local":
-            workers = min(workers or num_cores() // threads or 1, len(todo) or 1)
+            workers = min(
+                workers or _workers_for(len(todo), num_cores() // threads), len(todo) or 1
+            )
         is_apart = (workers, backend) != (1, "local")
         errors: dict[int, HeartsError] = {}
         number = 0
