@@ -137,26 +137,22 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
     @property
     def rules(self) -> Rules:
         """What is played."""
-        rules: Rules = self.aec_env.rules
-        return rules
+        return self.aec_env.rules
 
     @property
     def game(self) -> Game:
         """The deal being played, or the last one; everything known."""
-        game: Game = self.aec_env.game
-        return game
+        return self.aec_env.game
 
     @property
     def match(self) -> Match | None:
         """The match around it; None in deal episodes."""
-        match: Match | None = self.aec_env.match
-        return match
+        return self.aec_env.match
 
     @property
     def episode_seed(self) -> int | None:
         """The seed of this episode, which reveals every card."""
-        seed: int | None = self.aec_env.episode_seed
-        return seed
+        return self.aec_env.episode_seed
 
     def action_space(self, agent: str) -> spaces.Discrete:
         """``Discrete(n)``, or ``Discrete(n + 1)`` with `noop`."""
@@ -195,7 +191,7 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
             HeartsError: if `actions` is not a dictionary, or has an agent that does not exist.
         """
         table = self.aec_env
-        action = self._action_of(actions, table)
+        action = self._action_of(actions)
         if not self.agents:
             return {}, {}, {}, {}, {}
         table.step(action)
@@ -215,19 +211,16 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
 
     def state(self) -> FloatArray:
         """Everything, hidden cards too: for centralised critics."""
-        state: FloatArray = self.aec_env.state()
-        return state
+        return self.aec_env.state()
 
     @property
     def render_mode(self) -> str | None:
         """How ``render`` draws; None: not at all."""
-        mode: str | None = self.aec_env.render_mode
-        return mode
+        return self.aec_env.render_mode
 
     def render(self) -> str | NDArray[np.uint8] | None:
         """The table, as ``hearts_v0.env`` draws it in this render mode."""
-        picture: str | NDArray[np.uint8] | None = self.aec_env.render()
-        return picture
+        return self.aec_env.render()
 
     def close(self) -> None:
         """Close the window, where there is one."""
@@ -235,9 +228,10 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
 
     __copy__ = copy.deepcopy
 
-    def _action_of(self, actions: object, table: AECEnv) -> object:
-        """The action for `table` of the agent in turn."""
-        game = table.game  # refuses to play before a reset
+    def _action_of(self, actions: object) -> object:
+        """Return the action of the acting agent, for the environment inside."""
+        table = self.aec_env
+        game = table.game  # raises before a reset
         if not isinstance(actions, Mapping):
             raise HeartsError(
                 f"actions: {quoted(actions)} is not a dictionary; give one of agents' actions",

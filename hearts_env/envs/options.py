@@ -141,8 +141,7 @@ def _known_deal(
         if known.rules != rules:
             raise DealError(
                 f"deal: its rules are {known.rules.name!r}, those of this environment "
-                f"{rules.name!r}; "
-                "give a deal of the same rules"
+                f"{rules.name!r}; give a deal of the same rules"
             )
         start = known.start()
         hands: Any = [start.hand(seat) for seat in range(rules.players)]

@@ -23,24 +23,8 @@ from hearts_env.support.errors import HeartsError, IllegalActionError, quoted
 _OVER = "action: the match is over; start another Match"
 
 
-class Scoreboard:
-    """The totals of a match, deal after deal; it knows results, not cards.
-
-    ::
-
-        board = Scoreboard(rules)
-        while not board.is_over:
-            ...                          # play a deal
-            board.add(game.scores(), game.points)
-        print(board.totals, board.winner)
-
-    Attributes:
-        rules: the rules; they say when a match ends and how deals are settled.
-        in_chips: whether totals are chips (most win) instead of points (fewest win).
-        pool: chips carried over to the next deal.
-        num_deals: how many deals have been added.
-        is_over: whether the match is decided, or has had ``rules.max_deals`` deals.
-    """
+class Standing:
+    """The totals of a match and how it ends: what `Scoreboard` and `Match` have in common."""
 
     def __init__(self, rules: Rules | str, totals: Sequence[int] | None = None) -> None:
         """The scoreboard of a match that begins, or continues from some totals.
@@ -84,20 +68,6 @@ class Scoreboard:
                 f"{self.rules.name!r} is over; give totals before a deal"
             )
 
-    @classmethod
-    def before(cls, game: Game) -> Scoreboard:
-        """Return the score of the match in which `game` is played, as far as the game knows it.
-
-        Its deal number counts as deals already played. Its totals count unless all are 0: then
-        they are those of a new match. A pool of chips is unknown, so there is none.
-
-        Raises:
-            HeartsError: if no deal is played with these totals, or after that many deals.
-        """
-        board = Scoreboard(game.rules)
-        board._begin_before(game)
-        return board
-
     def _begin_before(self, game: Game) -> None:
         """Set totals and the number of deals to those before `game`."""
         if any(game.totals):
@@ -122,13 +92,8 @@ class Scoreboard:
         """
         return self._last_net.copy()
 
-    def add(self, scores: Sequence[int], points: Sequence[int]) -> None:
-        """Enter the result of a deal, in place.
-
-        Args:
-            scores: the score of each seat, which counts where the rules settle in points.
-            points: what is settled in chips, for each seat: ``chips.points_settled``.
-        """
+    def _add(self, scores: Sequence[int], points: Sequence[int]) -> None:
+        """Enter the result of a deal, in place: ``Scoreboard.add``."""
         before = self._totals
         self.num_deals += 1
         if self.in_chips:
@@ -178,19 +143,63 @@ class Scoreboard:
     def __copy__(self) -> Self:
         return self.clone()
 
+    def __repr__(self) -> str:
+        totals = ", ".join(map(str, self._totals))
+        kind = type(self).__name__
+        return f"<{kind} {self.rules.name}: deals {self.num_deals}, totals {totals}>"
+
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Scoreboard):
+        if not isinstance(other, Standing):
             return NotImplemented
         return self.__dict__ == other.__dict__
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __repr__(self) -> str:
-        totals = ", ".join(str(total) for total in self.totals)
-        return f"<Scoreboard {self.rules.name}: deals {self.num_deals}, totals {totals}>"
+
+class Scoreboard(Standing):
+    """The totals of a match, deal after deal; it knows results, not cards.
+
+    ::
+
+        board = Scoreboard(rules)
+        while not board.is_over:
+            ...                          # play a deal
+            board.add(game.scores(), game.points)
+        print(board.totals, board.winner)
+
+    Attributes:
+        rules: the rules; they say when a match ends and how deals are settled.
+        in_chips: whether totals are chips (most win) instead of points (fewest win).
+        pool: chips carried over to the next deal.
+        num_deals: how many deals have been added.
+        is_over: whether the match is decided, or has had ``rules.max_deals`` deals.
+    """
+
+    @classmethod
+    def before(cls, game: Game) -> Scoreboard:
+        """Return the score of the match in which `game` is played, as far as the game knows it.
+
+        Its deal number counts as deals already played. Its totals count unless all are 0: then
+        they are those of a new match. A pool of chips is unknown, so there is none.
+
+        Raises:
+            HeartsError: if no deal is played with these totals, or after that many deals.
+        """
+        board = Scoreboard(game.rules)
+        board._begin_before(game)
+        return board
+
+    def add(self, scores: Sequence[int], points: Sequence[int]) -> None:
+        """Enter the result of a deal, in place.
+
+        Args:
+            scores: the score of each seat, which counts where the rules settle in points.
+            points: what is settled in chips, for each seat: ``chips.points_settled``.
+        """
+        self._add(scores, points)
 
 
-def next_deal(board: Scoreboard, seed: int, first_dealer: int | None) -> Game:
+def next_deal(board: Standing, seed: int, first_dealer: int | None) -> Game:
     """The deal that follows in the match of `seed` with this score.
 
     Args:
@@ -208,8 +217,8 @@ def next_deal(board: Scoreboard, seed: int, first_dealer: int | None) -> Game:
     )
 
 
-class Match(Scoreboard):
-    """A scoreboard with the deals of its match, one after another, until the match is decided.
+class Match(Standing):
+    """A match: deals one after another until it is decided, and their totals.
 
     Totals are points (low wins), or chips (high wins) where ``rules.settlement`` says so.
 
@@ -333,7 +342,7 @@ class Match(Scoreboard):
     def finish_deal(self) -> None:
         """Enter the deal, which is over, and start the next one unless the match has ended."""
         game = self.last_game = self.game
-        self.add(game.scores(), points_settled(game.rules, game.vector))
+        self._add(game.scores(), points_settled(game.rules, game.vector))
         if not self.is_over:
             self.game = next_deal(self, self.seed, self.first_dealer)
 
@@ -343,7 +352,3 @@ class Match(Scoreboard):
         match.game = self.game.clone()
         match.last_game = self.last_game and self.last_game.clone()
         return match
-
-    def __repr__(self) -> str:
-        totals = ", ".join(str(total) for total in self.totals)
-        return f"<Match {self.rules.name}: deal {self.num_deals}, totals {totals}>"

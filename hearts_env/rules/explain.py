@@ -52,10 +52,6 @@ def _points(number: int) -> str:
     return f"{_count(number)} point{'s' if abs(number) != 1 else ''}"
 
 
-def _suit(letter: str) -> str:
-    return SUIT_NAMES[SUITS.index(letter)]
-
-
 def _deal(rules: Rules) -> Iterator[str]:
     deck = rules.deck
     by_suit = {suit: "".join(card[0] for card in deck if card[1] == suit) for suit in SUITS}
@@ -93,7 +89,9 @@ def _play(rules: Rules) -> Iterator[str]:
     yield "Follow the suit led if you can; if not, play any card."
     if not rules.points_on_first_trick:
         yield "On the first trick no card that costs points, unless you hold nothing else."
-    trump = f"the highest trump ({_suit(rules.trump)}) in it, else " if rules.trump else ""
+    trump = ""
+    if rules.trump:
+        trump = f"the highest trump ({SUIT_NAMES[SUITS.index(rules.trump)]}) in it, else "
     yield f"A trick goes to {trump}the highest card of the suit led; its taker leads the next."
     for flag in FLAGS:
         if getattr(rules, flag) and not getattr(Rules, flag):

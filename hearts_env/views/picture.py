@@ -91,7 +91,7 @@ def picture_of(
         kitty=kitty,
         hearts_broken=source.hearts_broken,
         trump=rules.trump,
-        message="\n".join(line for line in (message, *_news(source, names, viewer)) if line),
+        message="\n".join(line for line in (message, *_messages(source, names, viewer)) if line),
         winners=_winners(source),
     )
 
@@ -113,7 +113,7 @@ def _winners(position: Position) -> tuple[int, ...]:
     return tuple(seat for seat, score in enumerate(scores) if score == min(scores))
 
 
-def _news(game: Position, names: Sequence[str], viewer: int | str | None) -> list[str]:
+def _messages(game: Position, names: Sequence[str], viewer: int | str | None) -> list[str]:
     """What there is to say: an exchange, a moon and its choice, a revoke, the result."""
     rules = game.rules
     lines = []

@@ -28,12 +28,15 @@ class Position:
         """The cards of a seat in a field that every seat has."""
         return self._cards(self.vector[field + k.SEAT * self._check(player)])
 
+    def _each(self, field: int) -> list[int]:
+        """Return a field that every seat has, seat by seat."""
+        return self.vector[k.every_seat(field, self.rules.players)].tolist()
+
     def _scores(self) -> list[int]:
         n = self.rules.players
         out = np.empty(2 * n + 2, np.int64)
         k.write_result(self.rules.vector, self.vector, out)
-        scores: list[int] = out[:n].tolist()
-        return scores
+        return out[:n].tolist()
 
     def _seat(self, field: int) -> int | None:
         seat = int(self.vector[field])
@@ -151,23 +154,25 @@ class Position:
     @property
     def totals(self) -> tuple[int, ...]:
         """The scores before this deal in a match."""
-        return tuple(self.vector[k.every_seat(k.TOTALS, self.rules.players)].tolist())
+        return tuple(self._each(k.TOTALS))
 
     @property
     def points(self) -> list[int]:
         """The points of the cards that each seat has taken so far, before any moon."""
-        return list(self.vector[k.every_seat(k.POINTS, self.rules.players)].tolist())
+        return self._each(k.POINTS)
 
     @property
     def tricks_taken(self) -> list[int]:
         """The number of tricks that each seat has taken."""
-        return list(self.vector[k.every_seat(k.TRICKS, self.rules.players)].tolist())
+        return self._each(k.TRICKS)
 
     @property
     def voids(self) -> tuple[str, ...]:
         """The suits that each seat has shown to be void in, like ``"CS"``."""
-        shown = self.vector[k.every_seat(k.VOIDS, self.rules.players)].tolist()
-        return tuple("".join(suit for i, suit in enumerate(SUITS) if m >> i & 1) for m in shown)
+        return tuple(
+            "".join(suit for i, suit in enumerate(SUITS) if shown >> i & 1)
+            for shown in self._each(k.VOIDS)
+        )
 
     def taken(self, player: int) -> tuple[str, ...]:
         """The cards that a seat has taken, an awarded kitty among them."""
