@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import itertools
 import json
 import re
 import statistics
@@ -235,9 +236,17 @@ def encoder(name: str, preset: str) -> str:
         places = [(block.name, block.size, block.meaning) for block in made.blocks(rules)]
     starts = np.cumsum([0, *(size for _, size, _ in places)])
     assert starts[-1] == space.shape[-1], f"{name} of {preset} has no such table"
-    head = ["columns" if isinstance(made, HistoryEncoder) else "name", "start", "size", "meaning"]
-    rows = zip(places, starts[:-1], strict=True)
-    return text + table(head, ([f"`{n}`", start, size, says] for (n, size, says), start in rows))
+    head = [
+        "columns" if isinstance(made, HistoryEncoder) else "block",
+        "positions",
+        "size",
+        "meaning",
+    ]
+    ranges = [f"{a} to {b - 1}" if b - a > 1 else f"{a}" for a, b in itertools.pairwise(starts)]
+    return text + table(
+        head,
+        ([f"`{n}`", at, size, says] for (n, size, says), at in zip(places, ranges, strict=True)),
+    )
 
 
 @part
