@@ -104,11 +104,11 @@ def returns_by(made: Any, worth: Any) -> tuple[Any, Any]:
     """
     games = made.games
     some = slice(0, games.size)
-    legal = games.rows.masks[some] != 0
+    legal = games.rollout.masks[some] != 0
     games.worth[some] = worth
-    games.rows.values[some] = np.where(legal, worth, 0.0).sum(1) / legal.sum(1)
+    games.rollout.values[some] = np.where(legal, worth, 0.0).sum(1) / legal.sum(1)
     ready = made.estimate()
-    return games.rows.returns[: games.size].copy(), ready
+    return games.rollout.returns[: games.size].copy(), ready
 
 
 def played(gae_lambda: float) -> Any:
@@ -124,7 +124,7 @@ def played(gae_lambda: float) -> Any:
 def test_a_critic_that_says_nothing_leaves_what_was_earned_to_the_end():
     """With lambda 1: the sum of rewards, which change their sign with the player."""
     made = played(1.0)
-    rows, (returns, ready) = made.games.rows, returns_by(made, 0.0)
+    rows, (returns, ready) = made.games.rollout, returns_by(made, 0.0)
     plain = learner("ppo")
     plain._play(8)
     assert len(set(rows.seats[ready])) == 2
@@ -146,7 +146,7 @@ def test_luck_that_the_critic_sees_is_taken_out_and_the_mean_stays():
     plain, _ = returns_by(made, 0.0)
     noise = rng.normal(size=(games.size, made.rules.num_actions)).astype(np.float32)
     found, ready = returns_by(made, noise)
-    rows = games.rows
+    rows = games.rollout
     legal = rows.masks[: games.size] != 0
     means = np.where(legal, noise, 0.0).sum(1) / legal.sum(1)
     luck = noise[np.arange(games.size), rows.actions[: games.size]] - means
@@ -163,7 +163,7 @@ def test_luck_that_the_critic_sees_is_taken_out_and_the_mean_stays():
 
 def test_with_lambda_0_the_critic_is_believed_after_one_card():
     made = played(0.0)
-    games, rows = made.games, made.games.rows
+    games, rows = made.games, made.games.rollout
     worth = np.random.default_rng(1).normal(size=(games.size, made.rules.num_actions))
     legal = rows.masks[: games.size] != 0
     means = np.where(legal, worth, 0.0).sum(1) / legal.sum(1)
@@ -194,7 +194,7 @@ def test_the_critic_sees_the_hands_of_the_others():
 def test_one_chain_of_decisions_where_one_wins_what_the_other_loses(rules, reward, chains):
     made = learner("vrpo", env=RECIPE["env"] | {"rules": rules, "reward": reward})
     made._play(8)
-    rows, size = made.games.rows, made.games.size
+    rows, size = made.games.rollout, made.games.size
     inner = np.flatnonzero(rows.nexts[:size] >= 0)
     is_same = rows.seats[rows.nexts[inner]] == rows.seats[inner]
     assert made.games.table.last.shape[1] == chains

@@ -133,7 +133,7 @@ def test_imitation_teaches_the_card_that_pimc_plays():
     while learner.counters.pretraining_steps < course.size:
         learner.update()
     with torch.no_grad():
-        logits, _ = learner.averaged(observations.float())
+        logits, _ = learner.average.network(observations.float())
     legal = torch.from_numpy(~np.isnan(course.positions.values))
     found = logits.masked_fill(~legal, -torch.inf).argmax(1).numpy()
     assert (found == preferred).mean() > 0.9
@@ -145,10 +145,10 @@ def test_imitation_teaches_the_card_that_pimc_plays():
 def test_the_player_is_the_average_of_the_weights():
     learner = make_learner(recipe(pretraining={}, ema_decay=0.75))
     before = vector(learner.network)
-    assert torch.equal(vector(learner.averaged), before)
+    assert torch.equal(vector(learner.average.network), before)
     learner.update()
     expected = 0.75 * before + 0.25 * vector(learner.network)
-    torch.testing.assert_close(vector(learner.averaged), expected, rtol=1e-5, atol=1e-7)
+    torch.testing.assert_close(vector(learner.average.network), expected, rtol=1e-5, atol=1e-7)
     last = make_learner(recipe(pretraining={}, ema_decay=0.0))
     last.update()
     name = "policy.0.weight"

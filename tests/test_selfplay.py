@@ -49,9 +49,9 @@ def learner(*overrides: str) -> Learner:
     return Learner(load_config(None, [*small, *overrides]))
 
 
-def rows_of(nexts: list[int], rewards: list[float], values: list[float]) -> sp.Rows:
+def rows_of(nexts: list[int], rewards: list[float], values: list[float]) -> sp.Rollout:
     n = len(nexts)
-    return sp.Rows(
+    return sp.Rollout(
         masks=np.ones((n, 3), np.int8),
         seats=np.zeros(n, np.int64),
         actions=np.zeros(n, np.int64),
@@ -164,9 +164,9 @@ def test_draws_follow_the_policy_over_what_is_legal():
 
 
 # ---- games ---------------------------------------------------------------------------------------
-def play(made: Learner, steps: int) -> sp.Rows:
+def play(made: Learner, steps: int) -> sp.Rollout:
     made._play(steps)
-    return made.games.rows
+    return made.games.rollout
 
 
 def pay(game: Game, kind: str) -> list[float]:
@@ -207,12 +207,12 @@ def test_each_seat_is_paid_deal_by_deal_in_the_same_slot(rules, players, reward)
         seats += [(g, len(over[g]), game.current_player) for g, game in enumerate(playing)]
         made._play(1)
         for g, game in enumerate(playing):
-            game.play(int(games.rows.actions[step * n + g]))
+            game.play(int(games.rollout.actions[step * n + g]))
             if game.is_over:
                 over[g].append(game)
                 playing[g] = Game.deal(made.rules, seed=int(games.batch.seeds[g]))
     earned: dict[tuple[int, int, int], float] = dict.fromkeys(seats, 0.0)
-    for key, reward_of_row in zip(seats, games.rows.rewards.tolist(), strict=False):
+    for key, reward_of_row in zip(seats, games.rollout.rewards.tolist(), strict=False):
         earned[key] += reward_of_row
     assert min(map(len, over)) >= 3
     for g, deals in enumerate(over):
@@ -226,7 +226,7 @@ def test_each_seat_is_paid_deal_by_deal_in_the_same_slot(rules, players, reward)
         if key in last:
             nexts[last[key]] = row
         last[key] = row
-    assert games.rows.nexts[: len(seats)].tolist() == nexts
+    assert games.rollout.nexts[: len(seats)].tolist() == nexts
 
 
 def test_all_seats_learn_in_pure_self_play_and_no_forced_card_is_learnt_from():

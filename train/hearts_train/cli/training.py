@@ -20,7 +20,7 @@ from hearts_train.learn import runs, training
 from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.config_files import load_config
 from hearts_train.learn.loop import RunResult
-from hearts_train.learn.report import SEEDS_NAME, TABLE_NAME
+from hearts_train.learn.report import SEEDS_NAME
 from hearts_train.measure.evaluation import Evaluation
 
 DEFAULT_CONFIG = "demo"
@@ -105,7 +105,6 @@ def train_seeds(
         _say_paths(
             {
                 "runs": result.folder / "seed-*",
-                "table": result.folder / TABLE_NAME,
                 "figures": result.folder / SEEDS_NAME,
                 "learning curve": result.folder / runs.CURVE_NAME,
             }

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from torch import nn
 
 from hearts_agents.models.network import Network
+from hearts_env.encoders import Encoder
+from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import check_array
 from hearts_env.support.errors import HeartsError
 from hearts_env.support.tensors import Tensors
@@ -179,6 +181,27 @@ def policy_tensors(network: ActorCritic) -> dict[str, NDArray[np.float32]]:
         for i, layer in enumerate(linear_layers(network))
         for name, array in layer.named_parameters()
     }
+
+
+def places_of_totals(encoder: Encoder, rules: Rules) -> list[int]:
+    """Return where a block encoder's observations have the totals of a match."""
+    blocks = getattr(encoder, "blocks", None)
+    places: list[int] = []
+    start = 0
+    if blocks is not None and len(encoder.space(rules).shape) == 1:
+        for block in blocks(rules):
+            if block.name.startswith("total_"):
+                places += range(start, start + block.size)
+            start += block.size
+    return places
+
+
+def copy_layers(player: Network, layers: Sequence[nn.Linear]) -> None:
+    """Copy a player's weights into linear layers of the same sizes."""
+    with torch.no_grad():
+        for layer, (weight, bias) in zip(layers, player.layers, strict=True):
+            layer.weight.copy_(torch.from_numpy(weight.T.copy()))
+            layer.bias.copy_(torch.from_numpy(bias))
 
 
 class TorchNetwork(Network):

@@ -210,7 +210,7 @@ class ExactLearner(Learner):
                 logits, _ = self._forward(position.observations[rows])
                 loss = loss + losses(player, rows, logits).mean() / 2
             self._step(loss, rate, optimizer)
-            self._average(keep)
+            self._update_average(keep)
             total += float(loss.detach())
         counters.decisions += exact.minibatches * 2 * share
         counters.gradient_epochs += 1

@@ -63,7 +63,7 @@ class Table(NamedTuple):
     """``(games,)``: `LEARNS`, `WAITS` or `ENDED`."""
 
 
-class Rows(NamedTuple):
+class Rollout(NamedTuple):
     """The list of decisions, ``(rows,)`` each except `masks`."""
 
     masks: Bytes
@@ -125,7 +125,7 @@ class SelfPlayGames:
         capacity = num_games * (num_steps + rules.players)
         space = encoder.space(rules)
         self.observations = np.zeros((capacity, *space.shape), space.dtype)
-        self.rows = Rows(
+        self.rollout = Rollout(
             masks=np.zeros((capacity, rules.num_actions), np.int8),
             seats=np.zeros(capacity, np.int64),
             actions=np.zeros(capacity, np.int64),
@@ -167,17 +167,18 @@ class SelfPlayGames:
         """Add a row for the decision of each game, with its observation; return these rows."""
         own = slice(self.size, self.size + self.num_games)
         self.batch.observe(self.observations[own])
-        self.batch.masks(self.rows.masks[own])
-        note(self.table, self.rows, self.size)
+        self.batch.masks(self.rollout.masks[own])
+        note(self.table, self.rollout, self.size)
         self.size += self.num_games
         return own
 
     def act(self, own: slice, logits: Floats32, values: Floats32) -> None:
         """Draw the actions of the rows `own` from the softmax of their logits, and play on."""
-        rows = self.rows
-        rows.values[own] = values
-        choose(logits, self.batch.legal, self.random, rows.actions[own], rows.log_probs[own])
-        play(self.rules.vector, self.table, rows.actions[own])
+        rollout = self.rollout
+        actions = rollout.actions[own]
+        rollout.values[own] = values
+        choose(logits, self.batch.legal, self.random, actions, rollout.log_probs[own])
+        play(self.rules.vector, self.table, actions)
         self._advance(self._all)
 
     def _advance(self, games: NDArray[np.int64]) -> None:
@@ -185,7 +186,7 @@ class SelfPlayGames:
         number, scale = self.rewarder.number, self.rewarder.scale
         for _ in range(MAX_FORCED_DEALS):
             advance(
-                self.rules.vector, self.table, self.rows, games, number, scale, self.skip_forced
+                self.rules.vector, self.table, self.rollout, games, number, scale, self.skip_forced
             )
             stand = self.table.stand[games]
             ended, waiting = games[stand == ENDED], games[stand == WAITS]
@@ -210,11 +211,11 @@ class SelfPlayGames:
     # -- learning --------------------------------------------------------------------------------
     def ready(self) -> Ints:
         """Return the rows that can be learnt from: what they led to is known."""
-        return np.flatnonzero(self.rows.nexts[: self.size] != PENDING)
+        return np.flatnonzero(self.rollout.nexts[: self.size] != PENDING)
 
     def drop_learnt(self) -> None:
         """Keep of the list only the decisions that wait for what they lead to."""
-        rows = np.flatnonzero(self.rows.nexts[: self.size] == PENDING)
+        rows = np.flatnonzero(self.rollout.nexts[: self.size] == PENDING)
         for array in self._saved().values():
             array[: len(rows)] = array[rows]
         places = np.full(self.size + 1, -1)  # the last for seats without a decision
@@ -225,7 +226,7 @@ class SelfPlayGames:
     def _saved(self) -> Tensors:
         """The parts of the list that an update does not make anew."""
         names = ("masks", "seats", "actions", "log_probs", "values", "rewards", "nexts")
-        return {"observations": self.observations} | {n: getattr(self.rows, n) for n in names}
+        return {"observations": self.observations} | {n: getattr(self.rollout, n) for n in names}
 
     # -- saving ----------------------------------------------------------------------------------
     def state(self) -> Tensors:
@@ -257,7 +258,7 @@ class SelfPlayGames:
         for name, array in self._saved().items():
             rows = state.get(f"rows/{name}")
             array[: len(waiting)] = check_array(f"rows/{name}", rows, array[: len(waiting)])
-        actions, nexts = self.rows.actions[: len(waiting)], self.rows.nexts[: len(waiting)]
+        actions, nexts = self.rollout.actions[: len(waiting)], self.rollout.nexts[: len(waiting)]
         if not ((actions >= 0) & (actions < self.rules.num_actions) & (nexts == PENDING)).all():
             raise HeartsError(
                 "rows: not decisions that wait for what follows; take another checkpoint"
@@ -334,16 +335,16 @@ def choose(
 
 
 @jit
-def note(table: Table, rows: Rows, first: int) -> None:
+def note(table: Table, rollout: Rollout, first: int) -> None:
     """Begin the rows of the decisions that all games stand at: game g has row `first` + g."""
     for g in range(len(table.states)):
         row, p = first + g, table.states[g, k.PLAYER]
-        rows.seats[row] = p
-        rows.rewards[row] = 0.0
-        rows.nexts[row] = PENDING
+        rollout.seats[row] = p
+        rollout.rewards[row] = 0.0
+        rollout.nexts[row] = PENDING
         chain = p % table.last.shape[1]
         if table.last[g, chain] >= 0:
-            rows.nexts[table.last[g, chain]] = row
+            rollout.nexts[table.last[g, chain]] = row
         table.last[g, chain] = row
 
 
@@ -356,14 +357,14 @@ def play(r: k.Vector, table: Table, actions: Ints) -> None:
 
 @jit
 def advance(
-    r: k.Vector, table: Table, rows: Rows, games: Ints, kind: int, scale: float, skip: int
+    r: k.Vector, table: Table, rollout: Rollout, games: Ints, kind: int, scale: float, skip: int
 ) -> None:
     """Play the forced cards of `games` up to a decision or the end of the deal, and pay all seats.
 
     Args:
         r: the rules.
         table: all but ``cast`` changes.
-        rows: rewards go to the last decision of each seat, in place.
+        rollout: rewards go to the last decision of each seat, in place.
         games: the numbers of the games.
         kind: ``Rewarder.number``.
         scale: ``Rewarder.scale``.
@@ -390,10 +391,10 @@ def advance(
             if is_due(kind, is_over):
                 now = earned(r, s, kind, p)
                 # Nothing is learnt from what is before the first decision.
-                if row >= 0 and rows.seats[row] == p:
-                    rows.rewards[row] += (now - table.paid[g, p]) / scale
+                if row >= 0 and rollout.seats[row] == p:
+                    rollout.rewards[row] += (now - table.paid[g, p]) / scale
                 table.paid[g, p] = 0 if is_over else now
         for chain in range(chains if is_over else 0):
             if table.last[g, chain] >= 0:
-                rows.nexts[table.last[g, chain]] = END
+                rollout.nexts[table.last[g, chain]] = END
                 table.last[g, chain] = -1

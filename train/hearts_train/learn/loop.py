@@ -132,7 +132,7 @@ class Trainer:
                 if self.learner.progress >= 1.0:
                     break
                 begin = clock.now()
-                if not self._prepare(display):
+                if not self._gather(display):
                     break
                 row = self.learner.update()
                 counters.seconds = before + clock.now() - start
@@ -164,13 +164,15 @@ class Trainer:
             signal_number=signal_number,
         )
 
-    def _prepare(self, display: Display) -> bool:
-        """Have the learner prepare its next update; returns whether it was not stopped."""
-        with contextlib.closing(self.learner.preparing()) as steps:
-            for what, share in steps:
-                display.progress(what, share)
-                if self._is_stopped():
-                    return False
+    def _gather(self, display: Display) -> bool:
+        """Gather the positions of pretraining if they are needed; return False if stopped."""
+        pretraining = self.learner.pretraining
+        if self.counters.pretraining_steps < pretraining.size:
+            with contextlib.closing(pretraining.gather(self.config.threads)) as shares:
+                for share in shares:
+                    display.progress("gathering positions", share)
+                    if self._is_stopped():
+                        return False
         return True
 
     # -- evaluation --------------------------------------------------------------------------------
@@ -416,12 +418,7 @@ class Display:
         counters = self.learner.counters
         when = f"{counters.seconds / 60:5.2f} min, {counters.decisions / 1e6:5.2f} M decisions"
         if not counters.decisions:
-            when += f" ({_first_network(self.learner.config)})"
+            start = self.learner.config.network.start
+            first = f"network of {start}" if start else "untrained network"
+            when += f" ({'pretrained network' if counters.pretraining_steps else first})"
         self.say(f"{when}: {text}")
-
-
-def _first_network(config: TrainConfig) -> str:
-    """Return the words for the network that is evaluated before the first decision."""
-    if config.pretraining.positions:
-        return "pretrained network"
-    return f"network of {config.network.start}" if config.network.start else "untrained network"

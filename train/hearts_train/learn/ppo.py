@@ -38,12 +38,11 @@ games). A budget of minutes depends on the clock.
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import functools
 import json
 import math
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
@@ -56,7 +55,6 @@ from hearts_agents.models.checkpoint import find_encoder
 from hearts_agents.models.network import Network, NetworkAgent
 from hearts_agents.models.own_network import ModulePolicy, OwnNetwork
 from hearts_agents.user_code import describe
-from hearts_env.encoders import Encoder
 from hearts_env.rules.rules import Rules
 from hearts_env.seeds import derived_seed
 from hearts_env.solve.tree import Tree
@@ -72,15 +70,17 @@ from hearts_train.learn.actor_critic import (
     Moments,
     TorchNetwork,
     Weights,
+    copy_layers,
     find_device,
     find_precision,
     linear_layers,
     perceptron,
+    places_of_totals,
     policy_tensors,
     use_one_thread,
 )
 from hearts_train.learn.config import AVERAGE, ConfigError, TrainConfig, between
-from hearts_train.learn.games import END, PENDING, Rows, SelfPlayGames, part_of
+from hearts_train.learn.games import END, PENDING, Rollout, SelfPlayGames, part_of
 from hearts_train.learn.log import Counters
 from hearts_train.learn.opponents import Opponents, trained_network
 from hearts_train.learn.pretraining import Pretraining
@@ -124,22 +124,22 @@ class Decisions(NamedTuple):
 
 
 @jit
-def estimate_advantages(rows: Rows, size: int, gamma: float, gae_lambda: float) -> None:
+def estimate_advantages(rollout: Rollout, size: int, gamma: float, gae_lambda: float) -> None:
     """Write advantages and returns of the first `size` rows (Schulman et al. 2016, eq. 16).
 
     The advantage of a `PENDING` row is 0: its reward is not known yet, only its value is used, by
     the decision before.
     """
     for i in range(size - 1, -1, -1):
-        after, value = rows.nexts[i], rows.values[i]
+        after, value = rollout.nexts[i], rollout.values[i]
         if after == PENDING:
-            rows.advantages[i] = 0.0
+            rollout.advantages[i] = 0.0
         elif after == END:
-            rows.advantages[i] = rows.rewards[i] - value
+            rollout.advantages[i] = rollout.rewards[i] - value
         else:
-            delta = rows.rewards[i] + gamma * rows.values[after] - value
-            rows.advantages[i] = delta + gamma * gae_lambda * rows.advantages[after]
-        rows.returns[i] = rows.advantages[i] + value
+            delta = rollout.rewards[i] + gamma * rollout.values[after] - value
+            rollout.advantages[i] = delta + gamma * gae_lambda * rollout.advantages[after]
+        rollout.returns[i] = rollout.advantages[i] + value
 
 
 def log_policy(logits: Tensor, legal: Tensor) -> Tensor:
@@ -163,7 +163,7 @@ class Coefficients(NamedTuple):
 
 
 def ppo_loss(
-    logits: Tensor, values: Tensor, rho: Tensor | None, some: Decisions, by: Coefficients
+    logits: Tensor, values: Tensor, rho: Tensor | None, batch: Decisions, coefs: Coefficients
 ) -> tuple[Tensor, Tensor]:
     """Return the mean loss of a minibatch, and its `FIGURES`.
 
@@ -171,28 +171,28 @@ def ppo_loss(
         logits: ``(n, actions)``, of the network as it is.
         values: ``(n,)``.
         rho: ``(n, actions)``, the magnet's logits. If None, there is no magnet.
-        some: the decisions of the minibatch.
-        by: the settings.
+        batch: the decisions of the minibatch.
+        coefs: the coefficients of this update.
     """
-    log_pi = log_policy(logits, some.legal)
+    log_pi = log_policy(logits, batch.legal)
     pi = log_pi.exp()
-    log_q = log_pi.gather(1, some.actions[:, None])[:, 0] - some.log_probs
-    q, advantages = log_q.exp(), some.advantages
-    clipped = q.clamp(1.0 - by.clip_range, 1.0 + by.clip_range)
+    log_q = log_pi.gather(1, batch.actions[:, None])[:, 0] - batch.log_probs
+    q, advantages = log_q.exp(), batch.advantages
+    clipped = q.clamp(1.0 - coefs.clip_range, 1.0 + coefs.clip_range)
     policy_loss = -torch.min(q * advantages, clipped * advantages).mean()
-    step = (values - some.values).clamp(-by.clip_range_vf, by.clip_range_vf)
-    value_loss = (some.values + step - some.returns).square().mean()
+    step = (values - batch.values).clamp(-coefs.clip_range_vf, coefs.clip_range_vf)
+    value_loss = (batch.values + step - batch.returns).square().mean()
     entropy = -(pi * log_pi).sum(1).mean()
-    loss = policy_loss + by.vf_coef * value_loss - by.ent_coef * entropy
-    if by.kl_coef:
-        loss = loss + by.kl_coef * (q * log_q - q + 1.0).mean()
+    loss = policy_loss + coefs.vf_coef * value_loss - coefs.ent_coef * entropy
+    if coefs.kl_coef:
+        loss = loss + coefs.kl_coef * (q * log_q - q + 1.0).mean()
     magnet_kl = torch.zeros_like(entropy)
     if rho is not None:
-        magnet_kl = (pi * (log_pi - log_policy(rho, some.legal))).sum(1).mean()
-        loss = loss + by.magnet_coef * magnet_kl
+        magnet_kl = (pi * (log_pi - log_policy(rho, batch.legal))).sum(1).mean()
+        loss = loss + coefs.magnet_coef * magnet_kl
     with torch.no_grad():
         approx_kl = (q - 1.0 - log_q).mean()
-        clip_fraction = ((q - 1.0).abs() > by.clip_range).float().mean()
+        clip_fraction = ((q - 1.0).abs() > coefs.clip_range).float().mean()
         figures = [policy_loss, value_loss, entropy, approx_kl, clip_fraction, magnet_kl]
         return loss, torch.stack(figures)
 
@@ -249,12 +249,12 @@ class Learner:
         self.opponents = Opponents(config.schedule, config.self_play, config.seed, self._player)
         self._set_rates()
         self.network = self._make_network().to(self.device)
-        self.averaged = copy.deepcopy(self.network) if config.ema_decay else None
+        average = copy.deepcopy(self.network) if config.ema_decay else None
         threads = Threads(config.threads if self.device.type == "cpu" else 1)
         self.learnt = SharedNetwork(self.network, self.precision, threads)
-        self.mean: SharedNetwork | None = None
-        if self.averaged is not None:
-            self.mean = SharedNetwork(self.averaged, self.precision, threads)
+        self.average: SharedNetwork | None = None
+        if average is not None:
+            self.average = SharedNetwork(average, self.precision, threads)
         self._resting: Tensor | None = None
         """Which weights are a trained player's, and do not change in the first updates."""
         self.optimizer = self._make_optimizer()
@@ -265,7 +265,9 @@ class Learner:
             self._begin_games()
         if state is not None:
             self._restore(state)
-        self._round()
+        self.learnt.round()
+        if self.average is not None:
+            self.average.round()
         self._set_rates()
 
     # -- play --------------------------------------------------------------------------------------
@@ -291,20 +293,20 @@ class Learner:
     def estimate(self) -> Ints:
         """Write advantages and returns; return the rows that can be learnt from."""
         ppo, games = self.config.ppo, self.games
-        estimate_advantages(games.rows, games.size, ppo.gamma, ppo.gae_lambda)
+        estimate_advantages(games.rollout, games.size, ppo.gamma, ppo.gae_lambda)
         return games.ready()
 
     def _decisions(self) -> Decisions:
         """Return all decisions whose consequences are known."""
-        ready, rows = self.estimate(), self.games.rows
+        ready, rollout = self.estimate(), self.games.rollout
         columns = (
             self.games.observations,
-            rows.masks.view(np.bool_),
-            rows.actions,
-            rows.log_probs,
-            rows.values,
-            rows.advantages,
-            rows.returns,
+            rollout.masks.view(np.bool_),
+            rollout.actions,
+            rollout.log_probs,
+            rollout.values,
+            rollout.advantages,
+            rollout.returns,
             self.games.hands,
         )
         return Decisions(*(torch.from_numpy(array[ready]).to(self.device) for array in columns))
@@ -319,19 +321,20 @@ class Learner:
         ppo = self.config.ppo
         self._play(ppo.num_steps)
         self.counters.decisions += self.config.env.num_envs * ppo.num_steps
-        batch = self._decisions()
+        decisions = self._decisions()
         self.games.drop_learnt()
-        logged = explained_variance(batch)
+        logged = explained_variance(decisions)
         if ppo.normalize_advantage:
-            spread = batch.advantages.std(correction=0) + 1e-8
-            batch = batch._replace(advantages=(batch.advantages - batch.advantages.mean()) / spread)
-        by = self._coefficients()
+            advantages = decisions.advantages
+            spread = advantages.std(correction=0) + 1e-8
+            decisions = decisions._replace(advantages=(advantages - advantages.mean()) / spread)
+        coefs = self._coefficients()
         sums, count = torch.zeros(len(FIGURES), device=self.device), 0
         for _ in range(ppo.num_epochs):
             is_near = True
-            for some in self._minibatches(batch):
-                loss, figures = self._compute(some, self._magnet(some.observations), by)
-                sums, count = sums + figures * len(some.actions), count + len(some.actions)
+            for batch in self._minibatches(decisions):
+                loss, figures = self._compute(batch, self._magnet(batch.observations), coefs)
+                sums, count = sums + figures * len(batch.actions), count + len(batch.actions)
                 is_near = ppo.target_kl is None or bool(figures[3] <= 1.5 * ppo.target_kl)
                 if not is_near:
                     break
@@ -339,25 +342,27 @@ class Learner:
             self.counters.gradient_epochs += 1
             if not is_near:
                 break
-        self._average(self.config.ema_decay)
+        self._update_average(self.config.ema_decay)
         means = zip(FIGURES, (sums / max(count, 1)).tolist(), strict=True)
         return logged | {name: _finite(mean) for name, mean in means if count}
 
-    def _minibatches(self, batch: Decisions) -> Iterable[Decisions]:
+    def _minibatches(self, decisions: Decisions) -> Iterable[Decisions]:
         """Return all decisions in a random order, in parts of about ``batch_size``."""
-        number = len(batch.actions)
+        number = len(decisions.actions)
         parts = max(1, round(number / self.config.ppo.batch_size))
         order = torch.from_numpy(self.games.order.permutation(number)).to(self.device)
-        return batch.take(order).split(parts) if number else ()
+        return decisions.take(order).split(parts) if number else ()
 
-    def loss(self, some: Decisions, rho: Tensor | None, by: Coefficients) -> tuple[Tensor, Tensor]:
+    def loss(
+        self, batch: Decisions, rho: Tensor | None, coefs: Coefficients
+    ) -> tuple[Tensor, Tensor]:
         """Return the loss of a minibatch and its `FIGURES`."""
-        logits, values = self.evaluate(some)
-        return ppo_loss(logits, values, rho, some, by)
+        logits, values = self.evaluate(batch)
+        return ppo_loss(logits, values, rho, batch, coefs)
 
-    def evaluate(self, some: Decisions) -> tuple[Tensor, Tensor]:
-        """Return the logits and values of decisions that are learnt from."""
-        return self._forward(some.observations)
+    def evaluate(self, batch: Decisions) -> tuple[Tensor, Tensor]:
+        """Return the logits and values of a minibatch."""
+        return self._forward(batch.observations)
 
     def _magnet(self, observations: Tensor) -> Tensor | None:
         """Return the logits of the magnet's policy. If there is no pull to it, None."""
@@ -390,17 +395,11 @@ class Learner:
         optimizer.step()
         self.learnt.round()
 
-    def _average(self, keep: float) -> None:
-        """Let the average of the weights keep this share of itself."""
-        if self.mean is not None:
-            self.mean.weights.data.lerp_(self.learnt.weights.data, 1.0 - keep)
-            self.mean.round()
-
-    def _round(self) -> None:
-        """Round the weights again after they were changed otherwise than by steps."""
-        self.learnt.round()
-        if self.mean is not None:
-            self.mean.round()
+    def _update_average(self, keep: float) -> None:
+        """Move the average of the weights to the weights; it keeps the share `keep` of itself."""
+        if self.average is not None:
+            self.average.weights.data.lerp_(self.learnt.weights.data, 1.0 - keep)
+            self.average.round()
 
     # -- making ------------------------------------------------------------------------------------
     @property
@@ -469,9 +468,8 @@ class Learner:
                 "network.trunk, network.policy and network.activation to its own",
                 value=name,
             )
-        for network in (self.network, self.averaged):
-            if isinstance(network, ActorCritic):
-                copy_layers(player, linear_layers(network))
+        copy_layers(player, layers)
+        self._update_average(0.0)
         policy = {weights for layer in layers for weights in layer.parameters()}
         self._resting = torch.cat(
             [
@@ -482,7 +480,7 @@ class Learner:
 
     def _find_magnet(self) -> Callable[[Tensor], Tensor] | None:
         """Return what gives the magnet's logits of observations. If there is no magnet, None."""
-        name, average = self.config.ppo.magnet, self.mean
+        name, average = self.config.ppo.magnet, self.average
         if name == AVERAGE:
             return None if average is None else lambda observations: average(observations)[0]
         player = trained_network("ppo.magnet", name, self.rules, self.encoder)
@@ -505,23 +503,23 @@ class Learner:
         has_ended = False
         while not has_ended:
             self._play(1)
-            batch, rows = self._decisions(), self.games.rows
-            has_ended = bool((rows.nexts[: self.games.size] == END).any())
+            decisions, rollout = self._decisions(), self.games.rollout
+            has_ended = bool((rollout.nexts[: self.games.size] == END).any())
             self.games.drop_learnt()
-        size = torch.arange(self.config.ppo.batch_size, device=self.device)
-        some = batch.take(size % len(batch.actions))
-        warning = self._compile(some) if self.config.compile is True else ""
-        self._try(some)
+        rows = torch.arange(self.config.ppo.batch_size, device=self.device)
+        batch = decisions.take(rows % len(decisions.actions))
+        warning = self._compile(batch) if self.config.compile is True else ""
+        self._try(batch)
         self.games.restore(before, "games")
         return warning
 
-    def _try(self, some: Decisions) -> None:
+    def _try(self, batch: Decisions) -> None:
         """Compute a gradient, and forget it."""
-        loss, _ = self._compute(some, self._magnet(some.observations), self._coefficients())
+        loss, _ = self._compute(batch, self._magnet(batch.observations), self._coefficients())
         torch.autograd.backward(loss)
         self.optimizer.zero_grad()
 
-    def _compile(self, some: Decisions) -> str:
+    def _compile(self, batch: Decisions) -> str:
         """Compile the loss for minibatches of any size; return a warning where that fails.
 
         The first one is always of the same size: the code, and so the last bits, depend on it.
@@ -529,7 +527,7 @@ class Learner:
         try:
             self._compute = torch.compile(self.loss, dynamic=True)
             self.learnt.compile()
-            self._try(some)
+            self._try(batch)
         except Exception as error:  # of its many kinds, a missing C++ compiler is the usual one
             self._compute, self.learnt.learning = self.loss, self.learnt.rounded
             reason = describe(error).partition(" Set TORCH")[0]
@@ -540,17 +538,6 @@ class Learner:
         return ""
 
     # -- pretraining -------------------------------------------------------------------------------
-    def preparing(self) -> Generator[tuple[str, float]]:
-        """Prepare the next update where that takes long: gather the positions of pretraining.
-
-        Yields the name of the work and the share done, for display. Closing the generator discards
-        the work.
-        """
-        if self.counters.pretraining_steps < self.pretraining.size:
-            with contextlib.closing(self.pretraining.gather(self.config.threads)) as shares:
-                for share in shares:
-                    yield "gathering positions", share
-
     def _pretrain(self) -> dict[str, Any]:
         """Learn a few minibatches of the teacher's positions."""
         teacher, counters, sums, count = self.pretraining, self.counters, np.zeros(2), 0
@@ -565,7 +552,7 @@ class Learner:
         if counters.pretraining_steps == teacher.size:  # play begins: nothing of this is needed
             teacher.forget()
             self.optimizer.state.clear()
-        self._average(0.0)
+        self._update_average(0.0)
         error, value_error = (sums / count).tolist()
         return {
             "pretraining": counters.pretraining_steps / teacher.size,
@@ -616,12 +603,7 @@ class Learner:
         self.opponents.set_phase(self.phase)
 
     def update(self) -> dict[str, Any]:
-        """Collect one rollout and learn from it; return the metrics to log.
-
-        Prepares first what is not prepared yet.
-        """
-        for _ in self.preparing():
-            pass
+        """Play and learn, or pretrain; return the metrics to log."""
         counters, before = self.counters, self.counters.decisions
         self._set_rates()
         begin = clock.now()
@@ -656,7 +638,7 @@ class Learner:
     # -- the player --------------------------------------------------------------------------------
     def tensors(self) -> Tensors:
         """Return the policy's weights under their names in a player's file."""
-        network = self.network if self.averaged is None else self.averaged
+        network = self.network if self.average is None else self.average.network
         if isinstance(network, OwnNetwork):
             return network.tensors()
         assert isinstance(network, ActorCritic)
@@ -696,7 +678,7 @@ class Learner:
     def _saved_weights(self) -> dict[str, Saved]:
         saved: dict[str, Saved] = {"policy": Weights(self.network)}
         saved["optimizer"] = Moments(self.optimizer)
-        return saved if self.averaged is None else saved | {"average": Weights(self.averaged)}
+        return saved if self.average is None else saved | {"average": Weights(self.average.network)}
 
     @property
     def _games_key(self) -> str:
@@ -737,31 +719,10 @@ def _finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def explained_variance(batch: Decisions) -> dict[str, float | None]:
+def explained_variance(decisions: Decisions) -> dict[str, float | None]:
     """Return how much of the variance of the returns the values explain, 1 at best."""
-    if not len(batch.returns):  # no seat has decided twice yet
+    if not len(decisions.returns):  # no seat has decided twice yet
         return {}
-    variance = float(batch.returns.var(correction=0))
-    left = float(batch.advantages.var(correction=0)) / variance if variance else math.inf
+    variance = float(decisions.returns.var(correction=0))
+    left = float(decisions.advantages.var(correction=0)) / variance if variance else math.inf
     return {"explained_variance": _finite(1.0 - left)}
-
-
-def places_of_totals(encoder: Encoder, rules: Rules) -> list[int]:
-    """Return where a block encoder's observations have the totals of a match."""
-    blocks = getattr(encoder, "blocks", None)
-    places: list[int] = []
-    start = 0
-    if blocks is not None and len(encoder.space(rules).shape) == 1:
-        for block in blocks(rules):
-            if block.name.startswith("total_"):
-                places += range(start, start + block.size)
-            start += block.size
-    return places
-
-
-def copy_layers(player: Network, layers: Sequence[nn.Linear]) -> None:
-    """Copy a player's weights into linear layers of the same sizes."""
-    with torch.no_grad():
-        for layer, (weight, bias) in zip(layers, player.layers, strict=True):
-            layer.weight.copy_(torch.from_numpy(weight.T.copy()))
-            layer.bias.copy_(torch.from_numpy(bias))

@@ -64,7 +64,7 @@ def format_status(run: RunFolder) -> str:
 
 
 # ---- several seeds -------------------------------------------------------------------------------
-SEEDS_NAME, TABLE_NAME = "seeds.json", "seeds.md"
+SEEDS_NAME = "seeds.json"
 
 
 @dataclass(frozen=True)
@@ -127,10 +127,7 @@ class SeedsResult:
         }
 
     def write(self) -> None:
-        """Write the table, the figures and the learning curve to the folder."""
-        title, columns, rows = self.table()
-        lines = ["| " + " | ".join(row) + " |" for row in (columns, ["---"] * len(columns), *rows)]
-        write_whole(self.folder / TABLE_NAME, "\n".join([title, "", *lines, ""]).encode())
+        """Write the figures and the learning curve to the folder."""
         write_json(self.folder / SEEDS_NAME, self.to_json())
         if finished := self.finished:
             title = f"{finished[0].name}: mean ± standard deviation of {len(finished)} seeds"

@@ -479,10 +479,8 @@ def find_runs(places: Sequence[Path]) -> tuple[list[RunFolder], list[str]]:
     found: dict[Path, RunFolder] = {}
     faults = []
     for place in places:
-        if not place.is_dir() or (place / CONFIG_NAME).is_file():
-            found[place.resolve()] = read_run(place)
-            continue
-        folders = list(run_folders(place))
+        is_run = not place.is_dir() or (place / CONFIG_NAME).is_file()
+        folders = [place] if is_run else list(run_folders(place))
         if not folders:
             raise CheckpointError(
                 f"run: there is no run in {str(place)!r}; train one with `hearts train`"
@@ -491,6 +489,8 @@ def find_runs(places: Sequence[Path]) -> tuple[list[RunFolder], list[str]]:
             try:
                 found[folder.resolve()] = read_run(folder)
             except HeartsError as error:
+                if is_run:
+                    raise
                 faults.append(str(error))
     return sorted(found.values(), key=lambda run: (began(run.path), str(run.path))), faults
 

@@ -24,6 +24,7 @@ class SharedNetwork:
     operation each. A copy of the network computes in the dtype of products.
 
     Attributes:
+        network: The network as it was given, in float32.
         weights: All weights, float32. The gradient of a loss of the outputs arrives there.
         rounded: The copy, with rounded weights. In float32 it is the network itself.
     """
@@ -31,7 +32,7 @@ class SharedNetwork:
     def __init__(self, network: nn.Module, dtype: torch.dtype, threads: Threads) -> None:
         self.threads = threads
         self.weights = self._views = _one_vector(network)
-        self.rounded = network
+        self.network = self.rounded = network
         if dtype is not torch.float32:
             self.rounded = copy.deepcopy(network).to(dtype)
             self._views = _one_vector(self.rounded)

@@ -5,7 +5,7 @@ A run that was stopped or killed resumes from its last saved state. Several seed
 | file | what |
 |---|---|
 | `seed-0/`, `seed-1/`, ... | the folder of each run (``runs``) |
-| `seeds.md`, `seeds.json` | final margins of all seeds, their mean and standard deviation |
+| `seeds.json` | final margins of all seeds, their mean and standard deviation; the curve |
 | `curve.png` | the mean learning curve, with the standard deviation between seeds as a band |
 | `.lock` | held by the process that trains the seeds |
 | `.stop` | while it is there, runs save and stop after the update under way |
@@ -243,7 +243,7 @@ def evaluate_run(
 # ---- several seeds -------------------------------------------------------------------------------
 def check_seeds(seeds: Iterable[Any]) -> list[int]:
     """Return seeds as a list; ConfigError unless they are different whole numbers from 0."""
-    fix = f"give 1 to {MOST_SEEDS} different whole numbers from 0, as in range(5)"
+    fix = f"give 1 to {MOST_SEEDS} different whole numbers from 0"
     if isinstance(seeds, str) or not isinstance(seeds, Iterable):
         raise ConfigError(f"seeds: {seeds!r} is not a list of seeds; {fix}", value=seeds)
     found = list(itertools.islice(seeds, MOST_SEEDS + 1))

@@ -33,7 +33,7 @@ from hearts_env.support.arrays import Bytes, Floats32, Ints
 from hearts_env.support.bits import lowest
 from hearts_env.support.jit import jit
 from hearts_env.support.tensors import Tensors
-from hearts_train.learn.games import END, PENDING, Rows, SelfPlayGames
+from hearts_train.learn.games import END, PENDING, Rollout, SelfPlayGames
 from hearts_train.learn.ppo import Decisions, Learner
 
 
@@ -89,15 +89,15 @@ class VRPOLearner(Learner):
         Their values are then those of the actions drawn, which the returns are for.
         """
         ppo, games = self.config.ppo, self.games
-        estimate_by_worth(games.rows, games.worth, games.size, ppo.gamma, ppo.gae_lambda)
+        estimate_by_worth(games.rollout, games.worth, games.size, ppo.gamma, ppo.gae_lambda)
         ready = games.ready()
-        games.rows.values[ready] = games.worth[ready, games.rows.actions[ready]]
+        games.rollout.values[ready] = games.worth[ready, games.rollout.actions[ready]]
         return ready
 
-    def evaluate(self, some: Decisions) -> tuple[Tensor, Tensor]:
+    def evaluate(self, batch: Decisions) -> tuple[Tensor, Tensor]:
         """Return the logits, and what the critic expects of the actions drawn."""
-        logits, worth = self._forward(some.observations, some.hands)
-        return logits, worth.gather(1, some.actions[:, None])[:, 0]
+        logits, worth = self._forward(batch.observations, batch.hands)
+        return logits, worth.gather(1, batch.actions[:, None])[:, 0]
 
 
 @jit
@@ -140,24 +140,24 @@ def expect(logits: Floats32, worth: Floats32, legal: Ints, values: Floats32) -> 
 
 @jit
 def estimate_by_worth(
-    rows: Rows, worth: Floats32, size: int, gamma: float, gae_lambda: float
+    rollout: Rollout, worth: Floats32, size: int, gamma: float, gae_lambda: float
 ) -> None:
     """Write advantages and returns of the first `size` rows; those of `PENDING` rows say nothing.
 
     Args:
-        rows: the list of decisions; ``values`` are V.
+        rollout: the list of decisions; ``values`` are V.
         worth: ``(rows, actions)``: Q.
         size: how many rows there are.
         gamma: the discount of a decision.
         gae_lambda: lambda.
     """
     for i in range(size - 1, -1, -1):
-        after, found = rows.nexts[i], rows.rewards[i]
+        after, found = rollout.nexts[i], rollout.rewards[i]
         if after == PENDING:  # its reward is not known yet: what Q expects is all there is
-            found = worth[i, rows.actions[i]]
+            found = worth[i, rollout.actions[i]]
         elif after != END:
-            surprise = rows.returns[after] - worth[after, rows.actions[after]]
-            follows = rows.values[after] + gae_lambda * surprise
-            found += gamma * (follows if rows.seats[after] == rows.seats[i] else -follows)
-        rows.returns[i] = found
-        rows.advantages[i] = found - rows.values[i]
+            surprise = rollout.returns[after] - worth[after, rollout.actions[after]]
+            follows = rollout.values[after] + gae_lambda * surprise
+            found += gamma * (follows if rollout.seats[after] == rollout.seats[i] else -follows)
+        rollout.returns[i] = found
+        rollout.advantages[i] = found - rollout.values[i]
