@@ -33,10 +33,12 @@ def dataset(
     agent: Annotated[
         list[str] | None,
         typer.Option(
-            "--agent", metavar="AGENT", help="Who plays: once for all seats, or for each."
+            "--agent",
+            metavar="AGENT",
+            help="Who plays. Give it once for all seats, or once per seat, in their order.",
         ),
     ] = None,
-    deals: Annotated[int, typer.Option("--deals", metavar="N", help="Deals to play.")] = 10_000,
+    deals: Annotated[int, typer.Option("--deals", metavar="N", help="Deals to record.")] = 10_000,
     rules: RulesName = None,
     seed: Seed = 0,
     settings: Annotated[
@@ -44,21 +46,22 @@ def dataset(
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="What is recorded: format=parquet,minari (tables, episodes); observation, dtype, "
-            "action_mask, reward (as in the environments); view=text,json (form of the decisions); "
-            "exact=true|false (each card's value); random=0.1 (share of actions drawn at random); "
-            "seat=0,1 (only these seats).",
+            help="Change what is recorded; repeat the option for more. format=parquet,minari: "
+            "tables, episodes or both. observation, dtype, action_mask, reward: those of the "
+            "episodes, as in an environment. view=text,json: the form of views in the tables. "
+            "exact=true|false: the exact value of each card. random=0.1: the share of random "
+            "actions. seat=0,1: record only these seats.",
         ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Continue the unfinished dataset in the folder.")
+        bool, typer.Option("--resume", help="Continue the unfinished dataset in FOLDER.")
     ] = False,
     workers: Workers = None,
     backend: Backend = "local",
     allow_code: AllowCode = False,
     as_json: Json = None,
 ) -> None:
-    """Play games and record them: Parquet tables and Minari episodes."""
+    """Record games as Parquet tables and Minari episodes."""
     import shlex
 
     from hearts_agents.spec import AgentSpec

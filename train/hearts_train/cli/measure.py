@@ -39,17 +39,27 @@ def evaluate(
     context: typer.Context,
     agent: AgentName = None,
     opponents: Annotated[
-        str, typer.Option("--opponents", metavar="AGENT,...", help="Agents to play against.")
+        str,
+        typer.Option(
+            "--opponents", metavar="AGENT,...", help="Agents to play against, one after another."
+        ),
     ] = "easy,standard,standard_trump,pro",
     deals: Annotated[
         int | None,
         typer.Option(
-            "--deals", metavar="N", help="Duplicate deals (default 2000), or matches (200)."
+            "--deals",
+            metavar="N",
+            help="Duplicate deals against each opponent, or with --unit match pairs of matches. "
+            "Default: 2000 deals or 200 pairs.",
         ),
     ] = None,
     unit: Annotated[
         str,
-        typer.Option("--unit", metavar="deal|match", help="Play single deals, or whole matches."),
+        typer.Option(
+            "--unit",
+            metavar="deal|match",
+            help="Play single deals, or whole matches (two players only).",
+        ),
     ] = "deal",
     rules: RulesName = None,
     players: Players = None,
@@ -66,7 +76,8 @@ def evaluate(
 ) -> None:
     """Measure an agent on duplicate deals against others.
 
-    With --unit match, two players play whole matches, each twice with the seats swapped.
+    Each deal is played once with the agent in every seat, which cancels the luck of the cards.
+    Matches are played in pairs, with the seats swapped.
     """
     from hearts_train.cli import reports
     from hearts_train.measure.evaluation import evaluate as measure
@@ -102,14 +113,15 @@ def compare(
     context: typer.Context,
     agents: Annotated[
         list[str] | None,
-        typer.Argument(metavar="A B", help="Two agents: is A better than B?"),
+        typer.Argument(metavar="A B", help="The two agents. The test asks if A is the better one."),
     ] = None,
     margins: Annotated[
         str,
         typer.Option(
             "--margins",
             metavar="LOW,HIGH",
-            help="Test A's margin over B, in points per deal: at most LOW, or at least HIGH.",
+            help="Decide between two claims about A's margin over B in points per deal: it is LOW "
+            "or less, or HIGH or more.",
         ),
     ] = "0,0.1",
     errors: Annotated[
@@ -117,7 +129,8 @@ def compare(
         typer.Option(
             "--errors",
             metavar="ALPHA,BETA",
-            help="Error rates: of accepting HIGH where LOW is true, and LOW where HIGH is true.",
+            help="Error rates of the decision: ALPHA for HIGH or more when LOW is true, BETA for "
+            "LOW or less when HIGH is true.",
         ),
     ] = "0.05,0.05",
     opponents: Annotated[
@@ -125,11 +138,14 @@ def compare(
         typer.Option(
             "--opponents",
             metavar="AGENT,...",
-            help="Let both play against these instead of each other.",
+            help="Let A and B play these agents instead of each other, and compare their margins.",
         ),
     ] = None,
     deals: Annotated[
-        int, typer.Option("--deals", metavar="N", help="Stop after this many duplicate deals.")
+        int,
+        typer.Option(
+            "--deals", metavar="N", help="Stop without a decision after N duplicate deals."
+        ),
     ] = 1_000_000,
     rules: RulesName = None,
     seed: Seed = 0,
@@ -142,7 +158,10 @@ def compare(
     resume: Resume = None,
     as_json: Json = None,
 ) -> None:
-    """Decide which of two agents is better, with as few deals as possible."""
+    """Decide which of two agents is better, with as few deals as possible.
+
+    A sequential test looks at the results again and again, and stops when the margin is clear.
+    """
     from hearts_train.cli import reports
     from hearts_train.measure.comparison import compare as measure
     from hearts_train.measure.statistics import Question
@@ -181,8 +200,8 @@ def benchmark(
         typer.Option(
             "--track",
             metavar="NAME",
-            help="two_player, mini, micro, classic or party-5. Default: the game that a checkpoint "
-            "was trained for, else two_player.",
+            help="The game: two_player, mini, micro, classic or party-5. Default: the one that a "
+            "checkpoint was trained for, else two_player.",
         ),
     ] = None,
     split: Annotated[
@@ -190,13 +209,15 @@ def benchmark(
         typer.Option(
             "--split",
             metavar="NAME",
-            help="Deals: dev, for development, or test, for the final result.",
+            help="The deals: dev to develop an agent, test for its final result.",
         ),
     ] = "dev",
     deals: Annotated[
         int | None,
         typer.Option(
-            "--deals", metavar="N", help="Play only the first N deals. Default: all of the track."
+            "--deals",
+            metavar="N",
+            help="Play only the first N duplicate deals. Default: all of the track.",
         ),
     ] = None,
     declare: Annotated[
@@ -204,10 +225,10 @@ def benchmark(
         typer.Option(
             "--declare",
             metavar="NAME=TEXT",
-            help="A claim about the agent: budget=1ms, 50ms or free (time per decision), "
-            "decisions=N (seen in training), repeats=no (plays differently each time, as with a "
-            "clock); for the leaderboard authors=..., code=https://..., compute=... (of the "
-            "training). May be given several times.",
+            help="State a fact about the agent. budget=1ms, 50ms or free: its time limit per "
+            "decision (default: free). decisions=N: its decisions in training. repeats=no: it "
+            "plays differently each time, as with a clock. For the leaderboard authors=NAMES, "
+            "code=https://..., and compute=TEXT (used in training). Repeat the option for more.",
         ),
     ] = None,
     isolate: Isolate = False,
@@ -217,12 +238,16 @@ def benchmark(
     resume: Resume = None,
     verify: Annotated[
         Path | None,
-        typer.Option("--verify", metavar="FILE", help="Play a result again in full and compare."),
+        typer.Option(
+            "--verify",
+            metavar="FILE",
+            help="Play the result in FILE again and list the differences (exit status 1 if any).",
+        ),
     ] = None,
     allow_code: AllowCode = False,
     as_json: Json = None,
 ) -> None:
-    """Run HeartsBench: fixed deals against fixed opponents."""
+    """Run HeartsBench: fixed deals against fixed opponents, so results can be compared."""
     from hearts_train.cli import benchmark as benching
     from hearts_train.cli import reports
     from hearts_train.measure.benchmark import benchmark as measure
@@ -265,8 +290,17 @@ def benchmark(
 
 
 @app.command(epilog="Example: hearts warmup")
-def warmup(workers: Workers = None) -> None:
-    """Compile everything once, so that no later command has to."""
+def warmup(
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers",
+            metavar="N",
+            help="Processes that compile. Default: one per core, at most 4.",
+        ),
+    ] = None,
+) -> None:
+    """Compile everything now, so later commands start at once."""
     from hearts_env.support import clock
     from hearts_train.warmup import warm_up
 

@@ -25,15 +25,28 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-AGENT_HELP = "A player's name, a checkpoint, a run's folder, FILE.py:CLASS or exec:PROGRAM."
+AGENT_HELP = (
+    "A built-in agent (listed by 'hearts agents'), a run's folder, a checkpoint, FILE.py:CLASS or "
+    "exec:PROGRAM."
+)
 AgentName = Annotated[str | None, typer.Argument(metavar="AGENT", help=AGENT_HELP)]
 RulesName = Annotated[
     str | None,
     typer.Option(
-        "--rules", metavar="NAME", help="A preset, with changes after it: 'party players=5'."
+        "--rules",
+        metavar="NAME",
+        help="A game listed by 'hearts rules', and changes to it: 'party players=5'. Default: the "
+        "rules that a checkpoint was trained for, else two_player.",
     ),
 ]
-Players = Annotated[int | None, typer.Option("--players", metavar="N", help="Number of players.")]
+Players = Annotated[
+    int | None,
+    typer.Option(
+        "--players",
+        metavar="N",
+        help="Number of players. Without --rules, 2 means two_player and more mean party.",
+    ),
+]
 
 
 def _json_target(path: str | None) -> str | None:
@@ -50,7 +63,7 @@ Json = Annotated[
         "--json",
         metavar="[FILE]",
         callback=_json_target,
-        help="Write the result as JSON to FILE; without FILE, or with -, to standard output.",
+        help="Write the result as JSON to FILE, or to standard output if FILE is missing or -.",
     ),
 ]
 
@@ -87,32 +100,40 @@ Seed = Annotated[
         "--seed",
         parser=read_seed,
         metavar=SEED_FORM,
-        help="Seed of deals and agents: a number, or a file that has it.",
+        help="Seed of the deals and agents: a number, or @FILE to read it from a file.",
     ),
 ]
-MaxMemory = Annotated[
-    float, typer.Option("--max-memory", metavar="GB", help="Refuse a deck that needs more memory.")
+Isolate = Annotated[
+    bool,
+    typer.Option(
+        "--isolate",
+        help="Run each agent in its own process, which receives only what the agent may see.",
+    ),
 ]
-Isolate = Annotated[bool, typer.Option("--isolate", help="Run each agent in its own process.")]
 TimeLimit = Annotated[
     float | None,
     typer.Option(
         "--time-limit",
         metavar="SECONDS",
-        help="Seconds for an answer, which has at most 32 decisions; needs --isolate. Default: no "
-        "limit.",
+        help="Seconds that an agent may take to answer, for up to 32 decisions at once; a late "
+        "answer forfeits their deals. Needs --isolate. Default: no limit.",
     ),
 ]
 Workers = Annotated[
     int | None,
-    typer.Option("--workers", metavar="N", help="Worker processes; results do not depend on it."),
+    typer.Option(
+        "--workers",
+        metavar="N",
+        help="Processes that play. The results are the same for any number. Default: 1; with Ray, "
+        "one per core.",
+    ),
 ]
 Backend = Annotated[
     str,
     typer.Option(
         "--backend",
         metavar="local|ray",
-        help="Where workers run: on this machine or a Ray cluster.",
+        help="Run the workers on this machine or on a Ray cluster.",
     ),
 ]
 
@@ -130,14 +151,15 @@ AllowCode = Annotated[
     typer.Option(
         "--allow-code",
         callback=_trust,
-        help="Allow files that can execute code: .zip, .pt, and those that name code or programs.",
+        help="Trust files that can run code: .zip and .pt models, and saved files that name code "
+        "or a program.",
     ),
 ]
 """Takes effect when it is parsed, for this process and those that it starts."""
 
 
-def _save_target(path: Path | None) -> Path | None:
-    """A file that can be written; checked before anything is computed."""
+def save_target(path: Path | None) -> Path | None:
+    """Return the file of ``--save``. Refuse one that cannot be written before anything runs."""
     check_output(path, "--save")
     return path
 
@@ -147,12 +169,17 @@ Save = Annotated[
     typer.Option(
         "--save",
         metavar="FILE",
-        callback=_save_target,
-        help="Save finished work here, for --resume.",
+        callback=save_target,
+        help="Save progress to FILE, from which --resume continues. --json writes the result.",
     ),
 ]
 Resume = Annotated[
-    Path | None, typer.Option("--resume", metavar="FILE", help="Continue from a --save file.")
+    Path | None,
+    typer.Option(
+        "--resume",
+        metavar="FILE",
+        help="Continue the work that --save wrote to FILE.",
+    ),
 ]
 
 
@@ -167,15 +194,8 @@ def _page_target(path: Path | None) -> Path | None:
 Html = Annotated[
     Path | None,
     typer.Option(
-        "--html", metavar="FILE", callback=_page_target, help="Write a page that needs no network."
+        "--html", metavar="FILE", callback=_page_target, help="Write an HTML page for offline use."
     ),
-]
-GameNumber = Annotated[
-    int | None, typer.Option("--game", metavar="N", help="Only the N-th deal of the file.")
-]
-RunFolder = Annotated[
-    Path | None,
-    typer.Option("--run", metavar="DIR", help="Folder of the training run; default: in runs/."),
 ]
 
 
@@ -191,7 +211,7 @@ def _plot_target(path: Path | None) -> Path | None:
 Plot = Annotated[
     Path | None,
     typer.Option(
-        "--plot", metavar="FILE", callback=_plot_target, help="Draw a picture: .png, .svg or .pdf."
+        "--plot", metavar="FILE", callback=_plot_target, help="Plot the result: .png, .svg or .pdf."
     ),
 ]
 

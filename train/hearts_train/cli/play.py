@@ -16,18 +16,16 @@ import typer
 from hearts_train import console
 from hearts_train.cli.options import (
     AllowCode,
-    GameNumber,
     Html,
     Json,
-    Resume,
     RulesName,
-    Save,
     app,
     check_apart,
     check_new,
     names_in,
     refuse_other,
     rules_of,
+    save_target,
 )
 from hearts_train.console import Mistake
 
@@ -40,22 +38,32 @@ def play(
         typer.Option(
             "--opponent",
             metavar="AGENT,...",
-            help="One for all seats, or one for each. Default: champion where it can play, else "
-            "pro.",
+            help="One agent for all other seats, or one for each. Default: champion if it can play "
+            "these rules, else pro.",
         ),
     ] = None,
     rules: RulesName = None,
     seed: Annotated[
         int | None, typer.Option("--seed", metavar="N", help="Seed of the deal. Default: random.")
     ] = None,
-    save: Save = None,
-    resume: Resume = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            "--save",
+            metavar="FILE",
+            callback=save_target,
+            help="Save the deal to FILE after every card.",
+        ),
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option("--resume", metavar="FILE", help="Continue the deal in FILE.")
+    ] = None,
     allow_code: AllowCode = False,
 ) -> None:
     """Play a deal against agents in the terminal.
 
-    At the prompt type a card (QS, 10h), hint, rules or quit. The saved file is also a hand history
-    for 'hearts replay' and 'hearts analyse'.
+    At the prompt, type a card (QS or 10h), hint, rules or quit. 'hearts replay' and 'hearts
+    analyse' can read the saved file.
     """
     from hearts_agents.champion import strongest
     from hearts_env.rules.rules import Rules
@@ -95,19 +103,23 @@ def play(
 @app.command(epilog="Example: hearts replay deal.txt")
 def replay(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Hand histories, or a result of benchmark.")
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Hand histories, or a result of 'hearts benchmark' (its worst deals).",
+        ),
     ],
     plots: Annotated[
         list[Path] | None,
         typer.Option(
             "--plot",
             metavar="FILE|DIR",
-            help="Plot all positions: an animation (.gif), or a folder of SVG files; may be given "
-            "several times.",
+            help="Draw every position, with all cards open: in a .gif animation, or as SVG files "
+            "in a folder. Repeat the option for both.",
         ),
     ] = None,
 ) -> None:
-    """Print recorded deals trick by trick, or draw them."""
+    """Print or draw recorded deals trick by trick."""
     from hearts_train.cli import replay as shown
     from hearts_train.cli.cardtext import CardText
 
@@ -133,15 +145,22 @@ def replay(
 @app.command(epilog="Example: hearts analyse deal.txt --html deal.html")
 def analyse(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Hand histories, or a result of benchmark.")
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Hand histories, or a result of 'hearts benchmark' (its worst deals).",
+        ),
     ],
-    number: GameNumber = None,
+    number: Annotated[
+        int | None,
+        typer.Option("--game", metavar="N", help="Analyse only deal N of FILE, from 1."),
+    ] = None,
     page: Html = None,
     as_json: Json = None,
 ) -> None:
-    """Show what each card of a deal was worth, and where points were lost.
+    """Show what each card of a deal was worth, and which cards lost points.
 
-    Values are exact for two players without an exchange, and estimates otherwise.
+    Values are exact for two players without an exchange, else estimates.
     """
     from hearts_train.cli.replay import read_records
     from hearts_train.measure.analysis import analyse, card_table, summary
@@ -176,7 +195,11 @@ def analyse(
 @app.command("rules", epilog="Example: hearts rules two_player")
 def show_rules(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="A preset. Default: list all.")
+        str | None,
+        typer.Argument(
+            metavar="NAME",
+            help="A game of the list, and changes to it: 'party players=5'. Default: list all.",
+        ),
     ] = None,
     as_json: Json = None,
 ) -> None:
@@ -220,15 +243,14 @@ def agents(
     new: Annotated[
         Path | None,
         typer.Option(
-            "--new", metavar="NAME", help="Write NAME.py and NAME.json: an agent to change."
+            "--new",
+            metavar="NAME",
+            help="Write NAME.py and NAME.json instead: a simple agent that plays, to change.",
         ),
     ] = None,
     as_json: Json = None,
 ) -> None:
-    """List the built-in agents: what they do, what they can play, their options.
-
-    With --new, write the code of an agent of your own, which plays at once.
-    """
+    """List the built-in agents with their games and options, or start one of your own."""
     if new is not None:
         refuse_other(context, ("as_json",), "is not for --new; omit it")
         _write_agent(new)
@@ -287,7 +309,7 @@ def _write_agent(path: Path) -> None:
 
 # ---- the server ----------------------------------------------------------------------------------
 @app.command(
-    epilog="Example: hearts serve --open; hearts serve --agent runs/demo; "
+    epilog="Example: hearts serve --open; "
     "hearts serve --host 0.0.0.0 --allow-host hearts.example.org"
 )
 def serve(
@@ -296,28 +318,30 @@ def serve(
         typer.Option(
             "--host",
             metavar="ADDRESS",
-            help="Address to listen on; 127.0.0.1 serves this machine only, 0.0.0.0 the network.",
+            help="Address to listen on: 127.0.0.1 for this machine only, 0.0.0.0 for the network.",
         ),
     ] = "127.0.0.1",
     port: Annotated[
         int,
         typer.Option(
-            "--port", metavar="N", help="Port to listen on; 0: a free one, which is printed."
+            "--port", metavar="N", help="Port to listen on. With 0, a free one is chosen."
         ),
     ] = 8650,
     agent: Annotated[
         list[str] | None,
         typer.Option(
             "--agent",
-            metavar="NAME",
-            help="An additional agent: a run's folder, a checkpoint, FILE.py:CLASS; may be given "
-            "several times.",
+            metavar="AGENT",
+            help="Offer this agent, too: a run's folder, a checkpoint or FILE.py:CLASS. Repeat the "
+            "option for more.",
         ),
     ] = None,
     data: Annotated[
         Path | None,
         typer.Option(
-            "--data", metavar="DIR", help="Folder of the tables. Default: the user's data folder."
+            "--data",
+            metavar="DIR",
+            help="Folder in which tables are saved. Default: one in your user data folder.",
         ),
     ] = None,
     allow_host: Annotated[
@@ -325,8 +349,8 @@ def serve(
         typer.Option(
             "--allow-host",
             metavar="NAME",
-            help="A name by which browsers reach this server, besides localhost and addresses; may "
-            "be given several times.",
+            help="A host name under which browsers reach the server, if it is not localhost or an "
+            "address. Repeat the option for more.",
         ),
     ] = None,
     allow_code: AllowCode = False,
@@ -334,9 +358,8 @@ def serve(
 ) -> None:
     """Serve a web page to play against agents and other people, until Ctrl-C.
 
-    Two-player Hearts against the champion is one click away. Every game of 'hearts rules' can be
-    played, against the built-in agents, those of --agent, or friends who get a link. Every card is
-    saved, so that a server that was stopped resumes every table.
+    It offers every game of 'hearts rules', against agents or friends with an invitation link. Every
+    card is saved, and a restarted server continues all tables.
     """
     from hearts_train.cli.serve import serve_tables
 

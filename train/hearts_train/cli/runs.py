@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hearts_train import console
-from hearts_train.cli.options import AllowCode, Backend, Json, RunFolder, app, refuse_other
+from hearts_train.cli.options import AllowCode, Json, app, refuse_other
 from hearts_train.console import Mistake
 
 if TYPE_CHECKING:
@@ -18,7 +18,9 @@ _PLACE = Path("runs")
 
 Runs = Annotated[
     list[Path] | None,
-    typer.Argument(metavar="RUN", help="Runs, or folders of runs; default: runs/."),
+    typer.Argument(
+        metavar="RUN", help="Folders of runs, or folders that hold them. Default: runs/."
+    ),
 ]
 
 
@@ -29,20 +31,26 @@ def train(
         str | None,
         typer.Argument(
             metavar="CONFIG",
-            help="A config: its path, or a shipped one: demo (where none is named; 3.5 minutes), "
+            help="A config file, or the name of a shipped one: demo (3.5 minutes; the default), "
             "smoke (seconds), mini, mini_selfplay, classic, maskable, champion, champion_small, "
             "champion_taught, champion_mini, champion_classic.",
         ),
     ] = None,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting.")
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Change a setting of the config, as in seed=2; repeat the option for more.",
+        ),
     ] = None,
     seeds: Annotated[
         str | None,
         typer.Option(
             "--seeds",
             metavar="SEEDS",
-            help="One run per seed, like 0-4 or 0,2,7; the same command continues them.",
+            help="Train one run per seed, as in 0-4 or 0,2,7. After an interruption the same "
+            "command continues them.",
         ),
     ] = None,
     workers: Annotated[
@@ -50,14 +58,30 @@ def train(
         typer.Option(
             "--workers",
             metavar="N",
-            help="With --seeds: runs at a time; default: enough to keep every core busy.",
+            help="With --seeds, the number of runs at a time. Default: enough to keep every core "
+            "busy.",
         ),
     ] = None,
-    backend: Backend = "local",
+    backend: Annotated[
+        str,
+        typer.Option(
+            "--backend",
+            metavar="local|ray",
+            help="With --seeds, train on this machine or on a Ray cluster.",
+        ),
+    ] = "local",
     resume: Annotated[
-        Path | None, typer.Option("--resume", metavar="RUN", help="Continue a run's folder.")
+        Path | None,
+        typer.Option("--resume", metavar="RUN", help="Continue the run in the folder RUN."),
     ] = None,
-    run: RunFolder = None,
+    run: Annotated[
+        Path | None,
+        typer.Option(
+            "--run",
+            metavar="DIR",
+            help="Folder of the new run, or with --seeds of all runs. Default: a new one in runs/.",
+        ),
+    ] = None,
     allow_code: AllowCode = False,
     as_json: Json = None,
 ) -> None:
@@ -103,7 +127,7 @@ def _find(places: list[Path] | None) -> list[Run]:
 
 @app.command(epilog="Example: hearts runs runs/demo-1 runs/demo-2")
 def runs(folders: Runs = None, as_json: Json = None) -> None:
-    """List training runs with their progress, the time left and the last evaluations."""
+    """List training runs with progress, time left and latest evaluations."""
     from hearts_train.learn.report import table
 
     found = _find(folders)

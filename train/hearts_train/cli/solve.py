@@ -14,7 +14,6 @@ from hearts_train.cli.options import (
     AllowCode,
     Backend,
     Json,
-    MaxMemory,
     Plot,
     Resume,
     Save,
@@ -33,19 +32,26 @@ def solve_deck(
     deck: Annotated[
         str | None,
         typer.Argument(
-            metavar="DECK", help="Rules for two players with few cards: micro, mini, ..."
+            metavar="DECK",
+            help="A two-player game with at most about 14 cards: micro, mini, mini_6 or midi, or "
+            "one with changes, like 'mini hand_size=4'. Required without --resume.",
         ),
     ] = None,
     iterations: Annotated[
         int | None,
-        typer.Option("--iterations", metavar="N", help="Stop after this many iterations in all."),
+        typer.Option(
+            "--iterations",
+            metavar="N",
+            help="Stop after N iterations, those of a resumed file included.",
+        ),
     ] = None,
     target: Annotated[
         float | None,
         typer.Option(
             "--target",
             metavar="POINTS",
-            help="Stop at this exploitability. Default, without --iterations: 1e-5.",
+            help="Stop at this exploitability, in points per deal. Default: 1e-5 without "
+            "--iterations, else none.",
         ),
     ] = None,
     save: Save = None,
@@ -53,14 +59,25 @@ def solve_deck(
     policy: Annotated[
         Path | None,
         typer.Option(
-            "--policy", metavar="FILE", help="Write the equilibrium as a player: .safetensors."
+            "--policy",
+            metavar="FILE",
+            help="Write the equilibrium to a .safetensors file, which every command takes as an "
+            "AGENT.",
         ),
     ] = None,
-    max_memory: MaxMemory = 5.0,
+    max_memory: Annotated[
+        float,
+        typer.Option(
+            "--max-memory", metavar="GB", help="Refuse a game whose tree takes more memory."
+        ),
+    ] = 5.0,
     plot: Plot = None,
     as_json: Json = None,
 ) -> None:
-    """Compute an equilibrium of a small deck."""
+    """Compute an equilibrium of a two-player game with a small deck.
+
+    An equilibrium is a policy that no opponent can beat on average.
+    """
     from hearts_train.cli import solving
     from hearts_train.cli.reports import say_written
 
@@ -100,28 +117,37 @@ def exploit(
     agents: Annotated[list[str] | None, typer.Argument(metavar="AGENT", help=AGENT_HELP)] = None,
     rules: Annotated[
         str | None,
-        typer.Option("--rules", metavar="NAME,...", help="One game, or several small decks."),
+        typer.Option(
+            "--rules",
+            metavar="NAME,...",
+            help="One two-player game listed by 'hearts rules', or several with small decks. "
+            "Default: the rules that a checkpoint was trained for, else two_player.",
+        ),
     ] = None,
     attackers: Annotated[
         str | None,
         typer.Option(
             "--attackers",
             metavar="NAME,...",
-            help="best_response alone (exact for each drawn deal); or any of belief (weighs the "
-            "hidden worlds), lbr (tries each card), endings (exact in the last tricks), "
-            "lbr_endings, and other players; all: these four. Default: by the size of the game.",
+            help="Who attacks AGENT. best_response, given alone: an exact best response to each "
+            "sampled deal. belief: infers the hidden cards from AGENT's play. lbr: local best "
+            "response, tries each card. endings and lbr_endings: belief and lbr, but exact in the "
+            "last tricks. all: the last four. Or any agents. Default: by the size of the game.",
         ),
     ] = None,
     deals: Annotated[
         int | None,
-        typer.Option("--deals", metavar="N", help="Deals that each attacker plays. Default: 600."),
+        typer.Option(
+            "--deals", metavar="N", help="Sampled deals that each attacker plays. Default: 600."
+        ),
     ] = None,
     tricks: Annotated[
         int | None,
         typer.Option(
             "--tricks",
             metavar="N",
-            help="Last tricks that endings and lbr_endings answer exactly. Default: about half.",
+            help="Last tricks that endings and lbr_endings play exactly. Default: half of them, "
+            "and at most 4 if AGENT mixes its cards.",
         ),
     ] = None,
     awake: Annotated[
@@ -129,7 +155,7 @@ def exploit(
         typer.Option(
             "--awake",
             metavar="FIRST-LAST",
-            help="Tricks, like 7-13, in which the attackers attack; in others they play as AGENT.",
+            help="Attack only in these tricks, as in 7-13, and play like AGENT in the others.",
         ),
     ] = None,
     seed: Seed = 0,
@@ -138,8 +164,8 @@ def exploit(
         typer.Option(
             "--max-memory",
             metavar="GB",
-            help="Answer exactly, with a tree of all deals that takes at most this. Default on "
-            "small decks: 5.",
+            help="Give the exact answer over all deals, or refuse if its tree takes more memory. "
+            "Default on small decks: 5; other decks need this option for it.",
         ),
     ] = None,
     allow_code: AllowCode = False,
@@ -149,12 +175,12 @@ def exploit(
     resume: Resume = None,
     as_json: Json = None,
 ) -> None:
-    """Compute what a best response wins from an agent, or a lower bound of it.
+    """Measure how much a best response wins from an agent: exactly, or as a lower bound.
 
-    On small decks (micro, mini), and with --max-memory, the best response to each agent is exact.
-    On larger ones it is exact for each of many drawn deals. Where that takes too long, and with
-    --attackers, attackers play against one agent: each sees only its own cards, but can query the
-    frozen agent's policy in any view. An option that does not apply to the answer is refused.
+    On small decks (micro, mini), and with --max-memory, the answer is exact over all deals. On
+    larger decks it is a mean over sampled deals, each exact. If that would take too long, or with
+    --attackers, attackers give a lower bound. An attacker sees only its own cards, but may ask for
+    the agent's policy in any view. An option that has no effect on the answer is refused.
     """
     from hearts_train.cli import reports, solving
     from hearts_train.measure.exploit import BEST, TREE, Attack

@@ -30,7 +30,10 @@ def tournament(
     context: typer.Context,
     agents: Annotated[list[str] | None, typer.Argument(metavar="AGENT", help=AGENT_HELP)] = None,
     deals: Annotated[
-        int, typer.Option("--deals", metavar="N", help="Duplicate deals of each pairing.")
+        int,
+        typer.Option(
+            "--deals", metavar="N", help="Duplicate deals that each pair of agents plays."
+        ),
     ] = 1000,
     rules: RulesName = None,
     seed: Seed = 0,
@@ -43,7 +46,7 @@ def tournament(
     allow_code: AllowCode = False,
     as_json: Json = None,
 ) -> None:
-    """Play a round robin of agents and rank them."""
+    """Let every agent play every other on the same deals, and rank them."""
     from hearts_train.cli import reports
     from hearts_train.measure.tournament import tournament as measure
 
