@@ -643,6 +643,6 @@ def test_four_players_have_ranks_seats_and_faults(tmp_path):
     game.contest.pairings = [(0, 1)]
     record = game.run(show=silent)
     columns, _ = shown.figures_of(record)
-    assert {"rank", "faults: own, other's"} <= {*columns}
+    assert {"rank", "faults"} <= {*columns}
     assert worst_deals(record)[0].names() == [f"{code}:Mine", "easy-v1 1", "easy-v1 2", "easy-v1 3"]
     assert record["result"]["opponents"][0]["faults"] == 8

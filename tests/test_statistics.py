@@ -333,7 +333,7 @@ def test_the_command_tells_the_answer_and_prints_json(tmp_path):
     assert record["agents"][0]["name"] == record["better"] == "pro"
     assert record["conclusion"] == told.stdout.splitlines()[0]
     assert f"{record['llr']:+.2f}" in told.stdout
-    assert re.search(r"to tell \+0 from \+[0-9.]+ without stopping early +[0-9]", told.stdout)
+    assert re.search(r"test of fixed size +[0-9]", told.stdout)
     assert str(kept) in printed.stderr
     again = run("compare", "--resume", kept, "--json")
     aside = {"command": "", "seconds": 0}

@@ -1,4 +1,4 @@
-"""Errors in one line, exit statuses, tables and JSON for all commands. Quick to import."""
+"""One-line errors, exit statuses, tables and JSON of all commands. Quick to import."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from hearts_train.screen import screen as screen
 INTERRUPTED = 130
 """Exit status after Ctrl-C."""
 STDOUT = "-"
-"""The file of ``--json`` that is standard output."""
+"""The name that ``--json`` takes for standard output."""
 MISTAKE = 2
 """Exit status after a user's mistake."""
 
@@ -39,7 +39,7 @@ GROUPS = {
     "Measure": ("evaluate", "compare", "tournament", "benchmark", "exploit"),
     "More": ("solve", "dataset", "warmup"),
 }
-"""The commands by group, in the order of the help and of the reference."""
+"""The commands by group, in the order of the help and the reference."""
 
 
 def group_of(command: str) -> str:
@@ -48,24 +48,24 @@ def group_of(command: str) -> str:
 
 
 class Mistake(Exception):
-    """Report a user's mistake on the command line; the message is shown unchanged."""
+    """A user's mistake on the command line. The message is shown unchanged."""
 
 
 class _Stopped(BaseException):
-    """Carry a signal past typer, which would lose its number."""
+    """A signal, carried past typer, which would lose its number."""
 
 
 class Commands(typer.core.TyperGroup):
-    """A group of commands that ends with a clear exit status, and with one line on a mistake.
+    """A group of commands with fixed exit statuses and one-line errors.
 
     A user's mistake ends a command with status 2, Ctrl-C with 130, SIGTERM with 143 and SIGHUP
     with 129.
     """
 
     program = "hearts"
-    """The words that start the group that runs in this process."""
+    """The program of this process, as a user types it."""
     has_result_on_stdout = False
-    """True while a command runs whose ``--json`` writes to standard output."""
+    """True while a command runs with ``--json`` to standard output."""
 
     def main(  # type: ignore[override]  # typer passes everything else by keyword
         self,
@@ -75,7 +75,7 @@ class Commands(typer.core.TyperGroup):
         standalone_mode: bool = True,
         **settings: Any,
     ) -> Any:
-        """Run a command line and exit with its status; return it unless in `standalone_mode`."""
+        """Run a command line and exit with its status, or return it unless `standalone_mode`."""
         Commands.program = prog_name or self.name or "hearts"
         try:
             prepare_streams()
@@ -88,7 +88,7 @@ class Commands(typer.core.TyperGroup):
             )
             sys.stdout.flush()
         except (_Stopped, KeyboardInterrupt, typer.Abort) as error:
-            if isinstance(error.__cause__, EOFError):  # typer takes it for Ctrl-D at a prompt
+            if isinstance(error.__cause__, EOFError):  # typer mistakes it for Ctrl-D at a prompt
                 raise error.__cause__ from None  # a bug: show its traceback
             note("stopped")
             sys.exit(128 + getattr(error.__cause__, "number", INTERRUPTED - 128))
@@ -114,7 +114,7 @@ class Commands(typer.core.TyperGroup):
         sys.exit(code if isinstance(code, int) else 0)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command; its help shows no Python types of arguments, as typer's would."""
+        """Return a command, without the Python types that typer shows in the help."""
         command: Any = super().get_command(ctx, cmd_name)
         for argument in command.params if command is not None else ():
             if argument.param_type_name == "argument":
@@ -157,7 +157,7 @@ def _note_warning(
 
 
 def _completed(words: Sequence[str]) -> list[str]:
-    """Return a command line in which ``--json`` always has a file: without one it gets ``-``.
+    """Return a command line with ``-`` after each ``--json`` that has no file.
 
     Typer has no options with an optional value.
     """
@@ -202,7 +202,7 @@ def _explain(error: Exception) -> str | None:
         if error.filename is None:
             return f"the output cannot be written: {error.strerror or error}; write it elsewhere"
         is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        fix = "make room there" if is_full else "give a file that can be used"
+        fix = "make room there" if is_full else "give another file"
         return f"{error.filename}: {error.strerror or error}; {fix}"
     return None
 
@@ -225,13 +225,13 @@ _EXTRAS = {
 
 
 def prepare_streams() -> None:
-    """Make input and output usable, whatever they are connected to.
+    """Make the standard streams usable, for any encoding and even if one is closed.
 
-    Characters that an output cannot encode are replaced by plain ones, invalid bytes in the input
-    by a replacement character. A closed input is empty.
+    Replace characters that an output cannot encode by plain ones, and invalid bytes of the input by
+    a replacement character. A closed input is empty.
 
     Raises:
-        Mistake: if standard output is closed.
+        Mistake: standard output is closed.
     """
     with contextlib.suppress(OSError):  # else files opened later would get their descriptors
         while (number := os.open(os.devnull, os.O_RDWR)) < 3:
@@ -258,7 +258,7 @@ _PLAIN |= {"…": "...", "×": "x", "’": "'", "─": "-", "━": "-", "✓": "
 
 
 def _plainly(error: UnicodeError) -> tuple[str, int]:
-    """Replace the characters that an output cannot encode by plain ones."""
+    """Replace characters that an output cannot encode by plain ones."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(_PLAIN.get(c, "?") for c in error.object[error.start : error.end]), error.end
@@ -293,7 +293,7 @@ def say(text: str) -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table of results; the first column left-aligned, all others right-aligned."""
+    """Print a table of results, the first column left-aligned and all others right-aligned."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.measure import Measurement
@@ -302,7 +302,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
     stream = _shown()
     encoding = getattr(stream, "encoding", None) or "utf-8"
-    # The replacements may be longer, which counts for the width of a column.
+    # Replace before measuring: replacements may be longer than the characters.
     columns, *rows = [
         [cell.encode(encoding, "hearts_plain").decode(encoding) for cell in row]
         for row in (columns, *rows)
@@ -313,7 +313,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
         table.add_column(column, justify="left" if number == 0 else "right", no_wrap=True)
     for row in rows:
         table.add_row(*map(Text, row))
-    # Figures are never cut off: a terminal that is too narrow wraps the lines.
+    # Never cut off figures: let a narrow terminal wrap the lines.
     needed = Measurement.get(console, console.options.update(max_width=1000), table).maximum
     console.width = max(console.width, needed)
     console.print(Text(title, style="bold"), soft_wrap=True)

@@ -1,7 +1,4 @@
-"""The plays, tables and files of ``hearts benchmark``.
-
-The work is in ``hearts_train.measure.benchmark``.
-"""
+"""Helpers of ``hearts benchmark``; the work is in ``hearts_train.measure.benchmark``."""
 
 from __future__ import annotations
 
@@ -23,18 +20,18 @@ from hearts_train.console import Mistake
 from hearts_train.measure.benchmark import TRACKS, encoded, read_benchmark, verify
 from hearts_train.measure.display import format_margin, short_names
 from hearts_train.measure.duel import Example
-from hearts_train.measure.evaluation import opponents_table
+from hearts_train.measure.evaluation import OF_BOTH, opponents_table
 from hearts_train.measure.participants import trained_rules
 
 CLASSES = ("budget", "decisions")
 DECLARED = (*CLASSES, "authors", "code", "compute", "repeats")
-"""What an author may say: the classes that the agent enters, and of an entry to the leaderboard."""
+"""Names that ``--declare`` takes: the classes of a result, and facts for the leaderboard."""
 _BETWEEN_PATHS = re.compile(r"[\s:?&=]+")
-"""What divides the paths in an agent's name."""
+"""Separators of the paths in an agent's name."""
 
 
 def track_of(agent: str, *, isolate: bool) -> str:
-    """The track whose rules an agent was trained for; else ``two_player``."""
+    """Return the track of the rules that an agent was trained for, else ``two_player``."""
     rules = trained_rules([agent], isolate=isolate)
     if rules is not None:
         for name, track in TRACKS.items():
@@ -50,33 +47,33 @@ def declared(texts: list[str]) -> dict[str, str]:
         name, text = given.partition("=")[::2]
         if name not in DECLARED or name in entry or not (text.strip() and text.isprintable()):
             raise Mistake(
-                f"--declare: {quoted(given)} is not one of {', '.join(DECLARED)}, each once and on "
-                "one line; write it as in authors='A. Author'"
+                f"--declare: {quoted(given)} is unknown, empty or repeated; give each of "
+                f"{', '.join(DECLARED)} once and on one line, as in authors='A. Author'"
             )
         if name == "code" and not text.startswith("https://"):
-            raise Mistake(f"--declare: {quoted(text)} is not where code lies; give https://...")
+            raise Mistake(f"--declare: code={quoted(text)} is no link; give one as https://...")
         if name == "repeats" and text != "no":
             raise Mistake(
-                f"--declare: repeats is {quoted(text)}; write repeats=no for an agent that plays "
-                "otherwise each time, or omit it"
+                f"--declare: repeats={quoted(text)} is unknown; write repeats=no if the agent "
+                "plays differently each time, else omit it"
             )
         if name == "decisions" and not text.isdecimal():
             raise Mistake(
-                f"--declare: decisions={quoted(text)} is not a whole number from 0; give one"
+                f"--declare: decisions={quoted(text)} is not a whole number; give one from 0"
             )
         entry[name] = text.strip()
     return entry
 
 
 def paths_in(spec: str) -> list[str]:
-    """The words of an agent's name that can be paths."""
+    """Return the words of an agent's name that can be paths."""
     return _BETWEEN_PATHS.split(spec)
 
 
 def check(path: Path, agent: str | None, **settings: Any) -> tuple[dict[str, Any], list[str]]:
-    """The record of a file played again, and where it differs from the file.
+    """Play the result of a file again; return the new record and where it differs.
 
-    What an agent's name says of files is looked for here, then in the file's own folder.
+    Files in the agent's name are searched here first, then in the folder of the result.
     """
     record = read_benchmark(path)
     spec = record["result"]["agent"]["spec"]
@@ -92,24 +89,24 @@ def check(path: Path, agent: str | None, **settings: Any) -> tuple[dict[str, Any
 
 
 def write(record: dict[str, Any], target: str) -> None:
-    """Write a record to a file, a line for each field, or to standard output."""
+    """Write a record to a file, one line per field, or to standard output."""
     if target == console.STDOUT:
         console.print_json(record, target)
         return
     write_whole(Path(target), encoded(record))
-    console.note(f"written: {target}; see its worst deals with: hearts replay {target}")
+    console.note(f"written: {target}; see the agent's worst deals with: hearts replay {target}")
 
 
 def report_verdict(path: Path, record: dict[str, Any], differing: list[str]) -> None:
-    """Print whether a result is reproduced; exit status 1 if not."""
+    """Print whether a result was reproduced; exit with status 1 if not."""
     if not differing:
         by_chance = record.get("entry", {}).get("repeats") == "no"
         how = (
-            "it differs by no more than chance" if by_chance else "it is the same to the last digit"
+            "it differs no more than by chance" if by_chance else "it is the same to the last digit"
         )
-        console.note(f"{path}: holds; played again, {how}")
+        console.note(f"{path}: confirmed; played again, {how}")
         return
-    console.note(f"{path}: does not hold; played again, it differs:")
+    console.note(f"{path}: not confirmed; played again, it differs in:")
     for place in differing:
         console.note(f"  {place}")
     raise typer.Exit(1)
@@ -126,14 +123,14 @@ def show(record: dict[str, Any]) -> None:
     if exact := exact_line(result):
         console.note(exact)
     if not run["within_budget"]:
-        console.note(f"over its budget of {result['budget']} a card")
+        console.note(f"slower than its budget of {result['budget']} per decision")
 
 
 def verdict(result: dict[str, Any]) -> str:
-    """Say whom of the field the agent of a result beats, and its place in the field.
+    """Return a sentence: whom in the field the agent beats, and its place there.
 
-    It beats a player where the whole 95 % interval of its margin is above zero. If it is of the
-    field itself, it is not its own opponent.
+    An agent beats an opponent if the whole 95 % interval of its margin is above zero. An agent of
+    the field is not its own opponent.
     """
     figures = [f for f in result["opponents"] if f["opponent"] != result["agent"]["name"]]
     won = [f["opponent"] for f in figures if f["ci95"][0] > 0]
@@ -147,25 +144,25 @@ def verdict(result: dict[str, Any]) -> str:
 
 
 def _faults(result: dict[str, Any]) -> dict[str, int]:
-    """The deals that each player of a result has forfeited."""
+    """Return how many deals each player of a result has forfeited."""
     figures = result["opponents"]
     counts = {result["agent"]["name"]: sum(f["faults"] for f in figures)}
     return counts | {f["opponent"]: f["opponent_faults"] for f in figures}
 
 
 def title(result: dict[str, Any]) -> str:
-    """A line that says what was played."""
+    """Return the title of a result's table."""
     agent = result["agent"]["name"]
-    part = "" if result["is_full"] else ", not all of the protocol's"
+    part = "" if result["is_full"] else " (a part of the track)"
     return (
         f"{short_names([agent])[agent]}, {result['protocol']}, {result['track']} "
         f"{result['split']}: points per deal, 95 % interval over {result['deals']:,} duplicate "
-        f"deals{part}"
+        f"deals{part}; {OF_BOTH}"
     )
 
 
 def figures_of(record: dict[str, Any]) -> tuple[Sequence[str], list[Sequence[str]]]:
-    """Columns and rows: one row for each opponent, and one for their mean."""
+    """Return columns and rows: one row per opponent, and one for their mean."""
     result, names = record["result"], ("ms_per_decision", "opponent_ms_per_decision")
     times = record["run"]["ms_per_card"]
     figures = [
@@ -177,11 +174,11 @@ def figures_of(record: dict[str, Any]) -> tuple[Sequence[str], list[Sequence[str
 
 
 def exact_line(result: dict[str, Any]) -> str:
-    """A line on the exploitability; "" if it was not computed."""
+    """Return a line on the exploitability; "" if it was not computed."""
     exact = result["exploitability"]
     if exact is None:
         return ""
     if exact["exploitability"] is None:
         return f"exploitability: not computed: {exact['why']}"
-    drawn = ", of one draw of its play" if exact["one_draw"] else ""
+    drawn = ", for one random choice in each information set" if exact["one_draw"] else ""
     return f"exploitability: {exact['exploitability']:.4f} points per deal, exact{drawn}"

@@ -1,6 +1,6 @@
-"""Cards and the events at a table as text for a terminal.
+"""Format cards, events and hints as text for a terminal.
 
-Cards have suit symbols where the output can show them, else they are like ``QS``.
+Cards have suit symbols if the output can show them, else letters, as in ``QS``.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _SYMBOLS = dict(zip(SUITS, "♣♦♠♥", strict=True))
 
 
 class CardText:
-    """The form of cards on one output."""
+    """Formats cards and lines for one output."""
 
     def __init__(self, *, symbols: bool, wraps: bool = False) -> None:
-        """Use suit symbols or letters; break lines at the terminal's edge."""
+        """Use suit symbols or letters; with `wraps`, break lines at the terminal's width."""
         self.symbols = symbols
         self.wraps = wraps
 
     @classmethod
     def of(cls, stream: TextIO | None = None) -> CardText:
-        """Return the writing that `stream` (standard output) can show."""
+        """Return the format that `stream`, by default standard output, can show."""
         stream = sys.stdout if stream is None else stream
         try:
             "♣♦♠♥".encode(getattr(stream, "encoding", None) or "ascii")
@@ -40,19 +40,19 @@ class CardText:
         return cls(symbols=symbols, wraps=stream.isatty())
 
     def wrap(self, text: str) -> str:
-        """Return the text with lines wider than the terminal broken between words."""
+        """Break lines that are wider than the terminal, between words."""
         return wrap(text, shutil.get_terminal_size().columns) if self.wraps else text
 
     def card(self, card: str) -> str:
-        """Return a card like ``Q♠``."""
+        """Format a card, as in ``Q♠``."""
         return card[:-1] + (_SYMBOLS[card[-1]] if self.symbols else card[-1])
 
     def cards(self, cards: Iterable[str]) -> str:
-        """Return cards in the order given."""
+        """Format cards in the order given."""
         return " ".join(map(self.card, cards)) or "-"
 
     def hand(self, cards: Iterable[str], playable: Iterable[str] | None = None) -> str:
-        """Return a hand by suits; cards that are not `playable` are in brackets."""
+        """Format a hand by suits, with cards that are not `playable` in brackets."""
         cards = list(cards)
         free = set(cards if playable is None else playable)
         suits = [
@@ -67,7 +67,7 @@ class CardText:
 
 
 def wrap(text: str, width: int) -> str:
-    """Return the text with lines of at most `width` columns, broken between words.
+    """Break lines to at most `width` columns, between words.
 
     Continuation lines are indented by two more columns.
     """
@@ -89,7 +89,7 @@ CHOICES = {"moon:off": "have the points taken off", "moon:others": "let the othe
 
 
 def does(name: str, verb: str) -> str:
-    """A name with its verb: ``pro plays``, but ``You play``."""
+    """Return a name with its verb: ``pro plays``, but ``You play``."""
     if name.partition(" ")[0] != "You":
         return f"{name} {verb}"
     return f"{name} {_PLURAL.get(verb, verb.removesuffix('s'))}"
@@ -99,14 +99,14 @@ _PLURAL = {"passes": "pass", "has": "have"}
 
 
 def points_text(rules: Rules, cards: Iterable[str]) -> str:
-    """The points of cards, like ``+5``; empty if there are none."""
+    """Format the points of cards, as in ``+5``; "" if they have none."""
     points = sum(rules.card_points.get(card, 0) for card in cards)
     return f"{points:+d}" if points else ""
 
 
 # ---- hints ---------------------------------------------------------------------------------------
 def describe(advice: Hint, view: PlayerView, cards: CardText) -> list[str]:
-    """A hint for a position as lines of text: what another player would do, and why."""
+    """Return a hint as lines: the card that the hinting agent would play, and why."""
 
     def named(action: int) -> str:
         name = view.rules.action_name(action)
@@ -114,12 +114,10 @@ def describe(advice: Hint, view: PlayerView, cards: CardText) -> list[str]:
 
     lines = [f"{advice.agent} would choose {named(advice.action)}."]
     if advice.worths:
-        ways = f"{advice.worlds} of the ways" if advice.is_sample else f"all {advice.worlds} ways"
-        lines.append(
-            "Points by which you win the deal with each card, on average over "
-            f"{ways if advice.worlds > 1 else 'the one way'} the unseen cards can lie:"
-        )
-        words = "within noise" if advice.is_sample else "as good"
+        ways = f"{advice.worlds} of the" if advice.is_sample else f"all {advice.worlds}"
+        ways = f"{ways} possible deals" if advice.worlds > 1 else "the only possible deal"
+        lines.append(f"Your mean margin with each card, over {ways} of the unseen cards:")
+        words = "within noise" if advice.is_sample else "equally good"
         parts: list[str] = []
         for worth in advice.worths:
             half = f" ± {worth.half:.1f}" if advice.is_sample else ""
@@ -128,5 +126,5 @@ def describe(advice: Hint, view: PlayerView, cards: CardText) -> list[str]:
         lines.append("  " + ", ".join(parts))
     elif advice.chances:
         likely = [f"{named(a)} {chance:.0%}" for a, chance in advice.chances if chance >= 0.005]
-        lines.append("Its probabilities: " + ", ".join(likely))
+        lines.append("Probabilities of its policy: " + ", ".join(likely))
     return lines

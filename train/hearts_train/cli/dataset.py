@@ -18,7 +18,7 @@ from hearts_train.cli.options import (
     Workers,
     app,
     names_in,
-    refuse_said,
+    refuse_given,
     rules_of,
 )
 from hearts_train.console import Mistake
@@ -71,7 +71,7 @@ def dataset(
     from hearts_train.measure.participants import trained_rules
 
     if resume:
-        refuse_said(context, _SETTLED, "--resume", folder)
+        refuse_given(context, _SETTLED, "--resume", folder)
         options = datasets.unfinished_options(folder)
     elif not agent:
         raise Mistake("--agent: none given; name one; see 'hearts dataset --help'")
@@ -100,13 +100,13 @@ def dataset(
             console.note(f"saved; continue with: {shlex.join(words)}")
         raise
     _show(folder, facts)
-    console.note(f"what is in it, and how to load it: {folder / datasets.SHEET}")
+    console.note(f"for its content and how to load it, see {folder / datasets.SHEET}")
     if as_json:
         console.print_json({"folder": str(folder), **facts}, as_json)
 
 
 def _show(folder: Path, facts: dict[str, Any]) -> None:
-    """Print what a dataset holds."""
+    """Print the size of a dataset."""
     rows = [[f"games of {facts['options']['rules']}", f"{facts['games']:,}"]]
     rows += [[f"rows of {name}", f"{rows_of:,}"] for name, rows_of in facts["rows"].items()]
     if facts["episodes"]:
@@ -115,12 +115,12 @@ def _show(folder: Path, facts: dict[str, Any]) -> None:
     rows += [["MB", f"{sum(file['bytes'] for file in facts['files'].values()) / 1e6:.1f}"]]
     console.print_table(str(folder), ["content", "number"], rows)
     if facts["faults"]:
-        console.note(f"{facts['faults']:,} faults ended games; see the datasheet")
+        console.note(f"{facts['faults']:,} games ended by a fault; see the datasheet")
 
 
 def _truth(text: str) -> bool:
     if text not in ("true", "false"):
-        raise Mistake(f"--set: exact={text!r} is unknown; choose true or false")
+        raise Mistake(f"--set: exact={text!r} is unknown; give true or false")
     return text == "true"
 
 
@@ -135,7 +135,7 @@ def _numbers(text: str) -> list[int]:
     try:
         return [int(word) for word in text.split(",")]
     except ValueError:
-        raise Mistake(f"--set: seat={text!r} is not whole numbers; write them like 0,1") from None
+        raise Mistake(f"--set: seat={text!r} is no list of seats; write one like 0,1") from None
 
 
 _SETTINGS: dict[str, tuple[str, Callable[[str], Any]]] = {
@@ -149,17 +149,17 @@ _SETTINGS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "seat": ("seats", _numbers),
     "view": ("views", lambda text: names_in(text, "--set")),
 }
-"""What ``--set`` sets: the argument of ``DatasetOptions``, and how its text is read."""
+"""The keys of ``--set``: the argument of ``DatasetOptions``, and the function that parses it."""
 
 
 def _recorded(settings: Sequence[str]) -> dict[str, Any]:
-    """The arguments of ``DatasetOptions`` that ``--set KEY=VALUE`` gives."""
+    """Return the arguments of ``DatasetOptions`` from ``--set KEY=VALUE``."""
     found: dict[str, Any] = {}
     for setting in settings:
         key, sign, text = setting.partition("=")
         if not sign or key not in _SETTINGS:
             known = ", ".join(_SETTINGS)
-            raise Mistake(f"--set: {setting!r} sets nothing known; write KEY=VALUE with {known}")
+            raise Mistake(f"--set: {setting!r} is unknown; write KEY=VALUE with a KEY of {known}")
         name, read = _SETTINGS[key]
         found[name] = read(text)
     return found

@@ -25,8 +25,8 @@ from hearts_train.cli.options import (
     app,
     check_apart,
     names_in,
+    refuse_given,
     refuse_other,
-    refuse_said,
     rules_of,
 )
 from hearts_train.console import Mistake
@@ -84,27 +84,27 @@ def evaluate(
     from hearts_train.measure.evaluation import plot as draw
 
     check_apart(save=save or resume, plot=plot, json=as_json)
-    everybody: Any
+    entrants: Any
     settings: dict[str, Any]
     if resume is not None:
-        everybody, settings = reports.resumed(context, resume, "evaluate")
+        entrants, settings = reports.resumed(context, resume, "evaluate")
     else:
-        everybody = [_given(agent, "evaluate"), *names_in(opponents, "--opponents")]
+        entrants = [_given(agent, "evaluate"), *names_in(opponents, "--opponents")]
         usual = 200 if unit == "match" else 2000
         settings = {"rules": rules_of(rules, players), "deals": usual if deals is None else deals}
         settings |= {"seed": seed, "unit": unit, "isolate": isolate, "time_limit": time_limit}
     if settings.get("unit") == "match":
-        refuse_other(context, ("plot",), "is not for matches; omit it")
+        refuse_other(context, ("plot",), "does not apply to matches; omit it")
     settings |= reports.wiring(save, resume, workers, backend)
     with reports.stoppable("evaluate", save or resume):
-        results = measure(everybody[0], everybody[1:], **settings)
+        results = measure(entrants[0], entrants[1:], **settings)
     reports.show_evaluations(results)
     if as_json:
         console.print_json([result.to_json() for result in results], as_json)
     if plot is not None:
         draw(results, plot)
         console.note(f"drawn: {plot}")
-    is_stopped = len(results) < len(everybody) - 1 or results[-1].interrupted
+    is_stopped = len(results) < len(entrants) - 1 or results[-1].interrupted
     reports.finish("evaluate", save, resume, interrupted=is_stopped)
 
 
@@ -166,25 +166,25 @@ def compare(
     from hearts_train.measure.comparison import compare as measure
     from hearts_train.measure.statistics import Question
 
-    everybody: Any
+    entrants: Any
     settings: dict[str, Any]
     if resume is not None:
-        everybody, settings = reports.resumed(context, resume, "compare")
+        entrants, settings = reports.resumed(context, resume, "compare")
         settings |= {"question": Question(**settings["question"])}
         del settings["test"]
     else:
-        everybody = list(agents or [])
-        if len(everybody) != 2:
-            count = f"{len(everybody)} given" if everybody else "none given"
-            raise Mistake(f"agents: {count}; give two, as in: hearts compare runs/new runs/old")
-        everybody += [] if opponents is None else names_in(opponents, "--opponents")
+        entrants = list(agents or [])
+        if len(entrants) != 2:
+            count = f"{len(entrants)} given" if entrants else "none given"
+            raise Mistake(f"agents: {count}; give two, as in 'hearts compare runs/new runs/old'")
+        entrants += [] if opponents is None else names_in(opponents, "--opponents")
         low, high = reports.two_of(margins, "--margins", "0,0.1")
         alpha, beta = reports.two_of(errors, "--errors", "0.05,0.05")
         settings = {"rules": rules_of(rules), "question": Question(low, high, alpha, beta)}
         settings |= {"deals": deals, "seed": seed, "isolate": isolate, "time_limit": time_limit}
     settings |= reports.wiring(save, resume, workers, backend)
     with reports.stoppable("compare", save or resume):
-        result = measure(*everybody[:2], **settings, opponents=everybody[2:])
+        result = measure(*entrants[:2], **settings, opponents=entrants[2:])
     reports.show_comparison(result)
     if as_json:
         console.print_json(result.to_json(), as_json)
@@ -258,9 +258,9 @@ def benchmark(
     differing: list[str] = []
     if verify is not None:
         if resume is not None:
-            raise Mistake("--verify: plays a finished result again; omit --resume")
+            raise Mistake("--verify: needs a finished result; omit --resume")
         settled = ("track", "split", "deals", "declare", "save")
-        refuse_said(context, settled, "--verify", verify)
+        refuse_given(context, settled, "--verify", verify)
         how = {"workers": workers, "backend": backend, "isolate": isolate}
         record, differing = benching.check(verify, agent, **how)
     else:
@@ -268,7 +268,7 @@ def benchmark(
         if resume is not None:
             (played, *_), arguments = reports.resumed(context, resume, "benchmark")
             if classes:
-                raise Mistake(f"--declare: {min(classes)} is settled in {resume}; omit it")
+                raise Mistake(f"--declare: {min(classes)} is already fixed in {resume}; omit it")
             names = ("track", "split", "deals", "budget", "decisions", "isolate")
             settings = {name: arguments[name] for name in names}
         else:
@@ -309,11 +309,11 @@ def warmup(
         compiled = warm_up(report, workers=workers)
     seconds = console.format_seconds(clock.now() - begin)
     if not any(compiled.values()):
-        print(f"everything was compiled before; nothing was done again ({seconds})")
+        print(f"everything was compiled already ({seconds})")
         return
     if before := [name for name, count in compiled.items() if count == 0]:
-        console.note(f"compiled before: {', '.join(before)}")
-    print(f"everything is compiled: {sum(compiled.values())} functions in {seconds}")
+        console.note(f"compiled already: {', '.join(before)}")
+    print(f"compiled {sum(compiled.values())} functions in {seconds}")
 
 
 def _given(agent: str | None, command: str) -> str:

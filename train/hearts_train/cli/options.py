@@ -50,7 +50,7 @@ Players = Annotated[
 
 
 def _json_target(path: str | None) -> str | None:
-    """The file of the result, which must not exist yet."""
+    """Return the file of ``--json``, which must not exist yet."""
     Commands.has_result_on_stdout = path == console.STDOUT
     if path not in (None, console.STDOUT):
         check_new(Path(str(path)), "--json")
@@ -69,7 +69,7 @@ Json = Annotated[
 
 
 def read_seed(text: str | int) -> int:
-    """The number of ``--seed``: given directly, or in a file as ``@FILE``.
+    """Return the number of ``--seed``, given directly or in a file as ``@FILE``.
 
     A secret seed must not be on the command line, which every process can read.
     """
@@ -80,15 +80,15 @@ def read_seed(text: str | int) -> int:
         with open(text[1:], "rb") as file:  # also a pipe, which can be read only once
             written = file.read(_MOST_SEED).decode("ascii", errors="replace").strip()
         if not written.isdecimal():  # not quoted: it may be part of a secret
-            raise Mistake(f"--seed: {text[1:]} does not have a whole number; write one there")
+            raise Mistake(f"--seed: {text[1:]} holds no whole number; write one into it")
     try:
         return int(written)
     except ValueError:
         from hearts_env.support.errors import quoted
 
         raise Mistake(
-            f"--seed: {quoted(text)} is not a whole number; give one, or @FILE with the file that "
-            "has it"
+            f"--seed: {quoted(text)} is not a whole number; give one, or @FILE to read it from a "
+            "file"
         ) from None
 
 
@@ -184,9 +184,9 @@ Resume = Annotated[
 
 
 def _page_target(path: Path | None) -> Path | None:
-    """A page that can be written; its name must say that it is one."""
+    """Return the file of ``--html``. Refuse one that is no page or cannot be written."""
     if path is not None and path.suffix.lower() not in (".html", ".htm"):
-        raise Mistake(f"--html: {path} is not the name of a page; give one that ends in .html")
+        raise Mistake(f"--html: {path} does not end in .html; give a name that does")
     check_output(path, "--html")
     return path
 
@@ -200,7 +200,7 @@ Html = Annotated[
 
 
 def _plot_target(path: Path | None) -> Path | None:
-    """A picture that can be drawn; checked before anything is measured."""
+    """Return the file of ``--plot``. Refuse one that cannot be drawn before anything runs."""
     if path is not None:
         from hearts_train.measure.display import check_picture
 
@@ -217,7 +217,7 @@ Plot = Annotated[
 
 
 def rules_of(name: str | None, players: int | None = None) -> Rules | None:
-    """The rules named; None if none are, so that a checkpoint can decide."""
+    """Return the rules of the options, or None without any: a checkpoint can then decide."""
     from hearts_env import Rules
 
     if name is None and players is None:
@@ -228,7 +228,7 @@ def rules_of(name: str | None, players: int | None = None) -> Rules | None:
 
 
 def check_output(path: Path | None, option: str) -> None:
-    """Refuse a file that cannot be written, before anything is computed."""
+    """Raise unless the file can be written, before anything is computed."""
     if path is not None:
         from hearts_env.support import files
 
@@ -236,7 +236,7 @@ def check_output(path: Path | None, option: str) -> None:
 
 
 def check_apart(**files: Path | str | None) -> None:
-    """Refuse the same file for two options: one would overwrite the other."""
+    """Raise if two options name the same file: one would overwrite the other."""
     known: dict[str, str] = {}
     for name, path in files.items():
         if path in (None, console.STDOUT):
@@ -244,44 +244,44 @@ def check_apart(**files: Path | str | None) -> None:
         option = "FILE" if name == "file" else f"--{name}"
         other = known.setdefault(os.path.realpath(str(path)), option)
         if other != option:
-            raise Mistake(f"{option}: {path} is {other} too; give another name")
+            raise Mistake(f"{option}: {path} is also the file of {other}; give another name")
 
 
 def check_new(path: Path | None, option: str) -> None:
-    """Refuse a file that exists or cannot be written, before anything is computed."""
+    """Raise if the file exists or cannot be written, before anything is computed."""
     check_output(path, option)
     if path is not None and path.exists():
         raise Mistake(f"{option}: {path} already exists; give another name")
 
 
 def names_in(text: str, option: str) -> list[str]:
-    """The names in a comma-separated list."""
+    """Return the names in a comma-separated list."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
-        raise Mistake(f"{option}: {text!r} is empty; give a name, or several with commas")
+        raise Mistake(f"{option}: {text!r} has no name; give one, or several with commas")
     return names
 
 
-def is_said(context: typer.Context, name: str) -> bool:
+def is_given(context: typer.Context, name: str) -> bool:
     """Return whether an argument or option was given on the command line."""
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
 
 
 def _written(context: typer.Context, name: str) -> str:
-    """An argument or option as written on the command line."""
+    """Return an argument or option as written on the command line."""
     return next(known.opts[0] for known in context.command.params if known.name == name)
 
 
 def refuse_other(context: typer.Context, names: Sequence[str], why: str) -> None:
-    """Refuse options that do not apply here."""
+    """Raise if one of the options was given; `why` ends the message."""
     for name in names:
-        if is_said(context, name):
+        if is_given(context, name):
             raise Mistake(f"{_written(context, name)}: {why}")
 
 
-def refuse_said(context: typer.Context, names: Sequence[str], option: str, file: Path) -> None:
-    """Refuse options whose values a resumed file fixes."""
+def refuse_given(context: typer.Context, names: Sequence[str], option: str, file: Path) -> None:
+    """Raise if an option was given that `file`, the file of `option`, has fixed."""
     for name in names:
-        if is_said(context, name):
-            raise Mistake(f"{_written(context, name)}: {option} takes it from {file}; omit it")
+        if is_given(context, name):
+            raise Mistake(f"{_written(context, name)}: {option} reads it from {file}; omit it")

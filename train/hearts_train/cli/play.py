@@ -74,21 +74,21 @@ def play(
     path = save or resume
     if resume is not None:
         settings = ("against", "rules", "seed", "save")
-        refuse_other(context, settings, "with --resume the game continues as it was; omit it")
+        refuse_other(context, settings, "--resume continues the saved deal as it is; omit one")
         record = saved_game(resume)
         if record.game.is_over:
-            raise Mistake(f"--resume: the game in {resume} is over; start another")
+            raise Mistake(f"--resume: the deal in {resume} is over; start another")
     else:
         check_new(save, "--save")
         given = rules_of(rules)
         names = against or strongest(given or Rules.preset("two_player"))
         seed = secrets.randbelow(10**9) if seed is None else check_seed(seed)
         record = new_game(given, seed, names_in(names, "--opponent"))
-    game, left = TerminalGame(record), "You have left the game"
+    game, left = TerminalGame(record), "You have left the game."
     if path is None:
-        left += ". With --save FILE it can be continued later."
+        left += " Only a game with --save FILE can be continued."
     else:
-        left += f"; 'hearts play --resume {shlex.quote(str(path))}' continues it."
+        left += f" Continue it with: hearts play --resume {shlex.quote(str(path))}"
     with contextlib.ExitStack() as stack:
         if path is not None:
             stack.enter_context(held(lock_beside(path), f"game: {str(path)!r}"))
@@ -126,7 +126,7 @@ def replay(
     for path in plots or []:
         is_folder = path.is_dir() or not (path.suffix or path.exists())
         if not (is_folder or path.suffix.lower() == ".gif"):
-            raise Mistake(f"--plot: {path} is not a folder or a .gif; name one of these")
+            raise Mistake(f"--plot: {path} is neither a folder nor a .gif file; name one of these")
     records = shown.read_records(file)
     for path in plots or []:
         if path.suffix.lower() == ".gif":
@@ -219,7 +219,7 @@ def show_rules(
         for preset, (numbers, _, summary) in PRESETS.items():
             span = f"{numbers[0]}-{numbers[-1]}" if len(numbers) > 1 else str(numbers[0])
             print(wrap(f"{preset:{width}}  {span:>3} players  {summary}"))
-        print("\n'hearts rules NAME' explains one.")
+        print("\n'hearts rules NAME' explains a game.")
         return
     rules = Rules.from_text(name)
     if as_json:
@@ -230,7 +230,7 @@ def show_rules(
     options = option_rows(rules)
     widths = [max(len(row[column]) for row in options if len(row[1]) < 30) for column in range(2)]
     for option, value, meaning in options:
-        is_long = len(value) > widths[1]  # on its own line, so that the meanings stay in a column
+        is_long = len(value) > widths[1]  # on its own line, to keep the meanings in a column
         shown = "" if is_long else value
         print(wrap(f"{option:{widths[0]}}  {shown:{widths[1]}}  {meaning}".rstrip()))
         if is_long:
@@ -252,7 +252,7 @@ def agents(
 ) -> None:
     """List the built-in agents with their games and options, or start one of your own."""
     if new is not None:
-        refuse_other(context, ("as_json",), "is not for --new; omit it")
+        refuse_other(context, ("as_json",), "does not apply to --new; omit it")
         _write_agent(new)
         return
     from hearts_agents import agent_names
@@ -271,38 +271,40 @@ def agents(
         plays = f"{'':{width}}  plays {entry['plays']}"
         print(wrap(plays + (f"; options: {options}" if options else "")))
     print(
-        "\nAlso players: the path of a checkpoint, of a training run's folder or of a\n"
-        "solved file (.safetensors); model.onnx?encoder=flat; with --allow-code,\n"
-        "model.pt?encoder=flat of TorchScript and model.zip of stable-baselines3;\n"
-        "my_agent.py:MyAgent and package.module:MyAgent; 'exec:./bot --flag', a program.\n"
-        "Options follow a ?, as in pro?worlds=50."
+        "\nOther agents, wherever a command takes an AGENT:\n"
+        "  runs/demo-1, x.safetensors      a training run, a checkpoint or a solved game\n"
+        "  mine.py:Mine, package.mod:Mine  a Python class\n"
+        "  'exec:./bot --flag'             a program\n"
+        "  model.onnx?encoder=flat         an ONNX model; with --allow-code also\n"
+        "  model.pt?encoder=flat           a TorchScript model\n"
+        "  model.zip                       a stable-baselines3 model\n"
+        "Options follow a question mark, as in pro?worlds=50."
     )
 
 
 def _write_agent(path: Path) -> None:
-    """Write a copy of ``hearts_agents.template`` and its weights, and say how to go on."""
+    """Write a copy of ``hearts_agents.template`` and its weights, and print the next commands."""
     import hearts_agents
     from hearts_env.support.files import write_whole
 
     stem = path.name.removesuffix(".py")
     if not stem.isidentifier() or keyword.iskeyword(stem):
-        raise Mistake(f"--new: {path} is not a name; give letters, digits and _, as in my_agent")
+        raise Mistake(f"--new: {path} is no Python name; use letters, digits and _, as in my_agent")
     if path.is_dir():
-        raise Mistake(f"--new: {path} is a folder; name an agent in it, as in {path / 'my_agent'}")
+        raise Mistake(f"--new: {path} is a folder; name a file in it, as in {path / 'my_agent'}")
     files = {suffix: path.with_name(stem + suffix) for suffix in (".py", ".json")}
     for file in files.values():
         check_new(file, "--new")
     elsewhere = [place for place in sys.path if place and Path(place).resolve() != Path.cwd()]
     if stem in sys.stdlib_module_names or PathFinder.find_spec(stem, elsewhere):
         raise Mistake(
-            f"--new: {stem} is the name of an installed module, which others import; give another, "
-            "as in my_agent"
+            f"--new: {stem} would hide an installed module; give another name, as in my_agent"
         )
     for suffix, file in files.items():
         text = (Path(hearts_agents.__file__).parent / f"template{suffix}").read_text("utf-8")
         write_whole(file, text.replace("template.", f"{stem}.").encode())
     agent = shlex.quote(f"{files['.py']}:MyAgent")
-    print(f"written: {files['.py']} and {files['.json']}; measure it, now and when it is better:")
+    print(f"written: {files['.py']} and {files['.json']}; measure the agent with:")
     print(f"  hearts evaluate {agent} --opponents easy,standard,pro")
     print(f"  hearts benchmark {agent}")
 

@@ -1,4 +1,4 @@
-"""Hand histories replayed: deals and plays as text, pictures as SVG."""
+"""Replay hand histories as text, SVG pictures or an animation."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from hearts_train.cli.cardtext import CHOICES, CardText, does, points_text
 if TYPE_CHECKING:
     from hearts_env.render import TablePicture
 
-_MOST = 64 * 2**20  # bytes: some fifty thousand deals
+_MOST = 64 * 2**20  # bytes, about 50,000 deals
 
 
 def read_records(path: Path, number: int | None = None) -> list[Record]:
-    """The games of a file with their tags, each play checked; or the one of a number, from 1.
+    """Return the games of a file with their tags, or only game `number`, counted from 1.
 
-    Of a result of ``hearts benchmark`` those are the deals that went worst.
+    Every play is checked. A result of ``hearts benchmark`` gives the agent's worst deals.
 
     Raises:
-        NotationError: if it is not text, or not hand histories; the message names the line.
-        HeartsError: if there are fewer.
+        NotationError: the file is not text or holds no hand histories; the message names the line.
+        HeartsError: there is no game `number`.
     """
     data = read_limited(path, _MOST, "hand histories")
     try:
@@ -37,7 +37,7 @@ def read_records(path: Path, number: int | None = None) -> list[Record]:
         else:
             records = parse_records(data.decode())
     except UnicodeDecodeError:
-        raise NotationError(f"{path}: it is not text; give a file of hand histories") from None
+        raise NotationError(f"{path}: not text; give a file of hand histories") from None
     except NotationError as error:
         raise NotationError(f"{path}: {error}") from None
     if number is None:
@@ -46,7 +46,7 @@ def read_records(path: Path, number: int | None = None) -> list[Record]:
 
 
 def lines_of(record: Record, number: int, count: int, cards: CardText) -> Iterator[str]:
-    """Yield a deal as text: its hands, its events and its scores."""
+    """Yield a deal as text: its hands, events and scores."""
     game = record.game
     yield f"Game {number} of {count}: {game.rules.name}"
     about = [record.tags[name] for name in ("Event", "Date") if name in record.tags]
@@ -60,7 +60,7 @@ def lines_of(record: Record, number: int, count: int, cards: CardText) -> Iterat
 
 
 def dealt(record: Record, cards: CardText) -> Iterator[str]:
-    """Yield the cards as dealt, a line for each hand and the kitty."""
+    """Yield the cards as dealt, one line per hand and one for the kitty."""
     start = record.game.start()
     for p, name in enumerate(record.names()):
         yield f"{name}: {cards.hand(start.hand(p))}"
@@ -69,7 +69,7 @@ def dealt(record: Record, cards: CardText) -> Iterator[str]:
 
 
 def steps(record: Record, cards: CardText) -> Iterator[tuple[int, str]]:
-    """The events, as (trick, text): each hand of the exchange, each trick, and so on."""
+    """Yield the events as (trick, text): passed cards, tricks and choices."""
     game, names = record.game, record.names()
     rules, replay = game.rules, game.start()
 
@@ -114,7 +114,7 @@ def _plays(
 
 
 def footer(record: Record) -> str:
-    """The scores."""
+    """Return the line of scores."""
     game = record.game
     scores = ", ".join(
         f"{name} {score}" for name, score in zip(record.names(), game.scores(), strict=True)
@@ -123,7 +123,7 @@ def footer(record: Record) -> str:
 
 
 def write_pictures(records: Sequence[Record], folder: Path) -> int:
-    """Draw every position, all cards open, as SVG files in a folder; returns how many."""
+    """Draw every position with all cards open as SVG files; return their number."""
     from hearts_env.render import render_svg
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -136,7 +136,7 @@ def write_pictures(records: Sequence[Record], folder: Path) -> int:
 
 
 def pictures_of(record: Record) -> Iterator[TablePicture]:
-    """The table at the start of a game and after every action, all cards open."""
+    """Yield the table at the start of a game and after every action, all cards open."""
     from hearts_env.views.picture import picture_of
 
     names = record.names() if record.tags else None
@@ -150,18 +150,18 @@ def pictures_of(record: Record) -> Iterator[TablePicture]:
 
 
 WIDTH = 640
-"""Pixels of an animation."""
+"""Width of an animation in pixels."""
 SHOWN = 800
-"""Milliseconds for which an animation shows a position; the end of a deal `END` times as long."""
+"""Milliseconds per position of an animation; the end of a deal is shown `END` times as long."""
 END = 3
 
 
 def write_animation(records: Sequence[Record], path: Path) -> int:
-    """Draw every position of the games, all cards open, as a GIF; returns how many.
+    """Draw every position with all cards open as an animated GIF; return their number.
 
     Raises:
-        ImportError: if a library is not installed.
-        OSError: if the file cannot be written.
+        ImportError: a library is not installed.
+        OSError: the file cannot be written.
     """
     from PIL import Image
 
@@ -170,7 +170,7 @@ def write_animation(records: Sequence[Record], path: Path) -> int:
     images: list[Any] = []
     times = []
     for record in records:
-        for picture in pictures_of(record):  # a byte a pixel is kept, a third of what is drawn
+        for picture in pictures_of(record):  # quantized: one byte per pixel instead of three
             pixels = render_rgb(picture, WIDTH)
             images.append(Image.fromarray(pixels).quantize(64, dither=Image.Dither.NONE))
             times.append(SHOWN)

@@ -1,4 +1,4 @@
-"""The arguments, files and results of the measuring commands."""
+"""Arguments, files and printed results of the commands that measure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hearts_agents.spec import AgentSpec
 from hearts_env import __version__
 from hearts_env.render.scene import count_text
 from hearts_train import console
-from hearts_train.cli.options import refuse_said
+from hearts_train.cli.options import refuse_given
 from hearts_train.console import Mistake
 from hearts_train.measure.comparison import Comparison
 from hearts_train.measure.contest import read_saved
@@ -31,19 +31,19 @@ from hearts_train.measure.evaluation import (
 from hearts_train.measure.statistics import HIGH, LOW
 
 FREE = ("workers", "backend", "resume", "allow_code", "as_json", "plot", "declare")
-"""The options allowed with ``--resume``: none that changes a result."""
+"""Options allowed with ``--resume``, because they change no result."""
 
 
 def resumed(
     context: typer.Context, path: Path, work: str
 ) -> tuple[list[AgentSpec], dict[str, Any]]:
-    """The agents and the settings of a results file."""
-    refuse_said(context, sorted(context.params.keys() - set(FREE)), "--resume", path)
+    """Return the agents and the settings in a file of ``--save``."""
+    refuse_given(context, sorted(context.params.keys() - set(FREE)), "--resume", path)
     return read_saved(path, work)
 
 
 def say_how_to_continue(command: str, path: Path | None) -> None:
-    """Print the command that continues what was saved, if a file was begun."""
+    """Print the command that continues the saved work, if a file was begun."""
     if path is not None and path.exists():
         agents, _ = read_saved(path)
         is_code = any(agent.runs_code for agent in agents)
@@ -52,7 +52,7 @@ def say_how_to_continue(command: str, path: Path | None) -> None:
 
 
 def finish(command: str, save: Path | None, resume: Path | None, *, interrupted: bool) -> None:
-    """End a command that has shown its results: say what it has written, or how to continue it."""
+    """Print the file that a command has written, or if interrupted how to continue, and exit."""
     if interrupted:
         say_how_to_continue(command, save or resume)
         raise console.stopped()
@@ -61,7 +61,7 @@ def finish(command: str, save: Path | None, resume: Path | None, *, interrupted:
 
 @contextlib.contextmanager
 def stoppable(command: str = "", path: Path | None = None) -> Iterator[None]:
-    """End a command that a signal stops in this block: say so, and how to continue it."""
+    """If a signal stops this block, print how to continue and exit."""
     try:
         yield
     except KeyboardInterrupt:
@@ -71,20 +71,20 @@ def stoppable(command: str = "", path: Path | None = None) -> Iterator[None]:
 
 
 def say_written(out: Path | None) -> None:
-    """Print the file that a command has written, if any."""
+    """Print which file a command has written, if any."""
     if out is not None:
         console.note(f"written: {out}")
 
 
 def command_line() -> str:
-    """The command line of this process, as it would be typed."""
+    """Return the command line of this process as a user would type it."""
     return f"{console.Commands.program} {shlex.join(sys.argv[1:])}"
 
 
 def wiring(
     save: Path | None, resume: Path | None, workers: int | None, backend: str
 ) -> dict[str, Any]:
-    """The arguments that all functions take that play over deals."""
+    """Return the arguments that every function takes which plays deals."""
     return {
         "save": save,
         "resume": resume,
@@ -96,7 +96,7 @@ def wiring(
 
 
 def with_origin(records: Iterable[dict[str, Any]], seed: int | None = None) -> list[dict[str, Any]]:
-    """Records as ``--json`` prints them, each with how it was measured."""
+    """Return the records with version, platform and command added."""
     origin: dict[str, Any] = {"version": __version__, "platform": platform_versions()}
     origin["command"] = command_line()
     if seed is not None:
@@ -105,7 +105,7 @@ def with_origin(records: Iterable[dict[str, Any]], seed: int | None = None) -> l
 
 
 def show_evaluations(results: Sequence[Any]) -> None:
-    """Print a table of the evaluations of one agent, over deals or matches."""
+    """Print a table of one agent's evaluations, over deals or matches."""
     if isinstance(results[0], MatchResults):
         _show_matches(results)
         return
@@ -118,10 +118,10 @@ def _show_matches(results: Sequence[MatchResults]) -> None:
     first = results[0]
     short = short_names([first.agent, *(result.opponent for result in results)])
     title = (
-        f"{short[first.agent]}, {first.rules}: {first.pairs:,} pairs of matches, the seats "
+        f"{short[first.agent]}, {first.rules}: {first.pairs:,} pairs of matches with the seats "
         "swapped; 95 % interval over pairs"
     )
-    columns = ["against", "matches won", "both of a pair", "deals", "ahead at the end"]
+    columns = ["against", "matches won", "pairs won 2:0", "deals per match", "mean final lead"]
     rows = [
         [
             short[result.opponent] + f" (stopped: {result.pairs:,} pairs)" * result.interrupted,
@@ -136,13 +136,13 @@ def _show_matches(results: Sequence[MatchResults]) -> None:
     for result in results:
         if result.faults or result.opponent_faults:
             console.note(
-                f"faults against {result.opponent}: {result.faults} of {result.agent}, "
-                f"{result.opponent_faults} of the other"
+                f"faults in matches against {result.opponent}: {result.faults} by "
+                f"{result.agent}, {result.opponent_faults} by the opponent"
             )
 
 
 def show_faults(results: Sequence[Evaluation]) -> None:
-    """Report the agents' faults on standard error, each with a view that reproduces it."""
+    """Print the agents' faults to standard error, each kind with a view that reproduces it."""
     counts: dict[str, int] = {}
     for result in results:
         for name, faults in (
@@ -154,13 +154,13 @@ def show_faults(results: Sequence[Evaluation]) -> None:
 
 
 def show_counted_faults(counts: Mapping[str, int], found: Sequence[Example]) -> None:
-    """Print how many deals each agent forfeited, and one of its faults of each kind."""
+    """Print how many deals each agent forfeited, and one example per kind of fault."""
     examples: dict[tuple[str, str], Example] = {}
     for example in found:
         examples.setdefault((example.agent, example.kind), example)
     for name, count in counts.items():
         if count:
-            console.note(f"{name}: {count_text(count, 'deal')} forfeited (faults), for example:")
+            console.note(f"{name}: forfeited {count_text(count, 'deal')} by faults, for example:")
         for (agent, kind), example in examples.items():
             if agent == name:
                 console.note(
@@ -173,7 +173,7 @@ def show_counted_faults(counts: Mapping[str, int], found: Sequence[Example]) -> 
 
 
 def two_of(text: str, option: str, example: str) -> tuple[float, float]:
-    """The two comma-separated numbers of an option."""
+    """Return the two comma-separated numbers of an option."""
     try:
         first, second = map(float, text.split(","))
     except ValueError:
@@ -182,14 +182,14 @@ def two_of(text: str, option: str, example: str) -> tuple[float, float]:
 
 
 def show_comparison(result: Comparison) -> None:
-    """Print the result: a sentence, then a table."""
+    """Print a comparison as a sentence and a table."""
     names = [result.agent, result.other, *result.opponents]
     short = short_names(names)
     agent, other, *field = (short[name] for name in names)
     shown = replace(result, agent=agent, other=other, opponents=tuple(field))
     console.say(shown.conclusion)
     times = result.fixed_deals / result.deals
-    more = f", {times:.1f} times as many" if times >= 1.05 else ""
+    more = f" ({times:.1f} times as many)" if times >= 1.05 else ""
     below, above = result.bounds
     low, high = result.ci95
     margin = f"{result.margin:+.3f} ({low:+.3f} to {high:+.3f})"
@@ -200,16 +200,13 @@ def show_comparison(result: Comparison) -> None:
         accepted = f"{result.low:+g} or less (error rate at most {result.beta:.1%})"
     rows = [
         ["accepted", accepted],
-        ["margin, corrected for stopping early", margin],
+        ["margin, corrected for early stopping", margin],
         ["log likelihood ratio", f"{result.llr:+.2f}, bounds {below:+.2f} and {above:+.2f}"],
         ["duplicate deals", f"{result.deals:,}"],
-        [
-            f"deals to tell {result.low:+g} from {result.high:+g} without stopping early",
-            f"{result.fixed_deals:,}{more}",
-        ],
+        ["duplicate deals of a test of fixed size", f"{result.fixed_deals:,}{more}"],
     ]
     title = f"{agent} over {other}, {result.rules}: points per deal, 95 % interval"
-    columns = ["sequential test", f"{result.low:+g} or less against {result.high:+g} or more"]
+    columns = ["sequential test", f"{result.low:+g} or less, or {result.high:+g} or more"]
     console.print_table(title, columns, rows)
     counts: dict[str, int] = {}
     for name, faults in zip(names, result.faults, strict=True):

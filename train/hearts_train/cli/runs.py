@@ -89,12 +89,12 @@ def train(
     if resume is not None and run is not None:
         raise Mistake("--run: a resumed run stays in its folder; omit it")
     if config == "":
-        raise Mistake("config: the name is empty; give a config, or omit it for demo")
+        raise Mistake("config: the name is empty; give a config, or omit it to train demo")
     if seeds is None:
-        refuse_other(context, ("workers", "backend"), "one run is one process; add --seeds")
+        refuse_other(context, ("workers", "backend"), "has no effect on one run; add --seeds")
     elif resume is not None:
         raise Mistake(
-            "--resume: several seeds continue by the same command; omit it, or omit --seeds"
+            "--resume: with --seeds the same command continues all runs; omit one of them"
         )
     from hearts_train.cli.training import train_and_evaluate, train_seeds
 
@@ -117,11 +117,11 @@ def _find(places: list[Path] | None) -> list[Run]:
 
     if not places and not _PLACE.is_dir():
         raise Mistake(
-            "run: there is no folder runs/ here; train one with `hearts train`, or name a folder"
+            "run: there is no folder runs/ here; name a folder, or train a run with 'hearts train'"
         )
     found, faults = find_runs(places or [_PLACE])
     for fault in faults:
-        console.note(f"left out: {fault}")
+        console.note(f"skipped: {fault}")
     return found
 
 
@@ -132,7 +132,7 @@ def runs(folders: Runs = None, as_json: Json = None) -> None:
 
     found = _find(folders)
     columns, rows = table(found)
-    title = "training runs; margins in points per deal, with the 95 % interval of the evaluation"
+    title = "training runs; latest margins in points per deal, with their 95 % intervals"
     console.print_table(title, columns, rows)
     if as_json:
         console.print_json([_json(run) for run in found], as_json)

@@ -32,8 +32,8 @@ from hearts_train.web.review_routes import ReviewQueue
 
 _GRACE = 2  # seconds for browsers to close when the server ends
 _WARNING = (
-    "Warning: nothing is encrypted, and anybody in this network can open tables and use this "
-    "machine's processor. Use it in a network that you trust."
+    "Warning: nothing is encrypted, and everyone in this network can open tables and use this "
+    "machine's processor. Serve only in a network that you trust."
 )
 
 
@@ -46,19 +46,19 @@ def serve_tables(
     names: Sequence[str],
     opens: bool,
 ) -> None:
-    """Serve until a signal ends it.
+    """Serve until a signal ends the process.
 
     Args:
-        host: address to listen on.
-        port: port; 0: any.
-        agents: further agents.
-        data: folder of the tables; None: in the user's data folder.
-        names: names of the server for browsers.
-        opens: whether to open the page in a browser.
+        host: Address to listen on.
+        port: Port to listen on. If 0, a free one.
+        agents: Agents to offer besides the built-in ones.
+        data: Folder of the tables. If None, one in the user's data folder.
+        names: Host names under which browsers may reach the server.
+        opens: If True, open the page in a browser.
 
     Raises:
-        Mistake: if the address or the folder cannot be used.
-        HeartsError: if an agent is unknown, or another server uses the folder.
+        Mistake: the address or the folder cannot be used.
+        HeartsError: an agent is unknown, or another server uses the folder.
     """
     logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.WARNING)
     _allow_files()
@@ -92,7 +92,7 @@ class _Server(uvicorn.Server):
         self._addresses, self._folder, self._opens = addresses, folder, opens
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to listen."""
+        """Start listening, and print the address."""
         await super().startup(sockets)
         if not self.started:
             return
@@ -134,7 +134,7 @@ def _listening(host: str, port: int) -> socket.socket:
     """Return a socket that listens at the address."""
     if not 0 <= port < 65536:
         raise Mistake(f"--port: {port} is out of range; give 1 to 65535, or 0 for any")
-    elsewhere = f"--host: {host!r} is no address of this machine; give 127.0.0.1, or 0.0.0.0"
+    elsewhere = f"--host: {host!r} is not an address of this machine; give 127.0.0.1 or 0.0.0.0"
     found: Any = None
     try:
         (family, _, _, _, address), *_ = socket.getaddrinfo(
@@ -153,8 +153,8 @@ def _listening(host: str, port: int) -> socket.socket:
             raise Mistake(elsewhere) from None
         why = error.strerror or str(error)
         raise Mistake(
-            f"--port: {host}:{port} cannot be used ({why}); end what uses it, or give another, as "
-            "in --port 0"
+            f"--port: {host}:{port} cannot be used ({why}); free it, or give another port, as in "
+            "--port 0"
         ) from None
     return found
 
@@ -177,7 +177,7 @@ def _addresses(listener: socket.socket, host: str) -> list[str]:
 
 
 def _outward(family: socket.AddressFamily) -> str | None:
-    """This machine's address in its network, None if it has none; sends nothing."""
+    """Return this machine's address in its network, or None. Nothing is sent."""
     elsewhere = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}  # documentation's
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
@@ -196,17 +196,19 @@ def _is_loopback(address: str) -> bool:
 
 
 def _make_ready(players: Players) -> None:
-    """Compile the code of the agents and of hints; takes a minute or two the first time."""
-    note("Getting the players ready (the first time they are compiled, for a minute or two) ...")
+    """Compile the agents and the hints, which takes a minute or two the first time."""
+    note(
+        "Preparing the players (the first time they are compiled, which takes a minute or two) ..."
+    )
     total = len(players.listed) + 1
-    with progress("getting ready") as report:
+    with progress("preparing") as report:
         players.warm_up(lambda done, name: report(done, total, name))
         warm_up(players)
         report(total, total)
 
 
 def _review_one(_given: Any, progress: Progress) -> str:
-    """Review a deal, so that a user's first one takes no longer than the next."""
+    """Review a deal, so that the first review of a user is not slow."""
     game = Game.deal("two_player", 0)
     while not game.is_over:
         game.play(game.legal_actions()[0])

@@ -47,10 +47,10 @@ def solve_deck(
     resume: Path | None,
     max_memory: float,
 ) -> Equilibrium:
-    """Solve a deck, or go on with a saved state; a signal ends it early."""
+    """Solve a deck, or continue from a saved state; a signal ends it early."""
     if (deck is None) == (resume is None):
         raise Mistake(
-            "deck: missing, or given with --resume too; give a deck, like mini, or --resume FILE"
+            "deck: missing, or given with --resume, too; give a deck, like mini, or --resume FILE"
         )
     limits = {"--target": target, "--iterations": iterations}
     for option, value in limits.items():
@@ -64,7 +64,7 @@ def solve_deck(
             solver = Solver.load(resume, max_memory)
             if iterations is not None and solver.iteration >= iterations:
                 console.note(
-                    f"--iterations: the state already has {solver.iteration:,}; none is added"
+                    f"--iterations: {resume} already has {solver.iteration:,}; none are added"
                 )
         name = solver.tree.rules.name
         console.note(f"{name}: {solver.tree.size}")
@@ -91,12 +91,12 @@ def solve_deck(
 
 def _say_stopping() -> None:
     with suppress(RuntimeError):  # the signal came while something was printed
-        console.note("stopping after this iteration (Ctrl-C again stops at once)")
+        console.note("stopping after this iteration; Ctrl-C again stops at once")
 
 
 @contextmanager
 def _progress(label: str) -> Iterator[Callable[[Checkpoint], None]]:
-    """Shows how far a solver is; yields a function that does."""
+    """Yield a function that shows a solver's progress."""
     with console.progress(label) as report:
 
         def show(found: Checkpoint) -> None:
@@ -108,7 +108,7 @@ def _progress(label: str) -> Iterator[Callable[[Checkpoint], None]]:
 
 
 def _compile() -> None:
-    """Compile what solving needs; a signal waits, as compilation cannot be interrupted safely."""
+    """Compile the solver. Signals wait, because compilation cannot be interrupted safely."""
     with held_interrupt():
         solver = Solver(Tree("micro hand_size=1"), num_threads=1)
         solver.step()
@@ -117,13 +117,13 @@ def _compile() -> None:
 
 @contextmanager
 def _state_file(save: Path | None, resume: Path | None) -> Iterator[Path | None]:
-    """The state file, if there is one, locked against other processes in this block."""
+    """Yield the state file, if there is one, locked against other processes."""
     state_file = check_place(save, resume)
     if state_file is None:
         yield None
         return
     if resume is not None and not resume.is_file():
-        raise Mistake(f"--resume: {resume} is not a file; give a state that --save has written")
+        raise Mistake(f"--resume: {resume} is not a file; give one that --save wrote")
     check_folder(state_file)
     # Before the state is read: another process may be about to replace it.
     lock = lock_beside(state_file)
@@ -134,7 +134,7 @@ def _state_file(save: Path | None, resume: Path | None) -> Iterator[Path | None]
 
 
 def _free_name(text: str) -> Path:
-    """A file that does not exist yet: NAME.safetensors, NAME-2.safetensors, ..."""
+    """Return a file that does not exist yet: NAME.safetensors, NAME-2.safetensors, ..."""
     stem = re.sub(r"[^\w+.=-]+", "_", text)[:120]
     names = itertools.chain([stem], (f"{stem}-{n}" for n in itertools.count(2)))
     return next(path for n in names if not (path := Path(f"{n}.safetensors")).exists())
@@ -142,7 +142,7 @@ def _free_name(text: str) -> Path:
 
 def solve_table(result: Equilibrium) -> ResultTable:
     """Return the figures of a result as a table of one row."""
-    columns = ("value to the leader", "exploitability", "iterations", "seconds", "memory")
+    columns = ("value to the leader", "exploitability", "iterations", "seconds", "array memory")
     row = [
         f"{result.value:+.9f}" + " (stopped)" * result.interrupted,
         f"{max(result.exploitability, 0.0):.2e}",
@@ -150,12 +150,12 @@ def solve_table(result: Equilibrium) -> ResultTable:
         f"{result.seconds:.1f}",
         f"{result.megabytes:,.0f} MB" if result.megabytes >= 1 else "< 1 MB",
     ]
-    title = f"{result.rules.name}: points per deal; the memory is that of all arrays"
+    title = f"{result.rules.name}: value and exploitability in points per deal"
     return ResultTable(title, columns, [row])
 
 
 def solve_json(result: Equilibrium) -> dict[str, Any]:
-    """The figures of a result, as JSON types."""
+    """Return the figures of a result as JSON types."""
     size = result.tree.size
     return {
         "rules": result.rules.name,
@@ -175,7 +175,7 @@ def solve_json(result: Equilibrium) -> dict[str, Any]:
 
 
 def _peak_megabytes() -> float | None:
-    """The peak memory of this process in 10^6 bytes; None if unknown."""
+    """Return the peak memory of this process in 10^6 bytes, or None if unknown."""
     try:
         import resource
     except ImportError:
@@ -185,10 +185,8 @@ def _peak_megabytes() -> float | None:
 
 
 # ---- exploit -------------------------------------------------------------------------------------
-
-
 def attackers_in(text: str | None) -> list[str] | None:
-    """The names of ``--attackers``, where ``all`` stands for `METHODS`; None: not given."""
+    """Return the names of ``--attackers``, with `METHODS` in place of ``all``."""
     if text is None:
         return None
     names = names_in(text, "--attackers")
@@ -198,38 +196,39 @@ def attackers_in(text: str | None) -> list[str] | None:
 
 
 def tricks_in(text: str | None) -> range | None:
-    """The tricks of ``--awake``, like 7-13, or 7; None: not given."""
+    """Return the tricks of ``--awake``, given like 7-13 or 7."""
     if text is None:
         return None
     found = re.fullmatch(r"\s*(\d{1,2})\s*(?:-\s*(\d{1,2})\s*)?", text)
     first, last = (0, 0) if found is None else (int(found[1]), int(found[2] or found[1]))
     if not 1 <= first <= last:
-        raise Mistake(f"--awake: {text!r} are no tricks; give the first and the last, like 7-13")
+        raise Mistake(f"--awake: {text!r} is no range of tricks; write one like 7-13")
     return range(first, last + 1)
 
 
 def format_tricks(tricks: Sequence[int]) -> str:
-    """Format tricks like 7-13, or 1, 3."""
+    """Format tricks like ``7-13`` or ``1, 3``."""
     if len(tricks) > 1 and tricks[-1] - tricks[0] == len(tricks) - 1:
         return f"{tricks[0]}-{tricks[-1]}"
     return ", ".join(map(str, tricks))
 
 
 def explain(attack: Attack) -> None:
-    """Say what is computed of a deck that is not small, where it was not asked for."""
+    """Print which answer was chosen for a large deck, if the user did not choose."""
     if attack.answer != TREE and attack.positions is not None:
         positions = attack.positions
         number = f"{positions:,.0f}" if positions < 1e9 else f"{positions:.1e}"
         is_best = attack.answer == HANDS
-        then = "it is exact for each drawn deal" if is_best else "attackers give a lower bound"
+        then = "the answer is exact for each sampled deal"
+        then = then if is_best else "attackers give a lower bound"
         console.note(
-            f"{attack.rules.name}: a best response lists some {number} positions for a deal: "
-            f"{then} (--max-memory GB: exact over all deals, if the whole tree fits)"
+            f"{attack.rules.name}: a best response has to examine about {number} positions per "
+            f"deal, so {then}; for the exact answer over all deals, add --max-memory GB"
         )
 
 
 def show_exploit(attack: Attack, results: Sequence[Any]) -> None:
-    """Print how much is won from each agent."""
+    """Print the results of an attack."""
     if attack.answer == TREE:
         console.print_table(*exploit_table(results))
     elif attack.answer == HANDS:
@@ -239,7 +238,7 @@ def show_exploit(attack: Attack, results: Sequence[Any]) -> None:
 
 
 def exploit_table(results: Sequence[Exploitability]) -> ResultTable:
-    """A row for each agent."""
+    """Return the exact exploitabilities as a table with a row per agent."""
     rows = [
         [
             result.agent + " (one draw)" * result.frozen,
@@ -249,10 +248,11 @@ def exploit_table(results: Sequence[Exploitability]) -> ResultTable:
         ]
         for result in results
     ]
-    title = f"{results[0].rules}: what a best response wins, points per deal, exact"
-    return ResultTable(
-        title, ("agent", "exploitability", "leading", "not leading", "seconds"), rows
+    title = (
+        f"{results[0].rules}: exact exploitability in points per deal, the mean of what a best "
+        "response wins as the first leader and as the other player"
     )
+    return ResultTable(title, ("agent", "exploitability", "leader", "other", "seconds"), rows)
 
 
 def _points(value: float) -> str:
@@ -260,12 +260,12 @@ def _points(value: float) -> str:
 
 
 def _show_attack(result: ExploitResult) -> None:
-    """Print what each attacker wins, and which wins most."""
+    """Print the margin of each attacker, and the best attacker."""
     is_exact = result.gains[0].ci95 is None
     first = result.gains[0].attacker
     more = [] if len(result.gains) == 1 else [f"more than {first}"]
-    columns = ["attacker", "wins a deal"]
-    columns += ["of the best response"] if is_exact else [*more, "ms"]
+    columns = ["attacker", "margin"]
+    columns += ["share of the best response"] if is_exact else [*more, "ms per decision"]
     rows = []
     for gain in result.gains:
         if is_exact:
@@ -286,7 +286,7 @@ def _show_attack(result: ExploitResult) -> None:
         stopped = " (stopped early)" * result.interrupted
         over = f"95 % interval over {result.gains[0].deals:,} duplicate deals{stopped}"
     drawn = " (one draw)" * result.is_one_draw
-    title = f"what is won from {result.agent}{drawn}, {result.rules}: points per deal, {over}"
+    title = f"attackers of {result.agent}{drawn}, {result.rules}: margin in points per deal, {over}"
     title += _awake_words(result)
     console.print_table(title, columns, rows)
     best = result.best
@@ -301,15 +301,15 @@ def _show_attack(result: ExploitResult) -> None:
 
 
 def _awake_words(result: ExploitResult) -> str:
-    """The tricks in which attackers attack, for a title."""
+    """Return the tricks in which attackers attack, for a title."""
     return "" if result.awake is None else f"; awake in tricks {format_tricks(result.awake)}"
 
 
 def _show_best(results: Sequence[ExploitResult]) -> None:
-    """Print what a best response wins from each agent over drawn deals."""
+    """Print the margin of a best response to each agent over sampled deals."""
     first, rows = results[0], []
-    title = f"{first.rules}: what a best response wins, points per deal, 95 % interval over "
-    title += f"{first.gains[0].deals:,} deals, each exact{_awake_words(first)}"
+    title = f"{first.rules}: margin of a best response in points per deal, 95 % interval over "
+    title += f"{first.gains[0].deals:,} sampled deals, each exact{_awake_words(first)}"
     for result in results:
         (gain,) = result.gains
         assert gain.ci95 is not None
@@ -319,9 +319,9 @@ def _show_best(results: Sequence[ExploitResult]) -> None:
         if len(results) > 1:
             row.append(format_margin(gain.over_first, gain.over_first_ci95))
         rows.append([*row, f"{gain.seconds / gain.deals:.2g}"])
-    amount = "exploitability" if first.awake is None else "wins a deal"
+    amount = "exploitability" if first.awake is None else "margin"
     more = [f"more than from {first.agent}"] if len(results) > 1 else []
-    console.print_table(title, ("agent", amount, *more, "seconds a deal"), rows)
+    console.print_table(title, ("agent", amount, *more, "seconds per deal"), rows)
 
 
 # ---- pictures ------------------------------------------------------------------------------------

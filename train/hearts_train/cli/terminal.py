@@ -1,6 +1,6 @@
-"""Hearts in the terminal: one person in seat 0, agents in the others; saved after every card.
+"""Play Hearts in the terminal, as the player in seat 0 against agents.
 
-The file is the hand history of the deal, with the seed and the agents in its tags.
+The saved file is the hand history of the deal, with the seed and the agents in its tags.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ EVENT = "hearts play"
 
 
 def ask_at_terminal(prompt: str) -> str | None:
-    """Return the next line of standard input without surrounding spaces; None at its end."""
+    """Return the next line of standard input without surrounding spaces, or None at its end."""
     print(prompt, end="", flush=True)
     line = sys.stdin.readline().replace(BYTE_ORDER_MARK, "")  # some shells begin a pipe with one
-    if not line or not sys.stdin.isatty():  # else the output would lack what was entered
+    if not line or not sys.stdin.isatty():  # a terminal has shown the input already
         print(line.strip())
     return line.strip() if line else None
 
 
 def new_game(rules: Rules | None, seed: int, opponents: Sequence[str]) -> Record:
-    """Deal a game against one agent in all other seats, or one in each.
+    """Deal a game against one agent for all other seats, or one for each.
 
-    If `rules` is None, they are those that an agent was trained for, else ``two_player``.
+    If `rules` is None, use the rules that an agent was trained for, else ``two_player``.
 
     Raises:
-        HeartsError: an agent is unknown, or their number is wrong.
+        HeartsError: an agent is unknown, or the number of agents is wrong.
     """
     rules = Rules.make(rules or trained_rules(opponents) or "two_player")
     others = rules.players - 1
@@ -58,30 +58,30 @@ def new_game(rules: Rules | None, seed: int, opponents: Sequence[str]) -> Record
 
 
 def saved_game(path: Path) -> Record:
-    """Return the game of a file that ``play`` has written.
+    """Return the game in a file of ``hearts play --save``.
 
     Raises:
-        HeartsError: it is no such file, is damaged, or names code that is not allowed.
+        HeartsError: the file is another or damaged, or names code that is not allowed.
     """
     record, *more = read_records(path)
     agents = [record.tags.get(f"Player {p}", "") for p in range(1, record.game.rules.players)]
     seed = record.tags.get("Seed", "")
     is_seed = seed.isdecimal() and len(seed) < 20
     if more or record.tags.get("Event") != EVENT or not is_seed or not all(agents):
-        raise HeartsError(f"resume: {path} was not saved by 'hearts play'; give a file that was")
+        raise HeartsError(f"resume: {path} is no file of 'hearts play --save'; give one that is")
     for agent in agents:
         AgentSpec.from_json(agent).check_allowed(f"resume: {path}")
     return record
 
 
 class TerminalGame:
-    """A deal under way in the terminal."""
+    """A deal in progress in the terminal."""
 
     def __init__(self, record: Record) -> None:
         """Make the agents of a game from ``new_game`` or ``saved_game``.
 
         Raises:
-            HeartsError: if one is unknown or cannot play these rules.
+            HeartsError: an agent is unknown or cannot play these rules.
         """
         self.record, self.game = record, record.game
         self._seed = int(record.tags["Seed"])
@@ -94,11 +94,11 @@ class TerminalGame:
         self._told = 0
 
     def play(self, path: Path | None, ask: Callable[[str], str | None] = ask_at_terminal) -> bool:
-        """Play, and save after every action; return whether the game was played to its end.
+        """Play and save after every action; return False if the person leaves.
 
         Args:
-            path: The file, if there is one.
-            ask: Reads a line after a prompt; None at the end of the input.
+            path: File to save to, if any.
+            ask: Returns a line for a prompt, or None at the end of the input.
         """
         self._say(f"{self.game.rules.name}, seed {self._seed}. {COMMANDS}")
         self._save(path)
@@ -118,19 +118,19 @@ class TerminalGame:
             write_whole(path, self.record.to_text().encode())
 
     def _answered(self, seat: int) -> int:
-        """Return the action of an agent; after a fault, its first legal one."""
+        """Return the action of an agent; if it faults, its first legal action."""
         view = self.game.view(seat)
         seed = secret_seed(self._seed, "act", len(self.game.actions))
         action, fault = ask_one(self._agents[seat], view, seed)
         if fault is None:
             return action
-        # The fault's text may name the cards that could have been played.
-        did = f"{self.record.names()[seat]} committed a fault ({fault.kind})"
-        self._say(f"{did}; its first legal card is played. 'hearts evaluate' describes faults.")
+        # The text of the fault is not shown: it may name the cards in the agent's hand.
+        did = f"{self.record.names()[seat]} made a fault ({fault.kind})"
+        self._say(f"{did}, so its first legal card is played. 'hearts evaluate' describes faults.")
         return view.legal_actions()[0]
 
     def _asked(self, ask: Callable[[str], str | None]) -> int | None:
-        """Show the position and return the person's action; None if the person leaves."""
+        """Show the position and return the person's action, or None if the person leaves."""
         view = self.game.view(0)
         names = {view.rules.action_name(action): action for action in view.legal_actions()}
         self._tell()
@@ -158,14 +158,14 @@ class TerminalGame:
                 self._say(str(error))
         return None
 
-    # -- what is shown -----------------------------------------------------------------------------
+    # -- output ------------------------------------------------------------------------------------
     def _say(self, text: str) -> None:
         print(self._cards.wrap(text), flush=True)
 
     def _tell(self) -> None:
-        """Tell the events since the last call, and the trick on the table."""
+        """Print the events since the last call, and the trick on the table."""
         view = self.game.view(0)
-        # Those of trick 0, the exchange, are not for everyone's eyes.
+        # Trick 0 is the exchange, of which a player sees only its own part.
         events = [text for trick, text in steps(self.record, self._cards) if trick]
         if view.received:
             given, got = self._cards.cards(view.passed), self._cards.cards(view.received)
@@ -175,7 +175,7 @@ class TerminalGame:
         self._told = len(events) - bool(view.trick)
 
     def _show(self, view: PlayerView, names: Iterable[str]) -> None:
-        """Show the position before the person's action."""
+        """Print the position before the person's action."""
         if view.phase == "pass":
             left = view.rules.pass_count - len(view.passed)
             self._say(f"{count_text(left, 'card')} to pass {view.direction}.")

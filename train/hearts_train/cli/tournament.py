@@ -53,12 +53,12 @@ def tournament(
     check_apart(save=save or resume, json=as_json)
     settings: dict[str, Any] = {"rules": rules_of(rules), "deals": deals, "seed": seed}
     settings |= {"isolate": isolate, "time_limit": time_limit}
-    everybody: Any = agents or []
+    entrants: Any = agents or []
     if resume is not None:
-        everybody, settings = reports.resumed(context, resume, "tournament")
+        entrants, settings = reports.resumed(context, resume, "tournament")
     settings |= reports.wiring(save, resume, workers, backend)
     with reports.stoppable("tournament", save or resume):
-        result = measure(everybody, **settings)
+        result = measure(entrants, **settings)
     for table in result.tables():
         console.print_table(*table)
     reports.show_faults(list(result.evaluations.values()))

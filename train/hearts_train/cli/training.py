@@ -74,7 +74,7 @@ def train_and_evaluate(
     console.say(
         f"{result.decisions:,} decisions: "
         f"{console.format_seconds(result.learning_seconds)} learning "
-        f"({result.decisions_per_second:,.0f} decisions a second), "
+        f"({result.decisions_per_second:,.0f} decisions per second), "
         f"{console.format_seconds(result.seconds)} in total, with evaluations"
     )
     _say_paths(paths)
@@ -127,7 +127,7 @@ def seeds_in(text: str) -> list[int]:
                 f"--seeds: {quoted(part)} is not a seed or an ascending range; write them like "
                 "0-4 or 0,2,7-9"
             )
-        most = training.MOST_SEEDS + 1  # of which check_seeds then says that they are too many
+        most = training.MOST_SEEDS + 1  # one too many, which check_seeds reports
         found += itertools.islice(range(int(ends[1]), int(ends[2] or ends[1]) + 1), most)
     return training.check_seeds(found)
 
@@ -138,12 +138,12 @@ def _say_paths(paths: Mapping[str, Path]) -> None:
 
 
 def any_runs_code(agents: Sequence[str]) -> bool:
-    """Whether any of these agents is code, a program or a file that must be trusted."""
+    """Return whether any agent is code, a program or a file that must be trusted."""
     return any(AgentSpec.parse(name).runs_code for name in agents)
 
 
 def _config(config_name: str | None, settings: Sequence[str], resume: Path | None) -> TrainConfig:
-    """The config to train with; of a run's folder only if it is trusted."""
+    """Return the config to train with; that of a run's folder only if it is trusted."""
     if resume is not None and config_name is None:
         return runs.resumed_config(resume, settings)
     if config_name is not None and runs.is_config_of_run(Path(config_name)):
@@ -154,7 +154,7 @@ def _config(config_name: str | None, settings: Sequence[str], resume: Path | Non
 def _record(
     result: RunResult, evaluations: Sequence[Evaluation], *, interrupted: bool
 ) -> dict[str, Any]:
-    """A run as ``--json`` prints it."""
+    """Return a run as ``--json`` prints it."""
     return {
         "run": str(result.run_dir),
         "checkpoint": str(result.checkpoint),

@@ -125,8 +125,6 @@ def _drawn(figure: Figure, kind: str, dpi: int, metadata: dict[str, None]) -> by
 
 
 # ---- tables --------------------------------------------------------------------------------------
-OF_BOTH = "{}: own, other's"
-"""The heading of a column with two figures: the agent's and its opponent's."""
 
 
 class ResultTable(NamedTuple):

@@ -53,7 +53,6 @@ from hearts_train.measure.contest import (
 )
 from hearts_train.measure.display import (
     BLUE,
-    OF_BOTH,
     ResultTable,
     format_interval,
     format_margin,
@@ -287,19 +286,23 @@ def evaluations_table(results: Sequence[Evaluation]) -> ResultTable:
         figures.append(vars(result) | {"opponent": short[result.opponent] + stopped})
     title = (
         f"{short[first.agent]}, {first.rules}: points per deal, 95 % interval over {first.deals:,} "
-        "duplicate deals (each from every seat)"
+        f"duplicate deals (each from every seat); {OF_BOTH}"
     )
     return opponents_table(title, figures, Rules.make(first.rules).players)
 
 
+OF_BOTH = "moons and ms per decision: agent / opponent"
+"""Explains the columns of ``opponents_table`` that have two figures."""
+
+
 def opponents_table(title: str, figures: Sequence[Mapping[str, Any]], players: int) -> ResultTable:
-    """A row for each opponent, whose figures are fields of an ``Evaluation``."""
+    """Return a table with a row per opponent; `figures` are fields of an ``Evaluation``."""
     is_ranked = players > 2  # with two players the rank is 2 minus the share of deals won
     in_chips = figures[0].get("chips") is not None
     has_faults = any(one["faults"] or one["opponent_faults"] for one in figures)
     columns = ["against", "margin", "deals won", *(["rank"] if is_ranked else [])]
-    columns += [*(["chips a deal"] if in_chips else []), "moons", "matches won"]
-    columns += [OF_BOTH.format("ms"), *([OF_BOTH.format("faults")] if has_faults else [])]
+    columns += [*(["chips per deal"] if in_chips else []), "moons", "matches won", "ms"]
+    columns += ["faults"] if has_faults else []
     rows = [
         [
             one["opponent"],
@@ -307,10 +310,10 @@ def opponents_table(title: str, figures: Sequence[Mapping[str, Any]], players: i
             f"{one['won']:.1%}",
             *([format_interval(one["rank"], one["rank_ci95"])] if is_ranked else []),
             *([format_margin(one["chips"], one["chips_ci95"])] if in_chips else []),
-            f"{one['moons']}:{one['opponent_moons']}",
+            f"{one['moons']} / {one['opponent_moons']}",
             "-" if one["matches_won"] is None else f"{one['matches_won']:.1%} of {one['matches']}",
-            f"{format_ms(one['ms_per_decision'])} {format_ms(one['opponent_ms_per_decision'])}",
-            *([f"{one['faults']} {one['opponent_faults']}"] if has_faults else []),
+            f"{format_ms(one['ms_per_decision'])} / {format_ms(one['opponent_ms_per_decision'])}",
+            *([f"{one['faults']} / {one['opponent_faults']}"] if has_faults else []),
         ]
         for one in figures
     ]

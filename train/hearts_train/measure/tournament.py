@@ -129,7 +129,8 @@ class Tournament:
         ]
         title = (
             f"{self.rules}{' (stopped early)' * self.interrupted}: mean margin over all others in "
-            f"points per deal, 95 % interval over {self.deals:,} duplicate deals of each pairing"
+            f"points per deal, 95 % interval over {self.deals:,} duplicate deals of each pairing; "
+            "rating on Elo's scale; moons per 100 deals; ms per decision"
         )
         standings = ResultTable(title, columns + ["faults"] * has_faults, rows)
         crossed = [
