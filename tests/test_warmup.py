@@ -113,7 +113,7 @@ def test_the_command_says_what_was_compiled_before(monkeypatch):
     stand_in(monkeypatch, lambda _name: 0)
     shown = run(app, ["warmup", "--workers", "2"])
     assert shown.exit_code == 0
-    assert "nothing was done" in shown.stdout
+    assert "compiled already" in shown.stdout
     stand_in(monkeypatch, lambda name: 2 * (name == "games"))
     shown = run(app, ["warmup", "--workers", "1"])
     assert "2 functions" in shown.stdout

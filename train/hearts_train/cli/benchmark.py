@@ -104,9 +104,9 @@ def report_verdict(path: Path, record: dict[str, Any], differing: list[str]) -> 
         how = (
             "it differs no more than by chance" if by_chance else "it is the same to the last digit"
         )
-        console.note(f"{path}: confirmed; played again, {how}")
+        console.note(f"{path}: holds; played again, {how}")
         return
-    console.note(f"{path}: not confirmed; played again, it differs in:")
+    console.note(f"{path}: does not hold; played again, it differs in:")
     for place in differing:
         console.note(f"  {place}")
     raise typer.Exit(1)

@@ -125,8 +125,8 @@ class TerminalGame:
         if fault is None:
             return action
         # The text of the fault is not shown: it may name the cards in the agent's hand.
-        did = f"{self.record.names()[seat]} made a fault ({fault.kind})"
-        self._say(f"{did}, so its first legal card is played. 'hearts evaluate' describes faults.")
+        did = f"{self.record.names()[seat]} committed a fault ({fault.kind})"
+        self._say(f"{did}; its first legal card is played. 'hearts evaluate' describes faults.")
         return view.legal_actions()[0]
 
     def _asked(self, ask: Callable[[str], str | None]) -> int | None:
