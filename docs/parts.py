@@ -429,8 +429,8 @@ def leaderboard(track: str) -> str:
         cells = [place, f"`{result['agent']['name']}`", margin, taken if repeats else ""]
         cells += [format_ms(statistics.fmean(times)), trained_class(result["decisions"]), by]
         rows.append([*cells, entry.get("compute", "")])
-    head = ["place", "agent", "margin over the field", "the best attacker takes", "ms a card"]
-    return table([*head, "decisions", "by", "compute"], rows)
+    head = ["place", "agent", "margin over the field", "best attacker wins", "ms per card"]
+    return table([*head, "training decisions", "authors", "compute"], rows)
 
 
 def places(entries: Sequence[dict[str, Any]]) -> list[str]:
