@@ -334,8 +334,15 @@ def test_pools_take_names_agents_lists_and_weights():
         (lambda: OpponentPool("easy").remove("easy"), "opponent", "easy"),
         (lambda: OpponentPool("easy").remove("pro"), "opponent", "pro"),
         (lambda: OpponentPool(["easy"], seed=-1), "seed", -1),
+        (lambda: _without_weights(HeartsEnv()).reset(seed=0), "opponent", None),
+        (lambda: _without_weights(HeartsVectorEnv(2)).reset(seed=0), "opponent", None),
     ],
 )
 def test_pools_refuse_what_cannot_be(make, argument, value):
     with raises_hearts_error(HeartsError, argument, value=value):
         make()
+
+
+def _without_weights(env):
+    env.opponents.set_weight("standard", 0.0)
+    return env

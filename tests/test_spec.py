@@ -45,7 +45,7 @@ def _folders(tmp_path, monkeypatch):
 def test_a_name_is_read_once_and_a_record_names_the_same(text):
     spec = AgentSpec.parse(text)
     assert (spec.kind, spec.name, spec.runs_code, spec.is_outside) == KINDS[text]
-    assert AgentSpec.from_json(spec.to_json()) == pickle.loads(pickle.dumps(spec)) == spec
+    assert AgentSpec.from_json(spec.text) == pickle.loads(pickle.dumps(spec)) == spec
     assert AgentSpec.parse(spec) is spec
     assert spec.label == text
 
@@ -63,13 +63,13 @@ def test_a_path_is_a_path_whatever_it_looks_like():
     for path in ("pro", "here", "mine.py:Mine"):
         spec = AgentSpec.parse(Path(path))
         assert (spec.kind, Path(spec.name)) == (Kind.FILE, Path(path))
-        assert AgentSpec.from_json(spec.to_json()).kind is not Kind.OWN
+        assert AgentSpec.from_json(spec.text).kind is not Kind.OWN
     assert AgentSpec.from_json(AgentSpec.parse(Path("pro")).to_json()).kind is Kind.FILE
 
 
 def test_an_object_is_itself_and_has_no_name():
     spec = AgentSpec.parse(Pro(seed=1))
-    assert (spec.kind, spec.to_json(), spec.label) == (Kind.OBJECT, None, "pro")
+    assert (spec.kind, spec.text, spec.label) == (Kind.OBJECT, None, "pro")
 
 
 def test_a_record_gives_no_permission(monkeypatch):

@@ -289,10 +289,14 @@ class AgentAdapter(Agent):
         return getattr(self.player, name)
 
 
+def unadapted(agent: Agent) -> Player:
+    """Return the player inside an ``AgentAdapter``; any other agent itself."""
+    return agent.player if isinstance(agent, AgentAdapter) else agent
+
+
 def has_chances(agent: Agent) -> bool:
     """Return whether an agent gives probabilities of its own, not just its choice."""
-    player = agent.player if isinstance(agent, AgentAdapter) else agent
-    own = getattr(type(player), "action_probs", None)
+    own = getattr(type(unadapted(agent)), "action_probs", None)
     return own is not None and own is not Agent.action_probs
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_agents.base import Agent, AgentAdapter
+from hearts_agents.base import Agent, unadapted
 from hearts_agents.isolation import Isolated
 from hearts_agents.models.network import NetworkAgent
 from hearts_agents.models.solved import SolvedAgent
@@ -70,9 +70,8 @@ def ask_one(agent: Agent, view: PlayerView, seed: int | None = None) -> tuple[in
     """
     with signals_apart() as check_signals:
         try:
-            reseed = getattr(agent, "reseed", None)
-            if seed is not None and callable(reseed):
-                reseed(seed)
+            if seed is not None:
+                agent.reseed(seed)
         except BaseException as error:
             check_signals()
             return NO_ACTION, Fault(0, RAISED, describe(error))
@@ -81,7 +80,7 @@ def ask_one(agent: Agent, view: PlayerView, seed: int | None = None) -> tuple[in
 
 
 def _ask_outside(agent: Agent, views: BatchView, check_signals: Callable[[], None]) -> Answer:
-    player: Any = agent.player if isinstance(agent, AgentAdapter) else agent
+    player: Any = unadapted(agent)
     act_batch = getattr(player, "act_batch", None)
     if not callable(act_batch) or getattr(type(player), "act_batch", None) is Agent.act_batch:
         return _ask_each(player.act, views, check_signals)

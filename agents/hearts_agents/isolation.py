@@ -175,16 +175,16 @@ class Isolated(Agent):
         time limit ``MOST_TIMED``.
         """
         size = len(views)
-        most = max(1, size) if self._seconds == math.inf else MOST_TIMED
+        per_message = max(1, size) if self._seconds == math.inf else MOST_TIMED
         given, faults = np.zeros(size, np.int64), list[Fault]()
-        for first in range(0, size, most):
-            rows = np.arange(first, min(first + most, size))
+        for first in range(0, size, per_message):
+            rows = np.arange(first, min(first + per_message, size))
             try:
                 self.ready()
             except HeartsError as error:  # it ended and cannot be started again
                 faults += [Fault(row, CRASHED, str(error)) for row in range(first, size)]
                 break
-            part = views if most >= size else views.subset(rows)
+            part = views if per_message >= size else views.subset(rows)
             given[rows], found = self._answer_once(part)
             faults += [fault._replace(row=first + fault.row) for fault in found]
         return given, faults
@@ -248,7 +248,7 @@ class Isolated(Agent):
     def _hello(self) -> bytes:
         spec, data = None, None
         if isinstance(self._agent, AgentSpec):
-            spec = self._agent.to_json()
+            spec = self._agent.text
         else:
             with blamed(
                 f"agent: {self.name!r} cannot be sent to a process of its own",
@@ -265,13 +265,15 @@ class Isolated(Agent):
             path=[path or os.getcwd() for path in sys.path],
         )
 
-    def _reply_about(self, views: BatchView, kind: str, due: str, most: int) -> dict[str, Any]:
+    def _reply_about(
+        self, views: BatchView, kind: str, reply_kind: str, number_bytes: int
+    ) -> dict[str, Any]:
         self.ready()
         assert self._process is not None
         parts = views.vectors, views.players
         data = b"".join(part.astype("<i8").tobytes() for part in parts)
         self._process.send(line(kind, rows=len(views), size=len(data)) + data)
-        return self._reply(due, self._seconds, most)
+        return self._reply(reply_kind, self._seconds, number_bytes)
 
     def _first_reply(self, kind: str) -> dict[str, Any]:
         """The next answer while the agent is made, which may take long."""
@@ -282,15 +284,20 @@ class Isolated(Agent):
                 f"agent: the process of {self.name!r} was not ready ({error}); see what it printed"
             ) from None
 
-    def _reply(self, kind: str, seconds: float, most: int = 0) -> dict[str, Any]:
-        """The next answer, which is to be of this kind.
+    def _reply(self, kind: str, seconds: float, number_bytes: int = 0) -> dict[str, Any]:
+        """Return the next answer, which must be of this kind.
+
+        Args:
+            kind: the ``type`` of the answer.
+            seconds: the time limit.
+            number_bytes: the most bytes that its numbers may take.
 
         Raises:
             ProgramError: if the process ends, is late, or makes no sense; it is ended.
             HeartsError: if the agent cannot do what was asked.
         """
         assert self._process is not None
-        answer = self._process.answer(seconds, _MOST_BYTES + most)
+        answer = self._process.answer(seconds, _MOST_BYTES + number_bytes)
         if answer.get("type") == "error":
             raise HeartsError(str(answer.get("text"))[:MOST_WORDS])
         if answer.get("type") != kind:

@@ -100,7 +100,7 @@ class Weighed(NamedTuple):
     model, and add up to 1 over all models."""
 
 
-class _Way:
+class OpponentModel:
     """A way in which the other player may play: which worlds it makes likely, and its cards."""
 
     def __init__(self, agent: Agent, epsilon: float) -> None:
@@ -163,7 +163,9 @@ class SearchAgent(CachingAgent):
         self._forget()
 
     def _forget(self) -> None:
-        self._ways = [_Way(agent, self.epsilon) for agent in (self.policy, *self.models)]
+        self._opponents = [
+            OpponentModel(agent, self.epsilon) for agent in (self.policy, *self.models)
+        ]
         self._responses: list[Responses] = []
 
     def check_rules(self, rules: Rules) -> None:
@@ -192,8 +194,8 @@ class SearchAgent(CachingAgent):
     def weighed(self, views: BatchView) -> Weighed:
         """Return the figures by which it chooses, for views of players who have a card to play."""
         begin = clock.now()
-        logs = np.log(np.maximum(self._ways[0].chances(views), 1e-9))
-        fans = _shared([way.tracker.judged(views) for way in self._ways])
+        logs = np.log(np.maximum(self._opponents[0].chances(views), 1e-9))
+        fans = _shared([model.tracker.judged(views) for model in self._opponents])
         places = _places(fans)
         sums, weights = np.zeros((len(fans), *logs.shape)), np.zeros((len(fans), len(views)))
         most = min(1 + max(each.max() for each in places), self.budget.worlds)
@@ -202,12 +204,12 @@ class SearchAgent(CachingAgent):
         first, some = 0, _AT_ONCE if np.isinf(allowed) else _FIRST
         while first < most:
             last = min(first + some, most)
-            for way, responses in enumerate(self._of(views.rules)):
-                is_next = (places[way] >= first) & (places[way] < last)
-                sets, part = _worlds_of(fans[way], is_next)
+            for number, responses in enumerate(self._of(views.rules)):
+                is_next = (places[number] >= first) & (places[number] < last)
+                sets, part = _worlds_of(fans[number], is_next)
                 if len(sets):
-                    sums[way, sets] += responses.card_values(part, 1)
-                    weights[way, sets] += part.totals
+                    sums[number, sets] += responses.card_values(part, 1)
+                    weights[number, sets] += part.totals
             spent = clock.now() - begin
             first, some = last, min(2 * some, _AT_ONCE)
             if spent * (first + some) / first > allowed:
@@ -217,7 +219,7 @@ class SearchAgent(CachingAgent):
     def _of(self, rules: Rules) -> list[Responses]:
         """Return the values of cards against each way to play."""
         if not self._responses or self._responses[0].rules != rules:
-            self._responses = [way.responses(self.policy, rules) for way in self._ways]
+            self._responses = [model.responses(self.policy, rules) for model in self._opponents]
         return self._responses
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SearchAgent:

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from hearts_agents.base import Agent, AgentAdapter, check_rules
+from hearts_agents.base import Agent, check_rules, unadapted
 from hearts_agents.guard import ask, is_ours
 from hearts_agents.isolation import MOST_WORDS
 from hearts_agents.programs.process import line
@@ -97,7 +97,7 @@ class _Served:
         files = {} if is_ours(agent) else spec.declared_files(agent)
         return line(
             "card",
-            kind=type(agent.player if isinstance(agent, AgentAdapter) else agent).__name__,
+            kind=type(unadapted(agent)).__name__,
             options=spec.values(),
             rules=rules.to_dict() if isinstance(rules, Rules) else None,
             files={name: str(path) for name, path in files.items()},

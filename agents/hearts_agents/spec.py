@@ -19,7 +19,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self
 
-from hearts_agents.base import Agent, AgentAdapter, as_agent
+from hearts_agents.base import Agent, as_agent, unadapted
 from hearts_agents.models.checkpoint import refuse_weights
 from hearts_agents.programs.program_agent import EXEC, ExternalAgent
 from hearts_agents.registry import (
@@ -127,10 +127,6 @@ class AgentSpec:
         else:
             kind = Kind.UNKNOWN
         return cls(kind, plain, text, options)
-
-    def to_json(self) -> str | None:
-        """Return the text that a record keeps."""
-        return self.text
 
     def _refuse(self) -> typing.NoReturn:
         name, text = self.name, self.text or ""
@@ -295,8 +291,8 @@ class AgentSpec:
     # -- what it is -------------------------------------------------------------------------------
     def declared_files(self, agent: Agent) -> dict[str, Path]:
         """The files that the code of `agent`, which it made, says it loads, by their names."""
-        player = agent.player if isinstance(agent, AgentAdapter) else agent
-        return declared_files(player, self.factory if self.kind is Kind.CODE else None)
+        code = self.factory if self.kind is Kind.CODE else None
+        return declared_files(unadapted(agent), code)
 
     def digest(
         self, agent: Agent | None = None, rules: Rules | None = None, files: Iterable[Path] = ()

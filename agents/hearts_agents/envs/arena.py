@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hearts_agents.base import Agent
 from hearts_agents.baseline_kernel import PRO, make_memory
 from hearts_agents.baselines import Baseline
 from hearts_agents.envs.arena_kernel import (
@@ -132,8 +133,8 @@ class Arena:
         self.learner: Ints = np.zeros(n, np.int64)
         self.opponent: Ints = np.zeros(n, np.int64)
         self.seeds: Ints = np.zeros(n, np.int64)
-        self.numbers: Ints = np.zeros(n, np.int64)
-        self.deals: Ints = np.zeros(n, np.int64)
+        self.episode_counts: Ints = np.zeros(n, np.int64)
+        self.episode_seeds: Ints = np.zeros(n, np.int64)
         self.returns: Floats = np.zeros(n)
         self.lengths: Ints = np.zeros(n, np.int64)
         self.over: Bools = np.zeros(n, np.bool_)
@@ -158,37 +159,37 @@ class Arena:
         self,
         seed: Any,
         random: np.random.Generator,
-        rows: Ints | None = None,
+        games: Ints | None = None,
         given: object = None,
     ) -> None:
-        """Begin episodes, in some `rows` only or everywhere.
+        """Begin episodes, in some `games` only or everywhere.
 
         Args:
             seed: as Gymnasium has it: of the first game, the next counting up; or a list, with None
-                in `rows` for games that continue with the next of their sequence, else for those
+                in `games` for games that continue with the next of their sequence, else for those
                 that begin a new one; None: all continue.
             random: draws the seeds of new sequences.
-            rows: the numbers of the games; at first those of all.
+            games: the numbers of the games; at first those of all.
             given: a `Game` from which all episodes go on, or a list, one for each environment,
                 with None for those that are dealt from their seed; None: all are.
 
         Raises:
             HeartsError: if `seed` or `given` is something else, or a list of another length.
         """
-        games = self._check_given(given)
-        if rows is None or not self.is_reset:
+        starts = self._check_given(given)
+        if games is None or not self.is_reset:
             if seed is not None or not self.is_reset:
                 self.seeds[:] = env_seeds(seed, self.num_envs, random)
-                self.numbers[:] = 0
+                self.episode_counts[:] = 0
                 self.pool.reseed(secret_seed(int(self.seeds[0]), "opponents"))
-            rows = self._all
+            games = self._all
         elif seed is not None:
             seeds = env_seeds(seed, self.num_envs, random)
-            new = [g for g in rows.tolist() if whole(seed) is not None or seed[g] is not None]
+            new = [g for g in games.tolist() if whole(seed) is not None or seed[g] is not None]
             self.seeds[new] = seeds[new]
-            self.numbers[new] = 0
+            self.episode_counts[new] = 0
         self.is_reset = False  # in case the learner has nothing to decide in a given game
-        self.begin(rows, games)
+        self.begin(games, starts)
         self.is_reset = True
 
     def _check_given(self, given: object) -> dict[int, Game]:
@@ -211,43 +212,45 @@ class Arena:
                 check_deals_left(name, board.num_deals, self.max_deals)
         return games
 
-    def begin(self, rows: Ints, given: Mapping[int, Game] | None = None) -> None:
-        """Begin the next episode in each of `rows`, up to the learner's first decision.
+    def begin(self, games: Ints, given: Mapping[int, Game] | None = None) -> None:
+        """Begin the next episode in each of `games`, up to the learner's first decision.
 
         Args:
-            rows: the numbers of the games.
+            games: the numbers of the games.
             given: games, checked, from which some of the episodes go on.
         """
         given = {} if given is None else given
         self._read_pool()
-        self.returns[rows] = 0.0
-        self.lengths[rows] = 0
-        self.over[rows] = False
+        self.returns[games] = 0.0
+        self.lengths[games] = 0
+        self.over[games] = False
         r, seat = self.rules.vector, self.seat
         for _ in range(MAX_FORCED_DEALS):
-            draw_episodes(r, rows, self.seeds, self.numbers, self.deals, seat, self._cast)
+            draw_episodes(
+                r, games, self.seeds, self.episode_counts, self.episode_seeds, seat, self._cast
+            )
             if self.is_match:
-                for g in rows.tolist():
+                for g in games.tolist():
                     board = self._boards[g] = Scoreboard(self.rules)
-                    self.states[g] = next_deal(board, int(self.deals[g]), None).vector
+                    self.states[g] = next_deal(board, int(self.episode_seeds[g]), None).vector
             else:
-                self.batch.reset(self.deals[rows], games=rows)
-            self._paid[rows] = 0
+                self.batch.reset(self.episode_seeds[games], games=games)
+            self._paid[games] = 0
             if given:
-                self._place(rows, given)
-            self._carry[rows] = 0.0
-            rows = self._run(rows, self._carry)
-            if not len(rows):  # else, with skip_forced or in a given game, without a decision
+                self._place(games, given)
+            self._carry[games] = 0.0
+            games = self._run(games, self._carry)
+            if not len(games):  # else, with skip_forced or in a given game, without a decision
                 return
-            if seat >= 0 and (stuck := given.keys() & set(rows.tolist())):
+            if seat >= 0 and (stuck := given.keys() & set(games.tolist())):
                 raise nothing_to_decide(min(stuck) if self.num_envs > 1 else None)
         if given:
-            raise nothing_to_decide(int(rows[0]))
+            raise nothing_to_decide(int(games[0]))
         raise HeartsError("skip_forced: these rules leave nothing to decide; omit it")
 
-    def _place(self, rows: Ints, given: Mapping[int, Game]) -> None:
-        """Put given games into those of `rows` that have one; what was earned counts as paid."""
-        for g in rows.tolist():
+    def _place(self, games: Ints, given: Mapping[int, Game]) -> None:
+        """Put given games into those of `games` that have one; what was earned counts as paid."""
+        for g in games.tolist():
             if (game := given.get(g)) is None:
                 continue
             self.states[g] = game.vector
@@ -259,17 +262,17 @@ class Arena:
 
     def step(self, actions: Any) -> tuple[Floats, Bools, Finished | None]:
         """Play the learners' actions: rewards, which episodes ended, and the results of those."""
-        acts, rows, illegal = self._checked(actions)
-        play_learner(self.rules.vector, self.states, rows, acts)
-        self.lengths[rows] += 1
+        acts, games, illegal = self._checked(actions)
+        play_learner(self.rules.vector, self.states, games, acts)
+        self.lengths[games] += 1
         self.lengths[illegal] += 1
         terminated = illegal if self.illegal_action == "terminate" else illegal[:0]
         if len(illegal) > len(terminated):
             self.batch.revoke(games=illegal)
-            rows = np.sort(np.concatenate([rows, illegal]))
+            games = np.sort(np.concatenate([games, illegal]))
         rewards, self._carry = self._carry, np.zeros(self.num_envs)
         done = np.zeros(self.num_envs, np.bool_)
-        done[self._run(rows, rewards)] = True
+        done[self._run(games, rewards)] = True
         done[terminated] = True
         rewards[terminated] = ILLEGAL_REWARD
         self.returns += rewards
@@ -341,15 +344,9 @@ class Arena:
         """Read what has changed in the pool: which agents are compiled, and how they are drawn."""
         if self._version == self.pool.version:
             return
-        if not any(entry.weight for entry in self.pool.entries):
-            raise HeartsError("opponent: all weights in the pool are 0; set one above 0")
-        self._version = self.pool.version
-        kinds, limits, most = [], [], 1
-        for entry in self.pool.entries:
-            kind = compiled_kind(entry.agent, self.rules)
-            kinds.append(kind)
-            limits.append(getattr(entry.agent, "worlds", 1) if kind >= 0 else 1)
-            most = max(most, limits[-1])
+        known = [compiled(entry.agent, self.rules) for entry in self.pool.entries]
+        kinds = [-1 if baseline is None else baseline.policy for baseline in known]
+        limits = [1 if baseline is None else baseline.worlds for baseline in known]
         self._cast = Cast(
             self.learner,
             self._places,
@@ -359,29 +356,30 @@ class Arena:
             np.array(limits, np.int64),
             self.pool.cumulative,
         )
-        self._memories = [make_memory(most) for _ in range(self.batch.num_threads)]
+        self._memories = [make_memory(max(limits)) for _ in range(self.batch.num_threads)]
+        self._version = self.pool.version
 
-    def _run(self, rows: Ints, rewards: Floats) -> Ints:
+    def _run(self, games: Ints, rewards: Floats) -> Ints:
         """Play on to the learners' next decisions, add their rewards; returns ended episodes."""
-        over = [rows[:0]]
-        while len(rows):
-            self._move_opponents(rows)
+        over = [games[:0]]
+        while len(games):
+            self._move_opponents(games)
             pay_rows(
                 self.rules.vector,
                 self.states,
-                rows,
+                games,
                 self.learner,
                 self.rewarder.number,
                 self._paid,
                 self.rewarder.scale,
                 rewards,
             )
-            ended = rows[self._stand[rows] == ENDED]
+            ended = games[self._stand[games] == ENDED]
             if not self.is_match:
                 return ended
             end = np.array([self._end_deal(g, rewards) for g in ended.tolist()], np.bool_)
             over.append(ended[end])
-            rows = ended[~end]
+            games = ended[~end]
         return np.concatenate(over)
 
     def _end_deal(self, g: int, rewards: Floats) -> bool:
@@ -398,33 +396,33 @@ class Arena:
                 rewards[g] += shares[self.learner[g]]
             return True
         first = (int(state[k.DEALER]) - int(state[k.DEAL_NUMBER])) % self.rules.players
-        self.states[g] = next_deal(board, int(self.deals[g]), first).vector
+        self.states[g] = next_deal(board, int(self.episode_seeds[g]), first).vector
         return False
 
-    def _move_opponents(self, rows: Ints) -> None:
+    def _move_opponents(self, games: Ints) -> None:
         """Move the opponents until the learners are to move or the deal ends."""
         while True:
-            self._advance(rows)
-            waiting = rows[self._stand[rows] == WAITS]
+            self._advance(games)
+            waiting = games[self._stand[games] == WAITS]
             if not len(waiting):
                 return
             places = self._places[waiting, self.states[waiting, k.PLAYER]]
             self.pool.play(self.batch, waiting, places)
-            rows = waiting
+            games = waiting
 
-    def _advance(self, rows: Ints) -> None:
+    def _advance(self, games: Ints) -> None:
         self._threads.share(
             lambda part, thread: advance(
                 self.rules.vector,
                 self.states,
-                rows[part],
+                games[part],
                 self._cast,
                 self.skip_forced,
                 self._memories[thread],
                 self._stand,
                 self.batch.legal,
             ),
-            len(rows),
+            len(games),
         )
 
     def _finish(self, games: Ints, illegal: Ints) -> Finished:
@@ -470,7 +468,7 @@ class ManyLearners:
     @property
     def episode_seeds(self) -> Ints:
         """The seeds of the episodes under way, a new array (num_envs,); they reveal all cards."""
-        return self.arena.deals.copy()
+        return self.arena.episode_seeds.copy()
 
     def action_masks(self) -> NDArray[np.int8]:
         """Return each learner's legal actions, a new array (num_envs, n) int8."""
@@ -503,13 +501,11 @@ def nothing_to_decide(place: int | None = None) -> HeartsError:
     )
 
 
-def compiled_kind(agent: Any, rules: Rules) -> int:
-    """The number of a baseline that the compiled loop can move; -1: of any other agent."""
+def compiled(agent: Agent, rules: Rules) -> Baseline | None:
+    """Return `agent` if it is a baseline that the compiled loop can move, else None."""
     if not isinstance(agent, Baseline) or type(agent).__module__ != Baseline.__module__:
-        return -1
-    if agent.policy >= PRO and rules.players != 2:
-        return -1
-    return agent.policy
+        return None
+    return None if agent.policy >= PRO and rules.players != 2 else agent
 
 
 def env_seeds(seed: Any, num_envs: int, fallback: np.random.Generator) -> Ints:

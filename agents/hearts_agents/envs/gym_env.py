@@ -15,7 +15,7 @@ from hearts_agents.baselines import Baseline
 from hearts_agents.envs.arena import (
     MAX_FORCED_DEALS,
     check_env_seed,
-    compiled_kind,
+    compiled,
     nothing_to_decide,
 )
 from hearts_agents.envs.arena_kernel import NUMBERS, OPPONENT, SEAT, draw, draw_place
@@ -198,15 +198,9 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         places = [draw_place(seed, OPPONENT + p, chances) for p in range(players)]
         self._cast = [entries[place] for place in places]
         for place, entry in enumerate(self._cast):
-            reseed = getattr(entry.agent, "reseed", None)
-            if place != seat and callable(reseed):
-                reseed(self._numbers_for(entry))
-        self._compiled = [
-            entry.agent
-            if isinstance(entry.agent, Baseline) and compiled_kind(entry.agent, self.rules) >= 0
-            else None
-            for entry in self._cast
-        ]
+            if place != seat:
+                entry.agent.reseed(self._numbers_for(entry))
+        self._compiled = [compiled(entry.agent, self.rules) for entry in self._cast]
         others = {int(place) for p, place in enumerate(places) if p != seat}
         opponent = np.int64(others.pop()) if len(others) == 1 else NOBODY
         self._info = {"seat": np.int64(seat), "opponent": opponent, **self._no_result}
@@ -327,6 +321,6 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
     def _numbers_for(self, entry: Opponent) -> int:
         """An opponent's seed; only from that of compiled code can the episode's be computed."""
         assert self.episode_seed is not None
-        if compiled_kind(entry.agent, self.rules) >= 0:
+        if compiled(entry.agent, self.rules) is not None:
             return int(draw(self.episode_seed, NUMBERS)) >> 1  # as in the vector environment
         return secret_seed(self.episode_seed, "opponents")

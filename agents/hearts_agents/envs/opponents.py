@@ -101,7 +101,7 @@ class OpponentPool:
         weight = _check_weight(weight)
         seed = None if self._seed is None else self._seed + len(self.entries)
         opponent = make_agent(agent, seed if isinstance(agent, str | os.PathLike) else None)
-        name = name or getattr(opponent, "name", "") or type(opponent).__name__
+        name = name or opponent.name or type(opponent).__name__
         if name in self.names:
             number = 2
             while f"{name} ({number})" in self.names:
@@ -150,6 +150,8 @@ class OpponentPool:
     def cumulative(self) -> NDArray[np.float64]:
         """The probability to draw each entry or one before it, (len,) float64; the last is 1."""
         weights = np.array([entry.weight for entry in self.entries])
+        if not weights.any():
+            raise HeartsError("opponent: all weights in the pool are 0; set one above 0")
         sums = np.cumsum(weights / weights.sum())
         sums[np.flatnonzero(weights)[-1] :] = 1.0
         return sums
@@ -176,20 +178,11 @@ class OpponentPool:
     def reseed(self, seed: int) -> None:
         """Restart the random numbers of all agents that have any."""
         for place, entry in enumerate(self.entries):
-            reseed = getattr(entry.agent, "reseed", None)
-            if callable(reseed):
-                reseed(seed + place)
+            entry.agent.reseed(seed + place)
 
     def state(self) -> dict[str, RandomState]:
-        """The state of the random numbers of each agent, by the name of its entry.
-
-        Agents without ``random_state`` are not in it.
-        """
-        return {
-            entry.name: entry.agent.random_state()
-            for entry in self.entries
-            if callable(getattr(entry.agent, "random_state", None))
-        }
+        """The state of the random numbers of each agent, by the name of its entry."""
+        return {entry.name: entry.agent.random_state() for entry in self.entries}
 
     def restore(self, state: Mapping[str, RandomState]) -> None:
         """Continue the random numbers of each agent from what ``state`` returned.
@@ -198,15 +191,12 @@ class OpponentPool:
             HeartsError: if an agent is missing, or its state is that of another kind of agent.
         """
         for entry in self.entries:
-            restore = getattr(entry.agent, "restore_random", None)
-            if not callable(restore):
-                continue
             if entry.name not in state:
                 raise HeartsError(
                     f"opponent {entry.name!r}: its random numbers are missing; give the whole state"
                 )
             try:
-                restore(state[entry.name])
+                entry.agent.restore_random(state[entry.name])
             except HeartsError as error:
                 raise HeartsError(f"opponent {entry.name!r}: {error}") from None
 

@@ -286,7 +286,7 @@ SHARED = {
 
 OWN: dict[str, Callable[[Arena], Iterable[Any]]] = {
     "seat": lambda arena: arena.learner.copy(),
-    "episode_seed": lambda arena: arena.deals.tolist(),
+    "episode_seed": lambda arena: arena.episode_seeds.tolist(),
     "game": lambda arena: map(arena.batch.game, range(arena.num_envs)),
 }
 """Attributes that every environment has for itself."""

@@ -157,8 +157,6 @@ class ModelAgent(EncoderAgent):
         )
 
     def _checked(self, given: Any, shape: tuple[int, int], rules: Rules | None = None) -> Array:
-        if isinstance(given, tuple | list) and given:
-            given = given[0]  # others, like a value, do not count
         array = np.asarray(given)
         where = f" in {rules.name}" if rules is not None else ""
         if array.dtype.kind not in "fiu":
@@ -302,7 +300,7 @@ class ModuleAgent(ModelAgent):
             lines = str(error).strip().splitlines() or [""]
             raise RuntimeError(lines[-1]) from None
         if isinstance(given, tuple | list) and given:
-            given = given[0]
+            given = given[0]  # others, like a value, do not count
         return given.numpy() if isinstance(given, torch.Tensor) else given
 
 

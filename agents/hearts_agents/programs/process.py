@@ -31,9 +31,6 @@ from hearts_env.support.files import json_object
 if sys.platform != "win32":
     import fcntl
 
-LAST_WORDS = "; its last words: "
-"""The words in a message before the program's own standard error."""
-
 _MOST_STDERR = 4096  # bytes that are saved of it
 _MOST_WORDS = 300  # characters of that in a message
 _CHUNK = 1 << 16
@@ -347,7 +344,7 @@ class LineProcess:
         text = " / ".join(line.strip() for line in lines[-4:] if line.strip())
         words = "".join(c if c.isprintable() else "?" for c in text)
         words = words if len(words) <= _MOST_WORDS else "..." + words[3 - _MOST_WORDS :]
-        return ProgramError(what + (LAST_WORDS + words if words else ""), kind)
+        return ProgramError(what + (f"; its last words: {words}" if words else ""), kind)
 
     def _how_it_ended(self) -> str:
         try:

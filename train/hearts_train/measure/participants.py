@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from hearts_agents import Agent, Player
-from hearts_agents.base import AgentAdapter, check_rules
+from hearts_agents.base import check_rules, unadapted
 from hearts_agents.guard import Answer, ask, is_ours
 from hearts_agents.isolation import MOST_TIMED, Isolated
 from hearts_agents.models.checkpoint import Checkpoint
@@ -168,11 +168,10 @@ class Participant:
         if self._probe is not None:
             kind, options = self._probe.card.kind, self._probe.card.options
         else:
-            player = getattr(self.agent, "player", self.agent)
-            kind, options = type(player).__name__, self._options
+            kind, options = type(unadapted(self.agent)).__name__, self._options
         record = {
             "name": self.name,
-            "spec": self.spec.to_json(),
+            "spec": self.spec.text,
             "kind": kind,
             "options": options,
             "digest": self.digest,
@@ -257,8 +256,7 @@ class Seat:
         """End what it has started, like a program; once."""
         if self._is_open:
             self._is_open = False
-            own = self._player.player if isinstance(self._player, AgentAdapter) else self._player
-            _close(own, self._participant.name)
+            _close(unadapted(self._player), self._participant.name)
 
 
 def _close(player: Player, name: str) -> None:
