@@ -64,7 +64,7 @@ def test_a_path_is_a_path_whatever_it_looks_like():
         spec = AgentSpec.parse(Path(path))
         assert (spec.kind, Path(spec.name)) == (Kind.FILE, Path(path))
         assert AgentSpec.from_json(spec.text).kind is not Kind.OWN
-    assert AgentSpec.from_json(AgentSpec.parse(Path("pro")).to_json()).kind is Kind.FILE
+    assert AgentSpec.from_json(AgentSpec.parse(Path("pro")).text).kind is Kind.FILE
 
 
 def test_an_object_is_itself_and_has_no_name():

@@ -1,8 +1,8 @@
 """Players of Hearts, and environments with players inside.
 
-``make_agent`` makes the baselines, players that search, trained networks, and agents from users'
-code and programs. ``gym_env`` and ``vector`` are Gymnasium environments in which they
-are the opponents, ``sb3`` is the same for stable-baselines3.
+``make_agent`` makes the baselines, the search players, trained networks, and agents from users'
+code and programs. ``gym_env`` and ``vector`` are Gymnasium environments with such players as
+opponents. ``sb3`` is their counterpart for stable-baselines3.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> object:
-    """Import the environments on first use: players alone need no Gymnasium."""
+    """Import an environment on first use, so that players alone need no Gymnasium."""
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)

@@ -114,7 +114,7 @@ class Attacker(CachingAgent):
         check_rules(self.model, rules)
 
     def act_batch(self, views: BatchView) -> Actions:
-        """The actions chosen in many views, ``(len(views),) int64``."""
+        """Return the chosen action for each view, ``(len(views),) int64``."""
         check_two_players(views.rules, self.name)
         awake = is_awake(self.awake)[views.vectors[:, k.TRICK_NUM]]
         if awake.all():

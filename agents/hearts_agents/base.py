@@ -1,4 +1,4 @@
-"""Players: anything with ``act(view)``. ``Agent`` answers many views at once."""
+"""Players: any object with ``act(view)``. ``Agent`` also answers many views at once."""
 
 from __future__ import annotations
 
@@ -21,79 +21,88 @@ Actions = NDArray[np.int64]
 Probs = NDArray[np.float64]
 RandomState = NDArray[np.uint64]
 WorldMargins = tuple[NDArray[np.float64], NDArray[np.float64], bool]
-"""Margins ``(worlds, legal cards)``, weights ``(worlds,)``, and whether there are more worlds."""
+"""Margins ``(worlds, legal cards)``, weights ``(worlds,)``, and True if there are more worlds."""
 
 
 @runtime_checkable
 class Player(Protocol):
-    """The least that a player must have."""
+    """The minimum interface of a player."""
 
     def act(self, view: PlayerView) -> int:
-        """The action chosen by the player whose turn it is in `view`."""
+        """Return the action that this player chooses in `view`."""
 
 
 class Agent:
-    """Base class of players. It sees views only, and remembers nothing but its random numbers.
+    """Base class of players. An agent sees only views. It remembers only its random numbers.
 
-    Derive from it and write ``act``; write ``act_batch`` too where many decisions at once are
-    faster than one after another.
+    Subclass it and implement ``act``. Override ``act_batch`` too if many decisions at once are
+    faster than one by one.
     """
 
     name: str = ""
     plays: str = "every game"
-    """Which rules it can play, in words; ``check_rules`` decides."""
+    """The rules that it can play, in words. ``check_rules`` decides."""
 
     def check_rules(self, rules: Rules) -> None:
-        """Refuse rules that this player cannot play, before anything is dealt; by default none.
+        """Raise if this player cannot play `rules`. Called before the deal; accepts all by default.
 
         Raises:
-            HeartsError: if it cannot play them; the message says what it plays.
+            HeartsError: if it cannot play them; the message says which rules it plays.
         """
 
     def act(self, view: PlayerView) -> int:
-        """The action chosen by the player whose turn it is in `view`."""
+        """Return the action that this player chooses in `view`."""
         raise NotImplementedError
 
     def act_batch(self, views: BatchView) -> Actions:
-        """The actions chosen in many games, (len(views),) int64; by default one by one."""
+        """Return the chosen action for each view, ``(len(views),) int64``.
+
+        The default calls ``act`` for each view.
+        """
         check_views(views)
         rules, rows = views.rules, range(len(views))
         actions = (_action_number(self, rules, self.act(views[row])) for row in rows)
         return np.fromiter(actions, np.int64, len(views))
 
     def action_probs(self, views: BatchView) -> Probs:
-        """The probability of each action in many games, ``(len(views), num_actions) float64``.
+        """Return the probability of each action, ``(len(views), num_actions) float64``.
 
-        This is the player's behaviour strategy. By default the choice of ``act_batch`` has
-        probability 1, which is right for players whose choice follows from the view alone; others
-        should write their own.
+        This is the player's behaviour strategy. The default gives probability 1 to the choice of
+        ``act_batch``, which is right for deterministic players. Others should override it.
 
         Raises:
-            HeartsError: the choice is illegal.
+            HeartsError: if the choice is illegal.
         """
         check_views(views)
         name = f"agent: {self.name or type(self).__name__}"
         return certain(np.asarray(self.act_batch(views)), views.legal_table, name)
 
     def digest_parts(self, rules: Rules | None = None) -> Iterable[bytes] | None:
-        """Return the content that the digest covers, for all rules or these; None: nothing own."""
+        """Return the content that the agent's digest covers, or None if there is none.
+
+        Args:
+            rules: only the content used under these rules. If None, all of it.
+        """
         return None
 
     def reseed(self, seed: int) -> None:
-        """Restart the random numbers from `seed`, in place; nothing happens if there are none."""
+        """Restart the random numbers from `seed`, in place. Does nothing if there are none."""
 
     def close(self) -> None:
-        """End what it has started, like a program; asked again, it starts that again."""
+        """Stop everything that the agent has started, such as a program.
+
+        The agent starts it again at its next decision.
+        """
 
     def random_state(self) -> RandomState:
-        """The state of the random numbers, ``(n,) uint64``; empty if there are none."""
+        """Return the state of the random numbers, ``(n,) uint64``; empty if there are none."""
         return np.zeros(0, np.uint64)
 
     def restore_random(self, state: RandomState) -> None:
-        """Continue the random numbers from what ``random_state`` returned.
+        """Restore the random numbers to a state from ``random_state``.
 
         Raises:
-            HeartsError: if `state` is that of another kind of player.
+            HeartsError: if `state` is from another kind of player.
         """
         if len(state):
             raise HeartsError(f"random: {type(self).__name__} has no random numbers; restore none")
@@ -103,7 +112,7 @@ class Agent:
 
 
 def _action_number(agent: Agent, rules: Rules, given: object) -> int:
-    """Return the number of an agent's action; IllegalActionError, with its name, if it is none."""
+    """Return the number of an agent's action. An IllegalActionError names the agent."""
     try:
         return rules.action_number(given)
     except IllegalActionError as error:
@@ -113,7 +122,7 @@ def _action_number(agent: Agent, rules: Rules, given: object) -> int:
 
 
 def check_turn(view: PlayerView) -> None:
-    """Refuse what is not a view (a game, which knows all cards), or one of whose turn it is not."""
+    """Raise unless `view` is the acting player's ``PlayerView``, not a `Game`."""
     check_is("view", view, PlayerView, "give game.view(player)")
     if view.vector[k.PLAYER] != view.player or view.vector[k.PHASE] == k.OVER:
         raise HeartsError(
@@ -122,37 +131,37 @@ def check_turn(view: PlayerView) -> None:
 
 
 def check_views(views: BatchView) -> None:
-    """Refuse what is not the views of a batch."""
+    """Raise unless `views` is a ``BatchView``."""
     check_is("views", views, BatchView, "give batch.views(), or BatchView.of(list of views)")
 
 
 class StochasticAgent(Agent):
-    """An agent that draws from a stream of NumPy's, ``_rng``."""
+    """An agent with a NumPy random generator, ``_rng``."""
 
     def __init__(self, seed: int | None = None) -> None:
-        """An agent whose draws follow from `seed`; None: from the operating system."""
+        """Seed the random numbers. If None, the operating system seeds them."""
         self._rng = _random_numbers(seed)
 
     def reseed(self, seed: int) -> None:
-        """Restart the draws from `seed`."""
+        """Restart the random numbers from `seed`."""
         self._rng = _random_numbers(seed)
 
     def random_state(self) -> RandomState:
-        """The state of the draws, ``(6,) uint64``."""
+        """Return the state of the random numbers, ``(6,) uint64``."""
         return generator_state(self._rng)
 
     def restore_random(self, state: RandomState) -> None:
-        """Continue the draws from what ``random_state`` returned."""
+        """Restore the random numbers to a state from ``random_state``."""
         restore_generator(self._rng, state)
 
     def sample(self, table: Probs) -> Actions:
-        """An action drawn from each row of probabilities, ``(n, num_actions) -> (n,) int64``."""
+        """Draw an action from each row of probabilities, ``(n, num_actions) -> (n,) int64``."""
         sums = np.cumsum(table, axis=1)
         actions: Actions = (sums > self._rng.random((len(table), 1)) * sums[:, -1:]).argmax(axis=1)
         return actions
 
     def sharing_copy(self, memo: dict[int, Any]) -> Self:
-        """A copy with draws of its own; all else is shared, for classes that never change it."""
+        """Return a copy with its own random numbers. All else is shared, so it must not change."""
         player = object.__new__(type(self))
         vars(player).update(vars(self))
         player._rng = copy.deepcopy(self._rng, memo)
@@ -160,38 +169,38 @@ class StochasticAgent(Agent):
 
 
 class PerGameAgent(StochasticAgent):
-    """An agent that has a player for each of some games, and lets that one play."""
+    """An agent that delegates to one player per rule set."""
 
     def __init__(self, seed: int | None = None) -> None:
-        """An agent whose draws, and those of its players, follow from `seed`."""
+        """Seed the random numbers, which its players share."""
         super().__init__(seed)
         self._playing: tuple[Rules, Agent] | None = None
 
     def player_of(self, rules: Rules) -> Agent:
-        """A new player of these rules; asked once for rules that follow each other."""
+        """Return a new player for `rules`. It is kept until the rules change."""
         raise NotImplementedError
 
     def check_rules(self, rules: Rules) -> None:
-        """Refuse rules of which there is no player."""
+        """Raise if there is no player for `rules`."""
         self._of(rules)
 
     def act(self, view: PlayerView) -> int:
-        """The action chosen by the player whose turn it is in `view`."""
+        """Return the action that this player chooses in `view`."""
         check_turn(view)
         return self._of(view.rules).act(view)
 
     def act_batch(self, views: BatchView) -> Actions:
-        """The actions chosen in many views, ``(len(views),) int64``."""
+        """Return the chosen action for each view, ``(len(views),) int64``."""
         check_views(views)
         return self._of(views.rules).act_batch(views)
 
     def action_probs(self, views: BatchView) -> Probs:
-        """The probabilities of the actions in many views, ``(len(views), num_actions) float64``."""
+        """Return the probability of each action, ``(len(views), num_actions) float64``."""
         check_views(views)
         return self._of(views.rules).action_probs(views)
 
     def reseed(self, seed: int) -> None:
-        """Restart the draws from `seed`."""
+        """Restart the random numbers from `seed`."""
         super().reseed(seed)
         if self._playing is not None:
             player = self._playing[1]
@@ -206,69 +215,69 @@ class PerGameAgent(StochasticAgent):
         return self._playing[1]
 
     def _share(self, player: Agent) -> None:
-        """Give a player this agent's stream of draws."""
+        """Give `player` this agent's random generator."""
         if isinstance(player, StochasticAgent):
             player._rng = self._rng
 
 
 class CachingAgent(Agent):
-    """An agent that remembers views, in attributes whose names begin with ``_``.
+    """An agent with caches, in attributes that begin with ``_``.
 
-    Not thread-safe. What it remembers saves time and decides nothing, so copies start without it.
-    A subclass writes ``act_batch`` and ``_forget``.
+    Not thread-safe. The caches save time and never change a decision, so copies start without
+    them. A subclass implements ``act_batch`` and ``_forget``.
     """
 
     def _forget(self) -> None:
-        """Set all attributes whose names begin with ``_``, as before the first view."""
+        """Set all attributes that begin with ``_`` to their state before the first view."""
         raise NotImplementedError
 
     def act(self, view: PlayerView) -> int:
-        """The action chosen by the player whose turn it is in `view`."""
+        """Return the action that this player chooses in `view`."""
         check_turn(view)
         return int(self.act_batch(BatchView.of([view]))[0])
 
     def reseed(self, seed: int) -> None:
-        """Forget earlier deals; it draws no random numbers itself."""
+        """Clear the caches. The agent itself has no random numbers."""
         self._forget()
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but what it remembers."""
+        """Return all attributes except the caches."""
         return {name: value for name, value in vars(self).items() if name[0] != "_"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Continue from what pickle or copy has saved."""
+        """Restore the attributes that pickle or copy saved, with empty caches."""
         vars(self).update(state)
         self._forget()
 
 
 class AgentAdapter(Agent):
-    """Turn any player with ``act`` into an ``Agent``; other attributes are passed through."""
+    """Turn any player with ``act`` into an ``Agent``. Other attributes are passed through."""
 
     def __init__(self, player: Player, name: str = "") -> None:
         self.player = player
         self.name = name or getattr(player, "name", "") or type(player).__name__
 
     def act(self, view: PlayerView) -> int:
-        """The action that the player chooses, as its number."""
+        """Return the number of the action that the player chooses."""
         return _action_number(self, view.rules, self.player.act(view))
 
     def _method(self, name: str) -> Any:
-        """The player's own method, if it has one; else that of every ``Agent``."""
+        """Return the player's own method if it has one, else the default of ``Agent``."""
         own = getattr(self.player, name, None)
         return own if callable(own) else getattr(super(), name)
 
     def act_batch(self, views: BatchView) -> Actions:
-        """The actions that the player chooses."""
+        """Return the actions that the player chooses, ``(len(views),) int64``."""
         actions: Actions = self._method("act_batch")(views)
         return actions
 
     def action_probs(self, views: BatchView) -> Probs:
-        """The player's own probabilities, or 1 for its choice."""
+        """Return the player's own probabilities, or 1 for its choice."""
         probs: Probs = self._method("action_probs")(views)
         return probs
 
     def check_rules(self, rules: Rules) -> None:
-        """Ask the player."""
+        """Raise if the player refuses `rules`."""
         check_rules(self.player, rules)
 
     def reseed(self, seed: int) -> None:
@@ -276,15 +285,15 @@ class AgentAdapter(Agent):
         self._method("reseed")(seed)
 
     def random_state(self) -> RandomState:
-        """The state of the player's random numbers."""
+        """Return the state of the player's random numbers."""
         return np.asarray(self._method("random_state")(), np.uint64)
 
     def restore_random(self, state: RandomState) -> None:
-        """Continue the player's random numbers."""
+        """Restore the player's random numbers."""
         self._method("restore_random")(state)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "player":  # copy and pickle look before __init__
+        if name.startswith("__") or name == "player":  # looked up before __init__ by copy
             raise AttributeError(name)
         return getattr(self.player, name)
 
@@ -295,7 +304,7 @@ def unadapted(agent: Agent) -> Player:
 
 
 def has_chances(agent: Agent) -> bool:
-    """Return whether an agent gives probabilities of its own, not just its choice."""
+    """Return whether an agent has its own ``action_probs``, not only a choice."""
     own = getattr(type(unadapted(agent)), "action_probs", None)
     return own is not None and own is not Agent.action_probs
 
@@ -304,7 +313,7 @@ _WORD = 2**64 - 1
 
 
 def generator_state(rng: np.random.Generator) -> RandomState:
-    """The state of a generator of ``np.random.default_rng`` (PCG64), ``(6,) uint64``."""
+    """Return the state of a generator of ``np.random.default_rng`` (PCG64), ``(6,) uint64``."""
     state = rng.bit_generator.state
     now, step = state["state"]["state"], state["state"]["inc"]
     numbers = (now & _WORD, now >> 64, step & _WORD, step >> 64)
@@ -312,7 +321,7 @@ def generator_state(rng: np.random.Generator) -> RandomState:
 
 
 def restore_generator(rng: np.random.Generator, state: RandomState) -> None:
-    """Set a generator to what ``generator_state`` returned, in place."""
+    """Set a generator to a state from ``generator_state``, in place."""
     numbers = [int(number) for number in np.ravel(state)]
     fits = len(numbers) == 6 and numbers[2] % 2 == 1
     if not fits or numbers[4] > 1 or numbers[5] >= 2**32:
@@ -328,10 +337,14 @@ def restore_generator(rng: np.random.Generator, state: RandomState) -> None:
 
 
 def as_agent(player: Any, name: str = "") -> Agent:
-    """`player` itself if it is an ``Agent``, else adapted.
+    """Return `player` itself if it is an ``Agent``, else an adapter around it.
+
+    Args:
+        player: any object with ``act(view)``.
+        name: the adapter's name. If empty, the player's own.
 
     Raises:
-        HeartsError: if it has no ``act``.
+        HeartsError: if `player` has no ``act``.
     """
     if isinstance(player, type):
         raise HeartsError(
@@ -350,7 +363,7 @@ def _random_numbers(seed: int | None) -> np.random.Generator:
 
 
 def check_rules(player: Any, rules: Rules) -> None:
-    """Ask a player whether it can play these rules; one without ``check_rules`` plays all."""
+    """Raise if `player` cannot play `rules`. A player without ``check_rules`` plays all."""
     check = getattr(player, "check_rules", None)
     if callable(check):
         name = getattr(player, "name", "") or type(player).__name__

@@ -107,7 +107,7 @@ class Baseline(Agent):
         self.rng[:] = state
 
     def act(self, view: PlayerView) -> int:
-        """The action chosen by the player whose turn it is in `view`."""
+        """Return the action that this player chooses in `view`."""
         check_turn(view)
         return self.act_state(view.rules, view.vector, view.player)
 

@@ -1,6 +1,6 @@
-"""This package's players by name, the readers of players' files, and the options of each.
+"""The package's players by name, the loaders of players' files, and the parsing of options.
 
-``spec`` reads the text that names an agent.
+``spec`` parses agent names.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from hearts_env import HeartsError
 from hearts_env.support.errors import did_you_mean
 
 Factory = Callable[..., Any]
-"""``factory(seed=None, **options)`` -> an object with ``act(view)``."""
+"""``factory(seed=None, **options)`` returns an object with ``act(view)``."""
 
 CHECKPOINT_SUFFIX = ".safetensors"
 FILES = {
     CHECKPOINT_SUFFIX: "hearts_agents.models.network:load_agent",
     **dict.fromkeys((".zip", ".pt", ".pth", ".onnx"), "hearts_agents.models.libraries:load_model"),
 }
-"""The factory for files, by suffix; other paths are of runs' folders."""
+"""The factory of each kind of file, by suffix. Other paths are run folders."""
 RISKS = {
     ".zip": "a stable-baselines3 file holds pickled Python objects",
     ".pt": "TorchScript is a program, which can read and write files",
     ".pth": "TorchScript is a program, which can read and write files",
 }
-"""Why loading a file with this suffix can run code that is in it."""
+"""The reason why loading a file with this suffix can run code from it."""
 FORMATS = {"hearts-env equilibrium": "hearts_agents.models.solved:load_solved"}
-"""The factory for safetensors files, by the format that the header states."""
+"""The factory of safetensors files that are not checkpoints, by the format in the header."""
 MODELS = "hearts_agents.models.libraries:agent_of_model"
-"""The factory for models of other libraries in memory."""
+"""The factory of models of other libraries in memory."""
 OWN = {
     "easy": "hearts_agents.baselines:Easy",
     "standard": "hearts_agents.baselines:Standard",
@@ -48,26 +48,26 @@ OWN = {
     "equilibrium": "hearts_agents.models.solved:EquilibriumAgent",
     "champion": "hearts_agents.champion:Champion",
 }
-"""The players of this package, imported when they are asked for.
+"""The package's players, imported on first use.
 
 ``random`` is another name of ``easy``.
 """
 
 VERSIONS = dict.fromkeys((name for name in OWN if name != "random"), 1)
-"""The version of each player's play in this package: ``pro`` is ``pro-v1`` too.
+"""The version of each player: ``pro`` is also ``pro-v1``.
 
-Results name the version. It is raised when a player comes to play otherwise.
+Results name the version. It is raised when the player's decisions change.
 """
 _VERSIONED = re.compile(r"(?P<name>.+)-v(?P<version>[0-9]{1,9})")
 
 
 def versioned(name: str) -> str:
-    """The name of a player of this package in results, ``pro-v1``; any other name unchanged."""
+    """Return the name with its version, ``pro-v1``, if it is one of the package's players."""
     return f"{name}-v{VERSIONS[name]}" if name in VERSIONS else name
 
 
 def split_version(name: str) -> tuple[str, int | None]:
-    """The plain name of a player of this package, and the version that `name` says: ``pro``, 1."""
+    """Split ``pro-v1`` into ``pro`` and 1. The version is None for all other names."""
     match = _VERSIONED.fullmatch(name)
     if match is None or match["name"] not in VERSIONS:
         return name, None
@@ -75,7 +75,7 @@ def split_version(name: str) -> tuple[str, int | None]:
 
 
 def agent_names() -> list[str]:
-    """Return the names of this package's players."""
+    """Return the names of the package's players."""
     return [*OWN]
 
 
@@ -92,9 +92,9 @@ def loaded_from(place: str) -> Factory:
 
 
 def is_model(value: object) -> bool:
-    """Return whether an object is a model of another library that can play.
+    """Return whether `value` is a model of stable-baselines3 or torch without an ``act``.
 
-    No library is imported: the classes that the object is of or derived from say it.
+    No library is imported: the names of the object's base classes decide.
     """
     if callable(getattr(value, "act", None)):
         return False
@@ -105,7 +105,7 @@ def is_model(value: object) -> bool:
 
 
 def describe_agent(name: str) -> dict[str, Any]:
-    """Return the text, the games and the options with defaults of a player of this package."""
+    """Return a player's ``about`` text, the rules it ``plays`` and its ``options``."""
     factory = loaded_from(OWN[name])
     document = (factory.__doc__ or "").strip()
     about = " ".join(document.partition("\n\n")[0].split()).replace("``", "")
@@ -121,7 +121,7 @@ def describe_agent(name: str) -> dict[str, Any]:
 
 # ---- options -------------------------------------------------------------------------------------
 def check_options(name: str, factory: Factory, options: Mapping[str, Any]) -> bool:
-    """Refuse options that the factory does not take, by name; returns whether it takes a seed."""
+    """Raise if the factory does not take an option. Return whether it takes a seed."""
     parameters, takes_all = _parameters(factory)
     known = [option for option in parameters if option != "seed"]
     for option in () if takes_all else options:
@@ -132,7 +132,7 @@ def check_options(name: str, factory: Factory, options: Mapping[str, Any]) -> bo
 
 
 def parse_options(agent: str, factory: Factory, texts: Mapping[str, str]) -> dict[str, Any]:
-    """The values of options given as text, by the types of the factory's parameters."""
+    """Parse options given as text by the types of the factory's parameters."""
     parameters = _parameters(factory)[0]
     return {
         name: _parse(agent, name, text, _kinds(parameters.get(name)))
@@ -141,7 +141,7 @@ def parse_options(agent: str, factory: Factory, texts: Mapping[str, str]) -> dic
 
 
 def _parameters(factory: Factory) -> tuple[dict[str, inspect.Parameter], bool]:
-    """Return the parameters that can be given by name, and whether the factory takes any name."""
+    """Return the factory's keyword parameters, and whether it takes any keyword."""
     try:
         signature = inspect.signature(factory)
     except (TypeError, ValueError):
@@ -153,19 +153,19 @@ def _parameters(factory: Factory) -> tuple[dict[str, inspect.Parameter], bool]:
 
 
 def _kinds(parameter: inspect.Parameter | None) -> set[str]:
-    """The names of the plain types that a parameter takes; none if nothing says."""
+    """Return the names of a parameter's plain types, by its annotation or its default."""
     if parameter is None:
         return set()
     hint = parameter.annotation
     text = hint if isinstance(hint, str) else inspect.formatannotation(hint)
-    words = re.findall(r"\w+", re.sub(r"\[.*?\]", "", text))  # not those in list[int]
+    words = re.findall(r"\w+", re.sub(r"\[.*?\]", "", text))  # without the int of list[int]
     kinds = {"bool", "int", "float", "str", "None"} & {*words}
     default = type(parameter.default).__name__
     return kinds or {"bool", "int", "float", "str"} & {default}
 
 
 def _parse(agent: str, name: str, text: str, kinds: set[str]) -> Any:
-    """The value of an option: of the first of these kinds that its text fits, or of any kind."""
+    """Parse an option as the first of these kinds that fits. If `kinds` is empty, as any kind."""
     plain = kinds or {"bool", "int", "float", "str", "None"}
     if "None" in plain and text.lower() == "none":
         return None

@@ -1,6 +1,6 @@
-"""Read what names an agent, once. Code that has an ``AgentSpec`` asks it.
+"""Parse agent names. An ``AgentSpec`` is the parsed form.
 
-An agent is named in five ways: one of ``agent_names()``, the path of a file or a run, code as
+There are five ways to name an agent: one of ``agent_names()``, the path of a file or a run, code as
 ``FILE.py:NAME`` or ``MODULE:NAME``, a program as ``exec:COMMAND``, or the object itself. Options
 may follow a name, as in ``pro?worlds=50&epsilon=0.2``.
 """
@@ -47,32 +47,32 @@ from hearts_env.support.files import kind_of
 from hearts_env.support.tensors import format_of
 
 _CODE = re.compile(r"(.+\.py|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):[A-Za-z_]\w*")
-"""Code: the file or module, and what in it makes the agent; no module is named ``exec``."""
+"""Code: a file or module, and the name in it. No module can be named ``exec``."""
 _QUOTED_OR_NOT = re.compile(r"""(?:[^?'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")*""", re.DOTALL)
 _MOST_COMMAND = 10_000
 
 
 class Kind(StrEnum):
-    """The kinds of things that a name can stand for."""
+    """What an agent's name can refer to."""
 
     OWN = "own"  # one of this package's players
     FILE = "file"  # or the folder of a training run
     CODE = "code"
     PROGRAM = "program"
-    OBJECT = "object"  # no name: the agent itself, or a model of which one is made
+    OBJECT = "object"  # no name: the agent itself, or a model of another library
     UNKNOWN = "unknown"  # only in a record
 
 
 @dataclass(frozen=True)
 class AgentSpec:
-    """An agent as it was given.
+    """A parsed agent name.
 
     Attributes:
-        kind: What the name stands for.
+        kind: What the name refers to.
         name: The name without version and options: ``pro``, a path, ``my.py:Mine``, ``exec:./bot``.
-        text: What it is called in records, and what names it again; None for an object.
-        options: Those that follow the name, as text.
-        agent: The object, if it is one.
+        text: The full name in records, which can be parsed again; None for an object.
+        options: The options after the name, as text.
+        agent: The object, if one was given.
     """
 
     kind: Kind
@@ -83,10 +83,10 @@ class AgentSpec:
 
     @classmethod
     def parse(cls, agent: Any) -> AgentSpec:
-        """Read a name, a path, an object, or a spec itself. Nothing is loaded.
+        """Parse a name, a path, an object, or a spec. Nothing is loaded.
 
         Raises:
-            HeartsError: if nobody knows the name, or its options cannot be read.
+            HeartsError: if the name is unknown, or its options cannot be parsed.
         """
         if isinstance(agent, AgentSpec):
             return agent
@@ -104,8 +104,8 @@ class AgentSpec:
 
     @classmethod
     def from_json(cls, record: object) -> Self:
-        """The spec that a record names. It may be UNKNOWN here, and gives no permission."""
-        text = str(record)  # a file may say anything
+        """Parse an agent name from a record. Unknown names become UNKNOWN; nothing is loaded."""
+        text = str(record)  # a record may contain any value
         is_program = text.startswith(EXEC)
         if not is_program and looks_like_path(text) and kind_of(text):
             return cls(Kind.FILE, text, text)
@@ -152,20 +152,20 @@ class AgentSpec:
 
     @property
     def is_named(self) -> bool:
-        """Return whether there is a name from which the agent can be made again."""
+        """Return whether the agent can be made again from its name."""
         return self.kind is not Kind.OBJECT
 
     def unversioned(self) -> AgentSpec:
-        """Return the spec with this package's plain name: ``pro`` for ``pro-v1``."""
+        """Return the spec with a plain name: ``pro`` for ``pro-v1``."""
         is_bare = self.kind is Kind.OWN and not self.options
         return replace(self, text=self.name) if is_bare else self
 
-    # -- what it may do ---------------------------------------------------------------------------
+    # -- permissions ------------------------------------------------------------------------------
     @property
     def is_outside(self) -> bool:
         """Return whether the agent, or one in its options, loads code from outside this package.
 
-        A program runs in a process of its own.
+        Programs do not count: they run in their own processes.
         """
         return any(spec.kind is Kind.CODE or spec._risk for spec in self._all())
 
@@ -176,21 +176,24 @@ class AgentSpec:
 
     @property
     def _risk(self) -> str:
-        """Why loading the file can run code that is in it; "" if it cannot."""
+        """The reason why loading the file can run code from it; "" if it cannot."""
         risks = (risk for suffix, risk in RISKS.items() if self.name.endswith(suffix))
         return next(risks, "") if self.kind is Kind.FILE else ""
 
     def _all(self) -> Iterator[AgentSpec]:
-        """The spec, and those that its options are if they name agents."""
+        """Yield the spec, then a spec for each option's value, in case it names an agent."""
         yield self
         for text in self.options.values():
             yield from AgentSpec.from_json(text)._all()
 
     def check_allowed(self, where: str) -> None:
-        """Refuse an agent of a record that runs code, unless the user trusts such files.
+        """Raise if an agent from a record runs code and the user has not allowed code.
 
         Args:
-            where: begins the message: what the file is read for, and its name.
+            where: the beginning of the message: the option that read the record, and its path.
+
+        Raises:
+            HeartsError: if it does.
         """
         if self.runs_code and not is_code_allowed():
             raise HeartsError(
@@ -199,7 +202,7 @@ class AgentSpec:
                 "hearts_agents.allow_code()"
             )
 
-    # -- making it --------------------------------------------------------------------------------
+    # -- making the agent -------------------------------------------------------------------------
     @property
     def label(self) -> str:
         """The agent's name in results."""
@@ -207,7 +210,7 @@ class AgentSpec:
 
     @property
     def factory(self) -> Factory:
-        """The function or class that makes the agent. Code is imported."""
+        """The function or class that makes the agent. Reading it imports code."""
         if self.kind is Kind.OWN:
             return loaded_from(OWN[self.name])
         if self.kind is Kind.FILE:
@@ -226,11 +229,11 @@ class AgentSpec:
         return self._refuse()
 
     def values(self) -> dict[str, Any]:
-        """The options as the factory reads them."""
+        """Return the options, parsed by the types of the factory's parameters."""
         return parse_options(self.name, self.factory, self.options) if self.options else {}
 
     def make(self, seed: int | None = None, *, allow_code: bool = False, **options: Any) -> Agent:
-        """A player; see ``make_agent``."""
+        """Make the agent; see ``make_agent``."""
         if self.kind is Kind.OBJECT and not is_model(self.agent):
             player = as_agent(self.agent)
             if options or seed is not None:
@@ -260,12 +263,12 @@ class AgentSpec:
             return as_agent(factory(**options), name)
 
     def fresh(self, agent: Agent, seed: int, name: str) -> Agent:
-        """A player as `agent`, which it made, is now: a copy, or made again if it has a name.
+        """Return a copy of `agent`; if it cannot be copied, make it again from its name.
 
         Args:
-            agent: the agent, which is not changed.
-            seed: of the player's random numbers.
-            name: what to call it in errors.
+            agent: an agent made by this spec; it is not changed.
+            seed: the seed of the copy's random numbers.
+            name: the agent's name in errors.
 
         Raises:
             HeartsError: if the agent can be neither copied nor made again.
@@ -288,36 +291,38 @@ class AgentSpec:
             player.reseed(seed)
         return player
 
-    # -- what it is -------------------------------------------------------------------------------
+    # -- identity ---------------------------------------------------------------------------------
     def declared_files(self, agent: Agent) -> dict[str, Path]:
-        """The files that the code of `agent`, which it made, says it loads, by their names."""
+        """Return the files that the code of `agent` declares, by name."""
         code = self.factory if self.kind is Kind.CODE else None
         return declared_files(unadapted(agent), code)
 
     def digest(
         self, agent: Agent | None = None, rules: Rules | None = None, files: Iterable[Path] = ()
     ) -> str | None:
-        """A SHA-256 of what distinguishes a player from others of its kind; None if nothing does.
+        """Return the SHA-256 of the agent's code, weights and files, or None if it has none.
 
         Args:
-            agent: what it made; None: of what can be read without making it.
-            rules: of what it plays these with; None: of all that it may play with.
-            files: those that its code declares.
+            agent: an agent made by this spec. If None, only content that can be read without
+                making it counts.
+            rules: only content used under these rules counts. If None, all of it.
+            files: the files that its code declares.
         """
         digest, empty = hashlib.sha256(), hashlib.sha256().digest()
         for part in self.parts(agent, rules):
             digest.update(part)
         for path in files:
-            digest.update(path.stat().st_size.to_bytes(8, "big"))  # so that none runs into the next
+            digest.update(path.stat().st_size.to_bytes(8, "big"))  # separates the files
             with path.open("rb") as file:
                 while part := file.read(2**20):
                     digest.update(part)
         return digest.hexdigest() if digest.digest() != empty else None
 
     def parts(self, agent: Agent | None, rules: Rules | None) -> Iterator[bytes]:
-        """The source code and the files that its options name, or its weights or probabilities.
+        """Yield the content that the digest covers.
 
-        Those of a player that was not made are those of the agents that its options name.
+        For code: its source and the files named by its options. For other agents: their weights or
+        probabilities. If `agent` is None: a risky file, or the parts of agents in the options.
         """
         if self.kind is Kind.CODE:
             options = self.options if agent is None else self.values()
@@ -342,32 +347,37 @@ def make_agent(
     allow_code: bool = False,
     **options: Any,
 ) -> Agent:
-    """A player by its name, from a checkpoint, from code, or as it is.
+    """Make a player from a name, a file, code, a program, a model or an object.
 
     Args:
-        agent: a name of ``agent_names()``, also with its version as in ``pro-v1``; the path of a
-            checkpoint, of a training run's folder, of a file of stable-baselines3, TorchScript or
-            ONNX; ``my_agent.py:MyAgent`` or ``package.module:MyAgent``, a class or a function that
-            returns a player; ``exec:./bot --flag``, a program; or an object with ``act(view)``,
-            which is returned, adapted if it is no ``Agent``; or a model of stable-baselines3,
-            of which a player as it is now is made. Options may follow a name, as in
-            ``pro?worlds=50``.
-        seed: of the player's random numbers; None: from the operating system.
-        allow_code: load a file that can run code when it is loaded (.zip and .pt).
-        **options: the player's own, such as ``worlds`` of ``pro``.
+        agent: one of:
+
+            - a name from ``agent_names()``, with a version if wanted (``pro-v1``);
+            - the path of a checkpoint, a training run's folder, or a model file of
+              stable-baselines3, TorchScript or ONNX;
+            - code as ``my_agent.py:MyAgent`` or ``package.module:MyAgent``: a class, or a function
+              that returns a player;
+            - a program as ``exec:./bot --flag``;
+            - an object with ``act(view)``, returned as it is if it is an ``Agent``, else adapted;
+            - a model of stable-baselines3 or a ``torch.nn.Module``, which is copied.
+
+            Options may follow a name, as in ``pro?worlds=50``.
+        seed: the seed of the player's random numbers. If None, the operating system seeds them.
+        allow_code: if True, load files that can run code when loaded (.zip, .pt, .pth).
+        **options: the player's own options, such as ``worlds`` of ``pro``.
 
     Raises:
         HeartsError: if a name or option is unknown, code cannot be imported, a factory raises, or
-            a file that can run code is not trusted.
-        CheckpointError: if there is no checkpoint at a path.
+            a file can run code and `allow_code` is False.
+        CheckpointError: if there is no checkpoint at the path.
     """
     return AgentSpec.parse(agent).make(seed, allow_code=allow_code, **options)
 
 
 def _split(spec: str) -> tuple[str, dict[str, str]]:
-    """The agent's part of a spec, and its options as text.
+    """Split a spec into the agent's name and its options as text.
 
-    In the command of a program a ``?`` may stand within quotation marks.
+    In a program's command, a ``?`` within quotation marks does not begin the options.
     """
     base, mark, rest = spec.partition("?")
     if spec.startswith(EXEC):

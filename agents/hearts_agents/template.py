@@ -1,7 +1,7 @@
 """An agent to start from. Run it with: hearts evaluate template.py:MyAgent --opponents easy,pro.
 
-It gives each legal action a value by the weights in template.json (a constant, per rank and per
-point, where the card leads, takes the trick or ducks), and mostly plays the highest.
+It values each legal action by the weights in template.json, and mostly plays the best. There are
+three sets of weights (lead, take, duck), each with a constant, a weight per rank and one per point.
 """
 
 import json
@@ -19,24 +19,24 @@ RANKS = "23456789TJQKA"
 class MyAgent(Agent):
     """Ducks tricks by hand-made rules; plays every game."""
 
-    # What it loads, beside this file. The digest in results covers it and this code.
+    # The files that it loads, beside this one. The digest in results covers them and this code.
     files = ("template.json",)
 
     def __init__(self, seed: int | None = None, temperature: float = 0.2) -> None:
-        """Load the weights. Options follow `seed`: template.py:MyAgent?temperature=1 sets one."""
+        """Load the weights. Options follow `seed`, as in template.py:MyAgent?temperature=1."""
         self.weights = json.loads(Path(__file__).with_name(self.files[0]).read_text())
         self.temperature = temperature
         self.reseed(seed)
 
     def reseed(self, seed: int | None) -> None:
-        """Draw from a seed again, so that results are repeatable."""
+        """Restart the random numbers from `seed`, so that results are repeatable."""
         self.rng = np.random.default_rng(seed)
 
     def value(self, view: PlayerView, action: int) -> float:
-        """How good an action seems: the part to replace. A view has all that you may know."""
+        """Return the value of an action: the part to replace. `view` has all that you may know."""
         card = view.rules.action_name(action)  # like "QS"
         rank, points = RANKS.find(card[0]), view.rules.card_points.get(card, 0)
-        if view.phase != "play":  # the exchange of other games: pass what is high
+        if view.phase != "play":  # the exchange of other games: pass high cards
             return rank + points
         if not view.trick:
             weights = self.weights["lead"]
@@ -51,7 +51,7 @@ class MyAgent(Agent):
         return float(np.dot(weights, (1, rank, points)))
 
     def action_probs(self, views: BatchView) -> NDArray[np.float64]:
-        """The probability of each action, (len(views), num_actions); 0 where it is not legal."""
+        """Return the probability of each action, (len(views), num_actions); 0 if illegal."""
         probs = np.zeros((len(views), views.rules.num_actions))
         for row, view in enumerate(views):
             legal = view.legal_actions()
@@ -61,10 +61,10 @@ class MyAgent(Agent):
         return probs
 
     def act_batch(self, views: BatchView) -> NDArray[np.int64]:
-        """An action for each of many views; a network answers them all at once here."""
+        """Return an action for each view. A network would answer them all at once here."""
         rows = self.action_probs(views)
         return np.array([self.rng.choice(len(row), p=row) for row in rows])
 
     def act(self, view: PlayerView) -> int:
-        """An action for one view: the only method that an agent must have."""
+        """Return an action for one view: the only method that an agent must have."""
         return int(self.act_batch(BatchView.of([view]))[0])

@@ -1,8 +1,8 @@
-"""Code that is not this package's: whether it may run, what it did wrong, and its import.
+"""Users' code: permission to run it, its faults, and its import.
 
-``allow_code`` gives permission to load what can run code. ``blamed`` turns whatever code from
-outside raises into an error of one line. ``find_code`` imports an agent that is a user's code,
-``my_agent.py:MyAgent`` or ``pkg.mod:Cls``.
+``allow_code`` permits files that can run code. ``blamed`` turns every exception of a user's code
+into a one-line error. ``find_code`` imports an agent named ``my_agent.py:MyAgent`` or
+``pkg.mod:Cls``.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from hearts_env.support.files import kind_of
 from hearts_env.support.interrupts import signals_apart
 
 TRUST = "HEARTS_ALLOW_CODE"
-"""The environment variable that is 1 where files that can run code may be loaded.
+"""The environment variable that permits files that can run code, if it is 1.
 
-It is one, so that the processes that a command starts load them too.
+Child processes inherit it.
 """
 
 
 def allow_code() -> None:
-    """Let this process, and those that it starts, load files that can run code."""
+    """Permit this process and its child processes to load files that can run code."""
     os.environ[TRUST] = "1"
 
 
@@ -45,18 +45,18 @@ def is_code_allowed() -> bool:
 
 
 KINDS = ("raised", "illegal", "crashed", "late")
-"""The kinds of faults; the last two only in a process of its own."""
+"""The kinds of faults. The last two occur only in a separate process."""
 RAISED, ILLEGAL, CRASHED, LATE = KINDS
 
 
 class Fault(NamedTuple):
-    """A fault of an agent in one row of the views that it was given."""
+    """A fault of an agent in one row of a batch of views."""
 
     row: int
     kind: str
     """One of `KINDS`."""
     text: str
-    """The event, in one line."""
+    """A description in one line."""
 
 
 _MOST_TEXT = 500
@@ -65,7 +65,7 @@ _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "
 
 
 def describe(error: BaseException) -> str:
-    """An exception in one line, with its place in a user's code: ``..., line 3 of my.py``."""
+    """Describe an exception in one line, with its place in a user's code, ``line 3 of my.py``."""
     try:
         text = f"{type(error).__name__}: {error}"
     except BaseException:  # of its own __str__
@@ -74,9 +74,9 @@ def describe(error: BaseException) -> str:
 
 
 def _place(error: BaseException) -> str:
-    """Where in code that is neither ours nor a library's it was raised, as far in as that goes."""
+    """Return the innermost place in a user's code, neither ours nor a library's, or ""."""
     if isinstance(error, SyntaxError):
-        return ""  # its message has it
+        return ""  # its message already has the place
     place = ""
     for frame, number in traceback.walk_tb(error.__traceback__):
         code, module = frame.f_code, str(frame.f_globals.get("__name__"))
@@ -89,17 +89,17 @@ def _place(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def blamed(what: str, fix: str, value: object = None) -> Iterator[None]:
-    """Run code from outside, whose exceptions become a ``HeartsError`` in one line.
+    """Run a user's code, and turn its exceptions into a one-line ``HeartsError``.
 
-    A ``HeartsError`` passes through, and so does what a signal raises.
+    A ``HeartsError`` passes through, and so do exceptions raised by signals.
 
     Args:
-        what: what failed, the beginning of the message: "agent: 'mine' could not be made".
-        fix: what to do about it.
-        value: what was given, for the error's ``value``.
+        what: the beginning of the message: "agent: 'mine' could not be made".
+        fix: the end of the message: how to fix it.
+        value: the error's ``value``.
 
     Raises:
-        HeartsError: if the code raised anything else, ``SystemExit`` and the like included.
+        HeartsError: if the code raises anything else, including ``SystemExit``.
     """
     with signals_apart() as check_signals:
         try:
@@ -114,9 +114,9 @@ def blamed(what: str, fix: str, value: object = None) -> Iterator[None]:
 
 
 def find_code(name: str) -> Callable[..., Any]:
-    """The factory that ``FILE.py:NAME`` or ``MODULE:NAME`` stands for.
+    """Import and return the factory named ``FILE.py:NAME`` or ``MODULE:NAME``.
 
-    NAME is a class, a function that returns an agent, or an agent itself.
+    NAME is a class, a function that returns an agent, or an agent.
     """
     value = _found("agent", name)
     if not callable(value) and callable(getattr(value, "act", None)):
@@ -125,15 +125,19 @@ def find_code(name: str) -> Callable[..., Any]:
 
 
 def is_code(name: str) -> bool:
-    """Return whether this names code, as ``FILE.py:NAME`` or ``MODULE:NAME``."""
+    """Return whether `name` has the form ``FILE.py:NAME`` or ``MODULE:NAME``."""
     return ":" in name
 
 
 def find_class(setting: str, name: str) -> Callable[..., Any]:
-    """Return the class or function that a setting names as ``FILE.py:NAME`` or ``MODULE:NAME``.
+    """Import and return the class or function that a setting names.
+
+    Args:
+        setting: the setting's name, for messages.
+        name: ``FILE.py:NAME`` or ``MODULE:NAME``.
 
     Raises:
-        HeartsError: if code may not run, or there is no such class.
+        HeartsError: if code is not permitted, or there is no such class.
     """
     if not is_code_allowed():
         raise HeartsError(
@@ -145,9 +149,9 @@ def find_class(setting: str, name: str) -> Callable[..., Any]:
 
 
 def code_file(name: str) -> Path | None:
-    """The source file of ``FILE.py:NAME`` or ``MODULE:NAME``; None where there is none.
+    """Return the source file of ``FILE.py:NAME`` or ``MODULE:NAME``, or None if there is none.
 
-    Nothing is imported to find it.
+    Nothing is imported.
     """
     where = name.rpartition(":")[0]
     if where.endswith(".py"):
@@ -157,17 +161,17 @@ def code_file(name: str) -> Path | None:
 
 
 def declared_files(player: Any, code: Any = None) -> dict[str, Path]:
-    """The files that an agent says it loads, by the names that it gives them.
+    """Return the files that an agent declares, by declared name.
 
-    An agent declares them as ``files = ("weights.pth",)``: in its class, in the agent itself, or
-    in the module of its code. A path is relative to the folder of the code that declares it.
+    An agent declares them as ``files = ("weights.pth",)`` in its class, in the object, or in the
+    module of its code. Paths are relative to the folder of the declaring code.
 
     Args:
         player: the agent.
-        code: what ``find_code`` returned, if the agent was made so; only then its module counts.
+        code: the factory from ``find_code``, if there is one. Only then its module counts.
 
     Raises:
-        HeartsError: if the declaration is not a tuple or list of texts, or a file is not there.
+        HeartsError: if the declaration is not a tuple or list of texts, or a file is missing.
     """
     declared, home = getattr(player, "files", None), type(player).__module__
     if declared is not None and "files" not in getattr(player, "__dict__", {}):
@@ -197,10 +201,10 @@ def declared_files(player: Any, code: Any = None) -> dict[str, Path]:
 
 
 def _source(module: str) -> str | None:
-    """The file of a module that has not been imported."""
+    """Return the source file of a module without importing it, or None."""
     first, *rest = module.split(".")
     try:
-        spec = importlib.util.find_spec(first)  # which would import the parents of a dotted name
+        spec = importlib.util.find_spec(first)  # a dotted name would import its parents
     except (ImportError, ValueError):
         spec = None
     find = importlib.machinery.PathFinder.find_spec
@@ -211,7 +215,7 @@ def _source(module: str) -> str | None:
 
 
 def _found(role: str, name: str) -> object:
-    """Import the file or module of ``FILE.py:NAME``, and return what has this name there."""
+    """Import the file or module, and return its attribute NAME."""
     where, _, what = name.rpartition(":")
     module = _module(role, name, where)
     if not hasattr(module, what):
@@ -226,7 +230,7 @@ def _found(role: str, name: str) -> object:
 
 
 def _called(role: str, name: str, value: object) -> Callable[..., Any]:
-    """Return a class or function, and refuse anything else."""
+    """Return `value` if it is a class or function, else raise."""
     if not callable(value):
         raise HeartsError(
             f"{role}: {name!r} is of type {type(value).__name__}; name a class or a function",

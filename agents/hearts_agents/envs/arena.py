@@ -1,13 +1,13 @@
-"""Many episodes at once, one learner in each, the other seats played by opponents inside.
+"""Many episodes at once, with one learner in each and opponents in the other seats.
 
-The core of the vector environments. Baselines are moved by one compiled loop over all games;
-other agents by ``act_batch``, called once for all the games that wait for them. Everything that
-is drawn for an episode (cards, the learner's seat, the opponents, their random numbers) follows
-from the episode's seed, and that from the environment's seed and the number of the episode, so
-that game i of many is the game of a single environment with the same seed.
+This is the core of the vector environments. One compiled loop over all games plays the baselines.
+Other agents are asked by ``act_batch``, once for all games that wait for them. The environment's
+seed and the episode's number determine the episode's seed, which determines the cards, the
+learner's seat, the opponents and their random numbers. So game i of many is the game of a single
+environment with the same seed.
 
-An episode's seed is its deal. Infos never tell it, and agents outside the compiled loop are seeded
-with ``secret_seed``, from which it cannot be computed.
+An episode's seed reveals its deal. Infos never contain it, and agents outside the compiled loop are
+seeded with ``secret_seed``, from which it cannot be computed.
 """
 
 from __future__ import annotations
@@ -63,23 +63,22 @@ MAX_FORCED_DEALS = 10_000
 
 @dataclass
 class Finished:
-    """The episodes that a step ended, in the order of their games; all arrays (len(games), ...).
-
-    ``facts`` has the final infos by their keys; see ``Arena.no_facts``.
-    """
+    """The episodes that a step ended. All arrays have shape ``(len(games), ...)``."""
 
     games: Ints
+    """The numbers of their games, ascending."""
     truncated: Bools
-    """Which of them are matches that were cut off."""
+    """True for a match that was cut off."""
     facts: dict[str, NDArray[Any]]
+    """The final infos by key; see ``Arena.no_facts``."""
 
 
 class Arena:
-    """`num_envs` episodes side by side; where one has ended, `begin` begins the next.
+    """`num_envs` episodes side by side. After one has ended, `begin` begins the next.
 
-    ``over`` says where that has not been done yet: nothing is played there, whatever the action.
-    Masks are empty there, but where ``acts_when_over`` is set: then action 0 alone is legal. A
-    policy must give some action there, and one that has no choice learns nothing from it.
+    ``over`` marks games that have ended and not begun again. Actions there are ignored. Their masks
+    are empty; with ``acts_when_over``, action 0 alone is legal, because a policy must give some
+    action and learns nothing from a forced one.
     """
 
     def __init__(
@@ -104,7 +103,7 @@ class Arena:
         render_scale: float,
         render_names: Sequence[str] | None,
     ) -> None:
-        """Episodes that begin with ``reset``; the arguments are those of a `HeartsEnv`.
+        """Make the games; call ``reset`` first. The arguments are those of `HeartsEnv`.
 
         Raises:
             HeartsError: if an argument is invalid; the message names it and the fix.
@@ -141,7 +140,7 @@ class Arena:
         self._places: Ints = np.zeros((n, self.rules.players), np.int64)
         self._rngs = np.zeros(n, np.uint64)
         self._paid: Ints = np.zeros(n, np.int64)
-        self._carry: Floats = np.zeros(n)  # rewards from before the learners' next decisions
+        self._carry: Floats = np.zeros(n)  # rewards earned before the learners' next decisions
         self._stand: Ints = np.zeros(n, np.int64)
         self._all: Ints = np.arange(n)
         self._boards = [Scoreboard(self.rules)] * n  # `begin` gives every match its own
@@ -151,7 +150,7 @@ class Arena:
 
     @property
     def states(self) -> Ints:
-        """The states of the games, as ``BatchGame.states``."""
+        """The states of the games, see ``BatchGame.states``."""
         return self.batch.states
 
     # -- the two commands ----------------------------------------------------------------------
@@ -162,19 +161,19 @@ class Arena:
         games: Ints | None = None,
         given: object = None,
     ) -> None:
-        """Begin episodes, in some `games` only or everywhere.
+        """Begin episodes in `games`, or in all games.
 
         Args:
-            seed: as Gymnasium has it: of the first game, the next counting up; or a list, with None
-                in `games` for games that continue with the next of their sequence, else for those
-                that begin a new one; None: all continue.
+            seed: the seed of the first game; the others count up from it. Or a list of one seed per
+                game. A None in it means a random seed, or with `games` the next episode of the
+                game's sequence. If None, all games continue their sequences.
             random: draws the seeds of new sequences.
-            games: the numbers of the games; at first those of all.
-            given: a `Game` from which all episodes go on, or a list, one for each environment,
-                with None for those that are dealt from their seed; None: all are.
+            games: numbers of games. If None, all.
+            given: a `Game` from which all episodes continue, or a list of one per environment, with
+                None for a dealt one. If None, all are dealt.
 
         Raises:
-            HeartsError: if `seed` or `given` is something else, or a list of another length.
+            HeartsError: if `seed` or `given` has another type or length.
         """
         starts = self._check_given(given)
         if games is None or not self.is_reset:
@@ -188,12 +187,12 @@ class Arena:
             new = [g for g in games.tolist() if whole(seed) is not None or seed[g] is not None]
             self.seeds[new] = seeds[new]
             self.episode_counts[new] = 0
-        self.is_reset = False  # in case the learner has nothing to decide in a given game
+        self.is_reset = False  # if `begin` raises, everything must be reset
         self.begin(games, starts)
         self.is_reset = True
 
     def _check_given(self, given: object) -> dict[int, Game]:
-        """The games from which episodes go on, by the environment."""
+        """Check the given games and return them by environment."""
         if given is None:
             return {}
         if isinstance(given, list | tuple):
@@ -216,8 +215,11 @@ class Arena:
         """Begin the next episode in each of `games`, up to the learner's first decision.
 
         Args:
-            games: the numbers of the games.
-            given: games, checked, from which some of the episodes go on.
+            games: numbers of games.
+            given: checked games from which some of the episodes continue, by game number.
+
+        Raises:
+            HeartsError: if the learner has nothing to decide.
         """
         given = {} if given is None else given
         self._read_pool()
@@ -240,7 +242,7 @@ class Arena:
                 self._place(games, given)
             self._carry[games] = 0.0
             games = self._run(games, self._carry)
-            if not len(games):  # else, with skip_forced or in a given game, without a decision
+            if not len(games):  # the rest, by skip_forced or a given game, had no decision
                 return
             if seat >= 0 and (stuck := given.keys() & set(games.tolist())):
                 raise nothing_to_decide(min(stuck) if self.num_envs > 1 else None)
@@ -249,7 +251,7 @@ class Arena:
         raise HeartsError("skip_forced: these rules leave nothing to decide; omit it")
 
     def _place(self, games: Ints, given: Mapping[int, Game]) -> None:
-        """Put given games into those of `games` that have one; what was earned counts as paid."""
+        """Place the given games. Rewards earned before count as paid."""
         for g in games.tolist():
             if (game := given.get(g)) is None:
                 continue
@@ -261,7 +263,16 @@ class Arena:
                 self._paid[g] = earned(self.rules.vector, game.vector, self.rewarder.number, seat)
 
     def step(self, actions: Any) -> tuple[Floats, Bools, Finished | None]:
-        """Play the learners' actions: rewards, which episodes ended, and the results of those."""
+        """Play the learners' actions.
+
+        Returns:
+            Rewards ``(num_envs,) float64``, ended episodes ``(num_envs,) bool``, and their results,
+            or None if none has ended.
+
+        Raises:
+            HeartsError: if `actions` is not one whole number per environment.
+            IllegalActionError: if an action is refused. Nothing is played.
+        """
         acts, games, illegal = self._checked(actions)
         play_learner(self.rules.vector, self.states, games, acts)
         self.lengths[games] += 1
@@ -282,13 +293,9 @@ class Arena:
         return rewards, done, self._finish(np.flatnonzero(done), terminated)
 
     def _checked(self, actions: Any) -> tuple[Ints, Ints, Ints]:
-        """The actions, the games in which they are legal, and those in which they are not.
+        """Return the actions, the games with a legal action, and those with an illegal one.
 
         Games that are over are in neither.
-
-        Raises:
-            HeartsError: if there is not a whole number for each environment.
-            IllegalActionError: if one is refused; nothing was played.
         """
         acts = whole_numbers(actions)
         if acts is None or acts.shape != (self.num_envs,):
@@ -319,18 +326,18 @@ class Arena:
 
     # -- reading -------------------------------------------------------------------------------
     def observe(self, games: Ints | None = None) -> Observation:
-        """Return every learner's observation, new arrays (num_envs, ...); or those of `games`."""
+        """Return all learners' observations, ``(num_envs, ...)``, or those of `games`."""
         players = self.learner if games is None else self.learner[games]
         out = self.form.empty(len(players))
         self.batch.observe(out, games=games, players=players)
         return self.form.join(out, self.masks(games)) if self.form.mask_in_observation else out
 
     def masks(self, games: Ints | None = None) -> NDArray[np.int8]:
-        """Return every learner's mask, a new array (num_envs, n); or those of `games`."""
+        """Return all learners' masks, a new array ``(num_envs, n) int8``, or those of `games`."""
         masks = self.batch.masks(games=games)
         over = self.over if games is None else self.over[games]
         if over.any():
-            masks[over] = 0  # an illegal action has ended it in mid-game
+            masks[over] = 0  # an illegal action may have ended it mid-game
             masks[over, 0] = self.acts_when_over
         return masks
 
@@ -341,7 +348,7 @@ class Arena:
 
     # -- helpers -------------------------------------------------------------------------------
     def _read_pool(self) -> None:
-        """Read what has changed in the pool: which agents are compiled, and how they are drawn."""
+        """Update the compiled loop's tables after a change of the pool."""
         if self._version == self.pool.version:
             return
         known = [compiled(entry.agent, self.rules) for entry in self.pool.entries]
@@ -360,7 +367,7 @@ class Arena:
         self._version = self.pool.version
 
     def _run(self, games: Ints, rewards: Floats) -> Ints:
-        """Play on to the learners' next decisions, add their rewards; returns ended episodes."""
+        """Play to the learners' next decisions and add their rewards. Return ended episodes."""
         over = [games[:0]]
         while len(games):
             self._move_opponents(games)
@@ -383,7 +390,7 @@ class Arena:
         return np.concatenate(over)
 
     def _end_deal(self, g: int, rewards: Floats) -> bool:
-        """Settle a deal of a match; False: the match continues with the next deal."""
+        """Settle a deal of a match. Return False if the match continues with the next deal."""
         board, r, state = self._boards[g], self.rules.vector, self.states[g]
         scores = [int(k.score(r, state, p)) for p in range(self.rules.players)]
         board.add(scores, points_settled(self.rules, state))
@@ -400,7 +407,7 @@ class Arena:
         return False
 
     def _move_opponents(self, games: Ints) -> None:
-        """Move the opponents until the learners are to move or the deal ends."""
+        """Play the opponents' actions up to the learners' next decisions or the deal's end."""
         while True:
             self._advance(games)
             waiting = games[self._stand[games] == WAITS]
@@ -426,7 +433,7 @@ class Arena:
         )
 
     def _finish(self, games: Ints, illegal: Ints) -> Finished:
-        """The results of episodes that have ended, in `illegal` by an illegal action."""
+        """Return the results of ended episodes. Those in `illegal` ended by an illegal action."""
         rules, n = self.rules, self.rules.players
         scores, points = np.empty((len(games), n), np.int64), np.empty((len(games), n), np.int64)
         shooters = np.empty(len(games), np.int64)
@@ -450,36 +457,36 @@ class Arena:
             facts["totals"] = np.array([[float(t) for t in board.totals] for board in boards])
             facts["winner"] = np.array([seat_number(board.winner) for board in boards])
             over = np.flatnonzero(states[:, k.PHASE] == k.OVER)
-            for i in over.tolist() if "chips" in facts else []:  # a pool was settled too
+            for i in over.tolist() if "chips" in facts else []:  # these include the pool
                 facts["chips"][i] = [float(chips) for chips in boards[i].last_net]
         return Finished(games, truncated, facts)
 
 
 class ManyLearners:
-    """The properties that environments of many learners have in common."""
+    """The members that all environments of many learners share."""
 
     arena: Arena
 
     @property
     def opponents(self) -> OpponentPool:
-        """The pool that opponents are drawn from; additions count from the next episodes on."""
+        """The pool of opponents. Changes take effect from the next episodes on."""
         return self.arena.pool
 
     @property
     def episode_seeds(self) -> Ints:
-        """The seeds of the episodes under way, a new array (num_envs,); they reveal all cards."""
+        """The current episodes' seeds, a new array ``(num_envs,) int64``. They reveal all cards."""
         return self.arena.episode_seeds.copy()
 
     def action_masks(self) -> NDArray[np.int8]:
-        """Return each learner's legal actions, a new array (num_envs, n) int8."""
+        """Return each learner's legal actions, a new array ``(num_envs, n) int8``."""
         return self.arena.masks()
 
 
 def check_options(options: object, known: Sequence[str]) -> Mapping[str, Any]:
-    """The options of a reset of many environments; none if there are none.
+    """Return the options of a reset; {} if `options` is None.
 
     Raises:
-        HeartsError: if they are no mapping, or one is not among `known`.
+        HeartsError: if they are not a mapping, or one is not in `known`.
     """
     if options is None:
         return {}
@@ -493,7 +500,7 @@ def check_options(options: object, known: Sequence[str]) -> Mapping[str, Any]:
 
 
 def nothing_to_decide(place: int | None = None) -> HeartsError:
-    """The error of a given game in which the learner is never asked."""
+    """Return the error for a given game without a decision of the learner."""
     name = "game" if place is None else f"game[{place}]"
     return HeartsError(
         f"{name}: the learner has nothing to decide in the rest of it; give an earlier position, "
@@ -509,10 +516,16 @@ def compiled(agent: Agent, rules: Rules) -> Baseline | None:
 
 
 def env_seeds(seed: Any, num_envs: int, fallback: np.random.Generator) -> Ints:
-    """One seed per game, as Gymnasium does it: counting up from an int, a list, or at random.
+    """Return one seed per game, ``(num_envs,) int64``, as Gymnasium does.
+
+    Args:
+        seed: the first seed, from which the others count up; or a list, with None for a random
+            one; or None for all random.
+        num_envs: the number of games.
+        fallback: draws the random seeds.
 
     Raises:
-        HeartsError: if `seed` is not one of these, or a list of another length.
+        HeartsError: if `seed` is none of these, or a list of another length.
     """
     if seed is None:
         return fallback.integers(2**62, size=num_envs)
@@ -534,7 +547,7 @@ def env_seeds(seed: Any, num_envs: int, fallback: np.random.Generator) -> Ints:
 
 
 def check_env_seed(seed: int) -> int:
-    """`seed` as a whole number that fits 63 bits.
+    """Return `seed` modulo 2**63.
 
     Raises:
         HeartsError: if it is negative or not a whole number.

@@ -35,25 +35,27 @@ from hearts_env.support.arguments import check_choice, check_flag
 
 
 class HeartsEnv(gymnasium.Env[Observation, np.int64]):
-    """A deal, or a match, against opponents: ``gymnasium.make("hearts_env/Hearts-v0")``.
+    """A deal or a match against opponents: ``gymnasium.make("hearts_env/Hearts-v0")``.
 
-    A wrapper of ``hearts_v0.raw_env``, which has the rules, rewards, options and drawing. A step
-    plays the learner's action and then the opponents' up to the learner's next decision or the end
-    of the episode; the reward is the sum of what the learner got meanwhile, so nothing is lost.
+    It wraps ``hearts_v0.raw_env``, which has the rules, rewards, options and drawing. A step plays
+    the learner's action, then the opponents' actions up to the learner's next decision or the end
+    of the episode. The reward is the sum of the learner's rewards during the step.
 
-    Hearts is a game of tricks in which points are bad: take few hearts, and not the queen of
-    spades. Action i plays, or passes, the card ``rules.deck[i]``. The observation is what the
-    encoder makes of all that the learner may know; ``info["action_mask"]`` has a 1 for each card
-    that is legal now. The reward comes at the end of a deal: the opponents' mean score less the
-    learner's, divided by ``rules.max_margin``. ``help("hearts_env.hearts_v0")`` has the rules of
-    the game and the rest of what there is to know.
+    Hearts is a trick-taking game in which points are bad: avoid hearts and the queen of spades.
+    Action i plays, or passes, the card ``rules.deck[i]``. The observation is the encoder's array of
+    everything that the learner may know. ``info["action_mask"]`` has a 1 for each legal action.
+    The reward comes at the end of a deal: the opponents' mean score minus the learner's, divided by
+    ``rules.max_margin``. ``help("hearts_env.hearts_v0")`` explains the rules and everything else.
 
-    ``info`` has the same keys with the same types after every reset and step: ``action_mask``
-    (int8), ``seat``, ``opponent`` (its position in the list `opponent`, -1 where the opponents of
-    several seats differ), and of the result ``scores``, ``points``, ``shooter`` and ``offender``,
-    under rules that settle in chips ``chips``, in matches ``totals`` and ``winner``. The results
-    are zeros and -1 before the end. The hand history is ``env.unwrapped.game.to_text()``. The seed
-    of the episode, which reveals every card, is ``env.unwrapped.episode_seed``.
+    ``info`` has the same keys with the same types after every reset and step:
+
+    - ``action_mask`` (int8) and ``seat``;
+    - ``opponent``, its position in the list `opponent`, or -1 if the seats' opponents differ;
+    - the result, zeros and -1 before the end: ``scores``, ``points``, ``shooter``, ``offender``;
+      ``chips`` under rules that settle in chips; ``totals`` and ``winner`` in matches.
+
+    The hand history is ``env.unwrapped.game.to_text()``. ``env.unwrapped.episode_seed`` is the
+    episode's seed, which reveals every card.
     """
 
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": FPS}  # noqa: RUF012
@@ -78,31 +80,31 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         render_scale: float = 1.0,
         render_names: Sequence[str] | None = None,
     ) -> None:
-        """An environment that waits for its first ``reset``.
+        """Make an environment; call ``reset`` first.
 
-        Opponents that have a ``reseed`` method are reseeded for each episode.
+        Opponents with random numbers are reseeded for each episode.
 
         Args:
             rules: a preset's name, or any `Rules`.
-            players: how many, where the preset leaves it open.
-            opponent: a name, a checkpoint's path, an agent, a list or an ``OpponentPool``. One is
-                drawn for every seat but the learner's at the start of each episode.
-            seat: the learner's, or ``random``.
-            skip_forced: play decisions with a single legal action without asking the learner,
-                about a fifth of all; rewards add up. A deal without any decision is passed over.
-            episode: ``deal``, or ``match``: deals until the end score.
-            reward: as ``hearts_v0`` pays it, to the learner.
+            players: the number of players, if the preset leaves it open.
+            opponent: a name, a checkpoint's path, an agent, a list or an ``OpponentPool``. At the
+                start of each episode, one is drawn for each seat except the learner's.
+            seat: the learner's seat, or ``random``.
+            skip_forced: if True, play decisions with one legal action without asking the learner
+                (about a fifth of all). Rewards add up. Deals without any decision are skipped.
+            episode: ``deal``, or ``match`` for deals until the end score.
+            reward: a reward of ``hearts_v0``, paid to the learner.
             observation: an encoder or its name.
-            dtype: of the encoder's array: ``int8``, ``float32`` or ``float16``. If None, the
-                encoder's own.
-            action_mask: where the mask is: ``info``, ``observation`` or ``both``.
-            illegal_action: ``terminate``: the episode ends with -1; ``raise``: an error, and
-                nothing is played; ``revoke``: the deal ends at the learner's expense.
-            max_deals: a match is cut off (truncated) after this many deals.
+            dtype: the array's dtype: ``int8``, ``float32`` or ``float16``. If None, the encoder's.
+            action_mask: the place of the mask: ``info``, ``observation`` or ``both``.
+            illegal_action: how illegal actions are handled. ``terminate`` ends the episode with
+                reward -1, ``raise`` raises and plays nothing, ``revoke`` ends the deal at the
+                learner's expense.
+            max_deals: a match is truncated after this many deals. If None, it never is.
             render_mode: ``ansi``, ``rgb_array``, ``human``, ``svg`` or None.
-            render_for: whose cards are shown: a player's name, ``all``, or ``current_player``: the
-                learner, also while an opponent is to act.
-            render_scale: of pictures and the window, as a multiple of 960 x 720; 0.25 to 4.
+            render_for: the player who sees the picture: a player's name, ``all``, or
+                ``current_player``, which is always the learner here.
+            render_scale: the size of pictures as a multiple of 960 x 720, from 0.25 to 4.
             render_names: the players' names in pictures. If None, ``player_0`` and so on.
 
         Raises:
@@ -116,7 +118,7 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
             reward=reward,
             observation=observation,
             dtype=dtype,
-            action_mask="info",  # added here: who ended the episode here has none
+            action_mask="info",  # added here: it is empty after `terminate`
             illegal_action="revoke" if illegal_action == "revoke" else "raise",
             max_deals=max_deals,
             render_mode=render_mode,
@@ -138,11 +140,11 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         self.episode_seed: int | None = None
         self._shows_learner = self.table.drawer.shown_for == "current_player"
         self._cast: list[Opponent] = []
-        self._compiled: list[Baseline | None] = []  # of the cast, those that need no view
+        self._compiled: list[Baseline | None] = []  # the compiled baselines of the cast
         self._is_over = True
         self._no_result = no_result(rules, is_match=episode == "match")
         self._arrays = [key for key, v in self._no_result.items() if isinstance(v, np.ndarray)]
-        self._info: dict[str, Any] = {}  # what the infos of an episode under way are copied from
+        self._info: dict[str, Any] = {}  # copied for each step during an episode
 
     # -- the two commands -------------------------------------------------------------------------
     def reset(
@@ -151,13 +153,16 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         """Begin an episode.
 
         Args:
-            seed: cards, seat, opponents and their random numbers follow from it (the deal is that
-                of ``episode_seed``); None: the next episode in the sequence of the last seed.
-            options: those of ``hearts_v0``: ``deal``, ``deal_number``, ``dealer``, ``game``. Where
-                others are to act in a given game, they play up to the learner's turn.
+            seed: determines the cards, the seat, the opponents and their random numbers, through
+                ``episode_seed``. If None, the next episode in the sequence of the last seed.
+            options: those of ``hearts_v0``: ``deal``, ``deal_number``, ``dealer``, ``game``. In a
+                given game, opponents play up to the learner's turn.
+
+        Returns:
+            The observation and the info.
 
         Raises:
-            HeartsError: if the seed, an option or a deal is invalid; the sequence stays as it was.
+            HeartsError: if the seed, an option or a deal is invalid. The sequence is unchanged.
         """
         if seed is not None:
             seed = check_env_seed(seed)
@@ -210,11 +215,14 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
     def step(
         self, action: int | np.int64
     ) -> tuple[Observation, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Play the learner's action, and everything up to its next decision.
+        """Play the learner's action, and the opponents' up to the learner's next decision.
+
+        Returns:
+            The observation, reward, terminated, truncated and info.
 
         Raises:
-            IllegalActionError: if `action` is not an action of these rules at all or, under
-                ``illegal_action="raise"``, is not legal now.
+            IllegalActionError: if `action` is not an action of these rules or, under
+                ``illegal_action="raise"``, is illegal now.
         """
         if self._is_over:
             raise gymnasium.error.ResetNeeded("the episode is over, or has not begun: call reset")
@@ -245,18 +253,18 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
     # -- reading ----------------------------------------------------------------------------------
     @property
     def game(self) -> Game:
-        """The deal being played, hidden cards included: for search and baselines."""
+        """The current deal, including hidden cards."""
         return self.table.game
 
     def action_masks(self) -> NDArray[np.int8]:
-        """Return the learner's legal actions, a new array (n,) int8; all zero at the end."""
+        """Return the learner's legal actions, a new array ``(n,) int8``; zeros at the end."""
         masks = np.zeros(self.rules.num_actions, np.int8)
         if not self._is_over:
             write_mask(self.table.game.legal_mask, masks)
         return masks
 
     def render(self) -> Any:
-        """The game, as ``hearts_v0`` draws it in this render mode."""
+        """Draw the game as ``hearts_v0`` does in this render mode."""
         return self.table.render()
 
     def close(self) -> None:
@@ -267,7 +275,7 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
     __copy__ = copy.deepcopy
 
     def _play_on(self) -> float:
-        """Play up to the learner's next decision or the end; returns the learner's rewards."""
+        """Play up to the learner's next decision or the end. Return the learner's rewards."""
         table, reward = self.table, 0.0
         agent = table.possible_agents[self.seat]
         while not self._is_over:
@@ -290,7 +298,7 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         """Return the action of the opponent in seat `player`.
 
         Raises:
-            HeartsError: its own, or if the action is not legal; the message names the opponent.
+            HeartsError: if the opponent raises one or acts illegally; the message names it.
         """
         entry, baseline = self._cast[player], self._compiled[player]
         try:
@@ -306,7 +314,11 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         return action
 
     def _shown(self, *, offender: int | None = None) -> tuple[Observation, dict[str, Any]]:
-        """The learner's observation and info; `offender` ended the episode by an illegal action."""
+        """Return the learner's observation and info.
+
+        Args:
+            offender: the seat that ended the episode by an illegal action, if one did.
+        """
         table, mask = self.table, self.action_masks()
         array: Any = table.observe(table.possible_agents[self.seat])
         observation = self.form.join(array, mask)
@@ -314,12 +326,12 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         info |= self._info
         if self._is_over:
             info |= result_of(table.game, table.match, offender=offender)
-        for name in self._arrays:  # infos share none, as Gymnasium's checker wants it
+        for name in self._arrays:  # Gymnasium's checker wants new arrays in each info
             info[name] = info[name].copy()
         return observation, info
 
     def _numbers_for(self, entry: Opponent) -> int:
-        """An opponent's seed; only from that of compiled code can the episode's be computed."""
+        """Return an opponent's seed. Only compiled code gets one that reveals the episode's."""
         assert self.episode_seed is not None
         if compiled(entry.agent, self.rules) is not None:
             return int(draw(self.episode_seed, NUMBERS)) >> 1  # as in the vector environment

@@ -1,4 +1,4 @@
-"""Opponents of a learner: one, a list to draw from, or a pool that grows during training."""
+"""A learner's opponents: one, a list to draw from, or a pool that grows during training."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hearts_env.support.errors import quoted
 
 @dataclass
 class Opponent:
-    """One opponent of a pool: drawn in proportion to its weight; 0 is never drawn."""
+    """An opponent in a pool, drawn in proportion to its weight."""
 
     name: str
     agent: Agent
@@ -31,7 +31,7 @@ class Opponent:
 
 
 class OpponentPool:
-    """Opponents with weights, from which every seat that is not the learner's draws each episode.
+    """Opponents with weights. Each episode, one is drawn for every seat except the learner's.
 
     ::
 
@@ -39,16 +39,19 @@ class OpponentPool:
         envs = HeartsVectorEnv(num_envs=512, opponent=pool)
         pool.add(snapshot, name="step 100000", weight=1.0)   # from the next episodes on
 
-    Entries keep their places: a removed one is only never drawn again, so that episodes under way
-    end with the opponents they began with.
+    Entries keep their places. A removed entry is never drawn again, but episodes under way keep
+    their opponents.
     """
 
     def __init__(self, opponents: Any = (), *, seed: int | None = None) -> None:
-        """A pool of `opponents`.
+        """Make a pool.
 
         Args:
             opponents: a name, an agent, a list of them, or a mapping from names to weights.
-            seed: from which the random numbers of agents given by name follow.
+            seed: the seed for agents given by name. If None, the operating system seeds them.
+
+        Raises:
+            HeartsError: if an agent is unknown or a weight is invalid.
         """
         self.entries: list[Opponent] = []
         self.version = 0
@@ -72,11 +75,11 @@ class OpponentPool:
 
     @classmethod
     def of(cls, opponent: Any, rules: Rules | None = None) -> OpponentPool:
-        """The pool that an argument ``opponent`` means; a pool itself is not copied.
+        """Return the pool for an environment's argument ``opponent``. A pool is not copied.
 
         Raises:
-            HeartsError: if no opponent can be drawn from it.
-            CheckpointError: if a player in it was trained for other rules.
+            HeartsError: if the pool is empty, has no weight above 0, or a player refuses `rules`.
+            CheckpointError: if a network in it was trained for other rules.
         """
         pool = opponent if isinstance(opponent, OpponentPool) else cls(opponent)
         if not any(entry.weight for entry in pool.entries):
@@ -89,12 +92,17 @@ class OpponentPool:
         return pool
 
     def add(self, agent: Any, *, weight: float = 1.0, name: str | None = None) -> int:
-        """Add an opponent (a name, a path or an agent), and return its place.
+        """Add an opponent and return its place.
 
-        Its entry gets a number if another one has its name, as in ``pro (2)``.
+        A name that is already taken gets a number, as in ``pro (2)``.
+
+        Args:
+            agent: a name, a path or an agent.
+            weight: it is drawn in proportion to this, from the next episodes on.
+            name: the entry's name. If None, the agent's own.
 
         Raises:
-            HeartsError: if the agent is unknown, or the weight is not a number from 0.
+            HeartsError: if the agent is unknown, or the weight is negative or not finite.
         """
         if name is None and isinstance(agent, str | os.PathLike):
             name = os.fspath(agent)
@@ -112,15 +120,19 @@ class OpponentPool:
         return len(self.entries) - 1
 
     def set_weight(self, name: str, weight: float) -> None:
-        """Draw `name` in proportion to `weight` from the next episodes on."""
+        """Draw entry `name` in proportion to `weight`, from the next episodes on.
+
+        Raises:
+            HeartsError: if there is no such entry, or the weight is negative or not finite.
+        """
         self.entries[self.place(name)].weight = _check_weight(weight)
         self.version += 1
 
     def remove(self, name: str) -> None:
-        """Stop drawing `name`.
+        """Stop drawing entry `name`.
 
         Raises:
-            HeartsError: if it is the last one that can be drawn.
+            HeartsError: if there is no such entry, or it is the last that can be drawn.
         """
         place = self.place(name)
         if not any(e.weight for i, e in enumerate(self.entries) if i != place):
@@ -130,7 +142,7 @@ class OpponentPool:
         self.set_weight(name, 0.0)
 
     def place(self, name: str) -> int:
-        """The number of the entry of this name.
+        """Return the place of the entry with this name.
 
         Raises:
             HeartsError: if there is none.
@@ -143,12 +155,16 @@ class OpponentPool:
 
     @property
     def names(self) -> list[str]:
-        """The names of all entries, in their places."""
+        """The names of all entries, by place."""
         return [entry.name for entry in self.entries]
 
     @property
     def cumulative(self) -> NDArray[np.float64]:
-        """The probability to draw each entry or one before it, (len,) float64; the last is 1."""
+        """The cumulative probabilities of the entries, ``(len,) float64``; the last is 1.
+
+        Raises:
+            HeartsError: if all weights are 0.
+        """
         weights = np.array([entry.weight for entry in self.entries])
         if not weights.any():
             raise HeartsError("opponent: all weights in the pool are 0; set one above 0")
@@ -157,10 +173,15 @@ class OpponentPool:
         return sums
 
     def play(self, batch: BatchGame, games: Ints, places: Ints) -> None:
-        """Do one action of the opponent at each of `places`, who is to move, in each of `games`.
+        """Play one action of the acting opponent in each of `games`, in place.
+
+        Args:
+            batch: the games.
+            games: numbers of games, ``(n,)``.
+            places: the place in the pool of each game's acting opponent, ``(n,)``.
 
         Raises:
-            HeartsError: if one raises, or does something illegal; the message names it.
+            HeartsError: if an opponent raises or acts illegally; the message names it.
         """
         for place in np.unique(places).tolist():
             some = games[places == place]
@@ -176,19 +197,19 @@ class OpponentPool:
                 ) from error
 
     def reseed(self, seed: int) -> None:
-        """Restart the random numbers of all agents that have any."""
+        """Restart the random numbers of all agents; the seeds are `seed` plus the place."""
         for place, entry in enumerate(self.entries):
             entry.agent.reseed(seed + place)
 
     def state(self) -> dict[str, RandomState]:
-        """The state of the random numbers of each agent, by the name of its entry."""
+        """Return the state of each agent's random numbers, by entry name."""
         return {entry.name: entry.agent.random_state() for entry in self.entries}
 
     def restore(self, state: Mapping[str, RandomState]) -> None:
-        """Continue the random numbers of each agent from what ``state`` returned.
+        """Restore each agent's random numbers to a state from ``state``.
 
         Raises:
-            HeartsError: if an agent is missing, or its state is that of another kind of agent.
+            HeartsError: if an agent is missing, or its state is from another kind of agent.
         """
         for entry in self.entries:
             if entry.name not in state:
@@ -221,7 +242,7 @@ def _check_weight(weight: float) -> float:
 
 
 def check_seat(rules: Rules, seat: int | str) -> int:
-    """The seat as a number, -1 for ``random``.
+    """Return the seat as a number, -1 for ``random``.
 
     Raises:
         HeartsError: if it is neither a seat of these rules nor ``random``.

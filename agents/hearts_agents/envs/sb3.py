@@ -1,6 +1,6 @@
 """stable-baselines3's vector environment, over the same compiled batch.
 
-Needs the extra ``train``; nothing else of this package imports stable-baselines3.
+Needs the extra ``train``. No other module of this package imports stable-baselines3.
 """
 
 from __future__ import annotations
@@ -31,18 +31,17 @@ from hearts_env.support.arrays import Array
 
 
 class HeartsSB3VecEnv(ManyLearners, VecEnv):
-    """Many episodes, each with one learner, for stable-baselines3 and sb3-contrib.
+    """Many episodes with one learner each, for stable-baselines3 and sb3-contrib.
 
     ::
 
         envs = HeartsSB3VecEnv(num_envs=512, opponent="standard_trump")
         model = MaskablePPO("MlpPolicy", envs)
 
-    Finished episodes are followed by the next in the same step, as stable-baselines3 wants it;
-    ``infos[i]`` then has ``terminal_observation`` and ``episode`` (``r``, ``l``, ``t``), as
-    stable-baselines3's own environments have them then and only then. All other keys are always
-    there, with the same types: those of a ``HeartsEnv``'s info, and ``TimeLimit.truncated``. There
-    ``action_mask`` is that of the observation it comes with, also where an episode has just ended.
+    The next episode begins in the step that ends one, as stable-baselines3 expects. Only then
+    ``infos[i]`` has ``terminal_observation`` and ``episode`` (``r``, ``l``, ``t``). All other keys
+    are always there with the same types: the keys of ``HeartsEnv``'s info, and
+    ``TimeLimit.truncated``. ``action_mask`` always belongs to the returned observation.
     """
 
     def __init__(  # noqa: D417  # the others are those of HeartsEnv
@@ -68,17 +67,20 @@ class HeartsSB3VecEnv(ManyLearners, VecEnv):
         render_scale: float = 1.0,
         render_names: Sequence[str] | None = None,
     ) -> None:
-        """Environments that wait for ``reset``.
+        """Make the environments; call ``reset`` first.
 
-        The arguments that are not listed here are those of `HeartsEnv`.
+        All arguments not listed here are those of `HeartsEnv`.
 
         Args:
-            num_envs: how many.
-            num_threads: threads that share the opponents' work.
-            seed: of the first environment, the next counting up; None: random. A later
-                ``seed(n)``, as models call it, counts from the next reset.
-            render_mode: ``rgb_array``: ``render()`` draws the first environment, as
-                ``VecVideoRecorder`` wants it; or None.
+            num_envs: the number of environments.
+            num_threads: the number of threads for the opponents.
+            seed: the seed of the first environment; the others count up from it. If None, random.
+                A later ``seed(n)``, which models call, takes effect at the next reset.
+            render_mode: ``rgb_array`` for ``render()`` to draw the first environment, as
+                ``VecVideoRecorder`` expects; or None.
+
+        Raises:
+            HeartsError: if an argument is invalid; the message names it and the fix.
         """
         self.arena = Arena(
             num_envs,
@@ -117,9 +119,10 @@ class HeartsSB3VecEnv(ManyLearners, VecEnv):
         self._random = np.random.default_rng(None if seed is None else check_env_seed(seed))
 
     def reset(self) -> Any:
-        """Begin new episodes everywhere; returns the observations.
+        """Begin new episodes in all environments. Return the observations.
 
-        ``set_options({"game": game})`` before it, or a list of such, lets them go on from games.
+        Call ``set_options({"game": game})`` first, or with a list of such dictionaries, for
+        episodes that continue from a given `Game`.
         """
         given = [check_options(options, ("game",)).get("game") for options in self._options]
         seeds = None if None in self._seeds else self._seeds
@@ -132,15 +135,25 @@ class HeartsSB3VecEnv(ManyLearners, VecEnv):
         return self.arena.observe()
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """The next reset counts up from this seed; None: from a random one."""
+        """Set the first environment's seed at the next reset. If None, it is random."""
         return super().seed(None if seed is None else check_any_seed(seed))
 
     def step_async(self, actions: Array) -> None:
-        """Keep the actions for ``step_wait``."""
+        """Store the actions for ``step_wait``."""
         self._actions = actions
 
     def step_wait(self) -> tuple[Any, Array, Array, list[dict[str, Any]]]:
-        """Play the actions: observations, rewards, dones, infos."""
+        """Play the stored actions.
+
+        Returns:
+            Observations, rewards ``(num_envs,) float32``, dones ``(num_envs,) bool``, and a list of
+            infos.
+
+        Raises:
+            HeartsError: if there are no actions, or they are not one whole number per environment.
+            IllegalActionError: if one is not an action of these rules or, under
+                ``illegal_action="raise"``, is illegal now. Nothing is played.
+        """
         if self._actions is None or not self.arena.is_reset:
             raise HeartsError("step: nothing to wait for; call reset and step_async first")
         actions, self._actions = self._actions, None
@@ -156,11 +169,11 @@ class HeartsSB3VecEnv(ManyLearners, VecEnv):
         return self.arena.observe(), rewards.astype(np.float32), done, infos
 
     def _share_infos(self) -> None:
-        """Make the read-only values that the infos of all episodes share until they end."""
+        """Make the read-only values that all infos share during episodes."""
         self._no_info = {"TimeLimit.truncated": False, **self.arena.no_facts()}
 
     def _first_infos(self, games: Array) -> list[dict[str, Any]]:
-        """The infos of some environments, each until its episode ends."""
+        """Return the infos of some environments for the time until their episodes end."""
         drawn = zip(self.arena.learner[games], self.arena.opponent[games], strict=True)
         return [{**self._no_info, "seat": seat, "opponent": place} for seat, place in drawn]
 
@@ -172,7 +185,7 @@ class HeartsSB3VecEnv(ManyLearners, VecEnv):
         self._infos = self._first_infos(np.arange(self.num_envs)) if self.arena.is_reset else []
 
     def _add_masks(self, infos: list[dict[str, Any]]) -> None:
-        """Add the masks that belong to the observations of now."""
+        """Add the masks of the current observations."""
         if not self.arena.form.mask_in_info:
             return
         for info, mask in zip(infos, self.arena.masks(), strict=True):
@@ -199,9 +212,9 @@ class HeartsSB3VecEnv(ManyLearners, VecEnv):
             }
 
     def close(self) -> None:
-        """Do nothing: nothing is held open."""
+        """Do nothing, as no resource is held."""
 
-    # -- what models ask of single environments ---------------------------------------------------
+    # -- attributes of single environments, for models --------------------------------------------
     def has_attr(self, attr_name: str) -> bool:
         """Return whether environments have an attribute or method of this name."""
         return attr_name in ("action_masks", "render_mode", "rules", "opponents") or (
@@ -209,14 +222,22 @@ class HeartsSB3VecEnv(ManyLearners, VecEnv):
         )
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """The attribute of each environment; all share them."""
+        """Return an attribute of each environment. All environments share them.
+
+        Raises:
+            AttributeError: if there is none of this name.
+        """
         if not self.has_attr(attr_name):
             raise AttributeError(f"{type(self).__name__} has no attribute {attr_name!r}")
         value = getattr(self, attr_name)
         return [value for _ in self._places(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Set an attribute of all environments; single ones have none of their own."""
+        """Set an attribute of all environments.
+
+        Raises:
+            HeartsError: if `indices` does not name all environments: they share attributes.
+        """
         if indices is not None and len(self._places(indices)) != self.num_envs:
             raise HeartsError(f"{attr_name}: the environments share their attributes; set all")
         setattr(self, attr_name, value)
@@ -224,20 +245,24 @@ class HeartsSB3VecEnv(ManyLearners, VecEnv):
     def env_method(
         self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any
     ) -> list[Any]:
-        """``action_masks`` of each environment, as sb3-contrib asks for it; no other method."""
+        """Call ``action_masks`` in each environment, for sb3-contrib.
+
+        Raises:
+            AttributeError: for any other method.
+        """
         if method_name != "action_masks" or method_args or method_kwargs:
             raise AttributeError(f"{type(self).__name__}: environments have no {method_name!r}")
         masks = self.arena.masks()
         return list(masks if indices is None else masks[self._places(indices)])
 
     def env_is_wrapped(self, wrapper_class: type[Any], indices: Any = None) -> list[bool]:
-        """False for each: nothing is wrapped; True for ``Monitor``, whose work is done here."""
+        """Return False for each environment, but True for ``Monitor``, which is built in."""
         from stable_baselines3.common.monitor import Monitor
 
         return [wrapper_class is Monitor for _ in self._places(indices)]
 
     def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
-        """A picture of the first environment alone; None for each without a render mode."""
+        """Return a picture of the first environment, or None for each without a render mode."""
         if self.render_mode is None:
             return [None] * self.num_envs
         if not self.arena.is_reset:

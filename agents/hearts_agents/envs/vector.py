@@ -1,4 +1,4 @@
-"""Gymnasium's vector environment: many learners at once, opponents inside, compiled."""
+"""Gymnasium's vector environment: many learners at once, with compiled opponents inside."""
 
 from __future__ import annotations
 
@@ -24,25 +24,24 @@ from hearts_env.support.errors import did_you_mean, quoted
 
 
 class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
-    """Many episodes, each with one learner: ``gymnasium.make_vec("hearts_env/Hearts-v0", ...)``.
+    """Many episodes with one learner each: ``gymnasium.make_vec("hearts_env/Hearts-v0", ...)``.
 
-    When the episode of an environment has ended, ``autoreset_mode`` says when the next begins:
+    After an episode has ended, ``autoreset_mode`` decides when the next begins:
 
-    - ``SAME_STEP``: in the same step. The observation is then the first of the new episode, and
-      ``infos["final_obs"]`` and ``infos["final_info"]`` describe the one that ended.
-    - ``NEXT_STEP``: in the next step, which plays nothing there and pays 0, whatever the action;
-      the mask before it has action 0 alone.
+    - ``SAME_STEP``: in the same step. The observation is then the first of the new episode.
+      ``infos["final_obs"]`` and ``infos["final_info"]`` describe the ended one.
+    - ``NEXT_STEP``: in the next step, which ignores the action there and pays 0. The mask before it
+      has only action 0.
     - ``DISABLED``: by ``reset(options={"reset_mask": ended})``, before the next step.
 
-    Environment i after ``reset(seed=s)`` plays the episodes of a single ``HeartsEnv`` after
-    ``reset(seed=s + i)``; only agents other than the baselines that draw random numbers of their
-    own (and ``pro`` where it samples) draw different ones, being asked for many games at once.
+    Environment i after ``reset(seed=s)`` plays the same episodes as a single ``HeartsEnv`` after
+    ``reset(seed=s + i)``. Only opponents that draw random numbers of their own may act differently,
+    because they decide for many games at once. Of the baselines, only a sampling ``pro`` does.
 
-    ``infos`` has ``action_mask`` (num_envs, n) int8, and otherwise the keys of a ``HeartsEnv``'s
-    info, an array each; ``infos["final_info"]`` has them too, with ``episode`` (``r`` and ``l``,
-    the return and the length). There are no hand histories; ``hearts dataset`` writes those of
-    many deals. The seeds of the current episodes, which reveal every card, are
-    ``envs.unwrapped.episode_seeds``.
+    ``infos`` has the keys of ``HeartsEnv``'s info, each an array. ``action_mask`` is
+    ``(num_envs, n) int8``. ``infos["final_info"]`` has them too, and ``episode`` with ``r``
+    (return) and ``l`` (length). There are no hand histories; ``hearts dataset`` writes those.
+    ``envs.unwrapped.episode_seeds`` has the current episodes' seeds, which reveal every card.
     """
 
     metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
@@ -70,16 +69,19 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
         render_scale: float = 1.0,
         render_names: Sequence[str] | None = None,
     ) -> None:
-        """Environments that wait for ``reset``.
+        """Make the environments; call ``reset`` first.
 
-        The arguments that are not listed here are those of `HeartsEnv`.
+        All arguments not listed here are those of `HeartsEnv`.
 
         Args:
-            num_envs: how many.
-            autoreset_mode: when an episode follows one that has ended: Gymnasium's
-                ``AutoresetMode`` or its name, ``SAME_STEP``, ``NEXT_STEP`` or ``DISABLED``.
-            num_threads: threads that share the opponents' work.
-            render_mode: must be None; render single environments instead.
+            num_envs: the number of environments.
+            autoreset_mode: when the next episode begins, as Gymnasium's ``AutoresetMode`` or its
+                name: ``SAME_STEP``, ``NEXT_STEP`` or ``DISABLED``.
+            num_threads: the number of threads for the opponents.
+            render_mode: must be None. Render a single environment instead.
+
+        Raises:
+            HeartsError: if an argument is invalid; the message names it and the fix.
         """
         self._mode = _check_mode(autoreset_mode)
         self.arena = Arena(
@@ -119,7 +121,7 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
         self._share_infos()
 
     def _share_infos(self) -> None:
-        """Make the read-only arrays that the infos of all steps share."""
+        """Make the read-only arrays that all infos share."""
         n = self.num_envs
         facts = {name: np.stack([one] * n) for name, one in self.arena.no_facts().items()}
         if self.arena.form.mask_in_info:
@@ -134,26 +136,28 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
 
     @property
     def autoreset_mode(self) -> AutoresetMode:
-        """When an episode follows one that has ended; settled when the environments are made."""
+        """When the next episode begins; fixed at construction."""
         return self._mode
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Begin new episodes, everywhere or where a mask says so.
+        """Begin new episodes in all environments, or in those of a mask.
 
         Args:
-            seed: of the first environment, the next counting up; or a list; None: the
-                next episodes of the last seed's sequence, at first of a random one.
-            options: ``reset_mask``, an array (num_envs,) of bool: only there; the others play on.
-                ``game``: a `Game` of the same rules from which the episodes go on, in mid-deal
-                too, or a list, one for each environment, with None for those that are dealt from
-                their seed. Where others are to act they play up to the learner's turn. The games
-                themselves are not changed. Later episodes are dealt. For a known deal use a single
-                environment, or the `Game` of it.
+            seed: the seed of the first environment; the others count up from it. Or a list. If
+                None, the next episodes in the last seed's sequence, which is random at first.
+            options: ``reset_mask``, ``(num_envs,) bool``: reset only these environments.
+                ``game``: a `Game` of the same rules, also in mid-deal, from which the episodes
+                continue; or a list of one per environment, with None for a dealt one. Opponents
+                play up to the learner's turn. The games are not changed, and later episodes are
+                dealt.
+
+        Returns:
+            The observations and the infos.
 
         Raises:
-            HeartsError: if the seed or an option is invalid; nothing has changed then.
+            HeartsError: if the seed or an option is invalid. Nothing is changed.
         """
         given = check_options(options, ("reset_mask", "game"))
         rows = self._rows_of(given.get("reset_mask"))
@@ -164,7 +168,7 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
         return self.arena.observe(), self._infos()
 
     def _rows_of(self, mask: object) -> Ints | None:
-        """The environments that the mask of a reset names; None: all."""
+        """Return the environments in a reset's mask, or None for all."""
         if mask is None:
             return None
         if not isinstance(mask, np.ndarray) or (mask.shape, mask.dtype) != ((self.num_envs,), "?"):
@@ -180,7 +184,20 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
         return np.flatnonzero(mask)
 
     def step(self, actions: Array) -> tuple[Observation, Array, Array, Array, dict[str, Any]]:
-        """Play one action in each environment, and everything up to the next decision there."""
+        """Play one action per environment, and the opponents' up to the next decision.
+
+        Args:
+            actions: ``(num_envs,)`` whole numbers.
+
+        Returns:
+            Observations, rewards ``(num_envs,) float64``, terminated and truncated ``(num_envs,)
+            bool``, and infos.
+
+        Raises:
+            HeartsError: if `actions` is not one whole number per environment.
+            IllegalActionError: if one is not an action of these rules or, under
+                ``illegal_action="raise"``, is illegal now. Nothing is played.
+        """
         if not self.arena.is_reset:
             raise gymnasium.error.ResetNeeded("call reset before the first step")
         stays = self._mode is not AutoresetMode.SAME_STEP
@@ -215,7 +232,7 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
         return infos
 
     def _final(self, finished: Finished, done: Array) -> dict[str, Any]:
-        """Return the SAME_STEP entries about ended episodes, before the next ones begin."""
+        """Return SAME_STEP's info entries of ended episodes. Call it before the next ones begin."""
         final = self._with_results(self._no_infos, finished)
         if self.arena.form.mask_in_info:
             final["action_mask"] = np.zeros((self.num_envs, self.rules.num_actions), np.int8)
@@ -232,7 +249,7 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
         }
 
     def _last_observations(self, games: Ints) -> Array:
-        """Return the last observations of `games` as objects; None where no episode has ended."""
+        """Return the last observations of `games` in an object array ``(num_envs,)``, else None."""
         observations = np.empty(self.num_envs, dtype=object)
         each = self.arena.form.split(self.arena.observe(games))
         observations[games] = np.fromiter(each, object, len(games))
@@ -246,12 +263,12 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
             results[name][finished.games] = values
         return results
 
-    # -- what is asked of single environments -----------------------------------------------------
+    # -- attributes of single environments --------------------------------------------------------
     def call(self, name: str) -> tuple[Any, ...]:
-        """Return ``action_masks()`` or an attribute of each environment, as Gymnasium has it.
+        """Return ``action_masks()`` or an attribute of each environment, as Gymnasium does.
 
         Raises:
-            AttributeError: if environments have nothing of this name; it says what they have.
+            AttributeError: if there is none of this name; the message lists the names.
         """
         return tuple(self.arena.masks()) if name == "action_masks" else self.get_attr(name)
 
@@ -259,7 +276,7 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
         """Return an attribute of each environment, one of ``SHARED`` or ``OWN``.
 
         Raises:
-            AttributeError: if environments have none of this name; it says what they have.
+            AttributeError: if there is none of this name; the message lists the names.
         """
         if name in SHARED:
             return (getattr(self, SHARED[name]),) * self.num_envs
@@ -282,18 +299,18 @@ SHARED = {
     "render_mode": "render_mode",
     "spec": "spec",
 }
-"""Attributes of single environments that all have in common, and how they are called here."""
+"""Attributes that are the same in all environments, and their names here."""
 
 OWN: dict[str, Callable[[Arena], Iterable[Any]]] = {
     "seat": lambda arena: arena.learner.copy(),
     "episode_seed": lambda arena: arena.episode_seeds.tolist(),
     "game": lambda arena: map(arena.batch.game, range(arena.num_envs)),
 }
-"""Attributes that every environment has for itself."""
+"""Attributes that differ between environments."""
 
 
 def _check_mode(mode: object) -> AutoresetMode:
-    """`mode`, an ``AutoresetMode`` or its name or value, in any case."""
+    """Return the ``AutoresetMode`` for a mode, its name or its value, in any case."""
     if isinstance(mode, AutoresetMode):
         return mode
     known = {m.value.lower(): m for m in AutoresetMode}
@@ -308,7 +325,7 @@ def _check_mode(mode: object) -> AutoresetMode:
 
 
 def _with_masks(facts: dict[str, Array], there: NDArray[np.bool_]) -> dict[str, Any]:
-    """`facts`, each with Gymnasium's mask of the environments that have it."""
+    """Return `facts`, each with Gymnasium's mask of the environments that have it."""
     infos: dict[str, Any] = {}
     for name, values in facts.items():
         infos[name] = values

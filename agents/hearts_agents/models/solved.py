@@ -32,18 +32,18 @@ class SolvedAgent(StochasticAgent):
             )
 
     def action_probs(self, views: BatchView) -> Probs:
-        """The probabilities of the actions in many views, ``(len(views), num_actions) float64``."""
+        """Return the probability of each action, ``(len(views), num_actions) float64``."""
         tree = self.solved.tree
         self.check_rules(views.rules)
         views = BatchView(self.rules, views.vectors, views.players)
         return tree.chances_in(views, self.solved.chances)
 
     def act_batch(self, views: BatchView) -> Actions:
-        """The actions chosen in many views, ``(len(views),) int64``."""
+        """Return the chosen action for each view, ``(len(views),) int64``."""
         return self.sample(self.action_probs(views))
 
     def act(self, view: PlayerView) -> int:
-        """The action chosen by the player whose turn it is in `view`."""
+        """Return the action that this player chooses in `view`."""
         return int(self.act_batch(BatchView.of([view]))[0])
 
     def digest_parts(self, rules: Rules | None = None) -> Iterator[bytes]:
