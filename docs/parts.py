@@ -12,7 +12,6 @@ import itertools
 import json
 import re
 import statistics
-import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ from hearts_agents.spec import AgentSpec, Kind
 from hearts_env import Rules, hearts_v0, kernel
 from hearts_env.cards import DIRECTIONS, MAX_ROTATION, RANKS, CardPoints
 from hearts_env.encoders import ENCODERS, HistoryEncoder
-from hearts_env.rules.explain import match_sentences, meaning_of, queen_sentences
+from hearts_env.rules.explain import explain, meaning_of
 from hearts_env.rules.presets import PRESETS
 from hearts_env.rules.rules import CHOICES, FIELDS, RANGES
 from hearts_env.rules.values import MAX_POINTS
@@ -101,9 +100,12 @@ def ranks_of(rules: Rules) -> str:
 
 
 def show_deck(rules: Rules) -> str:
-    """The deck of a rule set, in words."""
-    left_out = f": without {show(rules.removed)}" if rules.removed else ""
-    return f"{len(rules.deck)}{left_out}"
+    """The number of cards, and which there are or are not, whichever is shorter."""
+    if not rules.removed:
+        return f"{len(rules.deck)}"
+    kept, left_out = ranks_of(rules), show(rules.removed)
+    words = kept if len(rules.removed) > len(rules.deck) // 2 else f"without {left_out}"
+    return f"{len(rules.deck)}: {words}"
 
 
 def show_exchange(rules: Rules) -> str:
@@ -138,22 +140,19 @@ def field_values(name: str) -> str:
 
 @part
 def options(*names: str) -> str:
-    """The fields in which some presets differ from a plain ``Rules()``, side by side."""
-    all_rules = [Rules.preset(name) for name in names]
+    """The fields in which presets differ from a plain ``Rules()``, their decks apart."""
     rows = []
-    for field in FIELDS:
-        values = [show(getattr(rules, field)) for rules in all_rules]
-        default = show(getattr(Rules(), field))
-        if field == "removed":
-            values = [f"all but {ranks_of(r)}" if r.removed else "none" for r in all_rules]
-        if set(values) != {default}:
-            rows.append([f"`{field}`", *values, default])
-    return table(["field", *(f"`{name}`" for name in names), "default"], rows)
+    for name in names:
+        rules, plain = Rules.preset(name), Rules()
+        fields = [f for f in FIELDS if f not in ("players", "removed", "hand_size")]
+        changed = [f for f in fields if getattr(rules, f) != getattr(plain, f)]
+        rows.append([f"`{name}`", ", ".join(f"`{f}` {show(getattr(rules, f))}" for f in changed)])
+    return table(["preset", "fields"], rows)
 
 
 @part
-def players(*names: str) -> str:
-    """What depends on the number of players, for the presets of one family."""
+def decks(*names: str) -> str:
+    """The deck, hand, kitty and exchange of presets, for each number of players."""
     rows = []
     for name in names:
         for number in PRESETS[name].players:
@@ -171,25 +170,9 @@ def template() -> str:
 
 
 @part
-def match(*names: str) -> str:
-    """How a match of some presets ends, in one paragraph that holds for all of them."""
-    texts = {
-        " ".join(match_sentences(Rules.preset(name, number)))
-        for name in names
-        for number in PRESETS[name].players
-    }
-    if len(texts) > 1:
-        raise SystemExit(f"match: {', '.join(names)} end in different ways; give each a part")
-    return textwrap.fill("**The match.** " + texts.pop(), 100, break_on_hyphens=False) + "\n"
-
-
-@part
-def queen(name: str) -> str:
-    """Return the sentence on the queen of spades that ``hearts rules`` prints for a preset."""
-    rules = Rules.preset(name)
-    (sentence,) = queen_sentences(rules)
-    other = str(rules.replace(queen_any_time=True))
-    return f"**The queen.** {sentence.replace(other, f'`{other}`')}\n"
+def explained(name: str) -> str:
+    """The rules of a preset as the sentences of ``hearts rules``."""
+    return "".join(f"- {sentence}\n" for sentence in explain(Rules.preset(name)))
 
 
 # ---- arrays --------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import importlib.util
 import json
 import os
 import re
+import shlex
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -124,7 +125,7 @@ def test_page_writes_my_agent_before_commands_use_it(page):
 
 def test_time_of_the_demo_is_the_same_everywhere():
     files = ["README.md", "Makefile", "docs/start.md", "docs/training.md", "configs/demo.yaml"]
-    files += ["docs/games/two_player.md", "train/hearts_train/cli/runs.py"]
+    files += ["train/hearts_train/cli/runs.py"]
     for name in files:
         text = (DOCS.parent / name).read_text(encoding="utf-8")
         assert "3.5 minutes" in text, name
@@ -196,30 +197,24 @@ def test_options_that_pages_messages_and_results_name_are_there():
             assert every.issuperset(OPTION.findall(text)), path
 
 
-GAMES = sorted((DOCS / "games").glob("*.md"))
-COMMANDS = sorted(
-    {line.partition("#")[0].strip() for page in GAMES for line in page.read_text().splitlines()}
-)
+RULES_PAGE = (DOCS / "rules.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("line", [line for line in COMMANDS if line.startswith("hearts ")])
-def test_commands_of_the_games_are_understood(line):
-    _, name, *rest = line.split()
-    if name == "train":  # the config alone; training is what the pages' Python does
-        config, *settings = rest
-        assert settings[::2] == ["--set"] * (len(settings) // 2)
-        load_config(config, settings[1::2])
-    else:
-        more = {"evaluate": ["--deals", "2"], "play": ["--help"]}.get(name, [])
-        result = CliRunner().invoke(app, [name, *rest, *more])
-        assert result.exit_code == 0, result.stderr
+@pytest.mark.parametrize("line", re.findall(r"^hearts .+", RULES_PAGE, re.M))
+def test_commands_of_the_rules_page_are_understood(line):
+    words = shlex.split(line.removeprefix("hearts "))
+    more = ["--deals", "2"] if words[0] == "evaluate" else []
+    result = CliRunner().invoke(app, [*words, *more])
+    assert result.exit_code == 0, result.stderr
 
 
-def test_every_preset_has_a_page():
-    lines = {line for page in GAMES for line in page.read_text().splitlines()}
-    shown = {name for line in lines if "generated: options" in line for name in line.split()[3:-1]}
-    assert shown == set(PRESETS)
+@pytest.mark.parametrize("part", ["options", "decks"])
+def test_rules_page_has_every_preset(part):
+    (names,) = re.findall(rf"generated: {part} (.*) -->", RULES_PAGE)
+    small = {"two_player_20", "two_player_16", "midi", "mini_6", "mini", "micro"}
+    as_others = {"options": small, "decks": {"no_pass", "omnibus", "black_jack", "black_lady"}}
+    assert {*names.split(), *as_others[part]} == set(PRESETS)
 
 
 # ---- generated parts -----------------------------------------------------------------------------

@@ -249,7 +249,7 @@ def test_iterations_agree_with_the_formulas_in_plain_python():
 
 
 def plain_iterations(deck, number):
-    """The average policies after some iterations, by the formulas of docs/equilibrium.md."""
+    """The average policies after some iterations, by the formulas of docs/exact.md."""
     infosets = [
         [list(range(first, last)) for first, last in itertools.pairwise(side.first.tolist())]
         for side in deck.sides

@@ -454,7 +454,7 @@ def test_hearts_evaluate_shows_the_faults_of_a_program(bad):
 def test_hearts_evaluate_ends_if_a_program_does_not_start(bad, how, said):
     how, mark, options = how.partition("?")
     result = of_command(bad(how, options=mark + options))
-    mistake(result, "agent", said, "docs/external_agents.md")
+    mistake(result, "agent", said, "docs/agents.md")
 
 
 def test_a_program_is_never_put_into_another_process(bad):

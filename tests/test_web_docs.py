@@ -1,4 +1,4 @@
-"""Every message of ``docs/serve.md`` is as the server understands or sends it."""
+"""Every message of ``docs/playing.md`` is as the server understands or sends it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hearts_train.web import messages
 from hearts_train.web.hosting import Limits
 from tests.web import Guest, ask, manager, players
 
-PAGE = (Path(__file__).parents[1] / "docs" / "serve.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[1] / "docs" / "playing.md").read_text(encoding="utf-8")
 REQUESTS, _, SENT = PAGE.partition("### Requests")[2].partition("### Answers")
 
 

@@ -1,4 +1,4 @@
-"""A bot in Python for `exec:`: the protocol is in docs/external_agents.md. Needs no package.
+"""A bot in Python for `exec:`: the protocol is in docs/agents.md. Needs no package.
 
 Follows suit with the highest card that does not take the trick, else plays its lowest legal card.
 """

@@ -2,7 +2,7 @@
 
 After ``register()`` they are there by name, ``pyspiel.load_game("hearts_env(rules=micro)")``;
 ``load("micro")`` does both. OpenSpiel is asked for only when one of these is called. The page
-docs/openspiel.md lists the parameters, and the algorithms that were run with their versions.
+docs/libraries.md lists the parameters, and the algorithms that were run with their versions.
 """
 
 from __future__ import annotations

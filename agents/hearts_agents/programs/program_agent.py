@@ -1,6 +1,6 @@
 """Agents that are programs of their own: ``exec:./bot --flag``, over lines of JSON.
 
-docs/external_agents.md has the protocol, ``external_schema.json`` its messages. A program is
+docs/agents.md has the protocol, ``external_schema.json`` its messages. A program is
 started when it is first asked, and again after it failed; one that fails `_MOST_FAILURES` times in
 a row is not started again for this player.
 """
@@ -91,7 +91,7 @@ class ExternalAgent(Agent):
         try:
             self._started(rules)
         except ProgramError as error:
-            message = f"agent: {self.name!r}: {error}; see docs/external_agents.md"
+            message = f"agent: {self.name!r}: {error}; see docs/agents.md"
             raise ProgramError(message, error.kind) from None
 
     def act(self, view: PlayerView) -> Any:

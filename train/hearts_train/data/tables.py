@@ -55,7 +55,7 @@ def decisions_schema(options: DatasetOptions) -> Any:
     text = pa.string()
     shown = {
         "text": "what the player sees, in words (PlayerView.to_text)",
-        "json": "what the player sees, as external programs are sent it (docs/external_agents.md)",
+        "json": "what the player sees, as external programs are sent it (docs/agents.md)",
     }
     fields = [
         _field("game", pa.int64(), "number of the game, as in the table of games"),

@@ -2,7 +2,7 @@
 
 After each change every browser is sent the whole table as its seat may see it. All that a seat
 gets of the cards comes from ``game.view(seat)``, through `sight` alone; the view is written as
-programs outside read it (``external_schema.json``). ``docs/serve.md`` shows every message.
+programs outside read it (``external_schema.json``). ``docs/playing.md`` shows every message.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 import {cardName, suitName, suitSign} from "hearts/cards.js";
 import {counted} from "hearts/figures.js";
 
-/** A table as it stands: the fields of the message (docs/serve.md), with other names for three. */
+/** A table as it stands: the fields of the message (docs/playing.md), with other names for three. */
 export class Table {
   /** @param {any} message `table` of the server */
   constructor({table, undo, match_over: matchOver, ...fields}) {
