@@ -1,8 +1,7 @@
-"""What the environments share: spaces, infos, rewards, resets, drawing; and their registration.
+"""The parts that all environments share (spaces, infos, rewards, resets, drawing), and their names.
 
-``hearts_env.hearts_v0`` is the environment itself. Only environments import this room.
-``import hearts_env`` registers them with Gymnasium and PettingZoo, by name only: neither the
-environments nor what they need is imported before one is made.
+``hearts_env.hearts_v0`` is the PettingZoo environment. ``import hearts_env`` registers all
+environments with Gymnasium and PettingZoo by name. No environment is imported before one is made.
 """
 
 from __future__ import annotations
@@ -10,11 +9,11 @@ from __future__ import annotations
 import gymnasium
 
 GYMNASIUM_ID, PETTINGZOO_ID = "hearts_env/Hearts-v0", "hearts_env/hearts-v0"
-"""As each library writes its names; both know both."""
+"""The names in each library's spelling; both libraries know both."""
 
 
 def register_envs() -> None:
-    """Make the environments known; those that are known already stay as they are."""
+    """Register the environments with Gymnasium and PettingZoo, unless they are registered already."""
     for name in (GYMNASIUM_ID, PETTINGZOO_ID):
         if name not in gymnasium.registry:
             gymnasium.register(

@@ -1,7 +1,4 @@
-"""How an environment draws its table: in which mode, for whom, how large, under which names.
-
-One home for all environments, PettingZoo's, Gymnasium's and stable-baselines3's.
-"""
+"""The drawing of the table, for all environments."""
 
 from __future__ import annotations
 
@@ -22,20 +19,20 @@ if TYPE_CHECKING:
 
 RENDER_MODES = ("ansi", "rgb_array", "human", "svg")
 SCALES = (0.25, 4.0)
-"""The smallest and the largest ``render_scale``; 1 is a picture of 960 x 720."""
+"""The smallest and largest ``render_scale``; 1 is 960 x 720 pixels."""
 
 FPS = 2
 _WIDTH = 960
 
 
 class Drawer:
-    """What an environment draws, and the window in which it does.
+    """Draws the table of one environment and owns its window.
 
     Attributes:
-        mode: One of ``RENDER_MODES``, or None.
-        shown_for: Whose cards are shown: ``player_0``, ``current_player`` or ``all``; it may
-            be changed.
-        names: What the players are called in pictures.
+        mode: one of ``RENDER_MODES``, or None; may be changed.
+        shown_for: the player who sees the table: a name like ``player_0``, ``current_player`` or
+            ``all``; may be changed.
+        names: the players' names in pictures.
     """
 
     def __init__(
@@ -46,17 +43,18 @@ class Drawer:
         scale: float = 1.0,
         names: Sequence[str] | None = None,
     ) -> None:
-        """How the tables of one environment are drawn; nothing is drawn yet.
+        """Check the arguments; nothing is drawn yet.
 
         Args:
-            rules: what is played.
-            mode: one of ``RENDER_MODES``; None: nothing is drawn.
-            shown_for: a player's name, ``current_player`` or ``all``.
-            scale: of pictures, as a multiple of 960 x 720; text is not affected.
-            names: of the players in pictures; None: ``player_0`` and so on.
+            rules: the rules.
+            mode: one of ``RENDER_MODES``. If None, nothing is drawn.
+            shown_for: the player who sees the table: a name like ``player_0``, ``current_player``
+                or ``all``.
+            scale: the size of pictures relative to 960 x 720 pixels, 0.25 to 4.
+            names: the players' names in pictures. If None, ``player_0`` and so on.
 
         Raises:
-            HeartsError: if one of them is unknown or out of range; the message names it.
+            HeartsError: if an argument is unknown or out of range; the message names it.
         """
         if mode is not None:
             check_choice("render_mode", mode, RENDER_MODES)
@@ -79,18 +77,18 @@ class Drawer:
         offender: int | None = None,
         is_over: bool = False,
     ) -> str | NDArray[np.uint8] | None:
-        """The table as ``shown_for`` may see it.
+        """Draw the table as ``shown_for`` may see it.
 
         Args:
-            game: what is on the table.
-            mover: whose cards ``current_player`` shows; None: those of whoever is to act.
-            totals: scores before this deal.
-            offender: who ended the game by an illegal action.
-            is_over: play has been stopped.
+            game: the game to draw.
+            mover: the seat that ``current_player`` stands for. If None, the player to act.
+            totals: each seat's points or chips before this deal.
+            offender: the seat that ended the game by an illegal action, or None.
+            is_over: if True, play has been stopped.
 
         Returns:
-            Text (``ansi``), an SVG document (``svg``), (height, width, 3) uint8 (``rgb_array``),
-            or None: ``human`` shows a window, and without a mode nothing is drawn.
+            Text (``ansi``), an SVG document (``svg``), an array ``(height, width, 3) uint8``
+            (``rgb_array``), or None: ``human`` updates a window, and no mode draws nothing.
         """
         if self.mode is None:
             gymnasium.logger.warn(
@@ -122,7 +120,7 @@ class Drawer:
         return None
 
     def close(self) -> None:
-        """Close the window, where there is one."""
+        """Close the window, if one is open."""
         if self._window is not None:
             self._window.close()
             self._window = None
@@ -136,7 +134,7 @@ def _check_names(names: object, rules: Rules) -> list[str]:
     if len(known) != rules.players or not all(isinstance(name, str) and name for name in known):
         raise HeartsError(
             f"render_names: {quoted(names)} does not name {rules.players} players; give one name "
-            "a player, from player_0 on",
+            "per player, from player_0 on",
             value=names,
         )
     return known

@@ -1,12 +1,4 @@
-"""PettingZoo's interfaces around ``raw_env``: turns in order, and all agents at once.
-
-The wrapper that enforces the order of calls does what PettingZoo's does, which asks for each
-attribute through ``__getattr__``, several times a turn.
-
-In Hearts one agent acts at a time. As by PettingZoo's ``turn_based_aec_to_parallel``, each step of
-the parallel form plays the action of the agent whose turn it is, and the actions of the others are
-ignored.
-"""
+"""PettingZoo's wrapper that enforces the order of calls, and its parallel API, for ``raw_env``."""
 
 from __future__ import annotations
 
@@ -38,30 +30,30 @@ StepResult = tuple[
 
 
 class OrderEnforcing(OrderEnforcingWrapper):  # type: ignore[misc]
-    """PettingZoo's wrapper, with short ways to what is asked for at every step.
+    """PettingZoo's wrapper, without its slow attribute access.
 
-    Its own way is through ``__getattr__``, several times for each ``last()``. A property that
-    raises AttributeError hands over to just that, and so to its message.
+    PettingZoo's goes through ``__getattr__`` several times per step. Here a property that raises
+    AttributeError falls back to ``__getattr__``, which raises PettingZoo's own error.
     """
 
     @property
     def agents(self) -> list[str]:
-        """Who is still in the episode."""
+        """The agents still in the episode."""
         if not self._has_reset:
             raise AttributeError
         return self.env.agents
 
     @property
     def agent_selection(self) -> str:
-        """Whose turn it is."""
+        """The acting agent."""
         if not self._has_reset:
             raise AttributeError
         return self.env.agent_selection
 
     def agent_iter(self, max_iter: int = 2**63) -> Iterator[str]:
-        """Whose turn it is, for a loop with a ``step`` each time, until nobody is left."""
+        """Yield the acting agent until none is left; call ``step`` once per iteration."""
         if not self._has_reset:
-            super().agent_iter(max_iter)  # which refuses
+            super().agent_iter(max_iter)  # raises
         return self._turns(max_iter)
 
     def _turns(self, max_iter: int) -> Iterator[str]:
@@ -75,7 +67,7 @@ class OrderEnforcing(OrderEnforcingWrapper):  # type: ignore[misc]
             yield env.agent_selection
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Begin an episode."""
+        """Begin an episode; see ``raw_env.reset``."""
         super().reset(seed=seed, options=options)
         self.last = self.env.last
 
@@ -85,7 +77,7 @@ class OrderEnforcing(OrderEnforcingWrapper):  # type: ignore[misc]
         return str(self.env)
 
     def step(self, action: int | None) -> None:
-        """Do the action of the agent whose turn it is."""
+        """Play an action of the acting agent; see ``raw_env.step``."""
         env = self.env
         if env.agents and env._game is not None:
             self._has_updated = True
@@ -95,30 +87,30 @@ class OrderEnforcing(OrderEnforcingWrapper):  # type: ignore[misc]
 
 
 class ParallelHearts(ParallelEnv):  # type: ignore[misc]
-    """``hearts_v0.raw_env``, with a dictionary of all agents: see ``hearts_v0.parallel_env``.
+    """``hearts_v0.raw_env`` with PettingZoo's parallel API; see ``hearts_v0.parallel_env``.
 
-    Observations, rewards, ends and infos of every agent come with each step, and the last ones with
-    the last. Infos have one key more, ``active_agent``: the seat of the player to act, an int64, -1
-    at the end.
+    Each step plays the action of the acting agent and ignores the actions of the others, as
+    PettingZoo's ``turn_based_aec_to_parallel`` does. It returns observations, rewards, ends and
+    infos of all agents. Infos have one more key: ``active_agent``, the seat of the acting agent, an
+    int64, -1 at the end.
 
-    With `noop` there is one more action, the last. It is the only legal one for agents that wait,
-    and for all when the episode is over, so no mask is empty. It is illegal for the agent to act.
+    With `noop` there is one more action, the last. It is the only legal action of agents that wait,
+    and of all agents at the end, so no mask is empty. It is illegal for the acting agent.
 
-    It does what PettingZoo's conversion does, but is no wrapper of another environment: its
-    ``unwrapped`` is itself, and has its spaces.
+    This is not a wrapper: ``unwrapped`` is the environment itself.
 
     Attributes:
-        aec_env: the ``raw_env`` inside; its ``rules``, ``game``, ``match`` and ``episode_seed`` are
-            attributes here too.
-        has_noop: whether there is the action of those who wait.
+        aec_env: the ``raw_env`` inside.
+        has_noop: True if there is a no-op action.
         possible_agents: the names of all seats; ``agents`` are those still in the episode.
-        action_spaces: by agent, as ``observation_spaces``.
+        action_spaces: each agent's action space.
+        observation_spaces: each agent's observation space.
         state_space: the space of ``state()``.
-        metadata: as ``raw_env`` has it.
+        metadata: as in ``raw_env``, except ``is_parallelizable``.
     """
 
     def __init__(self, table: AECEnv, *, noop: bool = False) -> None:
-        """The parallel form of `table`, a ``hearts_v0.raw_env``."""
+        """Give `table`, a ``hearts_v0.raw_env``, the parallel API."""
         self.has_noop = check_flag("noop", noop)
         self.aec_env = table
         self.possible_agents = table.possible_agents
@@ -129,48 +121,50 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
         n = self._n + self.has_noop
         waits = np.zeros(n, np.int8)
         waits[-1] = 1
-        self._waits = read_only(waits)  # the mask of who waits; used with `noop` alone
+        self._waits = read_only(waits)  # the mask of agents that wait; used only with `noop`
         self.action_spaces = {agent: spaces.Discrete(n) for agent in self.agents}
         space = table.observation_format.space(n)
         self.observation_spaces = dict.fromkeys(self.agents, space)
 
     @property
     def rules(self) -> Rules:
-        """What is played."""
+        """The rules."""
         return self.aec_env.rules
 
     @property
     def game(self) -> Game:
-        """The deal being played, or the last one; everything known."""
+        """The current or last deal, all cards open."""
         return self.aec_env.game
 
     @property
     def match(self) -> Match | None:
-        """The match around it; None in deal episodes."""
+        """The match that ``game`` belongs to, or None in deal episodes."""
         return self.aec_env.match
 
     @property
     def episode_seed(self) -> int | None:
-        """The seed of this episode, which reveals every card."""
+        """The seed of this episode, which reveals every card; None before the first ``reset``."""
         return self.aec_env.episode_seed
 
     def action_space(self, agent: str) -> spaces.Discrete:
-        """``Discrete(n)``, or ``Discrete(n + 1)`` with `noop`."""
-        self.aec_env.action_space(agent)  # refuses unknown agents
+        """Return ``Discrete(n)``, or ``Discrete(n + 1)`` with `noop`."""
+        self.aec_env.action_space(agent)  # raises for unknown agents
         return self.action_spaces[agent]
 
     def observation_space(self, agent: str) -> spaces.Space[Any]:
-        """As that of ``hearts_v0.env``; with `noop` masks have a place more."""
-        self.aec_env.observation_space(agent)  # refuses unknown agents
+        """Return the space as in ``hearts_v0.env``; with `noop`, masks have one more element."""
+        self.aec_env.observation_space(agent)  # raises for unknown agents
         return self.observation_spaces[agent]
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Observation], Infos]:
-        """Begin an episode, as ``hearts_v0.env`` does: observations and infos of all agents.
+        """Begin an episode and return the observations and infos of all agents.
+
+        The arguments are those of ``raw_env.reset``.
 
         Raises:
-            HeartsError: if the seed, an option or the deal is invalid; nothing has changed then.
+            HeartsError: if the seed, an option or the deal is invalid. Nothing has changed.
         """
         table = self.aec_env
         table.reset(seed=seed, options=options)
@@ -179,16 +173,19 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
         return self._observations(acting), self._infos(acting)
 
     def step(self, actions: Mapping[str, Any]) -> StepResult:
-        """Do the action of the agent whose turn it is; those of others are ignored.
+        """Play the action of the acting agent; the actions of the others are ignored.
+
+        Args:
+            actions: actions by agent.
 
         Returns:
-            Observations, rewards, terminations, truncations and infos, each of all agents; five
-            empty dictionaries when the episode is over.
+            Observations, rewards, terminations, truncations and infos, each a dictionary of all
+            agents. After the end of the episode all five are empty.
 
         Raises:
-            IllegalActionError: if there is none for the agent in turn, or it is not an action at
-                all, or, under ``illegal_action="raise"``, one that the rules do not allow.
-            HeartsError: if `actions` is not a dictionary, or has an agent that does not exist.
+            IllegalActionError: if the acting agent has no action, its action is not a number of
+                the action space, or it is illegal under ``illegal_action="raise"``.
+            HeartsError: if `actions` is not a dictionary or names an unknown agent.
         """
         table = self.aec_env
         action = self._action_of(actions)
@@ -210,26 +207,26 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
         return result
 
     def state(self) -> FloatArray:
-        """Everything, hidden cards too: for centralised critics."""
+        """Return the perfect-information array; see ``raw_env.state``."""
         return self.aec_env.state()
 
     @property
     def render_mode(self) -> str | None:
-        """How ``render`` draws; None: not at all."""
+        """One of ``drawing.RENDER_MODES``, or None."""
         return self.aec_env.render_mode
 
     def render(self) -> str | NDArray[np.uint8] | None:
-        """The table, as ``hearts_v0.env`` draws it in this render mode."""
+        """Draw the table; see ``raw_env.render``."""
         return self.aec_env.render()
 
     def close(self) -> None:
-        """Close the window, where there is one."""
+        """Close the window, if one is open."""
         self.aec_env.close()
 
     __copy__ = copy.deepcopy
 
     def _action_of(self, actions: object) -> object:
-        """Return the action of the acting agent, for the environment inside."""
+        """Return the acting agent's action for ``raw_env``; a no-op becomes an illegal action."""
         table = self.aec_env
         game = table.game  # raises before a reset
         if not isinstance(actions, Mapping):
@@ -256,7 +253,7 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
         return next(illegal for illegal in range(self._n) if not legal >> illegal & 1)
 
     def _observations(self, acting: str) -> dict[str, Observation]:
-        """Return the observations of all agents; `acting` is to act, "" when the game is over."""
+        """Return the observations of all agents; `acting` is the acting agent, "" at the end."""
         table = self.aec_env
         seen: dict[str, Observation] = {agent: table.observe(agent) for agent in table.agents}
         if self.has_noop and table.observation_format.mask_in_observation:
@@ -268,7 +265,7 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
         return seen
 
     def _infos(self, acting: str) -> Infos:
-        """Every agent's info, dictionaries of its own."""
+        """Return the infos of all agents, new dictionaries."""
         table = self.aec_env
         infos: Infos = {agent: table.info_of(agent) for agent in table.agents}
         seat = seat_number(table.possible_agents.index(acting) if acting else None)
@@ -281,9 +278,9 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
 
 
 def _with_noop(mask: NDArray[np.int8]) -> NDArray[np.int8]:
-    """The mask of the agent whose turn it is with a place more, for the action of those who wait.
+    """Return the acting agent's mask with a zero appended, for the no-op.
 
-    ``np.append`` takes four times as long, and this is done at every step.
+    ``np.append`` takes four times as long, and every step needs this.
     """
     out = np.empty(len(mask) + 1, np.int8)
     out[:-1] = mask

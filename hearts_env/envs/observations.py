@@ -1,7 +1,4 @@
-"""How environments hand out observations: their dtype, and where the mask is.
-
-One home for all of them: PettingZoo's, Gymnasium's and stable-baselines3's, single and many.
-"""
+"""The form of observations: their dtype, and the place of the mask, for all environments."""
 
 from __future__ import annotations
 
@@ -22,39 +19,39 @@ MASKS = ("both", "observation", "info")
 Observation: TypeAlias = dict[str, NDArray[Any]] | NDArray[Any]
 """``{"observation": ..., "action_mask": ...}``, or the array alone."""
 DType: TypeAlias = str | type[np.generic] | np.dtype[Any] | None
-"""One of ``DTYPES`` by its name or as NumPy has it; None: the encoder's own."""
+"""One of ``DTYPES``, by name or as a NumPy type. If None, the encoder's own dtype."""
 
 
 class ObservationFormat:
-    """What an environment makes of an encoder's array and of a mask.
+    """Joins an encoder's array and a mask to an observation.
 
-    The dtype is the encoder's own (int8; of ``text`` uint8)
-    unless another is given. ``float32`` and ``float16`` are the same numbers, which float16 rounds;
-    ``int8`` is refused where the encoder's numbers are of another kind.
+    ``float32`` and ``float16`` hold the encoder's numbers; float16 may round them. ``int8`` is
+    rejected if the encoder writes another dtype.
 
     Attributes:
-        encoder: what writes the arrays.
-        dtype: of the arrays, and ``own_dtype`` as the encoder writes them.
-        box: the space of one array.
-        mask_in_observation: whether observations have masks.
-        mask_in_info: whether infos have masks.
-        num_actions: of the rules.
+        encoder: the encoder.
+        dtype: the dtype of observations.
+        own_dtype: the dtype that the encoder writes.
+        box: the space of one array, without its mask.
+        mask_in_observation: True if observations have masks.
+        mask_in_info: True if infos have masks.
+        num_actions: the size of the action space.
     """
 
     def __init__(
         self, rules: Rules, observation: str | Encoder, dtype: DType, action_mask: str
     ) -> None:
-        """The observations of one environment.
+        """Check the form of an environment's observations.
 
         Args:
-            rules: what is played.
+            rules: the rules.
             observation: an encoder or its name.
-            dtype: of the array, where it is not to be the encoder's own.
-            action_mask: where the mask is, one of ``MASKS``. ``info``: the observation is the array
-                alone; otherwise it is a dictionary of array and mask.
+            dtype: the dtype of the array. If None, the encoder's own.
+            action_mask: the place of the mask, one of ``MASKS``. Under ``info`` an observation is
+                the array alone, else a dictionary of the array and the mask.
 
         Raises:
-            HeartsError: if one of them is unknown, or the encoder cannot write this dtype.
+            HeartsError: if an argument is unknown, or the encoder does not support the dtype.
         """
         self.encoder = make_encoder(observation)
         own = self.encoder.space(rules)
@@ -69,7 +66,7 @@ class ObservationFormat:
         self.box = own
         self._casts = self.dtype != own.dtype
         if self._casts:
-            with np.errstate(over="ignore"):  # then the bound is infinite
+            with np.errstate(over="ignore"):  # a bound may become infinite
                 low, high = own.low.astype(self.dtype), own.high.astype(self.dtype)
             self.box = spaces.Box(low, high, own.shape, self.dtype.type)
         place = check_choice("action_mask", action_mask, MASKS)
@@ -77,24 +74,24 @@ class ObservationFormat:
         self.num_actions = rules.num_actions
 
     def space(self, num_actions: int | None = None) -> spaces.Dict | spaces.Box:
-        """The space of one observation; `num_actions`: more than the rules have."""
+        """Return the space of one observation, its mask of `num_actions` if given."""
         if not self.mask_in_observation:
             return self.box
         n = self.num_actions if num_actions is None else num_actions
         return spaces.Dict(observation=self.box, action_mask=spaces.Box(0, 1, (n,), np.int8))
 
     def empty(self, number: int) -> NDArray[Any]:
-        """A new array for `number` observations, their masks apart."""
+        """Return an uninitialised array for `number` observations, without masks."""
         return np.empty((number, *self.box.shape), self.dtype)
 
     def join(self, array: NDArray[Any], mask: NDArray[np.int8]) -> Observation:
-        """The observation of an encoder's array, or of many, and their masks."""
+        """Return one observation, or a batch, of an encoder's array and masks."""
         if self._casts and array.dtype != self.dtype:
             array = array.astype(self.dtype)
         return {"observation": array, "action_mask": mask} if self.mask_in_observation else array
 
     def split(self, observations: Observation) -> list[Observation]:
-        """Many observations, one by one."""
+        """Split a batch into a list of observations."""
         if not isinstance(observations, dict):
             return list(observations)
         rows = zip(*observations.values(), strict=True)
@@ -102,7 +99,7 @@ class ObservationFormat:
 
 
 def _check_dtype(dtype: DType, own: np.dtype[Any]) -> np.dtype[Any]:
-    """`dtype`, which an encoder whose own is `own` can be shown in."""
+    """Return `dtype` as a NumPy dtype; raise unless it can hold numbers of `own`."""
     kind = dtype.type if isinstance(dtype, np.dtype) else dtype
     if isinstance(kind, type):  # np.float32 or np.dtype("float32")
         dtype = next((n for n in (own.name, *DTYPES) if np.dtype(n).type is kind), dtype)

@@ -1,4 +1,4 @@
-"""The options of a reset: which deal or game an episode begins with."""
+"""The options of ``reset``, which choose the deal or game of an episode."""
 
 from __future__ import annotations
 
@@ -18,7 +18,14 @@ RESET_OPTIONS = ("deal", "deal_number", "dealer", "game")
 def begin(
     rules: Rules, seed: int, options: object, *, is_match: bool, max_deals: int | None = None
 ) -> tuple[Match | None, Game]:
-    """Return the match, if one is played, and the deal: of a seed, unless `options` fix it.
+    """Return the match (None in deal episodes) and the deal with which an episode begins.
+
+    Args:
+        rules: the rules of the environment.
+        seed: the seed of the episode.
+        options: the `options` of ``reset``, not yet checked.
+        is_match: True if the episode is a match.
+        max_deals: the environment's limit on the deals of a match.
 
     Raises:
         HeartsError: if an option or the deal is invalid.
@@ -48,7 +55,7 @@ def begin(
             f"deal_number: {number!r}, but a match begins with 0; omit it", value=number
         )
     if dealer is None and isinstance(known, Game):
-        dealer = known.dealer % rules.players  # of other rules it is refused below
+        dealer = known.dealer % rules.players  # other rules raise below
     match = Match(rules, seed, dealer=dealer)
     if known is not None:
         start = _known_deal(match.game, known, 0, match.first_dealer, totals=match.game.totals)
@@ -57,10 +64,10 @@ def begin(
 
 
 def check_begun(name: str, game: object, rules: Rules) -> Game:
-    """Return a copy of `game`, from which an episode of `rules` can begin.
+    """Return a copy of `game` for an episode of `rules` to continue.
 
     Raises:
-        HeartsError: if it is not a Game, or is over, or has other rules.
+        HeartsError: if it is not a Game, is over or has different rules.
     """
     if not isinstance(game, Game):
         raise HeartsError(f"{name}: {quoted(game)} is not a Game; give one", value=game)
@@ -75,7 +82,7 @@ def check_begun(name: str, game: object, rules: Rules) -> Game:
 
 
 def check_deals_left(name: str, played: int, max_deals: int | None) -> None:
-    """Refuse a game that follows the last deal of a match of at most `max_deals` deals."""
+    """Raise unless a match of `max_deals` deals has one left after `played` deals."""
     if max_deals is not None and played >= max_deals:
         raise DealError(
             f"{name}: its deal number is {played}, and a match ends after {max_deals} deals "
@@ -84,7 +91,7 @@ def check_deals_left(name: str, played: int, max_deals: int | None) -> None:
 
 
 def _check_options(options: object) -> Mapping[str, Any]:
-    """The options of a reset, none if there are none."""
+    """Return the options of ``reset`` as a mapping, empty for None; raise if one is unknown."""
     if options is None:
         return {}
     if not isinstance(options, Mapping):
@@ -103,7 +110,7 @@ def _check_options(options: object) -> Mapping[str, Any]:
 
 
 def _read_deal(known: object) -> Game | Mapping[str, Any]:
-    """What the option ``deal`` gives, its form checked."""
+    """Return the option ``deal`` with its form checked: a Game or a mapping with ``hands``."""
     if isinstance(known, str):
         return Game.from_text(known)
     if isinstance(known, Game):
@@ -132,9 +139,9 @@ def _known_deal(
     dealer: int | None,
     totals: Sequence[int] | None = None,
 ) -> Game:
-    """Return `known` as it was dealt; its number, dealer and totals too, unless others are given.
+    """Return the deal `known` before its first action.
 
-    What it leaves open is as in `drawn`.
+    Its number, dealer and totals are those given, else those of `known`, else those of `drawn`.
     """
     rules = drawn.rules
     if isinstance(known, Game):

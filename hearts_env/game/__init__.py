@@ -1,6 +1,6 @@
-"""One deal and one match, without reinforcement learning: play, undo, scores, chips, text.
+"""Deals and matches without reinforcement learning: play, undo, scores, chips and text.
 
-``game`` plays a deal, ``match`` deals until the end score; ``chips`` settles;
-``grammar`` and ``notation`` read and write hand histories; ``state`` is the array of all that is
-hidden and known, for centralised critics.
+``game`` plays a deal and ``match`` a whole match. ``chips`` settles deals in chips. ``grammar`` and
+``notation`` read and write hand histories. ``state`` writes the perfect-information array for
+centralised critics.
 """

@@ -1,11 +1,10 @@
-"""Hand histories as text: the grammar, which knows no game.
+"""The grammar of hand histories.
 
-``parse`` reads text into transcripts; ``format_transcript`` writes one. A `Transcript` holds what
-the text states: its cards and numbers are well formed, but nothing has been played yet;
-``game.play_transcript`` does that.
+``parse`` reads text into transcripts and ``format_transcript`` writes one. The cards and numbers of
+a `Transcript` are well formed, but its play is not checked; ``game.play_transcript`` does that.
 
-A hand history is a header of bracketed fields, followed by one line for each hand of the exchange,
-each trick and the rest (docs/notation.md)::
+A hand history is a header of bracketed fields, then a line for each hand that is passed, each trick
+and each other event (docs/notation.md)::
 
     [Rules "two_player"]
     [Deal "0"]
@@ -18,11 +17,10 @@ each trick and the rest (docs/notation.md)::
     1. 0: 2C 4C
     2. 1: QS 2S
 
-``pass 2: 3C 4C QS`` are the cards that seat 2 passes; ``7. 1: AH QS`` is trick 7, led by seat 1;
-``moon 1: others`` is a choice after a moon; ``revoke 0`` an illegal action that ended the deal.
-``#`` begins a comment. Several games follow one another, each with its header. Fields with other
-names, such as ``[Player 0 "You"]`` and ``[Date "2026-11-21"]``, are tags and do not affect the
-play.
+``pass 2: 3C 4C QS`` lists the cards that seat 2 passes. ``7. 1: AH QS`` is trick 7, led by seat 1.
+``moon 1: others`` is a choice after a moon. ``revoke 0`` is an illegal action that ended the deal.
+``#`` begins a comment. A text may hold several games, each with its own header. Fields with other
+names, such as ``[Player 0 "You"]`` and ``[Date "2026-11-21"]``, are tags. They do not affect play.
 """
 
 from __future__ import annotations
@@ -47,7 +45,7 @@ _PASS = re.compile(r"pass\s+(\d{1,9})\s*:\s*(.*)$")
 _MOON = re.compile(r"moon\s+(\d{1,9})\s*:\s*(off|others)$")
 _REVOKE = re.compile(r"revoke\s+(\d{1,9})$")
 _FIELDS = ("Rules", "Deal", "Dealer", "Totals", "Hand", "Kitty", "Scores")
-_TYPO = 0.75  # how alike (difflib's ratio) a name and a field's must be to count as a misspelling
+_TYPO = 0.75  # names at least this similar to a field's (difflib's ratio) are misspellings
 
 
 class Entry(NamedTuple):
@@ -55,10 +53,10 @@ class Entry(NamedTuple):
 
     Attributes:
         kind: ``trick``, ``pass``, ``moon`` or ``revoke``.
-        seat: who leads, passes, chooses or revokes.
-        cards: the cards played or passed; after a moon the choice, ``off`` or ``others``.
-        trick: the number of the trick, from 1; 0 for other lines.
-        line: the number of the line in the text, from 1; 0 when it comes from a game.
+        seat: the seat that leads, passes, chooses or revokes.
+        cards: the cards played or passed; for ``moon`` the choice, ``off`` or ``others``.
+        trick: the number of the trick, from 1; 0 on other lines.
+        line: the line number in the text, from 1; 0 if the entry comes from a game.
         text: the line itself, for messages.
     """
 
@@ -72,19 +70,19 @@ class Entry(NamedTuple):
 
 @dataclass(slots=True)
 class Transcript:
-    """A deal and its play as a text states them, not yet checked against the rules.
+    """A deal and its play as written, not yet checked against the rules.
 
     Attributes:
         rules: the rules.
         hands: the cards of each seat as written.
-        kitty: the cards not dealt; None: whatever the hands leave.
-        deal_number: which deal of a match it is.
+        kitty: the cards not dealt. If None, all cards outside the hands.
+        deal_number: the number of the deal in its match, from 0.
         dealer: the seat that dealt.
-        totals: the scores before this deal in a match; None: zeros.
+        totals: the scores before this deal of a match. If None, zeros.
         entries: the lines of the play, in order.
-        scores: the final scores as the header states them; None: it does not.
-        tags: further fields of the header by name, in order.
-        line: the line of the text at which the header was complete.
+        scores: the final scores in the header, or None.
+        tags: the other fields of the header by name, in order.
+        line: the line of the text at which the header ends.
     """
 
     rules: Rules
@@ -101,7 +99,7 @@ class Transcript:
 
 # ---- writing ------------------------------------------------------------------------------------
 def format_transcript(transcript: Transcript) -> str:
-    """The text of a transcript; ``parse`` reads it back."""
+    """Return the text of a transcript, which ``parse`` reads back."""
     rules, tags = transcript.rules, transcript.tags
     check_is("tags", tags, Mapping, 'give {"Date": "2026-11-21"} or the like', NotationError)
     name = rules.name.replace('"', "'")
@@ -129,15 +127,15 @@ def _tag_lines(rules: Rules, tags: Mapping[str, str]) -> Iterator[str]:
             )
         _check_name(name)
         _check_seat(name, rules.players)
-        # One line, its end unmistakable: quotes and brackets become single quotes and round ones.
+        # A value must fit on one line and must not end its field: quotes and brackets are replaced.
         words = "".join(c if c.isprintable() else " " for c in str(value)).split()
         plain = " ".join(words).translate({ord('"'): "'", ord("["): "(", ord("]"): ")"})
         yield f'[{name} "{plain}"]'
 
 
-@functools.lru_cache(maxsize=256)  # the same few names come in game after game
+@functools.lru_cache(maxsize=256)  # every game has the same few names
 def _check_name(name: str) -> None:
-    """Refuse the name of a field that is a misspelt known one, or has a seat it must not have."""
+    """Raise if a field's name is a misspelt known one or has a seat that it must not have."""
     word, _, seat = name.partition(" ")
     if word in _FIELDS:
         if seat and word != "Hand":
@@ -150,7 +148,7 @@ def _check_name(name: str) -> None:
 
 
 def _check_seat(name: str, players: int) -> None:
-    """Refuse the tag of a player whose seat these rules do not have."""
+    """Raise if a ``Player`` tag names no seat of these rules."""
     word, _, seat = name.partition(" ")
     if word == "Player" and not (seat and int(seat) < players):
         raise NotationError(
@@ -167,7 +165,11 @@ def _entry_line(entry: Entry) -> str:
 
 # ---- reading ------------------------------------------------------------------------------------
 def parse(text: str) -> list[Transcript]:
-    """Return all deals of a text, in order; byte order marks are ignored."""
+    """Return all deals of a text in order; byte order marks are ignored.
+
+    Raises:
+        NotationError: with the line, its fault and the fix.
+    """
     if not isinstance(text, str):
         raise NotationError(f"history: {type(text).__name__} is not text; give a hand history")
     transcripts: list[Transcript] = []
@@ -184,7 +186,7 @@ def parse(text: str) -> list[Transcript]:
     number = 0
     for number, raw in enumerate(text.replace(BYTE_ORDER_MARK, "").splitlines(), 1):
         line = raw.strip()
-        if not line.startswith("["):  # a field's value may hold the sign of a comment
+        if not line.startswith("["):  # a field's value may contain #
             line = line.partition("#")[0].strip()
         if not line:
             continue
@@ -226,7 +228,7 @@ def _read_field(line: str, number: int, header: dict[str, str]) -> None:
 
 
 def _read_deal(header: dict[str, str], line: int) -> Transcript:
-    """The transcript of a header that is complete at this line, without its play."""
+    """Return the transcript of a header that ends at this line, without its play."""
     if "Rules" not in header:
         raise NotationError(
             f'line {line}: the header is missing; a game begins with [Rules "two_player"]'
@@ -278,7 +280,7 @@ def _numbers(field: str, text: str) -> tuple[int, ...]:
 
 
 def _read_entry(line: str, number: int, rules: Rules) -> Entry:
-    """A line of the play."""
+    """Return the entry for a line of the play."""
     if match := _TRICK.match(line):
         if len(match[3].split()) > rules.players:
             raise NotationError(

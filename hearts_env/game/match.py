@@ -1,4 +1,4 @@
-"""Matches: deals until the end score, or until somebody's chips are gone; and their totals."""
+"""Matches: deals until the end score, or until a player has no chips left."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ _OVER = "action: the match is over; start another Match"
 
 
 class Standing:
-    """The totals of a match and how it ends: what `Scoreboard` and `Match` have in common."""
+    """The totals of a match and the rules that end it: the base of `Scoreboard` and `Match`."""
 
     def __init__(self, rules: Rules | str, totals: Sequence[int] | None = None) -> None:
-        """The scoreboard of a match that begins, or continues from some totals.
+        """Begin a match, or continue one.
 
         Args:
             rules: the rules, or a preset's name.
-            totals: points or chips of each seat, whole; None: those of the first deal.
+            totals: each seat's points or chips, whole numbers. If None, a match begins: 0 points
+                or ``rules.stake`` chips each.
 
         Raises:
-            HeartsError: if there is not one for each seat, or the match would be over.
+            HeartsError: unless `totals` has one number per seat and the match is undecided.
         """
         self.rules = Rules.make(rules)
         self.in_chips = self.rules.settlement != "points"
@@ -44,12 +45,12 @@ class Standing:
         self._last_net: list[Number] = [0] * self.rules.players
         self.num_deals = 0
         self.is_over = False
-        self._plays_off = False  # all have passed the limit in one deal (tie="all_past_limit")
+        self._plays_off = False  # one deal took all past the limit (tie="all_past_limit")
         if totals is not None:
             self._begin_with(totals)
 
     def _begin_with(self, totals: Sequence[int]) -> None:
-        """Set totals, if a match continues with them."""
+        """Set the totals. Raise if the match would be over."""
         before = self._totals
         self._totals = check_numbers(
             "totals", totals, len(before), (-MAX_TOTAL, MAX_TOTAL)
@@ -69,7 +70,7 @@ class Standing:
             )
 
     def _begin_before(self, game: Game) -> None:
-        """Set totals and the number of deals to those before `game`."""
+        """Set the totals and the number of finished deals to their values before `game`."""
         if any(game.totals):
             self._begin_with(game.totals)
         self.num_deals, last = game.deal_number, self.rules.max_deals
@@ -81,19 +82,19 @@ class Standing:
 
     @property
     def totals(self) -> list[Number]:
-        """The total of each seat, a new list: ints, or Fractions of chips."""
+        """Each seat's total, a new list: ints for points, Fractions for chips."""
         return self._totals.copy()
 
     @property
     def last_net(self) -> list[Number]:
-        """What the last deal added to the totals, a new list.
+        """The change of each total in the last deal, a new list.
 
-        With a share of a pool that is left at the end of the match.
+        After the last deal it includes the seat's share of a pool that is left over.
         """
         return self._last_net.copy()
 
     def _add(self, scores: Sequence[int], points: Sequence[int]) -> None:
-        """Enter the result of a deal, in place: ``Scoreboard.add``."""
+        """Add the result of a deal; see ``Scoreboard.add``."""
         before = self._totals
         self.num_deals += 1
         if self.in_chips:
@@ -114,7 +115,7 @@ class Standing:
             self._plays_off = min(totals) >= end and max(before) < end
             if self._plays_off:
                 return False
-        if len(self.leaders) > 1:  # a shared first place plays on
+        if len(self.leaders) > 1:  # a tie for first place: play on
             return False
         if self.in_chips:
             best = totals[self.leaders[0]]
@@ -124,13 +125,13 @@ class Standing:
 
     @property
     def leaders(self) -> list[int]:
-        """The seats with the best total."""
+        """The seats with the best total: the lowest points or the most chips."""
         best = max(self._totals) if self.in_chips else min(self._totals)
         return [seat for seat, total in enumerate(self._totals) if total == best]
 
     @property
     def winner(self) -> int | None:
-        """Who has won: the lowest total, or most chips; None before the end, or if it is shared."""
+        """The seat that has won; None before the end and if first place is shared."""
         leaders = self.leaders
         return leaders[0] if self.is_over and len(leaders) == 1 else None
 
@@ -157,7 +158,7 @@ class Standing:
 
 
 class Scoreboard(Standing):
-    """The totals of a match, deal after deal; it knows results, not cards.
+    """The totals of a match whose deals are played elsewhere.
 
     ::
 
@@ -168,44 +169,47 @@ class Scoreboard(Standing):
         print(board.totals, board.winner)
 
     Attributes:
-        rules: the rules; they say when a match ends and how deals are settled.
-        in_chips: whether totals are chips (most win) instead of points (fewest win).
+        rules: the rules, which state how deals are settled and when the match ends.
+        in_chips: True if totals are chips (most win), False if they are points (fewest win).
         pool: chips carried over to the next deal.
-        num_deals: how many deals have been added.
-        is_over: whether the match is decided, or has had ``rules.max_deals`` deals.
+        num_deals: the number of deals added.
+        is_over: True once the match is decided or ``rules.max_deals`` deals were played.
     """
 
     @classmethod
     def before(cls, game: Game) -> Scoreboard:
-        """Return the score of the match in which `game` is played, as far as the game knows it.
+        """Return the scoreboard of a match before its deal `game`.
 
-        Its deal number counts as deals already played. Its totals count unless all are 0: then
-        they are those of a new match. A pool of chips is unknown, so there is none.
+        The game's deal number is the number of finished deals. The game's totals are the
+        scoreboard's, except that a match in chips starts with the stakes if all totals are 0. A
+        game does not record the pool, so the pool is 0.
 
         Raises:
-            HeartsError: if no deal is played with these totals, or after that many deals.
+            HeartsError: if a match is over with these totals or after so many deals.
         """
         board = Scoreboard(game.rules)
         board._begin_before(game)
         return board
 
     def add(self, scores: Sequence[int], points: Sequence[int]) -> None:
-        """Enter the result of a deal, in place.
+        """Add the result of a deal, in place.
 
         Args:
-            scores: the score of each seat, which counts where the rules settle in points.
-            points: what is settled in chips, for each seat: ``chips.points_settled``.
+            scores: each seat's score, used if the rules settle in points.
+            points: each seat's points to settle, used if the rules settle in chips; see
+                ``chips.points_settled``.
         """
         self._add(scores, points)
 
 
 def next_deal(board: Standing, seed: int, first_dealer: int | None) -> Game:
-    """The deal that follows in the match of `seed` with this score.
+    """Return the next deal of a match, not yet played.
 
     Args:
-        board: the score so far.
-        seed: of the match.
-        first_dealer: the seat that dealt first; None, for the first deal: drawn from its seed.
+        board: the totals and the number of finished deals.
+        seed: the seed of the match.
+        first_dealer: the dealer of the first deal. If None, which is allowed for the first deal
+            only, the dealer is drawn from the deal's seed.
     """
     number, rules = board.num_deals, board.rules
     return Game.deal(
@@ -218,20 +222,18 @@ def next_deal(board: Standing, seed: int, first_dealer: int | None) -> Game:
 
 
 class Match(Standing):
-    """A match: deals one after another until it is decided, and their totals.
-
-    Totals are points (low wins), or chips (high wins) where ``rules.settlement`` says so.
+    """A match: deals one after another until it is decided.
 
     Attributes:
-        rules: the rules; they say when a match ends and how deals are settled.
-        in_chips: whether totals are chips (most win) instead of points (fewest win).
+        rules: the rules, which state how deals are settled and when the match ends.
+        in_chips: True if totals are chips (most win), False if they are points (fewest win).
         pool: chips carried over to the next deal.
-        num_deals: how many deals are finished.
-        is_over: whether the match is decided, or has had ``rules.max_deals`` deals.
-        seed: that of the match, from which those of its deals follow.
-        game: the deal being played; ``play`` starts the next one by itself.
-        last_game: the last finished deal; None before there is one.
-        first_dealer: the seat that deals first; the next deals next.
+        num_deals: the number of finished deals.
+        is_over: True once the match is decided or ``rules.max_deals`` deals were played.
+        seed: the seed of the match, which determines the seeds of its deals.
+        game: the current deal; ``play`` starts the next one automatically.
+        last_game: the last finished deal, or None.
+        first_dealer: the dealer of the first deal; the deal then moves one seat to the left.
     """
 
     def __init__(
@@ -242,16 +244,17 @@ class Match(Standing):
         dealer: int | None = None,
         totals: Sequence[int] | None = None,
     ) -> None:
-        """A match whose deals follow from `seed`.
+        """Begin a match and deal its first cards.
 
         Args:
             rules: the rules, or a preset's name.
-            seed: 0 .. 2**63 - 1.
-            dealer: seat that deals first; None: drawn from the seed.
-            totals: points or chips of each seat at the start, whole; None: those of a new match.
+            seed: an int from 0 to 2**63 - 1 that determines every deal.
+            dealer: the seat that deals first. If None, it is drawn from the seed.
+            totals: each seat's points or chips at the start, whole numbers. If None, 0 points or
+                ``rules.stake`` chips each.
 
         Raises:
-            HeartsError: if an argument is invalid, or the match is over with these totals.
+            HeartsError: if an argument is invalid, or a match with these totals is over.
         """
         rules = Rules.make(rules)
         self.seed = check_seed(seed)
@@ -264,16 +267,16 @@ class Match(Standing):
 
     @classmethod
     def from_game(cls, game: Game, seed: int) -> Match:
-        """Return the match in which `game` is played, which goes on from where it stands.
+        """Return a match that continues from a deal in progress.
 
-        The score is that of ``Scoreboard.before(game)``. The game is copied.
+        Its totals and number of deals are those of ``Scoreboard.before(game)``.
 
         Args:
-            game: the present deal, not over.
-            seed: of the match, from which later deals follow.
+            game: the current deal, which is copied. It must not be over.
+            seed: the seed of the match, which determines all later deals.
 
         Raises:
-            HeartsError: if the game is over, or the match is with its totals.
+            HeartsError: if the game is over, or a match with its totals is over.
         """
         check_is("game", game, Game, "give a Game")
         if game.is_over:
@@ -285,7 +288,7 @@ class Match(Standing):
         return match
 
     def deal_seed(self, number: int) -> int:
-        """The seed of the deal with this number.
+        """Return the seed of a deal by its number, from 0.
 
         Raises:
             HeartsError: if `number` is not an integer in [0, 2**63).
@@ -293,15 +296,15 @@ class Match(Standing):
         return derived_seed(self.seed, check_number("number", number, 0, MAX_SEED))
 
     def replace_deal(self, game: Game) -> None:
-        """Play `game` instead of the deal drawn; before anything was played in it.
+        """Play `game` instead of the current deal, in which nothing may have been played.
 
         Raises:
-            HeartsError: if something was played in `game`, or it has other rules.
+            HeartsError: if the current deal has begun, or `game` has different rules.
         """
         check_is("deal", game, Game, "give a Game")
         if self.game.actions or game.rules != self.rules:
             raise HeartsError(
-                "deal: an action was played, or its rules are others; "
+                "deal: an action was played, or its rules differ; "
                 "replace a deal before its first action, by one of the same rules"
             )
         self.game = game
@@ -309,18 +312,19 @@ class Match(Standing):
     # -- play -------------------------------------------------------------------------------------
     @property
     def current_player(self) -> int | None:
-        """The seat whose turn it is; None when the match is over."""
+        """The seat of the player to act, or None when the match is over."""
         return self.game.current_player
 
     def legal_actions(self) -> list[int]:
-        """What the player to act may do, ascending."""
+        """Return the legal actions of the player to act, ascending."""
         return self.game.legal_actions()
 
     def play(self, action: int | str) -> None:
-        """Do an action; after the last of a deal, settle it and start the next deal or end.
+        """Play an action. The last of a deal settles it and starts the next one.
 
         Raises:
-            IllegalActionError: if the rules do not allow it; the match is unchanged.
+            IllegalActionError: if the action is illegal or the match is over. The match is
+                unchanged.
         """
         if self.is_over:
             raise IllegalActionError(_OVER)
@@ -329,7 +333,7 @@ class Match(Standing):
             self.finish_deal()
 
     def revoke(self) -> None:
-        """End the deal as after an illegal action at the card table.
+        """End the deal at the expense of the player to act; see ``Game.revoke``.
 
         Raises:
             IllegalActionError: if the match is over.
@@ -340,7 +344,7 @@ class Match(Standing):
         self.finish_deal()
 
     def finish_deal(self) -> None:
-        """Enter the deal, which is over, and start the next one unless the match has ended."""
+        """Settle the deal, which is over, and start the next one unless the match ends."""
         game = self.last_game = self.game
         self._add(game.scores(), points_settled(game.rules, game.vector))
         if not self.is_over:

@@ -1,7 +1,6 @@
-"""Hand histories of games, with their tags; the text itself is the business of ``grammar``.
+"""Hand histories of several games, and the tags of their headers.
 
-``Game.to_text`` and ``Game.from_text`` write and read one game. Here are texts of several games,
-and the tags of their headers.
+``Game.to_text`` and ``Game.from_text`` write and read a single game. ``grammar`` defines the text.
 """
 
 from __future__ import annotations
@@ -17,15 +16,15 @@ class Record:
     """A game and the tags of its hand history.
 
     Attributes:
-        game: The deal and its play.
-        tags: Further fields of the header by name, in order: ``{"Player 0": "You", "Date": ...}``.
+        game: the deal and its play.
+        tags: the other fields of the header by name, in order, like ``{"Player 0": "You"}``.
     """
 
     game: Game
     tags: dict[str, str] = field(default_factory=dict)
 
     def names(self) -> list[str]:
-        """The name of each seat's player, all different; ``player 0`` where no tag gives one."""
+        """Return a distinct name for each seat: from its tag, or else ``player 0`` and so on."""
         named = [
             self.tags.get(f"Player {seat}") or f"player {seat}"
             for seat in range(self.game.rules.players)
@@ -36,23 +35,23 @@ class Record:
         ]
 
     def to_text(self) -> str:
-        """The hand history with its tags."""
+        """Return the hand history with its tags."""
         return self.game.to_text(self.tags)
 
 
 def parse_games(text: str) -> list[Game]:
-    """All games of a text, in order, each play checked.
+    """Return all games of a text in order, their play checked.
 
     Raises:
-        NotationError: the line, what is wrong with it, and what would be right.
+        NotationError: with the line, its fault and the fix.
     """
     return [record.game for record in parse_records(text)]
 
 
 def parse_records(text: str) -> list[Record]:
-    """All games of a text, in order, with their tags.
+    """Return all games of a text in order, with their tags.
 
     Raises:
-        NotationError: the line, what is wrong with it, and what would be right.
+        NotationError: with the line, its fault and the fix.
     """
     return [Record(play_transcript(t), dict(t.tags)) for t in grammar.parse(text)]

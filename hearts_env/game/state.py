@@ -1,7 +1,7 @@
-"""The perfect-information array of a game, for centralised critics: everything, seats absolute.
+"""The perfect-information array of a game, for centralised critics; seats are absolute.
 
-Nothing else in the package gives hidden cards to a learner. The order of play within earlier tricks
-is left out, because it changes nothing that can still happen.
+Only this array shows hidden cards to a learner. It omits the order of play within finished tricks,
+which no longer matters.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from hearts_env.rules.rules import Rules
 FloatArray = NDArray[np.float32]
 
 MAX_TOTAL = 100.0
-"""Totals and the pool are cut off at this many end scores (in chips: sums of all stakes)."""
+"""Totals and the pool are clipped to this many end scores (in chips: sums of all stakes)."""
 
 
 class _Bits(NamedTuple):
-    """A block of zeros and ones, and the field of the kernel's state that it shows."""
+    """A block of zeros and ones, and its field of the kernel's state."""
 
     name: str
     size: int
     meaning: str
     field: int
     is_one_hot: bool = True
-    """Whether the field is a number, shown one-hot (-1: all zero); else it is a bit mask."""
+    """True if the field is a number, shown one-hot (-1: all zeros); False if it is a bit mask."""
 
 
 @functools.lru_cache(maxsize=64)
@@ -75,7 +75,7 @@ def _bits(rules: Rules) -> tuple[_Bits, ...]:
 
 
 def state_blocks(rules: Rules) -> list[Block]:
-    """Return the blocks of the state array, in order: zeros and ones, then numbers."""
+    """Return the blocks of the state array in order: first zeros and ones, then numbers."""
     every = range(rules.players)
     scale = "end scores" if rules.settlement == "points" else "sums of all stakes"
     blocks = [Block(name, size, meaning) for name, size, meaning, *_ in _bits(rules)]
@@ -98,7 +98,7 @@ def state_space(rules: Rules) -> spaces.Box:
 
 @functools.lru_cache(maxsize=64)
 def _places(rules: Rules) -> tuple[k.Vector, k.Vector, k.Vector, k.Vector]:
-    """Return fields and one-hot flags per block of bits; block and bit per place."""
+    """Return each bit block's field and one-hot flag, then each place's block and bit."""
     blocks = _bits(rules)
     sizes = [block.size for block in blocks]
     return (
@@ -112,12 +112,12 @@ def _places(rules: Rules) -> tuple[k.Vector, k.Vector, k.Vector, k.Vector]:
 def encode_state(
     game: Game, totals: Sequence[int | Fraction] | None = None, pool: int | Fraction = 0
 ) -> FloatArray:
-    """Return a new state array.
+    """Return a new state array, ``(size,) float32``; see ``state_blocks``.
 
     Args:
-        game: the deal as it stands.
-        totals: scores or chips before this deal. If None, those of the game.
-        pool: chips carried over from the deals before.
+        game: the deal.
+        totals: each seat's points or chips before this deal. If None, ``game.totals``.
+        pool: chips carried over from earlier deals.
     """
     rules, vector = game.rules, game.vector
     fields, is_one_hot, block, bit = _places(rules)
