@@ -1,8 +1,8 @@
 """Hearts as a multi-agent reinforcement learning environment.
 
-The two-player game, in which a player faces at most 105 hidden worlds, and the other Hearts games
-of the rule book. ``Game`` plays a deal, ``hearts_v0`` is the PettingZoo environment, ``BatchGame``
-plays thousands of games at once.
+The default is a two-player game in which a player faces at most 105 hidden worlds. The other Hearts
+games of the rule book are presets. ``hearts_v0`` is the PettingZoo environment, ``Game`` plays one
+deal, and ``BatchGame`` plays thousands at once.
 """
 
 from importlib import import_module
@@ -71,7 +71,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """Imports names and modules on first use: numba, below them, takes a quarter of a second."""
+    """Import a name or module on first use, because numba takes a quarter of a second to import."""
     if name in _HOMES:
         value: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
         globals()[name] = value

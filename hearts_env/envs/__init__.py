@@ -13,7 +13,7 @@ GYMNASIUM_ID, PETTINGZOO_ID = "hearts_env/Hearts-v0", "hearts_env/hearts-v0"
 
 
 def register_envs() -> None:
-    """Register the environments with Gymnasium and PettingZoo, unless they are registered already."""
+    """Register the environments with Gymnasium and PettingZoo, once."""
     for name in (GYMNASIUM_ID, PETTINGZOO_ID):
         if name not in gymnasium.registry:
             gymnasium.register(

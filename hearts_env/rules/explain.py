@@ -1,4 +1,4 @@
-"""Rules in plain words, made from the fields of ``Rules``."""
+"""The rules as sentences, made from the fields of ``Rules``."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight"
 
 
 def option_rows(rules: Rules) -> list[tuple[str, str, str]]:
-    """Every option as (name, value as ``name=value`` takes it, what it is)."""
+    """Return every field as (name, value as in ``name=value``, meaning)."""
     plain = rules.to_dict()
     return [(name, _shown(plain[name]), meaning_of(name)) for name in FIELDS]
 
 
 def meaning_of(field: str) -> str:
-    """Return the first sentence of a field's description, without its capital."""
+    """Return the first sentence of a field's description, its first letter in lower case."""
     first = DESCRIPTIONS[field].split(". ")[0]
     return first[:1].lower() + first[1:].removesuffix(".")
 
@@ -29,13 +29,13 @@ def _shown(value: object) -> str:
 
 
 def explain(rules: Rules) -> list[str]:
-    """The rules as sentences, in the order of play."""
+    """Return the rules as sentences, in the order of play."""
     deal = [*_deal(rules), *_exchange(rules), *_play(rules), *_scoring(rules), *_settlement(rules)]
     return [*deal, *match_sentences(rules)]
 
 
 def _said(rules: Rules, field: str) -> str:
-    """Return the meaning of the value that a field has in these rules."""
+    """Return the meaning of a field's value in these rules."""
     meaning = MEANINGS[field][getattr(rules, field)]
     return meaning.replace("`moon_points`", str(rules.moon_points))
 
@@ -108,9 +108,9 @@ def _play(rules: Rules) -> Iterator[str]:
 
 
 def queen_sentences(rules: Rules) -> Iterator[str]:
-    """Yield that the queen of spades must follow suit, and which rules let her be played any time.
+    """Yield that the queen of spades must follow suit, and the rules under which she need not.
 
-    Nothing where she may be played at any time, is not in the deck, or is worth no points.
+    Yield nothing if she may be played at any time, is not in the deck or is worth no points.
     """
     if "QS" in rules.deck and rules.card_points.get("QS") and not rules.queen_any_time:
         other = rules.replace(queen_any_time=True)
@@ -160,7 +160,7 @@ def _settlement(rules: Rules) -> Iterator[str]:
 
 
 def match_sentences(rules: Rules) -> Iterator[str]:
-    """How a match ends."""
+    """Yield how a match ends."""
     yield from _end_by_points(rules) if rules.settlement == "points" else _end_by_chips(rules)
     if rules.max_deals:
         deals = f"{_count(rules.max_deals)} deal{'s' if rules.max_deals != 1 else ''}"

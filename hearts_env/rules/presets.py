@@ -1,4 +1,4 @@
-"""The games of the rule book, as the fields in which each differs from a plain ``Rules()``."""
+"""The games of the rule book: the fields in which each differs from ``Rules()``."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ class Preset(NamedTuple):
     """A game of the rule book."""
 
     players: range
-    """How many can play it."""
+    """The possible numbers of players."""
     fields: Callable[[int], Fields]
-    """Number of players -> fields of ``Rules``."""
+    """Returns the fields of ``Rules`` for a number of players."""
     summary: str
 
     @property
     def usual(self) -> int:
-        """The number of players where none is given."""
+        """The default number of players."""
         return 4 if 4 in self.players else self.players[0]
 
     @property
@@ -33,7 +33,7 @@ class Preset(NamedTuple):
 
 
 _FOUR_WAYS = ("left", "right", "across", "hold")
-# The deck without these cards and the hand, by number of players (party and its kin).
+# By number of players: the cards left out and the hand size of party and similar games.
 _EVEN_DEALS: dict[int, tuple[tuple[str, ...], int]] = {
     3: (("2D",), 17),
     4: ((), 13),
@@ -47,7 +47,7 @@ _KITTY_HANDS = {3: 17, 4: 12, 5: 10, 6: 8, 7: 7}
 def _short_deck(
     ranks: str, hand_size: int, moon_points: int, *more: str
 ) -> Callable[[int], Fields]:
-    """Two-player Hearts with these ranks of each suit, and `more` cards."""
+    """Return the fields of two-player Hearts with these ranks of each suit, and `more` cards."""
 
     def make(players: int) -> Fields:
         return {
@@ -104,7 +104,7 @@ def _omnibus(players: int) -> Fields:
 
 
 def _in_chips(extra: Mapping[str, int]) -> Callable[[int], Fields]:
-    """The older games settled in chips: every heart one point, and these cards."""
+    """Return the fields of an older game for chips: each heart one point, plus `extra`."""
 
     def make(players: int) -> Fields:
         removed, hand_size = _EVEN_DEALS[players] if players > 4 else ((), 13)
@@ -182,4 +182,4 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
 )
 """The games of the rule book by name."""
 GAMES = tuple((name, n) for name, preset in PRESETS.items() for n in preset.players)
-"""Every preset with every number of players."""
+"""Every pair of a preset and a number of players."""

@@ -45,27 +45,26 @@ _MAX_TEXT = 10_000  # characters; all fields written out take some 500
 
 
 def _value(default: Any, doc: str, **metadata: Any) -> Any:
-    """A field and its description, which `hearts rules`, `help` and the pages show."""
+    """Return a field with its description, which `hearts rules`, `help` and the pages show."""
     return field(default=default, metadata={"doc": doc, **metadata})
 
 
 def _one_of(choices: tuple[Any, ...], doc: str, **meanings: str) -> Any:
-    """A field that has one of these values; the first is the default."""
+    """Return a field with one of a few values; the first is the default."""
     return _value(choices[0], doc, choices=choices, meanings=meanings)
 
 
 def _number(default: int | None, low: int, high: int, doc: str) -> Any:
-    """A field that has a number from `low` to `high`, or None where that is the default."""
+    """Return a field with a number from `low` to `high`, or None if that is the default."""
     return _value(default, doc, range=(low, high))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rules:
-    """Every rule of a game, as the rule book (docs/rules.md) names them.
+    """The rules of a game, one field per rule of the rule book (docs/rules.md).
 
-    Checked when made: rules that cannot be played raise ``RulesError``, which names the field, the
-    value and the fix. Rules with equal fields are equal and hash alike, whatever preset they came
-    from.
+    Rules that cannot be played raise ``RulesError``, which names the field, the value and the fix.
+    Rules with equal fields are equal and have equal hashes.
     """
 
     players: int = _number(4, 2, 7, "Seats at the table.")
@@ -172,7 +171,7 @@ class Rules:
     )
 
     def __new__(cls, **fields: Any) -> Rules:
-        """Refuse unknown fields with the nearest known one."""
+        """Raise for an unknown field, naming the nearest known one."""
         _refuse_unknown(fields)
         return super().__new__(cls)
 
@@ -197,7 +196,7 @@ class Rules:
         self._check_together()
 
     def _check_together(self) -> None:
-        """Refuse what each field allows but all together cannot be played."""
+        """Raise if fields that are valid on their own cannot be played together."""
         deck = self.deck
         needed = self.players * self.hand_size
         if needed > len(deck):
@@ -242,21 +241,21 @@ class Rules:
     # -- what follows from the fields -------------------------------------------------------------
     @functools.cached_property
     def deck(self) -> tuple[str, ...]:
-        """All cards in use; action i is ``deck[i]``."""
+        """All cards in use, in deck order; action i is ``deck[i]``."""
         return tuple(card for card in ALL_CARDS if card not in self.removed)
 
     @functools.cached_property
     def index(self) -> Mapping[str, int]:
-        """The number of each card of the deck."""
+        """The number of each card of the deck: ``index["QS"]``."""
         return MappingProxyType({card: number for number, card in enumerate(self.deck)})
 
     @property
     def num_actions(self) -> int:
-        """Size of the action space: the deck, and two choices under ``moon = "choose"``."""
+        """The size of the action space: the deck, and two more under ``moon = "choose"``."""
         return len(self.deck) + 2 * (self.moon == "choose")
 
     def action_name(self, action: int) -> str:
-        """The name of an action: the card's, or ``moon:off`` and ``moon:others`` after a moon.
+        """Return the name of an action: a card, ``moon:off`` or ``moon:others``.
 
         Raises:
             HeartsError: if the rules have no such action.
@@ -267,12 +266,14 @@ class Rules:
         return ("moon:off", "moon:others")[number - len(self.deck)]
 
     def action_number(self, action: object) -> int:
-        """The number of an action given as a number or as a card's name.
+        """Return the number of an action given as a number or a card's name.
+
+        A number is returned even if it is out of range.
 
         Raises:
-            IllegalActionError: if `action` is neither; a number may be out of range.
+            IllegalActionError: if `action` is neither.
         """
-        if isinstance(action, np.integer):  # what policies mostly return
+        if isinstance(action, np.integer):  # the usual case
             return int(action)
         if isinstance(action, str):
             try:
@@ -297,41 +298,41 @@ class Rules:
 
     @property
     def kitty_size(self) -> int:
-        """How many cards are not dealt."""
+        """The number of cards not dealt."""
         return len(self.deck) - self.players * self.hand_size
 
     @functools.cached_property
     def max_margin(self) -> float:
-        """The largest possible size of a margin in a deal: others' mean score minus one's own.
+        """An upper bound on the size of a margin (the others' mean score minus one's own).
 
-        ``reward="margin"`` divides by it, so that rewards lie in [-1, 1]. It is a bound over all
-        deals of the rules, a revoke included; the comments here derive it.
+        ``reward="margin"`` divides by it, so rewards lie in [-1, 1]. It holds for all deals,
+        including one that a revoke ends; the comments here derive it.
         """
         points = sorted(self.card_points.get(card, 0) for card in self.deck)
-        # How many cards can be taken at most, and how many can be dead.
+        # The most cards that can be taken, and the most that can be dead.
         taken, dead = len(points), 0
         if self.kitty_to == "nobody":
             taken, dead = taken - self.kitty_size, self.kitty_size
-        elif self.kitty_to == "first_heart":  # dead where it has all the hearts
+        elif self.kitty_to == "first_heart":  # dead if it has all the hearts
             hearts = sum(card[1] == "H" for card in self.deck)
             dead = self.kitty_size if hearts <= self.kitty_size else 0
-        elif self.kitty_to == "first_penalty":  # dead where it has all the penalty cards
+        elif self.kitty_to == "first_penalty":  # dead if it has all the penalty cards
             costly = sum(p > 0 for p in points)
             dead = self.kitty_size if costly <= self.kitty_size else 0
         penalties = [p for p in points if p > 0]  # the least first
         bonuses = [-p for p in points if p < 0]  # the largest first
         total, bonus = sum(penalties[-taken:]), sum(bonuses[:taken])
         idle, others = -self.no_trick_points, self.players - 1
-        # Some player has the bonus cards that cannot be dead.
+        # Bonus cards that cannot be dead go to some player.
         forced = free = sum(bonuses[dead:])
         if self.kitty_to == "first_penalty":  # dead with all the penalty cards in it, or not at all
             forced, free = sum(bonuses), sum(bonuses[max(dead - len(penalties), 0) :])
-        # Ahead with the bonus cards, or without a trick; behind a player with the bonus cards and
-        # others without a trick. The penalty cards come on top.
+        # A player is ahead with all bonus cards or without a trick, and behind if another has all
+        # bonus cards and the rest have no trick. Penalty cards are added below.
         ahead = max(bonus, idle - forced / others)
         behind = (bonus + idle * (others - 1)) / others
         sizes: list[float] = [total]  # a revoke
-        if len(penalties) <= dead:  # nobody need have a penalty card
+        if len(penalties) <= dead:  # perhaps no one has a penalty card
             sizes += [max(bonus, idle - free / others), behind]
         if self.moon == "none":
             sizes += [total / others + ahead, total + behind]
@@ -340,7 +341,7 @@ class Rules:
         if penalties:
             sizes.append(self.moon_points + bonus)
         if len(penalties) > 1 and self.hand_size > 1:
-            # No moon: two players have penalty cards, one perhaps no more than the least of them.
+            # No moon: two players have penalty cards, one of them perhaps only the smallest.
             least = penalties[0]
             sizes.append(total / others + ahead if others > 1 else total - 2 * least + bonus)
             sizes.append(total - least - least / others + behind)
@@ -348,12 +349,12 @@ class Rules:
 
     @functools.cached_property
     def vector(self) -> NDArray[np.int64]:
-        """The rules as the compiled core reads them, int64, read-only; layout in ``kernel``."""
-        from hearts_env import kernel  # numba, below it, is slow to import, and checks no rules
+        """The rules for compiled code, ``(kernel.RULES_SIZE,) int64``, read-only."""
+        from hearts_env import kernel  # here because it imports numba, which is slow
 
         r = np.zeros(kernel.RULES_SIZE, np.int64)
         deck = self.deck
-        for name in FIELDS:  # numbers and flags as they are, words by their place among the choices
+        for name in FIELDS:  # numbers and flags as they are, words as their place in CHOICES
             place = getattr(kernel, f"R_{name.upper()}", None)
             if place is not None:
                 value = getattr(self, name)
@@ -382,31 +383,35 @@ class Rules:
             r[kernel.R_SUIT_MASK + suit] |= 1 << i
             r[kernel.R_POINT_CARDS] |= (points != 0) << i
             r[kernel.R_PENALTY] |= (points > 0) << i
-        return np.frombuffer(r.tobytes(), np.int64)  # of bytes: it cannot be made writeable
+        return np.frombuffer(r.tobytes(), np.int64)  # bytes cannot be made writeable
 
     @functools.cached_property
     def state_size(self) -> int:
-        """How many numbers a game's state has: the length of ``Game.vector``."""
+        """The length of a game's state, ``Game.vector``."""
         from hearts_env import kernel
 
         return int(self.vector[kernel.R_STATE_SIZE])
 
     @functools.cached_property
     def empty_state(self) -> NDArray[np.int64]:
-        """A game's state before anything is dealt, read-only."""
+        """A state before the deal, ``(state_size,) int64``, read-only."""
         from hearts_env import kernel
 
         state = np.zeros(self.state_size, np.int64)
         state[: kernel.SEATS] = kernel.EMPTY[: kernel.SEATS]
-        return np.frombuffer(state.tobytes(), np.int64)  # as the vector
+        return np.frombuffer(state.tobytes(), np.int64)  # as in `vector`
 
     # -- making others ----------------------------------------------------------------------------
     @classmethod
     def preset(cls, name: str, players: int | None = None) -> Rules:
-        """A game of the rule book; `players` where it is played by several numbers.
+        """Return a game of the rule book.
+
+        Args:
+            name: the preset's name.
+            players: the number of players. If None, the preset's usual number.
 
         Raises:
-            RulesError: if the preset is unknown, or not for this number of players.
+            RulesError: if the preset is unknown or not for this number of players.
         """
         if not (is_word(name) and name in PRESETS):
             near = did_you_mean(quoted(name).strip("'"), PRESETS)
@@ -422,7 +427,11 @@ class Rules:
 
     @classmethod
     def make(cls, rules: str | Rules, players: int | None = None) -> Rules:
-        """`rules` itself, or the rules that its text describes: what a `rules` argument takes."""
+        """Return `rules`, or the rules that a text describes; every `rules` argument uses this.
+
+        Raises:
+            RulesError: if `rules` is neither, or not for this number of players.
+        """
         if isinstance(rules, str):
             return cls.from_text(rules, players)
         if not isinstance(rules, Rules):
@@ -439,13 +448,17 @@ class Rules:
         return rules
 
     def replace(self, **changes: Any) -> Rules:
-        """The same rules with some fields changed, checked again."""
+        """Return a copy with some fields changed.
+
+        Raises:
+            RulesError: if a field is unknown or the new rules cannot be played.
+        """
         _refuse_unknown(changes)
         return dataclasses.replace(self, **changes)
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Rules:
-        """Rules from named fields (lists for tuples, as JSON and YAML give them).
+        """Return rules from a mapping of fields, with lists for tuples, as in JSON and YAML.
 
         Raises:
             RulesError: if `fields` is not a mapping of fields, or the rules cannot be played.
@@ -458,7 +471,7 @@ class Rules:
         return cls(**fields)
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields, of types that JSON knows."""
+        """Return all fields as JSON types."""
         plain = {name: getattr(self, name) for name in FIELDS}
         return plain | {
             "removed": list(self.removed),
@@ -468,7 +481,7 @@ class Rules:
 
     @functools.cached_property
     def name(self) -> str:
-        """The nearest preset's name and what differs from it: ``party players=5 trump="S"``.
+        """The nearest preset and the fields that differ from it: ``party players=5 trump="S"``.
 
         ``from_text`` reads it back.
         """
@@ -483,13 +496,17 @@ class Rules:
 
     @classmethod
     def from_text(cls, text: str, players: int | None = None) -> Rules:
-        """Rules from a preset's name, followed by ``field=value`` words.
+        """Return rules from a preset's name followed by ``field=value`` words.
 
-        Values are as in JSON, or None, True and False as in Python; strings need no quotes.
+        Values are in JSON. None, True and False are allowed, and strings need no quotes.
+
+        Args:
+            text: for example ``party players=5 trump=S``.
+            players: the number of players, which the text may also give.
 
         Raises:
-            RulesError: if the preset or a field is unknown, a value is refused, a field is given
-                twice, or the number of players is not `players`.
+            RulesError: if the preset or a field is unknown, a value is invalid, a field is given
+                twice, or `players` contradicts the text.
         """
         if not isinstance(text, str):
             raise RulesError(f"rules: {quoted(text)} is not text; give a preset's name", value=text)
@@ -527,7 +544,7 @@ class Rules:
     def __str__(self) -> str:
         return self.name
 
-    # Rules are the key of every cache that is asked at each step, and seldom made.
+    # Hash and fields are cached: rules are keys of caches that every step reads.
     @functools.cached_property
     def _fields(self) -> tuple[Any, ...]:
         return tuple(getattr(self, name) for name in FIELDS)
@@ -549,15 +566,15 @@ class Rules:
         return tuple(getattr(self, name) for name in FIELDS if name not in _ENDS)
 
     def is_same_deal(self, other: object) -> bool:
-        """Whether deals and observations are the same: all but what only says when a match ends.
+        """Return True if a player of one game can play the other: their deals are the same.
 
-        A player of one can play the other: ``end_score``, ``end_when``, ``tie``, ``max_deals`` and
-        ``target`` are not compared. Observations show totals as shares of the end score.
+        Only fields that end a match may differ: ``end_score``, ``end_when``, ``tie``, ``max_deals``
+        and ``target``. Observations show totals as shares of the end score.
         """
         return self is other or (isinstance(other, Rules) and self._of_a_deal == other._of_a_deal)
 
     def __deepcopy__(self, memo: object) -> Rules:
-        return self  # never changes
+        return self  # immutable
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Rules.from_dict, (self.to_dict(),)
@@ -574,11 +591,11 @@ FIELDS = tuple(_SPECS)
 CHOICES: dict[str, tuple[Any, ...]] = {
     name: f.metadata["choices"] for name, f in _SPECS.items() if "choices" in f.metadata
 }
-"""The values of each field that has one of a few."""
+"""The values of each field that has a few."""
 RANGES: dict[str, tuple[int, int]] = {
     name: f.metadata["range"] for name, f in _SPECS.items() if "range" in f.metadata
 }
-"""The least and the greatest value of each field that is a number."""
+"""The smallest and largest value of each field that is a number."""
 FLAGS = tuple(name for name, f in _SPECS.items() if isinstance(f.default, bool))
 """The fields that are True or False."""
 DESCRIPTIONS: dict[str, str] = {name: f.metadata["doc"] for name, f in _SPECS.items()}

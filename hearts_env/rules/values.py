@@ -1,4 +1,4 @@
-"""Values of rules' fields, as users write them: cards, points, directions, text."""
+"""Reading of field values as users write them: cards, points, directions and text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PYTHON_WORDS = {"None": None, "True": True, "False": False}
 
 
 def one_of(value: object, choices: tuple[Any, ...]) -> str:
-    """What else could be given, for a message."""
+    """Return the part of a message that names valid choices."""
     if isinstance(value, str):
         if value == "None" and None in choices:
             return "write None without quotes"
@@ -24,7 +24,7 @@ def one_of(value: object, choices: tuple[Any, ...]) -> str:
 
 
 def read_value(name: str, text: str) -> Any:
-    """The value of the field `name` as ``Rules.from_text`` takes it."""
+    """Return the value that `text` gives the field `name` in ``Rules.from_text``."""
 
     def entries(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         keys = [key for key, _ in pairs]
@@ -50,7 +50,7 @@ def read_value(name: str, text: str) -> Any:
 
 
 def as_cards(name: str, cards: object) -> tuple[str, ...]:
-    """Cards by name, in deck order, from a list or from text with spaces."""
+    """Return cards in deck order, from a list or a text with spaces."""
     if isinstance(cards, str):
         cards = cards.split()
     try:
@@ -68,7 +68,7 @@ def as_cards(name: str, cards: object) -> tuple[str, ...]:
 
 
 def as_points(points: object) -> CardPoints:
-    """The points of cards from a mapping."""
+    """Return the points of cards from a mapping."""
     if not isinstance(points, Mapping):
         raise RulesError(
             f'card_points: {quoted(points)} does not map cards to points; write {{"QS": 13}}',
@@ -86,7 +86,7 @@ def as_points(points: object) -> CardPoints:
 
 
 def as_rotation(rotation: object) -> tuple[str, ...]:
-    """The directions of passing, one after another, from one word or a list."""
+    """Return the directions of passing, from one word or a list."""
     words = (rotation,) if isinstance(rotation, str) else rotation
     fix = f"give 1 to {MAX_ROTATION} of {', '.join(DIRECTIONS)}"
     if not isinstance(words, list | tuple) or not 1 <= len(words) <= MAX_ROTATION:
