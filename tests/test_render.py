@@ -115,7 +115,7 @@ def test_who_passes_to_whom() -> None:
     across = Game.deal("classic", 1, deal_number=2)
     named = picture_of(across, 2, names=["Ann", "Bob", "Cy", "Di"])
     assert named.message == "Cy passes 3 cards across, to Ann"
-    assert picture_of(across, "all").message == "everybody passes 3 cards across"
+    assert picture_of(across, "all").message == "each player passes 3 cards across"
     assert picture_of(Game.deal("classic", 1, deal_number=3), 2).message == ""  # hold
 
 

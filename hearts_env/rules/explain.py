@@ -66,7 +66,7 @@ def _deal(rules: Rules) -> Iterator[str]:
     if rules.kitty_size:
         verb = "is" if rules.kitty_size == 1 else "are"
         rest = f"; {_cards(rules.kitty_size)} {verb} left face down, the kitty"
-    yield f"Everybody gets {_cards(rules.hand_size)}{rest}."
+    yield f"Each player gets {_cards(rules.hand_size)}{rest}."
 
 
 def _exchange(rules: Rules) -> Iterator[str]:
@@ -78,9 +78,8 @@ def _exchange(rules: Rules) -> Iterator[str]:
     ways = {"left": "to the left", "right": "to the right", "across": "across"}
     *turns, last = [ways.get(direction, "not at all") for direction in rules.pass_rotation]
     where = f"in turn {', '.join(turns)} and {last}, deal by deal" if turns else f"always {last}"
-    yield (
-        f"Before play everybody passes {_cards(rules.pass_count)}, unseen and all at once: {where}."
-    )
+    passes = f"Before play each player passes {_cards(rules.pass_count)}"
+    yield f"{passes}, unseen and all at once: {where}."
 
 
 def _play(rules: Rules) -> Iterator[str]:
@@ -137,15 +136,15 @@ def _scoring(rules: Rules) -> Iterator[str]:
         to = _said(rules, "kitty_to")
         yield f"The kitty goes to {to}, is turned up, and counts like taken cards."
     elif rules.kitty_size:
-        yield "The kitty is dead: nobody sees or gets it."
+        yield "The kitty is dead: no one sees or gets it."
     if rules.moon != "none":
         dead = " (dead ones apart)" if rules.kitty_size and rules.kitty_to == "nobody" else ""
         what = _said(rules, "moon")
-        yield f"Whoever takes every card that costs points{dead} shoots the moon: {what}."
+        yield f"A player who takes every card that costs points{dead} shoots the moon: {what}."
     if rules.no_trick_points:
         unless = ", unless the moon was shot" if rules.moon != "none" else ""
         off = _points(-rules.no_trick_points)
-        yield f"Whoever takes no trick gets {off} off{unless}."
+        yield f"A player who takes no trick gets {off} off{unless}."
 
 
 def _settlement(rules: Rules) -> Iterator[str]:
@@ -189,7 +188,7 @@ def _end_by_points(rules: Rules) -> Iterator[str]:
 
 
 def _end_by_chips(rules: Rules) -> Iterator[str]:
-    yield f"Everybody starts with {rules.stake} chips."
-    target = f", or somebody has won {rules.target}" if rules.target else ""
-    yield f"The match ends when somebody has lost all chips{target}."
-    yield "Most chips win; if the first place is shared, another deal is played."
+    yield f"Each player starts with {rules.stake} chips."
+    target = f" or has won {rules.target}" if rules.target else ""
+    yield f"The match ends when a player has lost all chips{target}."
+    yield "The most chips win; if first place is shared, another deal is played."

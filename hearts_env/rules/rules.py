@@ -73,20 +73,20 @@ class Rules:
     trump: str | None = _one_of((None, *SUITS), "Suit that beats every other.")
     first_lead: str = _one_of(
         FIRST_LEADS,
-        "Who leads first, and what.",
-        lowest_club="whoever holds the lowest club in any hand leads it",
-        any_club="whoever holds the lowest club in any hand leads any club",
+        "The first lead of a deal.",
+        lowest_club="the player with the lowest club in any hand leads it",
+        any_club="the player with the lowest club in any hand leads any club",
         eldest_hand="the seat after the dealer leads any card",
     )
     break_on: str | None = _one_of(
         BREAKS,
-        "What breaks hearts; with None they may be led at any time.",
+        "The event that breaks hearts; if None, they may be led at any time.",
         heart="a heart played",
         void="a heart played, or a player unable to follow suit",
     )
     unbroken_lead: str = _one_of(
         UNBROKEN_LEADS,
-        "When a heart may be led although hearts are not broken.",
+        "When a heart may be led before hearts are broken.",
         only_hearts="the hand holds only hearts",
         spades_or_hearts="the hand holds only spades and hearts",
         queen_frees_hearts="the hand holds only hearts, or hearts and the queen of spades",
@@ -94,7 +94,7 @@ class Rules:
     points_on_first_trick: bool = _value(
         True,
         "Whether a player void in the suit led may play a penalty card to trick 1. "
-        "If False, a hand of nothing else is an exception.",
+        "If False, only a hand with nothing but penalty cards may.",
     )
     queen_any_time: bool = _value(
         False,
@@ -102,7 +102,7 @@ class Rules:
     )
     queen_breaks_hearts: bool = _value(
         False,
-        "Whether the queen of spades, played, breaks hearts too.",
+        "Whether playing the queen of spades breaks hearts too.",
     )
     card_points: Mapping[str, int] = field(
         default_factory=lambda: HEARTS_AND_QUEEN,
@@ -113,14 +113,14 @@ class Rules:
     )
     moon: str = _one_of(
         MOONS,
-        "What happens when one player takes every penalty card.",
+        "The score if one player takes every penalty card.",
         others_plus="the shooter scores 0, every other player `moon_points`",
         self_minus="the shooter scores minus `moon_points`, the others 0",
         choose="the shooter chooses after the last trick between minus `moon_points`, and "
         "`moon_points` for every other player",
         none="nothing special",
     )
-    moon_points: int = _number(26, 0, MAX_POINTS, "How much shooting the moon is worth.")
+    moon_points: int = _number(26, 0, MAX_POINTS, "The points that a moon is worth.")
     no_trick_points: int = _number(
         0,
         -MAX_POINTS,
@@ -157,13 +157,13 @@ class Rules:
     )
     settlement: str = _one_of(
         SETTLEMENTS,
-        "Score sheet, or one of three ways to settle each deal in chips.",
+        "How a deal is settled: in points, or in one of three ways in chips.",
         points="scores add up",
-        simple="everybody pays a chip a point, and the fewest points take the pot",
-        sweepstakes="everybody pays a chip a point, and those without any share the pool; if there "
-        "are none, or one player took all, it stays for the next deal, and what is left at the end "
-        "is divided equally",
-        howell="everybody pays each other player a chip a point",
+        simple="each player pays a chip per point, and the fewest points take the pot",
+        sweepstakes="each player pays a chip per point, and the players without points share the "
+        "pool; if all have points, or one has them all, the pool stays for the next deal, and at "
+        "the end of the match it is divided equally",
+        howell="each player pays every other player a chip per point",
     )
     stake: int = _number(100, 1, _MANY, "Chips of each player at the start (chips only).")
     target: int | None = _number(

@@ -153,6 +153,6 @@ def _exchange(game: Position, names: Sequence[str], viewer: int | str | None) ->
     """Who passes how many cards to whom."""
     count = count_text(game.rules.pass_count, "card")
     if not isinstance(viewer, int):
-        return f"everybody passes {count} {game.direction}"
+        return f"each player passes {count} {game.direction}"
     target = (viewer + int(game.vector[k.EXCHANGE])) % game.rules.players
     return f"{names[viewer]} passes {count} {game.direction}, to {names[target]}"
