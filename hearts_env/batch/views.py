@@ -1,4 +1,4 @@
-"""What the players to act in many games may know."""
+"""The views of the players to act in many games."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from hearts_env.views.view import PlayerView
 
 
 class BatchView:
-    """What the player to act may know in each of many games, and nothing else.
+    """Views of many games of the same rules, one of each game's player to act.
 
     ``views[i]`` is a `PlayerView`.
 
     Attributes:
         rules: the rules of all games.
-        vectors: states in which everything hidden is empty, ``(len, rules.state_size) int64``.
-        players: whose views they are, ``(len,) int64``.
+        vectors: states with everything hidden emptied, ``(len, rules.state_size) int64``.
+        players: the seats of the views, ``(len,) int64``.
     """
 
     __slots__ = ("players", "rules", "vectors")
@@ -37,7 +37,7 @@ class BatchView:
 
     @classmethod
     def of(cls, views: list[PlayerView]) -> BatchView:
-        """The views of a list, all of the same rules.
+        """Return the batch of a list of views of the same rules.
 
         Raises:
             HeartsError: if the list is empty, or its views are of different rules.
@@ -60,22 +60,22 @@ class BatchView:
 
     @property
     def legal_masks(self) -> k.Vector:
-        """What each player may do, as bit masks over actions, ``(len,) int64``."""
+        """The legal actions of each player as bit masks, ``(len,) int64``."""
         out = np.empty(len(self), np.int64)
         write_legal(self.rules.vector, self.vectors, out)
         return out
 
     @property
     def legal_table(self) -> NDArray[np.bool_]:
-        """What each player may do, ``(len, num_actions) bool``."""
+        """The legal actions of each player, ``(len, num_actions) bool``."""
         table = np.empty((len(self), self.rules.num_actions), np.int8)
         write_masks(self.legal_masks, np.arange(len(self)), table.reshape(-1))
         return table.view(np.bool_)
 
     def observe(self, observation: str | Encoder = "flat") -> Array:
-        """Return what each player may know, encoded, ``(len, *space.shape)`` of the space's dtype.
+        """Return the observation of each view, ``(len, *space.shape)`` of the space's dtype.
 
-        The package's encoders write all views in one compiled call.
+        Built-in encoders write all of them in one compiled call.
 
         Args:
             observation: an encoder or its name.
@@ -91,7 +91,7 @@ class BatchView:
         return out
 
     def subset(self, rows: Array) -> BatchView:
-        """The views of some rows."""
+        """Return the views of some rows."""
         vectors, players = self.vectors[rows], self.players[rows]
         return BatchView(self.rules, np.ascontiguousarray(vectors), np.ascontiguousarray(players))
 

@@ -1,4 +1,4 @@
-"""Observations: one encoder a file, and the registry of them by name."""
+"""Encoders, which write observations, and their registry by name."""
 
 from __future__ import annotations
 
@@ -28,23 +28,25 @@ ENCODERS: dict[str, Any] = {
         TextEncoder(),
     )
 }
-"""Every encoder by its name."""
+"""All encoders by name."""
 
 _OWN = frozenset(ENCODERS)
 _OWN_TYPES = frozenset(map(type, ENCODERS.values()))
 
 Writer = Callable[[Rules, Array, int, Array], None]
-"""Writes, for rules, state and seat, what the seat may know over an array; as ``write_state``."""
+"""Writes the observation of a seat: called with rules, state, seat and array."""
 
 OWN_WRITERS: Mapping[str, Writer] = {name: own.write_state for name, own in ENCODERS.items()}
-"""Of the package's encoders, which read of a whole state only what the observer may know."""
+"""The writers of the package's encoders, which read only what the seat may know."""
 
 
 def register_encoder(name: str, encoder: Encoder) -> None:
-    """Make `encoder` known under `name`, wherever an ``observation`` is asked for; the last counts.
+    """Register an encoder under a name, which every `observation` argument then accepts.
+
+    A second encoder of the same name replaces the first.
 
     Raises:
-        HeartsError: if it is not a name or is one of the package's own, or `encoder` is not an
+        HeartsError: if `name` is invalid or the name of a built-in encoder, or `encoder` is not an
             Encoder.
     """
     _check(encoder)
@@ -60,7 +62,7 @@ def register_encoder(name: str, encoder: Encoder) -> None:
 
 
 def make_encoder(observation: str | Encoder) -> Encoder:
-    """The encoder of this name, or `observation` itself if it is one.
+    """Return the encoder of a name, or `observation` itself if it is an encoder.
 
     Raises:
         HeartsError: if the name is unknown, or the object is not an Encoder.
@@ -77,9 +79,9 @@ def make_encoder(observation: str | Encoder) -> Encoder:
 
 
 def writer_of(observation: str | Encoder) -> Writer:
-    """What writes observations of a state: straight from it, if the encoder is the package's own.
+    """Return the function that writes an encoder's observations from a state.
 
-    Any other is shown views alone, also one that inherits from the package's.
+    Built-in encoders read the state directly. All others, including their subclasses, get a view.
 
     Raises:
         HeartsError: as ``make_encoder``.
@@ -91,7 +93,7 @@ def writer_of(observation: str | Encoder) -> Writer:
 
 
 def observation_form(observation: str | Encoder, rules: Rules) -> tuple[tuple[int, ...], Any]:
-    """Return shape and dtype of an observation, remembered for the package's own encoders.
+    """Return the shape and dtype of an observation, cached for built-in encoders.
 
     Raises:
         HeartsError: as ``make_encoder``.
@@ -121,7 +123,10 @@ def write_many(
     players: Array,
     out: Array,
 ) -> None:
-    """``BatchEncoder.write_many`` for any encoder, view by view where it knows no better."""
+    """Write many observations: with the encoder's ``write_many``, else view by view.
+
+    The arguments are those of ``BatchEncoder.write_many``.
+    """
     if isinstance(encoder, BatchEncoder) and _writes_many(cast(Hashable, type(encoder))):
         encoder.write_many(rules, states, games, players, out)
     else:
@@ -130,23 +135,22 @@ def write_many(
 
 @functools.lru_cache(maxsize=256)
 def _writes_many(kind: Any) -> bool:
-    """Return whether ``write_many`` is no older than ``write``, so that both write the same.
+    """Return True if a class inherits no ``write_many`` that is older than its ``write``.
 
-    A class that inherits a compiled ``write_many`` and has a ``write`` of its own means that one.
-    ``write_state`` counts for neither: it writes what ``write`` writes, another way.
+    A subclass that overrides ``write`` alone would otherwise get observations of its base class.
     """
     ways = {"write", "write_many"}
     return "write_many" in next(own for c in kind.__mro__ if (own := ways & vars(c).keys()))
 
 
 def step_of(encoder: Encoder) -> Callable[[Array, Array, int, Array, Array], int] | None:
-    """``step_row``, which writes the observations of `encoder` too, or None."""
-    # Not for subclasses, which may write something else.
+    """Return the compiled step that also writes the encoder's observations, or None."""
+    # A subclass may write something else.
     return step_row if type(encoder) is FlatEncoder else None
 
 
 def encode(encoder: Encoder, view: PlayerView) -> Array:
-    """A new array with the observation of `view`."""
+    """Return the observation of `view`, a new array of the encoder's space."""
     space = encoder.space(view.rules)
     out = np.zeros(space.shape, space.dtype)
     encoder.write(view, out)

@@ -1,4 +1,4 @@
-"""What an encoder is, and the base of those that are lists of blocks."""
+"""The protocol of encoders, and a base class for fast ones."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ from hearts_env.views.view import PlayerView, view_of
 
 @runtime_checkable
 class Encoder(Protocol):
-    """Makes arrays of views. Anything with these two methods is an encoder."""
+    """Writes a player's view as an array. Any object with these two methods is an encoder."""
 
     def space(self, rules: Rules) -> spaces.Box:
-        """The space of one observation: shape, dtype and bounds."""
+        """Return the space of one observation: shape, dtype and bounds."""
 
     def write(self, view: PlayerView, out: Array) -> None:
         """Write the observation of `view` over `out`, an array of the space's shape and dtype."""
 
 
 class BatchEncoder:
-    """An encoder that writes many observations at once; the compiled ones override `write_many`.
+    """A base class for encoders that write many observations in one call of `write_many`.
 
-    States may be passed instead of views: an encoder reads only what the observer may know.
-    Encoders of one class with the same fields are equal, so that copies of environments are too.
+    `write_many` gets states, possibly with hidden cards, and must read only what the observer may
+    know. Encoders of one class with equal fields are equal.
     """
 
     name = ""
 
     def space(self, rules: Rules) -> spaces.Box:
-        """The space of one observation."""
+        """Return the space of one observation."""
         raise NotImplementedError
 
     def write(self, view: PlayerView, out: Array) -> None:
         """Write the observation of `view` over `out`, in place.
 
         Raises:
-            HeartsError: if `out` is not an array as the space has it; nothing is written.
+            HeartsError: unless `out` has the space's shape and dtype. Nothing is written.
         """
         self.write_state(view.rules, view.vector, view.player, out)
 
     def write_state(self, rules: Rules, state: k.Vector, player: int, out: Array) -> None:
-        """``write`` for the view that `player` has of `state`, which need not be made."""
+        """Write the observation that `player` has of `state`, without making a view."""
         check_row(self, rules, out)
         rows = out.view(np.ndarray)[np.newaxis]
         self.write_many(rules, state[np.newaxis], _FIRST, np.array([player]), rows)
@@ -57,14 +57,14 @@ class BatchEncoder:
     def write_many(
         self, rules: Rules, states: k.Vector, games: k.Vector, players: k.Vector, out: Array
     ) -> None:
-        """Write row i of `out` from the view that ``players[i]`` has of ``states[games[i]]``.
+        """Write the observation that ``players[i]`` has of ``states[games[i]]`` over ``out[i]``.
 
         Args:
-            rules: of all the states.
-            states: (num_states, rules.state_size) int64.
-            games: (n,) int64, rows of `states`.
-            players: (n,) int64, seats.
-            out: ``(n, *shape)``, of the dtype of the space, in place.
+            rules: the rules of all states.
+            states: ``(num_states, rules.state_size) int64``.
+            games: rows of `states`, ``(n,) int64``.
+            players: the observing seats, ``(n,) int64``.
+            out: ``(n, *shape)`` of the space's dtype, written in place.
         """
         for row, (game, player) in enumerate(zip(games.tolist(), players.tolist(), strict=True)):
             self.write(view_of(rules, states[game], player), out[row])
@@ -83,9 +83,9 @@ _FIRST = np.zeros(1, np.int64)
 
 
 def check_row(encoder: Encoder, rules: Rules, out: Array) -> None:
-    """Refuse an array that cannot hold an observation: compiled code would write beside it."""
+    """Raise unless `out` can hold an observation; compiled code would write out of bounds."""
     shape, dtype = shape_and_dtype(cast(Hashable, encoder), rules)
-    is_array = isinstance(out, np.ndarray)  # one that lies in a file is
+    is_array = isinstance(out, np.ndarray)  # or a memmap
     if is_array and out.shape == shape and out.dtype == dtype and out.flags.writeable:
         return
     needed = f"needed is a NumPy array of shape {shape} and dtype {dtype} that can be written to"
@@ -97,6 +97,6 @@ def check_row(encoder: Encoder, rules: Rules, out: Array) -> None:
 
 @functools.lru_cache(maxsize=256)
 def shape_and_dtype(encoder: Hashable, rules: Rules) -> tuple[tuple[int, ...], Any]:
-    """Return shape and dtype of an observation, remembered: making a space takes far longer."""
+    """Return the shape and dtype of an observation, cached because making a space is slow."""
     space = cast(Encoder, encoder).space(rules)
     return space.shape, space.dtype

@@ -1,5 +1,6 @@
-"""What one player may know: the view, the hidden worlds it allows, and what play proves.
+"""The view of one player, and the hidden cards that agree with it.
 
-``view`` is what every agent receives; ``worlds`` counts, lists and samples what is still possible;
-``hidden`` is the compiled part; ``deals`` counts deals.
+Every agent receives a ``view``. ``worlds`` counts, lists and samples the possible hidden cards, and
+``hidden`` is its compiled part. ``position`` has the fields that games and views share, ``picture``
+decides what a drawing shows, and ``deals`` counts deals.
 """

@@ -1,7 +1,7 @@
-"""Deals: which there are, how likely each is, and the reading of one that somebody gives.
+"""The possible deals of a game, and the checks of a deal that a user gives.
 
-All ways to deal the cards are equally likely. So are the tables at which a deal can be played: who
-dealt it, and which deal of a match it is, where anything depends on them.
+All deals are equally likely. So are all tables: the pairs of a deal number and a dealer that make a
+difference to play.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Deal = tuple[tuple[str, ...], ...]
 
 
 def num_deals(rules: Rules | str) -> int:
-    """In how many ways the cards can be dealt to the seats, the kitty being what is left; exact."""
+    """Return the number of possible deals: ways to deal the cards to the seats and the kitty."""
     rules = Rules.make(rules)
     ways, left = 1, len(rules.deck)
     for _ in range(rules.players):
@@ -29,16 +29,16 @@ def num_deals(rules: Rules | str) -> int:
 
 
 def most_cards(rules: Rules) -> int:
-    """How many cards a player passes and plays in a deal, at most: none are passed in some."""
+    """Return the most cards that one player passes and plays in a deal."""
     passes = rules.pass_count if set(rules.pass_rotation) != {"hold"} else 0
     return rules.hand_size + passes
 
 
 def all_deals(rules: Rules | str) -> Iterator[Deal]:
-    """Every deal, each as likely as any other: ``1 / num_deals(rules)``.
+    """Yield every deal; each has the probability ``1 / num_deals(rules)``.
 
-    Made one by one, in lexicographic order: by the hand of seat 0 in deck order, then by that of
-    seat 1, and so on. ``Game(rules, deal[:-1])`` plays one.
+    Deals come in lexicographic order: by seat 0's hand in deck order, then seat 1's, and so on.
+    ``Game(rules, deal[:-1])`` plays one.
     """
     rules = Rules.make(rules)
 
@@ -55,10 +55,10 @@ def all_deals(rules: Rules | str) -> Iterator[Deal]:
 
 
 def all_tables(rules: Rules | str) -> list[tuple[int, int]]:
-    """The tables at which a deal is another game: (deal_number, dealer), all equally likely.
+    """Return the tables (deal_number, dealer) at which a deal plays differently.
 
-    The deal number picks the direction of the exchange; who dealt counts where the eldest hand
-    leads. Where neither does, the one table is ``(0, 0)``, as for ``Game(rules, hands)``.
+    The deal number picks the direction of the exchange. The dealer matters if the eldest hand
+    leads. If neither matters, the only table is ``(0, 0)``, the default of ``Game(rules, hands)``.
     """
     rules = Rules.make(rules)
     numbers = len(rules.pass_rotation) if rules.pass_count else 1
@@ -67,7 +67,7 @@ def all_tables(rules: Rules | str) -> list[tuple[int, int]]:
 
 
 def table_of(rules: Rules, deal_number: int, dealer: int) -> tuple[int, int]:
-    """The one of ``all_tables`` at which a deal is the same game as at this one."""
+    """Return the table of ``all_tables`` at which a deal plays as at this one."""
     number = deal_number % len(rules.pass_rotation) if rules.pass_count else 0
     return number, dealer if rules.first_lead == "eldest_hand" else 0
 
@@ -75,7 +75,7 @@ def table_of(rules: Rules, deal_number: int, dealer: int) -> tuple[int, int]:
 def deal_masks(
     rules: Rules, hands: Sequence[Iterable[str]], kitty: Iterable[str] | None
 ) -> list[int]:
-    """The card masks of all hands and of the kitty, checked."""
+    """Return the card masks of all hands and, last, the kitty; raise unless they are a deal."""
     given = list_piles(hands)
     if len(given) != rules.players:
         raise DealError(
@@ -94,7 +94,7 @@ def deal_masks(
 
 
 def list_piles(piles: Sequence[Iterable[str]]) -> list[Iterable[str]]:
-    """The elements of a sequence; empty where it is text, or no sequence at all."""
+    """Return the elements of a sequence; none if it is text or not a sequence."""
     try:
         return [] if isinstance(piles, str) else [piles[i] for i in range(len(piles))]
     except (TypeError, KeyError, IndexError):
@@ -102,7 +102,7 @@ def list_piles(piles: Sequence[Iterable[str]]) -> list[Iterable[str]]:
 
 
 def pile_masks(rules: Rules, piles: Mapping[str, Iterable[str] | None]) -> list[int]:
-    """The card masks of several piles of one deck, by their names; None: whatever is left."""
+    """Return the card masks of named piles of one deck; None stands for all cards left."""
     owner: dict[str, str] = {}
     masks = []
     for name, cards in piles.items():

@@ -1,4 +1,4 @@
-"""From a game to a `TablePicture`: the one place that decides what a viewer is shown."""
+"""Pictures of games. This is the only place that decides what a viewer sees."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ def picture_of(
     message: str = "",
     is_over: bool = False,
 ) -> TablePicture:
-    """What `render_for` sees of `game`.
+    """Return the picture of a game as one viewer sees it.
 
-    A seat's picture is made from that seat's view, and an onlooker's from nobody's hand, so that
-    closed cards are not even looked at; only ``"all"`` shows them.
+    A seat's picture is made from that seat's view, so it cannot show hidden cards. An onlooker sees
+    no hand. Only ``"all"`` shows every card.
 
     Args:
-        game: the game to show.
-        render_for: a seat; ``"current_player"``, whoever is to act (an onlooker when nobody is); or
-            ``"all"``.
-        names: of the players; None: ``player_0`` and so on.
-        totals: scores before this deal; None: those of the game, if it has any.
-        message: said across the table, before the result.
-        is_over: play has been stopped, nobody is to act any more.
+        game: the game.
+        render_for: a seat, ``"current_player"`` (the player to act, or an onlooker if there is
+            none) or ``"all"``.
+        names: the players' names. If None, ``player_0`` and so on.
+        totals: each seat's points or chips before this deal. If None, the game's, unless all are 0.
+        message: a text to show across the table, above the result.
+        is_over: if True, play has been stopped and no player is to act.
 
     Raises:
         HeartsError: if `render_for` is anything else.
@@ -76,7 +76,7 @@ def picture_of(
     shows_kitty = viewer == ALL or source.kitty_taker is not None
     kitty: tuple[str, ...] | int = source.kitty if shows_kitty else rules.kitty_size
     if source.phase == "over" and len(source.history) == rules.players * rules.hand_size:
-        seen = {card for _, card in source.history}  # all cards but those of the kitty
+        seen = {card for _, card in source.history}  # all cards except the kitty
         kitty = tuple(card for card in rules.deck if card not in seen)
     return TablePicture(
         title=rules.name,
@@ -97,7 +97,7 @@ def picture_of(
 
 
 def _seen(game: Position, seat: int) -> Position:
-    """What a seat may know of `game`, and nothing else."""
+    """Return the position with everything hidden from `seat` removed."""
     seen = Position()
     seen.rules, seen.vector = game.rules, np.empty(len(game.vector), np.int64)
     seat = check_player(seat, game.rules.players)
@@ -106,7 +106,7 @@ def _seen(game: Position, seat: int) -> Position:
 
 
 def _winners(position: Position) -> tuple[int, ...]:
-    """The seats with the lowest score, once the deal is over."""
+    """Return the seats with the lowest score; none before the end of the deal."""
     if position.phase != "over":
         return ()
     scores = position._scores()
@@ -114,7 +114,7 @@ def _winners(position: Position) -> tuple[int, ...]:
 
 
 def _messages(game: Position, names: Sequence[str], viewer: int | str | None) -> list[str]:
-    """What there is to say: an exchange, a moon and its choice, a revoke, the result."""
+    """Return the lines on an exchange, a moon and its choice, a revoke and the result."""
     rules = game.rules
     lines = []
     if game.phase == "pass":
@@ -140,9 +140,9 @@ def _messages(game: Position, names: Sequence[str], viewer: int | str | None) ->
 
 
 def _shows_scores(game: Position) -> bool:
-    """Return whether the scores follow from `game`, which may be a view.
+    """Return True if the scores of `game`, which may be a view, are known.
 
-    A revoke is charged for every penalty card outside the kitty, which a view hides.
+    A revoke costs all penalty points outside the kitty, and a view hides the kitty.
     """
     rules = game.rules
     is_known = rules.kitty_to != "nobody" or len(game.kitty) == rules.kitty_size
@@ -150,7 +150,7 @@ def _shows_scores(game: Position) -> bool:
 
 
 def _exchange(game: Position, names: Sequence[str], viewer: int | str | None) -> str:
-    """Who passes how many cards to whom."""
+    """Return the line on an exchange: the number of cards, the direction and the receiver."""
     count = count_text(game.rules.pass_count, "card")
     if not isinstance(viewer, int):
         return f"each player passes {count} {game.direction}"

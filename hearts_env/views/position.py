@@ -1,4 +1,4 @@
-"""What a position shows: the fields that a game and a player's view share."""
+"""The fields that a game and a player's view share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PHASES = ("pass", "play", "moon", "over")
 
 
 class Position:
-    """The fields of a state by name; of a view, whatever its player may not know is empty."""
+    """The fields of a state by name. In a view, everything hidden from its player is empty."""
 
     __slots__ = ("rules", "vector")
 
@@ -25,11 +25,11 @@ class Position:
         return tuple([deck[i] for i in list_of(int(mask))])
 
     def _pile(self, field: int, player: int) -> tuple[str, ...]:
-        """The cards of a seat in a field that every seat has."""
+        """Return a seat's cards in a field that every seat has."""
         return self._cards(self.vector[field + k.SEAT * self._check(player)])
 
     def _each(self, field: int) -> list[int]:
-        """Return a field that every seat has, seat by seat."""
+        """Return the values of a field that every seat has, by seat."""
         return self.vector[k.every_seat(field, self.rules.players)].tolist()
 
     def _scores(self) -> list[int]:
@@ -54,7 +54,7 @@ class Position:
 
     @property
     def current_player(self) -> int | None:
-        """The seat of the player to act; None when the game is over."""
+        """The seat of the player to act, or None when the game is over."""
         return self._seat(k.PLAYER)
 
     @property
@@ -81,7 +81,7 @@ class Position:
 
     @property
     def trick_takers(self) -> tuple[int, ...]:
-        """Who took each of the finished ``tricks``, a seat each."""
+        """The seat that took each of the finished ``tricks``."""
         taken = [self.taken(p) for p in range(self.rules.players)]
         return tuple(
             next(p for p, cards in enumerate(taken) if trick[0][1] in cards)
@@ -90,22 +90,22 @@ class Position:
 
     @property
     def trick_number(self) -> int:
-        """How many tricks are finished."""
+        """The number of finished tricks."""
         return int(self.vector[k.TRICK_NUM])
 
     @property
     def leader(self) -> int | None:
-        """The seat that led the unfinished trick, or is to lead; None outside play."""
+        """The seat that led the unfinished trick or is to lead; None outside play."""
         return self._seat(k.LEADER)
 
     @property
     def winner(self) -> int | None:
-        """The seat that takes the unfinished trick as it stands."""
+        """The seat that takes the unfinished trick as it stands; None before its first card."""
         return self._seat(k.WINNER)
 
     @property
     def hearts_broken(self) -> bool:
-        """Whether hearts may be led freely."""
+        """True if hearts may be led freely."""
         return bool(self.vector[k.BROKEN])
 
     @property
@@ -115,12 +115,12 @@ class Position:
 
     @property
     def deal_number(self) -> int:
-        """Which deal of a match this is, from 0."""
+        """The number of this deal in its match, from 0."""
         return int(self.vector[k.DEAL_NUMBER])
 
     @property
     def direction(self) -> str:
-        """Where the exchange of this deal goes: ``left``, ``right``, ``across`` or ``hold``."""
+        """The direction of this deal's exchange: ``left``, ``right``, ``across`` or ``hold``."""
         if not self.rules.pass_count:
             return "hold"
         rotation = self.rules.pass_rotation
@@ -128,37 +128,37 @@ class Position:
 
     @property
     def shooter(self) -> int | None:
-        """Who shot the moon, once the last trick is taken."""
+        """The seat that shot the moon, once the last trick is taken, or None."""
         return self._seat(k.SHOOTER)
 
     @property
     def moon_choice(self) -> str | None:
-        """What a shooter chose: ``off`` (points off oneself) or ``others`` (the others pay)."""
+        """A shooter's choice: ``off`` (points off oneself), ``others`` (the others pay) or None."""
         return {-1: None, 0: "off", 1: "others"}[int(self.vector[k.MOON_CHOICE])]
 
     @property
     def revoker(self) -> int | None:
-        """Who ended the deal by an illegal action."""
+        """The seat that ended the deal by an illegal action, or None."""
         return self._seat(k.REVOKER)
 
     @property
     def kitty_taker(self) -> int | None:
-        """Who was awarded the kitty."""
+        """The seat that was awarded the kitty, or None."""
         return self._seat(k.KITTY_TAKER)
 
     @property
     def kitty(self) -> tuple[str, ...]:
-        """The cards not dealt."""
+        """The cards not dealt; in a view, empty unless the kitty was awarded."""
         return self._cards(self.vector[k.KITTY])
 
     @property
     def totals(self) -> tuple[int, ...]:
-        """The scores before this deal in a match."""
+        """Each seat's score before this deal of a match."""
         return tuple(self._each(k.TOTALS))
 
     @property
     def points(self) -> list[int]:
-        """The points of the cards that each seat has taken so far, before any moon."""
+        """The points of the cards that each seat has taken, without a moon."""
         return self._each(k.POINTS)
 
     @property
@@ -168,22 +168,22 @@ class Position:
 
     @property
     def voids(self) -> tuple[str, ...]:
-        """The suits that each seat has shown to be void in, like ``"CS"``."""
+        """The suits in which each seat has shown a void, like ``"CS"``."""
         return tuple(
             "".join(suit for i, suit in enumerate(SUITS) if shown >> i & 1)
             for shown in self._each(k.VOIDS)
         )
 
     def taken(self, player: int) -> tuple[str, ...]:
-        """The cards that a seat has taken, an awarded kitty among them."""
+        """Return the cards that a seat has taken, including an awarded kitty."""
         return self._pile(k.TAKEN, player)
 
     def played(self, player: int) -> tuple[str, ...]:
-        """The cards that a seat has played."""
+        """Return the cards that a seat has played."""
         return self._pile(k.PLAYED, player)
 
     def cards_left(self, player: int) -> int:
-        """How many cards a seat holds."""
+        """Return the number of cards that a seat holds."""
         return int(k.cards_left(self.rules.vector, self.vector, self._check(player)))
 
     def _check(self, player: int) -> int:

@@ -1,4 +1,4 @@
-"""Worlds: what the cards that a player has not seen can be; listed, counted and drawn exactly."""
+"""Worlds: the possible owners of the cards that a player has not seen; exact counts and draws."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hearts_env.views.deals import list_piles, pile_masks
 
 
 class Seen(Protocol):
-    """What is read of a view: its rules, its state vector and its player."""
+    """The parts of a view that are read here."""
 
     rules: Rules
     vector: k.Vector
@@ -29,12 +29,12 @@ class Seen(Protocol):
 
 
 class Worlds:
-    """The possible owners of the cards that a player has not seen.
+    """All worlds of a view, which can be counted, listed and drawn uniformly.
 
-    Bounded per owner by a set of cards it can have and one it must have (``hidden.hidden_cards``);
-    the first lead makes a disjoint union of such families, one for each card that may have been
-    the lowest of all hands, and a dodging queen takes one family from another. So all can be
-    counted and drawn exactly, card by card (Rules of sum and of inclusion and exclusion).
+    ``hidden.hidden_cards`` gives each owner the cards that it can have and those that it must have.
+    A family is the set of worlds within such bounds. The first lead makes the worlds a disjoint
+    union of families, one for each card that may have been the lowest in any hand. A dodging queen
+    subtracts one family from another. Counts follow by sums and by inclusion and exclusion.
     """
 
     def __init__(self, view: Seen) -> None:
@@ -54,7 +54,7 @@ class Worlds:
         self.families = self._families(bounds)
 
     def _families(self, bounds: list[int]) -> list[tuple[int, ...]]:
-        """The disjoint cases of the first lead, each as the cards that every owner can have."""
+        """Return, for each case of the first lead, the cards that every owner can have."""
         r, v, n = self.rules.vector, self.vector, self.rules.players
         leader = int(v[k.FIRST_LEADER])
         if leader in (-1, self.player) or r[k.R_FIRST_LEAD] == k.ELDEST_HAND:
@@ -71,18 +71,18 @@ class Worlds:
             bit = 1 << card
             if lowest_seen and bit > lowest_seen:
                 break
-            # No hand has a lower card, and the leader has this one: nobody else can.
+            # No hand has a lower card, and only the leader has this one.
             family = [b & ~(bit - 1) & ~bit for b in bounds[:-1]] + [bounds[-1] & ~bit]
             family[place] |= bit
             families.append(tuple(family))
-        # Case: it was played by the leader already.
+        # Case: the leader has played it.
         if lowest_seen & played:
             families.append(tuple([b & ~(lowest_seen - 1) for b in bounds[:-1]] + [bounds[-1]]))
         return families
 
     @functools.cached_property
     def count(self) -> int:
-        """How many worlds there are."""
+        """The number of worlds."""
         return sum(self._count_family(family) for family in self.families)
 
     def _count_family(self, family: tuple[int, ...]) -> int:
@@ -91,7 +91,11 @@ class Worlds:
         return whole - (_count_ways(_kinds(self.unseen, dodge), self.sizes) if dodge else 0)
 
     def _dodge(self, family: tuple[int, ...]) -> tuple[int, ...] | None:
-        """The part of a family in which the player of a dodging queen had no card of the suit."""
+        """Return the worlds of a family in which the dodger had no card of the suit, or None.
+
+        The queen of spades dodges a suit if she is played on it without breaking hearts. Her
+        player then held a card of the suit.
+        """
         v = self.vector
         suit = int(v[k.DODGED])
         if suit < 0:
@@ -108,9 +112,9 @@ class Worlds:
         return tuple(b & ~cards if i == place else b for i, b in enumerate(family))
 
     def __iter__(self) -> Iterator[tuple[int, ...]]:
-        """All worlds as card masks of every seat and, last, the dead cards."""
+        """Yield all worlds as card masks of every seat and, last, the dead cards."""
         worlds = itertools.chain.from_iterable(self._expand(family) for family in self.families)
-        if len(self.families) > 1:  # one order, whatever the cases: by hands, lexicographic
+        if len(self.families) > 1:  # in lexicographic order of the hands, as within a family
             return iter(sorted(worlds, key=lambda world: [list_of(mask) for mask in world]))
         return worlds
 
@@ -142,14 +146,14 @@ class Worlds:
     def _world(
         self, unseen: Sequence[int], dodge: tuple[int, ...] | None
     ) -> tuple[int, ...] | None:
-        """A world, the player's own hand included; None if a dodging queen rules it out."""
+        """Return a world with the player's own hand, or None if a dodging queen rules it out."""
         if dodge and all(h & ~b == 0 for h, b in zip(unseen, dodge, strict=True)):
             return None
         own = int(self.vector[k.HANDS + k.SEAT * self.player])
         return (*unseen[: self.player], own, *unseen[self.player :])
 
     def chances(self) -> NDArray[np.float64]:
-        """The exact probability that each owner holds each card of the deck, ``(owners, deck)``."""
+        """Return each owner's exact probability of each card, ``(owners, deck) float64``."""
         deck = len(self.rules.deck)
         ways = [[0] * deck for _ in self.owners]
         for family in self.families:
@@ -159,13 +163,13 @@ class Worlds:
         return np.array([[n / max(self.count, 1) for n in row] for row in ways])
 
     def _add_ways(self, sign: int, family: tuple[int, ...], ways: list[list[int]]) -> None:
-        """Add to `ways` in how many worlds of the family each owner holds each card."""
+        """Add `sign` times the worlds of a family in which each owner holds each card to `ways`."""
         groups: dict[tuple[int, ...], list[int]] = {}
         for card in self.unseen:
             groups.setdefault(_owners_of(card, family), []).append(card)
         for owners, cards in groups.items():
             for place in owners:
-                # The card is there: one less of its kind, one place less.
+                # With the card there, its kind has one card less and the owner one place less.
                 if not self.sizes[place]:
                     continue
                 left = tuple(s - (i == place) for i, s in enumerate(self.sizes))
@@ -175,7 +179,7 @@ class Worlds:
                     ways[place][card] += number
 
     def sampler(self, rng: random.Random) -> Callable[[], tuple[int, ...]]:
-        """A function that draws one world, uniformly, as card masks of every seat and the dead."""
+        """Return a function that draws a world: masks of every seat and, last, the dead cards."""
         if self.count == 0:
             raise HeartsError("worlds: no world agrees with this view; it cannot have arisen")
         weights = [_count_ways(_kinds(self.unseen, family), self.sizes) for family in self.families]
@@ -195,18 +199,18 @@ def _owners_of(card: int, family: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _kinds(unseen: list[int], family: tuple[int, ...]) -> tuple[tuple[tuple[int, ...], int], ...]:
-    """The unseen cards grouped by their possible owners: (owners, how many cards)."""
+    """Return the unseen cards grouped by their possible owners: (owners, number of cards)."""
     counts: dict[tuple[int, ...], int] = {}
     for card in unseen:
         owners = _owners_of(card, family)
         counts[owners] = counts.get(owners, 0) + 1
-    # Few owners first: the last kind then only fills up what room is left.
+    # Few owners first, so the last kind only fills the room that is left.
     return tuple(sorted(counts.items(), key=lambda kind: (len(kind[0]), kind)))
 
 
 @functools.lru_cache(maxsize=1 << 16)
 def _count_ways(kinds: tuple[tuple[tuple[int, ...], int], ...], sizes: tuple[int, ...]) -> int:
-    """In how many ways cards of these kinds fill owners of these sizes."""
+    """Return the number of ways in which cards of these kinds fill owners of these sizes."""
     if not kinds:
         return int(not any(sizes))
     (owners, number), rest = kinds[0], kinds[1:]
@@ -216,7 +220,7 @@ def _count_ways(kinds: tuple[tuple[tuple[int, ...], int], ...], sizes: tuple[int
 def _splits(
     owners: tuple[int, ...], number: int, sizes: tuple[int, ...]
 ) -> Iterator[tuple[tuple[int, ...], int]]:
-    """How `number` cards go to `owners`: what room is left then, and in how many ways."""
+    """Yield the ways to give `number` cards to `owners`: the sizes left and the number of ways."""
     if not owners:
         if number == 0:
             yield sizes, 1
@@ -233,7 +237,7 @@ def _splits(
 def _draw(
     unseen: list[int], family: tuple[int, ...], sizes: tuple[int, ...], rng: random.Random
 ) -> list[int]:
-    """One way to fill the owners, uniform over all."""
+    """Draw a way to fill the owners, uniformly, as a card mask per owner."""
     cards: dict[tuple[int, ...], list[int]] = {}
     for card in unseen:
         cards.setdefault(_owners_of(card, family), []).append(card)
@@ -256,11 +260,13 @@ def _draw(
 
 # ---- the whole state in a world ------------------------------------------------------------------
 def state_in_world(view: Seen, world: Sequence[Iterable[str]], rng: random.Random) -> k.Vector:
-    """The state of which `view` would be the view if the hidden cards were `world`.
+    """Return a state in which the hidden cards are `world` and the player's view is `view`.
 
-    What others passed in an exchange is drawn from `rng`, uniformly from what can have been. Each
-    card by itself is checked, but not what binds several cards: whether the play can have come
-    about is left to ``Game.from_state``.
+    The cards that others passed are drawn uniformly with `rng` from all possibilities. Each card
+    of `world` is checked on its own. ``Game.from_state`` checks that play can lead to the state.
+
+    Raises:
+        DealError: if a card cannot be where `world` has it.
     """
     hands = _check_world(view, world)
     r, n, me = view.rules.vector, view.rules.players, view.player
@@ -289,12 +295,12 @@ def state_in_world(view: Seen, world: Sequence[Iterable[str]], rng: random.Rando
 
 
 def _some(cards: int, number: int, rng: random.Random) -> int:
-    """So many cards of a set, drawn uniformly."""
+    """Draw `number` cards of a set uniformly."""
     return mask_of(rng.sample(list_of(cards), number))
 
 
 def _check_world(view: Seen, world: Sequence[Iterable[str]]) -> list[int]:
-    """The masks of a world's hands and of its dead cards, each card checked by itself."""
+    """Return the masks of a world's hands and dead cards, each card checked on its own."""
     rules, v, n, me = view.rules, view.vector, view.rules.players, view.player
     given = list_piles(world)
     if len(given) != n + 1:
