@@ -1,20 +1,19 @@
-"""HeartsBench: how good an agent is, in figures that anyone can repeat.
+"""HeartsBench: measure an agent in figures that anyone can reproduce.
 
-A *track* is a game with its deals and its field. The *field* are players whose play does not
-change: ``pro-v1`` is the `pro` of this version of the package, and the plain name an alias of it.
-An agent plays duplicate deals against every one of them (``hearts_train.measure.evaluation``); on
-small decks its exact exploitability is computed too. Tracks and their fields are in ``TRACKS``.
+A *track* is a game with fixed deals and a fixed field of opponents (``TRACKS``). Opponents have
+versions: ``pro-v1`` is the `pro` of this package, and the plain name is an alias. An agent plays
+duplicate deals against each opponent (``hearts_train.measure.evaluation``). On small decks its
+exact exploitability is computed, too.
 
-The deals follow from the names of protocol, track and split alone: those of ``dev`` are to be
-looked at while an agent is made, those of ``test`` to be played once it is done. Both are public,
-and their SHA-256 shows that they are the protocol's.
+The deals depend only on the names of protocol, track and split. Use ``dev`` while you develop an
+agent, and play ``test`` once it is finished. Both are public. Their SHA-256 identifies them.
 
-Whatever a change of this file changes in a result makes it another version of the protocol.
+A change of this file that changes any result needs a new version of the protocol.
 
-The file of a result is one JSON. ``result`` holds what follows from protocol and agent: played
-again it is the same to the byte. ``run`` holds what does not: times, machine, command. ``entry`` is
-what authors declare. ``sha256`` seals ``result``; it shows accidents, not forgers, who can write a
-new one. Only playing it again shows that a result holds.
+A result is a JSON file. ``result`` depends only on protocol and agent: playing again gives the same
+bytes. ``run`` has the rest: times, machine and command. ``entry`` has the authors' declarations.
+``sha256`` seals ``result`` against accidents, not against forgers, who can write a new seal. Only
+playing again verifies a result.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ _PLAYED = (
     *("margins", "worst", "won", "won_ci95", "tied", "rank", "rank_ci95", "matches", "matches_won"),
     *("moons", "opponent_moons", "faults", "opponent_faults"),
 )
-"""What an agent that does not repeat itself plays otherwise each time, against one opponent."""
+"""The figures against an opponent that vary for an agent that does not repeat its play."""
 _NEEDED = {
     "protocol": str,
     "field_version": int,
@@ -77,17 +76,17 @@ FIELD_VERSION = 2
 PROTOCOL = f"HeartsBench v{FIELD_VERSION}"
 SPLITS = ("dev", "test")
 BUDGETS: dict[str, float] = {"1ms": 1.0, "50ms": 50.0, "free": math.inf}
-"""Milliseconds that an agent may take for a card, on the mean of ``act_batch``."""
+"""Time classes: mean milliseconds per decision of ``act_batch``."""
 MOST_APART = 3.29
-"""Standard errors that two plays of an agent that does not repeat itself may differ by: of honest
-results one in 1,000 differs by more."""
+"""Most standard errors between two results of an agent that does not repeat its play. One honest
+result in 1,000 differs by more."""
 
 
 _DRAWN_BY = "HeartsBench v1"
-"""What the seeds of the deals are made of: the version that drew them."""
+"""The version whose name the seeds of the deals are derived from."""
 _BLOCK = 128
-"""The most deals that are played at once. A player that draws random numbers draws them for a whole
-block, so a block is what can be played again alone."""
+"""Most deals that are played at once. An agent draws random numbers for a whole block, so a block
+is the smallest unit that can be replayed alone."""
 
 
 @dataclass(frozen=True)
@@ -95,11 +94,11 @@ class Track:
     """A game of the benchmark.
 
     Attributes:
-        name: What it is called.
-        rules: Its rules, as ``Rules.from_text`` reads them.
-        deals: Duplicate deals that a full result has.
-        field: Who is played against, by name and version, ``pro-v1``.
-        is_exact: Whether the exact exploitability is computed too.
+        name: The name.
+        rules: The rules in the form of ``Rules.from_text``.
+        deals: Duplicate deals of a full result.
+        field: The opponents with their versions, like ``pro-v1``.
+        is_exact: True if the exact exploitability is computed, too.
         digests: SHA-256 of the deals of ``dev`` and of ``test``.
     """
 
@@ -120,10 +119,10 @@ class Track:
         return self.digests[SPLITS.index(split)]
 
     def players(self) -> list[str]:
-        """Return the field by the plain names, ``pro``.
+        """Return the field by plain names, like ``pro``.
 
         Raises:
-            HeartsError: if this package has another version of one of them.
+            HeartsError: this package has another version of an opponent.
         """
         plain = [name.rpartition("-v")[0] for name in self.field]
         for name, ours in zip(self.field, map(versioned, plain), strict=True):
@@ -170,12 +169,12 @@ TRACKS = {
         ("party-5", "party players=5", 500, _MANY),
     )
 }
-"""By name."""
+"""The tracks by name."""
 
 
 # ---- an agent on a track -------------------------------------------------------------------------
 class Benchmark:
-    """An agent on a track: what is played, and the record of it."""
+    """Plays an agent on a track and makes the record of the result."""
 
     def __init__(
         self,
@@ -191,24 +190,24 @@ class Benchmark:
         backend: str = "local",
         command: str | None = None,
     ) -> None:
-        """Make the players; nothing is played yet.
+        """Make the players.
 
         Args:
-            agent: an agent, or its name or checkpoint for ``make_agent``.
-            track: one of the protocol's.
+            agent: An agent, or its name or checkpoint for ``make_agent``.
+            track: A name in `TRACKS`.
             split: ``dev`` or ``test``.
-            deals: duplicate deals; None: as many as the protocol says.
-            budget: the time that the agent claims to need for a card, one of ``BUDGETS``.
-            decisions: how many the agent saw in training, as claimed; None: what its checkpoint
-                says, if it is one.
-            isolate: as for ``evaluate``; so are the rest.
-            workers: processes that play.
-            backend: where they run.
-            command: the command line, for the record.
+            deals: Number of duplicate deals. If None, all of the track.
+            budget: The time class that the agent enters, one of ``BUDGETS``.
+            decisions: Training decisions that the agent claims. If None, those in its checkpoint,
+                if any.
+            isolate: As for ``evaluate``, like the remaining arguments.
+            workers: Number of processes that play.
+            backend: Where the processes run.
+            command: The command line, for the record.
 
         Raises:
-            HeartsError: if an argument is not one of these, the agent is unknown or cannot play the
-                track's rules, or this package deals other cards than the protocol's.
+            HeartsError: an argument is invalid, the agent is unknown or cannot play the rules, or
+                this package deals other cards than the protocol.
         """
         self.track = TRACKS[check_choice("track", track, tuple(TRACKS))]
         self.split = check_choice("split", split, SPLITS)
@@ -216,8 +215,8 @@ class Benchmark:
         self.deals = self.track.deals if deals is None else check_deals(deals)
         if self.deals > self.track.deals:
             raise HeartsError(
-                f"deals: {self.track.name} of {PROTOCOL} has {self.track.deals:,} deals, got "
-                f"{self.deals:,}; give fewer, or measure with hearts evaluate"
+                f"deals: {self.deals:,} are more than the {self.track.deals:,} of "
+                f"{self.track.name} in {PROTOCOL}; give fewer, or use hearts evaluate"
             )
         self.rules = Rules.from_text(self.track.rules)
         self.seed = self.track.seed(self.split)
@@ -239,16 +238,17 @@ class Benchmark:
             self.decisions = check_number("decisions", decisions, 0, None)
             if seen is not None and self.decisions < seen:
                 raise HeartsError(
-                    f"decisions: {decisions:,}, but its checkpoint has seen {seen:,}; omit it"
+                    f"decisions: {decisions:,} are fewer than the {seen:,} in the checkpoint; "
+                    "omit it"
                 )
 
     def _check_deals(self) -> None:
         found = deals_digest(self.rules, self.seed, self.track.deals)
         if found != self.track.digest(self.split):
             raise HeartsError(
-                f"track: the deals of {self.track.name} {self.split} have the SHA-256 {found}, "
-                f"those of {PROTOCOL} have {self.track.digest(self.split)}; install a version "
-                f"of hearts-env that has {PROTOCOL}"
+                f"track: the deals of {self.track.name} {self.split} have SHA-256 {found}, but "
+                f"{PROTOCOL} has {self.track.digest(self.split)}; install a version of hearts-env "
+                f"with {PROTOCOL}"
             )
 
     @property
@@ -257,7 +257,7 @@ class Benchmark:
         return versioned(self.contest.participants[0].name)
 
     def settings(self) -> dict[str, Any]:
-        """Return all that the result follows from, which is known before anything is played."""
+        """Return everything that determines the result, known before the play."""
         return {
             "protocol": PROTOCOL,
             "field_version": FIELD_VERSION,
@@ -284,17 +284,17 @@ class Benchmark:
         resume: str | os.PathLike[str] | None = None,
         show: Show = silent,
     ) -> dict[str, Any]:
-        """Play all of it, and return the record.
+        """Play the benchmark and return the record.
 
         Args:
-            save: a file that finished blocks of deals are written to.
-            resume: such a file, to be continued.
-            show: shows the progress.
+            save: File to which finished blocks of deals are written.
+            resume: Such a file, to be continued.
+            show: Shows the progress.
 
         Raises:
-            HeartsError: if a file cannot be created, or continued with these settings.
-            OSError: if a file cannot be read or written.
-            KeyboardInterrupt: it was stopped; what was finished is in the file.
+            HeartsError: a file cannot be created, or belongs to other settings.
+            OSError: a file cannot be read or written.
+            KeyboardInterrupt: the play was stopped; finished blocks are in the file.
         """
         about = {"track": self.track.name, "split": self.split, "deals": self.deals}
         about |= {"budget": self.budget, "decisions": self.decisions}
@@ -306,7 +306,7 @@ class Benchmark:
         return record_of(self.result(found, exact), self.circumstances(found))
 
     def exploitability(self, show: Show = silent) -> dict[str, Any]:
-        """Return what an exact best response wins from the agent, or why that is not known."""
+        """Return the agent's exact exploitability, or why it cannot be computed."""
         participant, seed = self.contest.participants[0], secret_seed(self.seed, "exploitability")
         with (
             show(f"{self.name}, exploitability") as report,
@@ -328,7 +328,7 @@ class Benchmark:
     def result(
         self, evaluations: Sequence[Evaluation], exact: dict[str, Any] | None
     ) -> dict[str, Any]:
-        """Return all that follows from the settings, the agent and the version, not the machine."""
+        """Return the part of the record that does not depend on the machine."""
         opponents = [self._figures(place, one) for place, one in enumerate(evaluations)]
         means = _mean([one.margins for one in evaluations])
         return {**self.settings(), **means, "exploitability": exact, "opponents": opponents}
@@ -358,7 +358,7 @@ class Benchmark:
         return opponent
 
     def circumstances(self, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
-        """Return when and where it was played, which may differ when it is played again."""
+        """Return the part of the record that may differ when it is played again."""
         most = max(evaluation.ms_per_decision for evaluation in evaluations)
         return {
             "command": self.contest.command,
@@ -381,7 +381,7 @@ class Benchmark:
 
 
 def _mean(margins: Sequence[Any]) -> dict[str, Any]:
-    """Return the mean over some opponents, who play the same deals: a deal counts once."""
+    """Return the mean margin over opponents on the same deals; a deal is one observation."""
     margin, ci95 = mean_and_interval(np.mean(margins, axis=0))
     return {"margin": rounded(margin), "ci95": [rounded(bound) for bound in ci95]}
 
@@ -397,20 +397,20 @@ def benchmark(
     show: Show = silent,
     **settings: Any,
 ) -> dict[str, Any]:
-    """Play an agent on a track of HeartsBench: the record that ``hearts benchmark --json`` writes.
+    """Play HeartsBench and return the record that ``hearts benchmark --json`` writes.
 
     Args:
-        agent: an agent, or its name or checkpoint for ``make_agent``.
-        track: one of the protocol's.
+        agent: An agent, or its name or checkpoint for ``make_agent``.
+        track: A name in `TRACKS`.
         split: ``dev`` or ``test``.
-        deals: duplicate deals; None: as many as the protocol says.
-        save: a file that finished blocks of deals are written to.
-        resume: such a file, to be continued; all other arguments as before.
-        show: shows the progress; silent by default.
-        **settings: the other arguments of ``Benchmark``.
+        deals: Number of duplicate deals. If None, all of the track.
+        save: File to which finished blocks of deals are written.
+        resume: Such a file, to be continued with the same arguments.
+        show: Shows the progress. Silent by default.
+        **settings: Other arguments of ``Benchmark``.
 
     Raises:
-        HeartsError: as ``Benchmark`` and its ``run``.
+        HeartsError: as for ``Benchmark`` and ``Benchmark.run``.
     """
     return Benchmark(agent, track, split, deals, **settings).run(save, resume, show)
 
@@ -422,25 +422,24 @@ def verify(
     show: Show = silent,
     **settings: Any,
 ) -> tuple[dict[str, Any], list[str]]:
-    """Play a record again in full: return the new record, and where the results differ.
+    """Play a record again in full; return the new record and the differences.
 
-    No difference means that the record is correct.
+    Without differences the record is correct.
 
     Args:
-        record: as ``read_benchmark`` returns it.
-        agent: the agent, where its name or path is another than in the record.
-        show: shows the progress.
+        record: A record from ``read_benchmark``.
+        agent: The agent, if its name or path is no longer that of the record.
+        show: Shows the progress.
         **settings: `isolate`, `workers` and `backend`, as for ``evaluate``.
 
     Raises:
-        HeartsError: if it is of a protocol that this package does not have, or the agent is another
-            than that of the record.
+        HeartsError: this package has another protocol, or the agent is not that of the record.
     """
     result = record["result"]
     if result["protocol"] != PROTOCOL:
         raise HeartsError(
-            f"verify: protocol of the result is {result['protocol']!r}, here it is {PROTOCOL!r}; "
-            "verify it with the version of hearts-env that made it"
+            f"verify: the result is of {result['protocol']!r}, this package has {PROTOCOL!r}; "
+            "use the version of hearts-env that made the result"
         )
     source = result["agent"]["spec"] if agent is None else agent
     if source is None:
@@ -449,12 +448,12 @@ def verify(
     bench = Benchmark(source, **known, **settings)
     if changed := bench.contest.participants[0].differing(result["agent"]):
         raise HeartsError(
-            f"verify: this is another agent: its {changed}, in the result; give the agent that "
-            "made it"
+            f"verify: this is not the agent of the result: its {changed}; give the agent that "
+            "made the result"
         )
     again = bench.run(show=show)
-    played = {**again["result"], "package": result["package"]}  # the protocol fixes what counts
-    if agent is not None:  # it may lie elsewhere
+    played = {**again["result"], "package": result["package"]}  # any version with this protocol
+    if agent is not None:  # its name and path may differ
         played["agent"] |= {name: result["agent"][name] for name in ("name", "spec")}
     again |= {"entry": record["entry"]} if "entry" in record else {}
     if again.get("entry", {}).get("repeats") == "no":
@@ -463,10 +462,10 @@ def verify(
 
 
 def _unlike(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    """List where results of an agent that does not repeat itself differ by more than chance.
+    """List where results of an agent that does not repeat its play differ by more than chance.
 
-    Who played what has to be the same, the margins agree on the mean, and the published figures
-    follow from them.
+    The settings must be the same, the mean margins must agree, and the other figures of the old
+    result must follow from its margins.
     """
     try:
         before = np.array([one["margins"] for one in old["opponents"]], np.float64)
@@ -474,9 +473,9 @@ def _unlike(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
         before = np.empty(0)
     after = np.array([one["margins"] for one in new["opponents"]])
     if before.shape != after.shape:
-        return ["opponents: not a margin for each deal and opponent"]
+        return ["opponents: the margins are not one per deal and opponent"]
     over, after = (after - before).mean(axis=0), after.mean(axis=0)
-    # No wider than for two plays with nothing in common: made-up margins cannot widen it.
+    # Bounded by the spread of two independent plays, which made-up margins cannot widen.
     spread = min(over.std(ddof=1), math.sqrt(2) * after.std(ddof=1))
     error = spread / math.sqrt(len(over))
     known = {**new, **_mean([*before]), "exploitability": old.get("exploitability")}
@@ -486,19 +485,20 @@ def _unlike(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     ]
     apart = abs(over.mean())
     return differences(old, known) + [
-        f"margin: {old['margin']}, now {new['margin']}: over {MOST_APART} standard errors apart"
+        f"margin: {old['margin']}, now {new['margin']}: more than {MOST_APART} standard errors "
+        "apart"
     ] * (not apart <= MOST_APART * error)
 
 
 # ---- files ---------------------------------------------------------------------------------------
 def seal(result: Any) -> str:
-    """Return the SHA-256 of a result in its shortest spelling, its names in order."""
+    """Return the SHA-256 of a result as compact JSON with sorted keys."""
     text = json.dumps(result, allow_nan=False, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def record_of(result: dict[str, Any], run: dict[str, Any]) -> dict[str, Any]:
-    """Return the record of a result, sealed, as it will be read again: lists for tuples."""
+    """Return the sealed record of a result, with JSON types: lists instead of tuples."""
     record = {
         "format": FORMAT,
         "version": VERSION,
@@ -510,9 +510,9 @@ def record_of(result: dict[str, Any], run: dict[str, Any]) -> dict[str, Any]:
 
 
 def encoded(record: dict[str, Any]) -> bytes:
-    """Return the text of a record: a line for each field, and one for each list of numbers."""
+    """Return a record as JSON with one line per field and per list of numbers."""
     text = json.dumps(record, allow_nan=False, indent=1)
-    # Text in JSON has no line breaks, so that nothing but lists of numbers is found.
+    # Strings in JSON have no line breaks, so this matches lists of numbers only.
     text = re.sub(r"\[\n[-+\d.e,\s]*\]", lambda found: " ".join(found[0].split()), text)
     return (text + "\n").encode()
 
@@ -521,22 +521,22 @@ def read_benchmark(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the record in a file.
 
     Raises:
-        HeartsError: if it is not such a file, is cut short, was edited, or is of another version.
-        OSError: if it cannot be read.
+        HeartsError: the file is another, cut short, edited, or of another version.
+        OSError: the file cannot be read.
     """
     name = repr(os.fspath(path))
     data = read_limited(Path(path), _MOST_BYTES, "a result of hearts benchmark")
     no_result = HeartsError(
-        f"file: {name} is not a result of hearts benchmark, or is damaged; give a file that its "
-        "--json has written"
+        f"file: {name} is not a result of hearts benchmark, or is damaged; give one that its "
+        "--json wrote"
     )
     record = json_object(data)
     if record is None or record.get("format") != FORMAT:
         raise no_result
     if record.get("version") != VERSION:
         raise HeartsError(
-            f"file: {name} has version {quoted(record.get('version'))} of the format, this "
-            f"package reads {VERSION}; use the version of hearts-env that wrote it"
+            f"file: {name} has format version {quoted(record.get('version'))}, this package reads "
+            f"{VERSION}; use the version of hearts-env that wrote it"
         )
     result = record.get("result")
     try:
@@ -545,8 +545,8 @@ def read_benchmark(path: str | os.PathLike[str]) -> dict[str, Any]:
         is_whole = False
     if not is_whole:
         raise HeartsError(
-            f"file: {name} was edited or damaged: its sha256 is not that of its result; "
-            "get it again, or play it again with hearts benchmark --json"
+            f"file: {name} was edited or damaged: its sha256 does not match its result; get the "
+            "file again, or play again with hearts benchmark --json"
         )
     fields = result if isinstance(result, dict) else {}
     is_typed = all(type(fields.get(name)) is kind for name, kind in _NEEDED.items())
@@ -558,10 +558,10 @@ def read_benchmark(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def worst_deals(record: dict[str, Any]) -> list[Record]:
-    """Return the deals in which a record's agent did worse than an opponent, from each seat.
+    """Return the games of the deals that the agent of a record lost most, from every seat.
 
     Raises:
-        HeartsError: if the record has no such deals, or they are damaged.
+        HeartsError: the record has no lost deals, or they are damaged.
     """
     result, found = record["result"], []
     agent = result["agent"]["name"]
@@ -580,13 +580,14 @@ def worst_deals(record: dict[str, Any]) -> list[Record]:
         found = []
     if not found:
         raise HeartsError(
-            "result: it has no deal in which its agent did worse; give another, or hand histories"
+            "result: its agent lost no deal, so there is none to show; give another, or hand "
+            "histories"
         )
     return found
 
 
 def differences(old: Any, new: Any) -> list[str]:
-    """List where two results differ, at most ten: ``opponents[0].margin: 1.5, now 1.25``."""
+    """List at most ten differences of two results, like ``opponents[0].margin: 1.5, now 1.25``."""
     places: list[str] = []
     for place in _differing(old, new, ""):
         if len(places) == _MAX_LISTED:

@@ -1,26 +1,25 @@
-"""Duplicate evaluation: how many points per deal one agent is better than another.
+"""Duplicate evaluation: measure by how many points per deal one agent is better than another.
 
-Every deal is played once with the agent in each seat, the other seats taken by copies of the
-opponent, so that good and bad cards cancel out. Such a *duplicate deal*, all plays of one deal
-together, is the unit of every interval. Arguments and results call their number ``deals``, since
-with two players it is two plays, with the seats swapped.
+Every deal is played once with the agent in each seat, against copies of the opponent in the other
+seats. This cancels most of the luck of the cards. All plays of one deal form a *duplicate deal*,
+the unit of every interval. With two players a duplicate deal is two plays.
 
-- The margin of a deal is the others' mean score minus the agent's own: positive is good.
-- Intervals are the mean over duplicate deals +- 1.96 standard errors (normal approximation,
-  adequate from a few dozen of them on).
-- Deals won: 1 where the agent alone has the lowest score, a share of 1 where it is shared.
-- Rank: 1 for the lowest score of the deal, 2 for the next, and so on; ties share the mean rank.
-- Chips, where the rules settle in chips: what the agent wins in a deal that is settled on its own.
-- Matches: for each seat, the deals that the agent played there, in order, are strung together into
-  matches that end as the rules say (end score, ties, chips); unfinished ones do not count. The
-  players do not know the totals, and deal number and dealer are those of each deal.
-- No player sees a deal twice: each seating has players of its own (``hearts_train.measure.duel``).
-- An agent that raises, or answers with something illegal, commits a fault: it is
-  charged all points of the deal, as after a revoke at the card table, and the rest continues.
-- Milliseconds per decision are those of ``act_batch``, many games at once. Everything else follows
-  from the seed: the deals from it alone, which are therefore the same for all players. With
-  players that draw random numbers the play follows from the number of deals too, which decides how
-  many run at once.
+- Margin of a deal: the others' mean score minus the agent's score. Positive is good.
+- Intervals: the mean over duplicate deals +- 1.96 standard errors, a normal approximation that
+  needs a few dozen duplicate deals.
+- Deals won: 1 if the agent alone has the lowest score, a share of 1 if it ties.
+- Rank: 1 for the lowest score of the deal, 2 for the next, and so on. Ties share the mean rank.
+- Chips, for rules that settle in chips: the agent's winnings if each deal is settled alone.
+- Matches: for each seat, the deals that the agent played there are strung together into matches,
+  which end by the rules (end score, ties, chips). Unfinished matches do not count. The players do
+  not see the totals, and deal number and dealer are those of the single deal.
+- No player sees a deal twice: each seating has its own players (``hearts_train.measure.duel``).
+- An agent that raises an exception or gives an illegal answer commits a fault. It is charged all
+  points of the deal, as after a revoke at the card table, and the other games continue.
+- Milliseconds per decision are measured in ``act_batch``, over many games at once.
+
+The deals depend on the seed alone, so they are the same for all agents. The play of agents that
+draw random numbers also depends on the number of deals, which decides how many run at once.
 """
 
 from __future__ import annotations
@@ -79,7 +78,7 @@ File = str | os.PathLike[str]
 
 
 def platform_versions() -> dict[str, str]:
-    """Return the versions that a result may depend on besides this package."""
+    """Return the versions, besides that of this package, on which a result may depend."""
     return {
         "python": platform.python_version(),
         "numpy": np.__version__,
@@ -91,18 +90,18 @@ def platform_versions() -> dict[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """The fields that say how a result was found.
+    """The fields common to all results: how the result was obtained.
 
     Attributes:
         seed: Seed of deals and agents.
-        interrupted: Whether it was stopped before everything was played.
-        agents: All who played: name, options, digest of weights or source code.
+        interrupted: True if play was stopped early.
+        agents: For each agent its name, options, and digest of weights or source code.
         rules_in_full: Every field of the rules.
-        deals_digest: SHA-256 over seeds and cards of all deals; empty where that is not of use.
-        isolated: Whether each player had a process of its own.
-        version: Of this package.
+        deals_digest: SHA-256 of the seeds and cards of all deals; empty for other units.
+        isolated: True if each player had its own process.
+        version: Version of this package.
         platform: Versions of Python, NumPy and Numba, and the kind of machine.
-        command: The command line, if there was one.
+        command: The command line, if any.
     """
 
     seed: int
@@ -116,18 +115,18 @@ class Result:
     command: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """All figures, of types that JSON knows: what was found, then how."""
+        """Return all figures as JSON types, followed by the fields of ``Result``."""
         common = [one.name for one in fields(Result)]
         own = [one.name for one in fields(self) if one.name not in (*common, *self._of_deals())]
         return {name: plain(getattr(self, name)) for name in (*own, *common)}
 
     def _of_deals(self) -> tuple[str, ...]:
-        """The fields that are of single deals, and too long for a record."""
+        """Return the names of fields with a value per deal, which are too long for a record."""
         return ()
 
 
 def plain(value: Any) -> Any:
-    """Return a value as types that JSON knows."""
+    """Return a value as JSON types."""
     if isinstance(value, tuple):
         return [plain(one) for one in value]
     if isinstance(value, np.ndarray):
@@ -144,30 +143,30 @@ class Evaluation(Result):
     Attributes:
         agent: Name or checkpoint of the agent.
         opponent: Name or checkpoint of the agent in all other seats.
-        rules: The rules, as ``Rules.from_text`` reads them.
-        deals: Duplicate deals, each played with the agent in every seat: the intervals' unit.
-        margin: Points a deal by which the agent was better: others' mean score minus its own.
-        ci95: Its 95 % interval, low and high.
-        won: Share of the deals played that the agent won; a shared first place counts in part.
-        won_ci95: Its 95 % interval.
-        tied: Share of the deals played in which the agent shared the lowest score.
-        rank: The agent's mean rank in a deal, 1 the best; ties share the mean rank.
-        rank_ci95: Its 95 % interval.
+        rules: The rules in the form of ``Rules.from_text``.
+        deals: Number of duplicate deals, the unit of the intervals.
+        margin: Mean margin in points per deal: the others' mean score minus the agent's.
+        ci95: 95 % interval of `margin`, low and high.
+        won: Share of the plays that the agent won. A shared first place counts in part.
+        won_ci95: 95 % interval of `won`.
+        tied: Share of the plays in which the agent shared the lowest score.
+        rank: The agent's mean rank, 1 is best. Ties share the mean rank.
+        rank_ci95: 95 % interval of `rank`.
         moons: Moons that the agent shot.
-        opponent_moons: Moons that the others shot, all together.
-        plays: Plays of a deal, players times deals.
-        matches: Matches finished in stringing the deals together.
-        matches_won: Share of them that the agent won, None without any; shared ones in part.
-        ms_per_decision: Milliseconds per decision of the agent, many games at once.
-        opponent_ms_per_decision: The same for the opponent.
-        faults: Deals charged to the agent for misbehaving.
-        opponent_faults: Deals charged to the opponents.
-        examples: Some of those faults, each with everything needed to reproduce it.
-        chips: Chips that the agent won a deal; None where the rules settle in points.
-        chips_ci95: Its 95 % interval.
-        margins: Mean margin of each duplicate deal.
-        shares: Share of each duplicate deal that the agent won.
-        worst: The deals that went worst for the agent, card by card, the worst first.
+        opponent_moons: Moons that all opponents shot.
+        plays: Number of plays, deals times players.
+        matches: Finished matches when the deals are strung together.
+        matches_won: Share of `matches` that the agent won, ties in part. None without matches.
+        ms_per_decision: Milliseconds per decision of the agent, with many games at once.
+        opponent_ms_per_decision: Milliseconds per decision of the opponent.
+        faults: Plays charged to the agent for a fault.
+        opponent_faults: Plays charged to the opponents for a fault.
+        examples: Some of the faults, with everything needed to reproduce them.
+        chips: Chips per deal that the agent won. None if the rules settle in points.
+        chips_ci95: 95 % interval of `chips`.
+        margins: ``(deals,)`` mean margin of each duplicate deal.
+        shares: ``(deals,)`` share of each duplicate deal that the agent won.
+        worst: The deals that the agent lost most, card by card, the worst first.
     """
 
     agent: str
@@ -198,7 +197,7 @@ class Evaluation(Result):
     worst: tuple[WorstDeal, ...] = field(default=(), repr=False)
 
     def _repr_html_(self) -> str:
-        """A table, for notebooks."""
+        """Return a table for notebooks."""
         return evaluations_table([self]).to_html()
 
     def _of_deals(self) -> tuple[str, ...]:
@@ -213,9 +212,9 @@ class Evaluation(Result):
         deals: int,
         **how: Any,
     ) -> Evaluation:
-        """The figures over the first `deals` duplicate deals of some blocks.
+        """Return the figures over the first `deals` duplicate deals of `blocks`.
 
-        `pair` are the two names, and `how` the fields of a ``Result``.
+        `pair` has the names of agent and opponent, `how` the fields of a ``Result``.
         """
         played = [block for block in blocks if block.first < deals]
         n, num_games = rules.players, deals * rules.players
@@ -277,7 +276,7 @@ class Evaluation(Result):
 
 
 def evaluations_table(results: Sequence[Evaluation]) -> ResultTable:
-    """A row for each evaluation of one agent."""
+    """Return a table with a row per evaluation of one agent."""
     first = results[0]
     short = short_names([first.agent, *(result.opponent for result in results)])
     figures = []
@@ -324,9 +323,11 @@ def opponents_table(title: str, figures: Sequence[Mapping[str, Any]], players: i
 def string_matches(
     rules: Rules, scores: NDArray[np.int64], points: NDArray[np.int64]
 ) -> tuple[int, float]:
-    """String deals, one per row, into matches: how many ended, and how many the first column won.
+    """String deals, one per row, into matches.
 
-    A shared first place, with which ``max_deals`` may end a match, counts in part.
+    Returns:
+        The number of finished matches, and how many of them the first column won. A tie, possible
+        with ``max_deals``, counts in part.
     """
     finished, won = 0, Fraction()
     board = Scoreboard(rules)
@@ -341,9 +342,9 @@ def string_matches(
 
 
 def chips_won(rules: Rules, points: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The chips that the first column wins in each deal, one per row, settled on its own.
+    """Return the chips that the first column wins in each deal, one per row, settled alone.
 
-    There is no pool: chips that no player wins in a deal are not carried over.
+    There is no pool: chips that no player wins are not carried over.
     """
     kinds, places = np.unique(points, axis=0, return_inverse=True)
     net = [float(settle(rules.settlement, row)[0][0]) for row in kinds.tolist()]
@@ -358,16 +359,16 @@ class MatchResults(Result):
     Attributes:
         agent: Name of the agent.
         opponent: Name of the opponent.
-        rules: The rules, as ``Rules.from_text`` reads them.
-        pairs: Pairs of matches, the unit of the interval.
-        won: Share of the matches that the agent won; a shared first place counts a half.
-        ci95: Its 95 % interval, low and high.
-        split: Share of the pairs that ended one match each: the cards decided.
-        swept: Share of the pairs of which the agent won both.
-        deals: Mean number of deals of a match.
-        ahead: Mean points or chips by which the agent was ahead at the end.
-        faults: Deals charged to the agent for misbehaving.
-        opponent_faults: Deals charged to the opponent.
+        rules: The rules in the form of ``Rules.from_text``.
+        pairs: Number of pairs of matches, the unit of the interval.
+        won: Share of the matches that the agent won. A tie counts a half.
+        ci95: 95 % interval of `won`, low and high.
+        split: Share of the pairs in which each player won a match.
+        swept: Share of the pairs in which the agent won both matches.
+        deals: Mean number of deals per match.
+        ahead: Mean final lead of the agent, in points or chips.
+        faults: Deals charged to the agent for a fault.
+        opponent_faults: Deals charged to the opponent for a fault.
     """
 
     agent: str
@@ -392,9 +393,9 @@ class MatchResults(Result):
         pairs: int,
         **how: Any,
     ) -> MatchResults:
-        """The figures over the first `pairs` pairs of some blocks.
+        """Return the figures over the first `pairs` pairs of `blocks`.
 
-        `pair` are the two names, and `how` the fields of a ``Result``.
+        `pair` has the names of agent and opponent, `how` the fields of a ``Result``.
         """
         won, lengths, ahead = (
             np.concatenate([getattr(block, name) for block in blocks])[:pairs]
@@ -419,23 +420,21 @@ class MatchResults(Result):
 
 
 # ---- play ----------------------------------------------------------------------------------------
-
-
 def play_pairings(
     contest: Contest, deals: int, show: Show, label: str
 ) -> Iterator[tuple[Pairing, list[AnyBlock]]]:
-    """Play `deals` deals of a contest's pairings, one after another, and give each one's blocks.
+    """Play the pairings of a contest one after another, and yield each with its blocks.
 
-    After Ctrl-C the last one has the deals that were finished.
+    After Ctrl-C the last pairing has only its finished deals.
 
     Args:
-        contest: who plays.
-        deals: how many each pairing plays.
-        show: shows the progress.
-        label: of the progress, with the names of the two.
+        contest: The contest.
+        deals: Number of deals per pairing.
+        show: Shows the progress.
+        label: Label of the progress, a format of the two names.
 
     Raises:
-        KeyboardInterrupt: the first pairing was stopped and has fewer than two deals.
+        KeyboardInterrupt: the first pairing was stopped with fewer than two deals.
     """
     tasks = contest.tasks(deals)
     progress: Progress = no_progress
@@ -460,7 +459,7 @@ def play_pairings(
 def evaluations(
     contest: Contest, deals: int, show: Show, label: str = "{} against {}"
 ) -> Iterator[Any]:
-    """Yield the result of each pairing, as ``play_pairings``; interrupted ones are marked."""
+    """Yield the result of each pairing of ``play_pairings``; mark an interrupted one."""
     for pairing, found in play_pairings(contest, deals, show, label):
         count = num_deals(found)
         yield result_of(contest, pairing, found, count, interrupted=count < deals)
@@ -474,7 +473,7 @@ def result_of(
     *,
     interrupted: bool = False,
 ) -> Any:
-    """The ``Evaluation`` or ``MatchResults`` of the first `deals` deals of a pairing."""
+    """Return the ``Evaluation`` or ``MatchResults`` of a pairing's first `deals` deals."""
     pair = contest.names[pairing[0]], contest.names[pairing[1]]
     how = {**contest.how(pairing, deals), "interrupted": interrupted}
     result = Evaluation if contest.unit == "deal" else MatchResults
@@ -516,34 +515,34 @@ def evaluate(
     show: Show = silent,
     **settings: Any,
 ) -> Evaluation | MatchResults | list[Any]:
-    """Play `deals` duplicate deals of `agent` against an opponent, or each of several.
+    """Evaluate an agent on duplicate deals against an opponent, or against each of several.
 
-    The module's text has the protocol. Ctrl-C ends it with the duplicate deals finished, marked as
-    interrupted.
+    The docstring of this module describes the protocol. Ctrl-C returns the finished duplicate
+    deals, marked as interrupted.
 
     Args:
-        agent: an agent, or its name or checkpoint for ``make_agent``. An agent object is
-            copied; it does not play itself.
-        opponents: the same for all other seats; of a list or tuple each in turn, and the result is
-            a list of evaluations.
-        rules: the rules, or a preset's name; None: those that a checkpoint was trained for, else
-            ``two_player``.
-        deals: duplicate deals, each played with the agent in every seat; 2 to 10,000,000.
-        seed: the same seed gives the same deals to all players, and to agents that have
-            ``reseed(seed)`` the same random numbers.
-        unit: ``deal``, or ``match``: pairs of whole matches of two players, who know the score
-            (``hearts_train.measure.duel``); the results are ``MatchResults``.
-        save: a file that finished blocks of deals are written to.
-        resume: such a file, to be continued; all other arguments as before.
-        show: shows the progress against each opponent; silent by default.
-        **settings: the other arguments of ``Contest``: `isolate` (every player in a process of
-            its own), `time_limit` (with it, seconds for one answer), `workers` (processes that
-            play; the figures, times aside, are the same with any number), `backend` (``local`` or
-            ``ray``), `command`.
+        agent: An agent, or its name or checkpoint for ``make_agent``. An agent object is copied and
+            never plays itself.
+        opponents: The agent in all other seats. With a list or tuple the agent plays each in turn,
+            and the result is a list.
+        rules: The rules, or the name of a preset. If None, the rules that a checkpoint was trained
+            for, else ``two_player``.
+        deals: Number of duplicate deals, 2 to 10,000,000.
+        seed: The same seed gives the same deals to all agents, and the same random numbers to
+            agents with ``reseed(seed)``.
+        unit: ``deal`` or ``match``. A match is a pair of whole matches of two players, who see the
+            totals (``hearts_train.measure.duel``); the result is a ``MatchResults``.
+        save: File to which finished blocks of deals are written.
+        resume: Such a file, to be continued with the same arguments.
+        show: Shows the progress against each opponent. Silent by default.
+        **settings: Other arguments of ``Contest``: `isolate` (each player in its own process),
+            `time_limit` (seconds per answer of an isolated player), `workers` (processes that play;
+            figures other than times do not depend on it), `backend` (``local`` or ``ray``),
+            `command`.
 
     Raises:
-        HeartsError: if an agent or rule set is unknown, an agent cannot play the rules or cannot be
-            copied, or there are too few or too many deals.
+        HeartsError: an agent or rule set is unknown, an agent cannot play the rules or cannot be
+            copied, or the number of deals is out of range.
     """
     deals = check_deals(deals)
     others = list(opponents) if isinstance(opponents, list | tuple) else [opponents]
@@ -555,11 +554,10 @@ def evaluate(
 
 # ---- a picture -----------------------------------------------------------------------------------
 def plot(evaluations: Sequence[Evaluation], path: str | Path) -> None:
-    """Draw an agent's margins as bars with 95 % intervals into a PNG, SVG or PDF file.
+    """Draw an agent's margins as bars with 95 % intervals in a PNG, SVG or PDF file.
 
     Raises:
-        HeartsError: if matplotlib is not installed, there is nothing to draw, or the suffix is
-            another.
+        HeartsError: matplotlib is not installed, there is no evaluation, or the suffix is another.
     """
     if not evaluations:
         raise HeartsError("plot: there is no evaluation to draw; give one or more")

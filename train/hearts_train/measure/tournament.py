@@ -1,11 +1,11 @@
-"""A round robin: every agent against every other on the same duplicate deals, and a ranking.
+"""Round robin: every agent plays every other on the same duplicate deals, and all are ranked.
 
-Agents are ranked by their mean margin over the others. With more than two players "i against j" is
-one i among copies of j, and the reverse is played too. The margin of a deal between them is then
+The ranking is by mean margin over the others. With more than two players, a pairing is played both
+ways: one i among copies of j, and one j among copies of i. The margin of i over j on a deal is then
 half the difference of the two.
 
-All pairings play the same deals. An agent's mean margin over the others is therefore one series,
-with a value for each duplicate deal, and its interval is that of the mean of a series.
+All pairings play the same deals. An agent's mean margin over the others is therefore one series
+with a value per duplicate deal, and its interval is that of a mean.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from hearts_train.measure.participants import AgentLike, names_once
 from hearts_train.measure.statistics import Interval, mean_and_interval, rounded
 
 ELO = 400 / np.log(10)
-"""Elo points in one natural unit of strength: 400 points are odds of ten to one."""
+"""Elo points per natural unit of strength: 400 points are odds of ten to one."""
 _OPEN_DUELS = 4
-"""With more pairings than this the players' processes are ended after each block."""
+"""With more pairings than this, the players' processes are ended after each block."""
 _MOST_STEPS = 200
 _PRIOR = 1e-4
-"""Share of each pairing's deals that count as won by either player alike, so that a player who won
-them all has a rating too."""
+"""Share of each pairing's deals that counts as won equally by all players, to give even a player
+that won every deal a finite rating."""
 
 
 @dataclass(frozen=True)
@@ -51,17 +51,17 @@ class Standing:
     """One line of a ranking.
 
     Attributes:
-        place: From 1; equal margins share it.
-        agent: Its name.
-        margin: The mean of its margins over all others, points per deal.
-        ci95: Its 95 % interval, over duplicate deals.
-        rating: Its strength on Elo's scale, from deals won; the mean of all is 0.
-        rating_ci95: Its 95 % interval.
-        won: Share of the deals that it won, with more than two players those among copies of
-            another.
-        moons: Moons that it shot per 100 deals and seat.
-        ms_per_decision: Milliseconds per decision, many games at once: the mean over its pairings.
-        faults: Deals charged to it for misbehaving.
+        place: Place from 1. Equal margins share it.
+        agent: Name of the agent.
+        margin: Mean margin over all other agents, in points per deal.
+        ci95: 95 % interval of `margin` over duplicate deals.
+        rating: Strength on Elo's scale, from deals won. The mean of all agents is 0.
+        rating_ci95: 95 % interval of `rating`.
+        won: Share of the deals won. With more than two players only deals among copies of another
+            agent count.
+        moons: Moons shot per 100 deals and seat.
+        ms_per_decision: Milliseconds per decision with many games at once, the mean over pairings.
+        faults: Deals charged to the agent for a fault.
     """
 
     place: int
@@ -78,18 +78,18 @@ class Standing:
 
 @dataclass(frozen=True)
 class Tournament:
-    """All pairings of some agents, and the ranking that follows.
+    """The results of all pairings, and the ranking.
 
     Attributes:
-        agents: Names, as they were entered.
-        rules: The rules, as ``Rules.from_text`` reads them.
-        deals: Duplicate deals of each pairing.
+        agents: Names in the order entered.
+        rules: The rules in the form of ``Rules.from_text``.
+        deals: Duplicate deals per pairing.
         seed: Seed of deals and agents.
-        evaluations: Every pairing that was played, by the places of its agents; with more than two
-            players both ways.
-        standings: The ranking, best first; of equal ones those who entered first.
-        interrupted: Whether it was stopped before all deals were played.
-        command: The command line, if there was one.
+        evaluations: The result of each pairing by the places of its agents in `agents`; with more
+            than two players both ways.
+        standings: The ranking, best first. Ties are in the order entered.
+        interrupted: True if play was stopped early.
+        command: The command line, if any.
     """
 
     agents: tuple[str, ...]
@@ -102,14 +102,14 @@ class Tournament:
     command: str | None = None
 
     def margin(self, row: int, column: int) -> tuple[float, Interval]:
-        """Return by how many points per deal `row` is better than `column`, and the 95 % interval.
+        """Return the margin of one agent over another in points per deal, with its 95 % interval.
 
-        Agents are given by their places in `agents`.
+        `row` and `column` are places in `agents`.
         """
         return mean_and_interval(_margins(self.evaluations, row, column))
 
     def tables(self) -> list[ResultTable]:
-        """Return the standings, and the margin of each agent over each other."""
+        """Return the table of standings and the table of margins between agents."""
         has_faults = any(standing.faults for standing in self.standings)
         short = short_names(self.agents)
         ranked = [short[standing.agent] for standing in self.standings]
@@ -143,11 +143,11 @@ class Tournament:
         ]
 
     def _repr_html_(self) -> str:
-        """Two tables, for notebooks."""
+        """Return two tables for notebooks."""
         return "".join(table.to_html() for table in self.tables())
 
     def to_json(self) -> dict[str, Any]:
-        """Return all figures, of types that JSON knows."""
+        """Return all figures as JSON types."""
         pairings = []
         for i, j in itertools.combinations(range(len(self.agents)), 2):
             margin, ci95 = self.margin(i, j)
@@ -182,21 +182,21 @@ def tournament(
 ) -> Tournament:
     """Let every agent play every other on `deals` duplicate deals.
 
-    Ctrl-C ends it with the deals that all pairings have finished.
+    Ctrl-C returns the deals that all pairings have finished.
 
     Args:
-        agents: two or more, by name, checkpoint or as objects.
-        rules: the rules, or a preset's name; None: as for ``evaluate``.
-        deals: duplicate deals of each pairing, 2 to 10,000,000.
-        seed: seed of deals and agents.
-        save: a file that finished blocks of deals are written to.
-        resume: such a file, to be continued; all other arguments as before.
-        show: shows the progress over all pairings; silent by default.
+        agents: Two or more agents, or their names or checkpoints.
+        rules: The rules, or the name of a preset. If None, as for ``evaluate``.
+        deals: Duplicate deals per pairing, 2 to 10,000,000.
+        seed: Seed of deals and agents.
+        save: File to which finished blocks of deals are written.
+        resume: Such a file, to be continued with the same arguments.
+        show: Shows the progress over all pairings. Silent by default.
         **settings: `isolate`, `time_limit`, `workers`, `backend` and `command`, as for
             ``evaluate``.
 
     Raises:
-        HeartsError: if there are too few agents or deals, or an agent is entered twice, unknown, or
+        HeartsError: there are too few agents or deals, or an agent is entered twice, is unknown, or
             cannot play the rules.
     """
     deals = check_deals(deals)
@@ -241,14 +241,14 @@ def tournament(
 
 
 def _all_pairings(agents: int, rules: Rules) -> list[Pairing]:
-    """Everyone against everyone; with more than two players both ways."""
+    """Return every pair of agents; with more than two players both ways."""
     pairings = list(itertools.combinations(range(agents), 2))
     return pairings + [(j, i) for i, j in pairings] * (rules.players > 2)
 
 
 # ---- the ranking ---------------------------------------------------------------------------------
 def _margins(evaluations: Mapping[Pairing, Evaluation], row: int, column: int) -> Floats:
-    """The margin of one agent over another in each deal, ``(deals,)``."""
+    """Return the margin of one agent over another in each deal, ``(deals,)``."""
     ways = (((row, column), 1.0), ((column, row), -1.0))
     found = [sign * evaluations[way].margins for way, sign in ways if way in evaluations]
     margins: Floats = np.mean(found, axis=0)
@@ -269,7 +269,7 @@ def _standings(
             Standing(
                 place=0,
                 agent=name,
-                margin=rounded(margin),  # equal ones are equal to the last digit
+                margin=rounded(margin),  # so equal margins compare equal
                 ci95=(rounded(ci95[0]), rounded(ci95[1])),
                 rating=rounded(round(rating, 2)),
                 rating_ci95=(rounded(round(low, 2)), rounded(round(high, 2))),
@@ -282,11 +282,11 @@ def _standings(
 
 
 def _counts(evaluations: Mapping[Pairing, Evaluation], place: int, players: int) -> dict[str, Any]:
-    """Return an agent's deals won, moons, faults and time in all its pairings."""
+    """Return an agent's share of deals won, moons, faults and time over all its pairings."""
     alone = [e for (one, _), e in evaluations.items() if one == place]
     copies = [e for (_, other), e in evaluations.items() if other == place]
     won = [e.won for e in alone]
-    if players == 2:  # else the copies share the deals that the other has not won
+    if players == 2:  # with more players, several copies share the deals that the opponent lost
         won += [1 - e.won for e in copies]
     seats = sum(e.plays for e in alone) + sum(e.plays for e in copies) * (players - 1)
     moons = sum(e.moons for e in alone) + sum(e.opponent_moons for e in copies)
@@ -300,22 +300,24 @@ def _counts(evaluations: Mapping[Pairing, Evaluation], place: int, players: int)
 
 
 def bradley_terry(shares: Floats, pairings: Sequence[Pairing], copies: int, players: int) -> Floats:
-    """Return strengths on Elo's scale, as one series per player, ``(players, deals)``.
+    """Return ratings on Elo's scale as a series per player, ``(players, deals)``.
 
-    The mean of a series is the strength, and its interval that of the strength. All strengths have
-    the mean 0.
+    The mean of a series is the rating, and the interval of that mean is the interval of the rating.
+    The mean rating is 0.
 
-    A player of strength a, alone against c copies of one of strength b, wins with the chance
-    exp(a) / (exp(a) + c exp(b)): for c = 1 the model of Bradley and Terry (1952), else that of
-    Plackett and Luce for the first place. The strengths are those of the greatest likelihood. In
-    first order each deal moves them by its distance from the mean shares, so the intervals are
-    those of the sandwich formula: deals are no tosses of a coin.
+    A player of strength a, alone against c copies of a player of strength b, wins with probability
+    exp(a) / (exp(a) + c exp(b)). For c = 1 this is the model of Bradley and Terry (1952), else that
+    of Plackett and Luce for the first place. The strengths maximise the likelihood. To first order,
+    a deal moves them in proportion to its distance from the mean shares. The intervals are
+    therefore those of the sandwich formula, which does not assume independent coin tosses.
 
     Args:
-        shares: ``(pairings, deals)``: the share of each deal that the first of a pairing won.
-        pairings: the player alone, and the one of which there are copies. They connect all players.
-        copies: how many copies.
-        players: how many players are rated.
+        shares: ``(pairings, deals)``, the share of each deal that the first player of a pairing
+            won.
+        pairings: For each pairing the single player and the player with copies. They must connect
+            all players.
+        copies: Number of copies.
+        players: Number of players.
     """
     design = np.zeros((len(pairings), players))
     for row, (one, other) in enumerate(pairings):
