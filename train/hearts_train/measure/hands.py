@@ -1,15 +1,15 @@
-"""Best responses on decks whose tree is too large: exact for drawn hands, one deal after another.
+"""Best responses on decks with a too large tree: exact for each sampled deal.
 
-With its own hand known, a best response has few hidden hands to reckon with, and what can follow is
-small enough to be listed (``hearts_env.solve.response``), above all where the agent does not mix
-its cards. So what it wins with that hand is exact, and the mean over drawn deals, with the hands of
-both seats, is an unbiased estimate of the exploitability: no lower bound.
+Given its own hand, a best response faces few hidden hands. Everything that can follow is then small
+enough to enumerate (``hearts_env.solve.response``), above all if the agent does not mix. Its margin
+with that hand is exact. The mean over sampled deals, with the hands of both seats, is an unbiased
+estimate of the exploitability, not a lower bound.
 
-A best response that sleeps in the first tricks plays as the agent does there. So the agent plays
-them against itself, and what follows is listed from where either seat then stands.
+A best response that is asleep in the first tricks plays like the agent there. The agent therefore
+plays them against itself, and the enumeration starts from the position reached.
 
-What the agent wins from itself from there on is subtracted. Over all deals and both seats that is
-0, so the mean stays the same, and most of the luck of the cards is gone.
+The margin of the agent over itself from there on is subtracted. Over all deals and both seats it is
+0, so the mean stays the same, but most of the luck of the cards is removed.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from hearts_train.measure.contest import Contest, Task
 from hearts_train.measure.participants import AgentLike
 
 _SAMPLES = 512
-"""Lines that an estimate draws for each seat."""
+"""Random lines per seat of an estimate."""
 
 
 @dataclass(frozen=True)
 class HandBlock:
-    """The points that can be won with the two hands of a deal.
+    """The margins with the two hands of a deal.
 
     Attributes:
-        first: The number of the deal.
-        won: What a best response wins from the agent as the first leader, and as the other player,
-            in points, the mean over what the agent may hold.
-        own: What the agent wins from itself there.
-        took: Seconds of processor time that it took.
+        first: Number of the deal.
+        won: Margins of a best response over the agent as the first leader and as the other player,
+            in points, each the mean over the agent's possible hands.
+        own: Margins of the agent over itself in the same places.
+        took: Processor time in seconds.
     """
 
     first: int
@@ -56,19 +56,19 @@ class HandBlock:
 
     @property
     def gain(self) -> float:
-        """Return how much more a best response wins than the agent, the mean of both hands."""
+        """The gain of a best response over the agent's own play, the mean of both hands."""
         return (sum(self.won) - sum(self.own)) / 2
 
     def to_json(self) -> dict[str, Any]:
-        """All of it, of types that JSON knows."""
+        """Return all fields as JSON types."""
         return asdict(self)
 
     @classmethod
     def of(cls, record: dict[str, Any]) -> HandBlock:
-        """The block that ``to_json`` wrote.
+        """Return the block that ``to_json`` wrote.
 
         Raises:
-            ValueError, TypeError, KeyError: if `record` is something else.
+            ValueError, TypeError, KeyError: `record` is something else.
         """
         (a, b), (c, d) = record["won"], record["own"]
         numbers = [float(number) for number in (a, b, c, d, record["took"])]
@@ -80,7 +80,7 @@ class HandBlock:
 
 
 class HandContest(Contest):
-    """Agents against the best response to each, deal by deal, the same deals for all."""
+    """A contest of agents against the best response to each, on the same deals."""
 
     def __init__(
         self,
@@ -91,10 +91,10 @@ class HandContest(Contest):
         awake: Sequence[int] | None = None,
         **settings: Any,
     ) -> None:
-        """The agents, as for ``Contest``; the deals are those of its duplicate deals.
+        """Make the agents as ``Contest`` does; the deals are those of its duplicate deals.
 
-        In tricks that are not among `awake`, counted from 1, the best response plays as the agent
-        does; None: all are.
+        In tricks outside `awake`, counted from 1, the best response plays like the agent. If None,
+        it is awake in all tricks.
         """
         pairings = [(place, place) for place in range(len(agents))]
         super().__init__(
@@ -106,7 +106,7 @@ class HandContest(Contest):
         return HandBlock.of(record)
 
     def play(self, task: Task) -> HandBlock:
-        """Answer both hands of a deal: the same block in any process."""
+        """Compute the margins with both hands of a deal; the same block in any process."""
         began = time.process_time()
         rules, participant = self.rules, self.participants[task.pairing[0]]
         game = Game.deal(rules, derived_seed(self.seed, task.first))
@@ -130,16 +130,17 @@ class HandContest(Contest):
 
 
 def _tricks_asleep(awake: Sequence[int] | None) -> int:
-    """Return the number of tricks before the first one in which a best response is awake."""
+    """Return the number of tricks before the first one in `awake`."""
     return 0 if awake is None else min(awake, default=1) - 1
 
 
 def num_positions(rules: Rules, policy: Policy | None, awake: Sequence[int] | None = None) -> float:
-    """About how many positions are listed for a deal, from random lines (Knuth 1975).
+    """Estimate how many positions are enumerated for a deal, from random lines (Knuth 1975).
 
-    From the first trick in which the best response is `awake`, a position stands for as many as
-    there were choices on the way to it, all legal ones of the best response where it is awake, else
-    those that the agent's policy may take (None: all); times the hands that it may hold at first.
+    Each position on a random line, from the first trick in `awake`, counts as many times as there
+    were choices on the way to it. The choices are all legal actions of the best response where it
+    is awake, and elsewhere the actions with positive probability in `policy` (if None, all). The
+    total is multiplied by the number of hands that the agent may hold at first.
     """
     is_free, asleep = is_awake(awake), _tricks_asleep(awake)
     total = 0.0
