@@ -488,7 +488,7 @@ def test_an_entry_says_what_its_authors_declare_and_is_verified_beside_its_code(
     mistake(run("--verify", "mine/mine.json"), "verify", "--allow-code")
     assert run("--verify", "mine/mine.json", "--allow-code").exit_code == 0
     (home / "w.bin").write_bytes(b"2")
-    mistake(run("--verify", "mine/mine.json", "--allow-code"), "verify", "another agent")
+    mistake(run("--verify", "mine/mine.json", "--allow-code"), "verify", "digest")
 
 
 @pytest.mark.parametrize(

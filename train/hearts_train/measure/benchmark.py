@@ -438,8 +438,8 @@ def verify(
     result = record["result"]
     if result["protocol"] != PROTOCOL:
         raise HeartsError(
-            f"verify: the result is of {result['protocol']!r}, this package has {PROTOCOL!r}; "
-            "use the version of hearts-env that made the result"
+            f"verify: the result has protocol {result['protocol']!r}, this package "
+            f"{PROTOCOL!r}; use the version of hearts-env that made the result"
         )
     source = result["agent"]["spec"] if agent is None else agent
     if source is None:
