@@ -1,8 +1,8 @@
-"""Players that attack another one: they know its policy, and answer it as well as they can.
+"""Attackers: players that know their opponent's policy and respond to it.
 
-An attacker sees what any player may see. Beyond that it has the attacked agent itself, frozen, and
-may ask it what it would do in any view. So it weighs the hidden worlds exactly, by Bayes' rule, and
-what it wins on average is a lower bound of what a best response would win.
+An attacker sees only its own views. It also has the frozen opponent, and may query its policy in
+any view. So it weighs the hidden worlds exactly, by Bayes' rule. Its mean margin is a lower bound
+of a best response's.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from hearts_env.support.errors import did_you_mean, quoted
 
 
 class Method(NamedTuple):
-    """How an attacker chooses its cards.
+    """The method by which an attacker chooses its cards.
 
     Attributes:
-        depth: How many of its own decisions, the present one first, are tried with every card;
-            after them, or with 0, it takes the card that is best double dummy over the worlds.
-        has_endings: Whether the last tricks are answered exactly.
-        meaning: In words.
+        depth: The number of its own decisions, from the present one, in which it tries every card.
+            After them it takes the card that is best double dummy over the worlds.
+        has_endings: Whether it plays an exact best response in the last tricks.
+        meaning: A description.
     """
 
     depth: int
@@ -55,11 +55,11 @@ METHODS: Mapping[str, Method] = MappingProxyType(
 """The attackers by name, the weakest first."""
 
 TRICKS = 7
-"""How many last tricks are answered exactly by default."""
+"""The default number of last tricks with an exact best response."""
 
 
 class Attacker(CachingAgent):
-    """Plays against one agent, whose policy it knows; of two players."""
+    """Plays against one agent with a known policy, in two-player games."""
 
     plays = "two-player games without an exchange"
 
@@ -73,21 +73,21 @@ class Attacker(CachingAgent):
         most_worlds: int = 512,
         awake: Sequence[int] | None = None,
     ) -> None:
-        """An attacker of `model`.
+        """Make an attacker of `model`.
 
         Args:
-            model: the attacked agent, or its name; ``action_probs`` must say what it does.
+            model: the attacked agent, or its name. ``action_probs`` must be its policy.
             method: one of `METHODS`.
-            tricks: with a method that has endings: how many last tricks are answered exactly.
-            epsilon: with this probability the model is taken to have played at random: for one that
-                does not always do what its ``action_probs`` says.
-            most_worlds: where the model mixes its cards, worlds branch in the play to the end after
-                a card; of more than this many an even selection is taken.
-            awake: the tricks, from 1, in which it attacks, like ``range(7, 14)``; in all others it
-                plays as the model does. None: all.
+            tricks: the number of last tricks with an exact best response, if the method has any.
+            epsilon: the assumed probability that the model plays at random, for agents that do not
+                always follow their ``action_probs``.
+            most_worlds: worlds branch in playouts where the model mixes. Beyond this number, an
+                even selection of them is used.
+            awake: the tricks, from 1, in which it attacks, like ``range(7, 14)``. In all others it
+                plays like the model. If None, all.
 
         Raises:
-            HeartsError: the method is unknown, or a number is out of range.
+            HeartsError: if the method is unknown, or a number is out of range.
         """
         if method not in METHODS:
             raise HeartsError(
@@ -109,7 +109,7 @@ class Attacker(CachingAgent):
         self._responses: Responses | None = None
 
     def check_rules(self, rules: Rules) -> None:
-        """Refuse games of other than two players, with an exchange, or that the model refuses."""
+        """Raise unless `rules` have two players and no exchange, and the model plays them."""
         check_two_players(rules, self.name)
         check_rules(self.model, rules)
 
@@ -126,10 +126,10 @@ class Attacker(CachingAgent):
         return actions
 
     def _attack(self, views: BatchView) -> Actions:
-        """The actions in tricks in which it is awake."""
+        """Return the actions in tricks in which it attacks."""
         legal = views.legal_masks
         is_play = views.vectors[:, k.PHASE] == k.PLAY
-        # After a moon the last: the shooter is as far ahead either way.
+        # The last legal action. After a moon, either choice gives the same margin.
         actions = np.array([mask.bit_length() - 1 for mask in legal.tolist()], np.int64)
         rows = np.flatnonzero(is_play & (legal & (legal - 1) != 0))
         if len(rows):
@@ -138,7 +138,7 @@ class Attacker(CachingAgent):
         return actions
 
     def choose(self, rules: Rules, fan: Fan) -> Ints:
-        """The action in each information set of `fan`, given its worlds and their weights."""
+        """Return the action in each information set of `fan`, ``(len(fan.seats),) int64``."""
         responses = self._of(rules)
         method = METHODS[self.method]
         actions = np.empty(len(fan.seats), np.int64)
@@ -152,7 +152,7 @@ class Attacker(CachingAgent):
         return actions
 
     def knowing(self, policy: Policy) -> Attacker:
-        """The same attacker of a policy that is given as a function; for ``choose`` alone."""
+        """Return this attacker for another policy, given as a function. Use only ``choose``."""
         other = copy.copy(self)
         other._forget(policy)
         return other
@@ -168,7 +168,7 @@ class Attacker(CachingAgent):
         return self._responses
 
     def reseed(self, seed: int) -> None:
-        """Reseed the model, where it draws random numbers, and forget its answers."""
+        """Reseed the model and clear the caches."""
         super().reseed(seed)
         reseed = getattr(self.model, "reseed", None)
         if callable(reseed):
@@ -179,7 +179,7 @@ class Attacker(CachingAgent):
         self.model.close()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Attacker:
-        """An attacker with a model of its own, which remembers no view."""
+        """Return an attacker with a copy of the model and empty caches."""
         other = copy.copy(self)
         other.model = copy.deepcopy(self.model, memo)
         other._forget()
@@ -187,15 +187,15 @@ class Attacker(CachingAgent):
 
 
 def check_awake(awake: Any) -> tuple[int, ...] | None:
-    """The tricks in which an attacker is awake, ascending; None: all.
+    """Return the tricks in which an attacker attacks, ascending. None means all.
 
     Raises:
-        HeartsError: they are not numbers of tricks.
+        HeartsError: if they are not numbers of tricks.
     """
     if awake is None:
         return None
     try:
-        tricks = reversed([*awake])  # a range is refused by its end, which somebody has typed
+        tricks = reversed([*awake])  # an error then names the end of a range
         return tuple(sorted({check_number("awake", trick, 1, k.MAX_CARDS) for trick in tricks}))
     except TypeError:
         raise HeartsError(
@@ -205,11 +205,11 @@ def check_awake(awake: Any) -> tuple[int, ...] | None:
 
 
 def as_policy(agent: Any, name: str = "") -> Policy:
-    """The policy of an agent that may be anybody's: whatever it does wrong is a ``HeartsError``.
+    """Return an agent's policy as a function. All faults of the agent become a ``HeartsError``.
 
     Args:
-        agent: anything that ``best_response.exploitability_of`` can ask.
-        name: what to call it in errors; empty: its own name.
+        agent: any object that ``best_response.exploitability_of`` takes.
+        name: its name in errors. If empty, its own name.
     """
     who = name or getattr(agent, "name", "") or type(agent).__name__
     ask = probs_function(agent, f"agent: {who!r}")
@@ -225,7 +225,7 @@ def as_policy(agent: Any, name: str = "") -> Policy:
 
 
 def played_by(rules: Rules, agent: Agent) -> Callable[[Fan], Ints]:
-    """A chooser that plays as `agent` does."""
+    """Return a chooser that plays like `agent`."""
 
     def choose(fan: Fan) -> Ints:
         firsts = np.ascontiguousarray(fan.starts[:-1])

@@ -1,7 +1,7 @@
 """The baselines: the computer players of the rule book, from random cards to all-world playouts.
 
-Their play is compiled (``baseline_kernel``); here they are agents with options, random numbers
-and, where there are too many worlds to take them all, sampling.
+Their decisions are compiled (``baseline_kernel``). This module adds options, random numbers and,
+for positions with too many worlds, sampling.
 """
 
 from __future__ import annotations
@@ -51,29 +51,29 @@ if TYPE_CHECKING:
 
 
 NAMES = ("easy", "standard", "standard_trump", "pro", "pro_trump")
-"""Names by the number of the policy."""
+"""The names, by number of the policy."""
 
 DEFAULT_WORLDS = 200
-"""``pro`` takes all worlds up to this number, and samples this number where there are more."""
+"""``pro`` examines all worlds up to this number, and samples this many if there are more."""
 
 CHUNK = 8
-"""Worlds that are played out between two checks of the clock, where time is limited."""
+"""The number of worlds between two checks of the clock, if time is limited."""
 
 
 class Baseline(Agent):
-    """One of the baselines. Not thread-safe: each one works in memory of its own."""
+    """A baseline. Not thread-safe, because each object has its own working memory."""
 
     policy: int
-    """The number of the baseline, as the compiled functions take it."""
+    """The number of the baseline in the compiled functions."""
     worlds: int
-    """All worlds are taken where there are no more than this."""
+    """All worlds are examined up to this number."""
     samples: int | None
-    """Where there are more, this many are drawn; None: until the time is up."""
+    """If there are more worlds, this many are sampled; None: as many as time allows."""
     milliseconds: float | None = None
-    """At most about this long for a decision that samples worlds; None: as long as it takes."""
+    """The time limit, in ms, of a decision that samples worlds; None: no limit."""
 
     def __init__(self, seed: int | None = None) -> None:
-        """A player whose random numbers follow from `seed`; None: from the operating system."""
+        """Seed the random numbers. If None, the operating system seeds them."""
         self.rng = np.array([seed_number(seed)], np.uint64)
         self._set_worlds(1)
 
@@ -84,12 +84,12 @@ class Baseline(Agent):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """The name by which ``make_agent`` knows it."""
+        """Its name for ``make_agent``."""
         return NAMES[self.policy]
 
     @property
     def is_timed(self) -> bool:
-        """Return whether its play may depend on the machine: it has a time for a decision."""
+        """Return whether it has a time limit, so that its play depends on the machine."""
         return self.milliseconds is not None
 
     def reseed(self, seed: int) -> None:
@@ -97,11 +97,11 @@ class Baseline(Agent):
         self.rng[0] = seed_number(seed)
 
     def random_state(self) -> RandomState:
-        """The state of the random numbers, ``(1,) uint64``."""
+        """Return the state of the random numbers, ``(1,) uint64``."""
         return self.rng.copy()
 
     def restore_random(self, state: RandomState) -> None:
-        """Continue the random numbers from what ``random_state`` returned."""
+        """Restore the random numbers to a state from ``random_state``."""
         if np.shape(state) != (1,):
             raise HeartsError(f"{self.name}: found {np.size(state)} random numbers; give 1")
         self.rng[:] = state
@@ -114,7 +114,7 @@ class Baseline(Agent):
     def act_state(self, rules: Rules, vector: k.Vector, player: int) -> int:
         """Return the action for the vector of a view or a state.
 
-        Nothing of a state is used that `player`, whose turn it is, may not know.
+        It uses nothing of a state that `player`, the acting player, may not know.
         """
         if self.policy < PRO:
             return int(plain_action(rules.vector, vector, self.policy, self.rng))
@@ -124,7 +124,7 @@ class Baseline(Agent):
         return int(action) if action >= 0 else self._act_in_sample(rules, vector, player)
 
     def act_batch(self, views: BatchView) -> Actions:
-        """The actions chosen in many games, (len(views),) int64; one compiled call."""
+        """Return the chosen action for each view, ``(len(views),) int64``, in one compiled call."""
         check_views(views)
         rules, vectors, players = views.rules, views.vectors, views.players
         if (wrong := vectors[:, k.PLAYER] != players).any():
@@ -132,7 +132,7 @@ class Baseline(Agent):
             raise HeartsError(f"views: row {row} has nothing to decide; its game is over")
         of: Ints | slice = slice(None)
         asked = vectors, players
-        if self.policy >= PRO:  # all but the order of play counts
+        if self.policy >= PRO:  # the order of play does not count
             firsts, of = distinct(vectors[:, : rules.vector[k.R_HISTORY]])
             asked = vectors[firsts], players[firsts]
         out = np.empty(len(asked[0]), np.int64)
@@ -146,7 +146,7 @@ class Baseline(Agent):
         return out
 
     def _act_in_sample(self, rules: Rules, vector: k.Vector, player: int) -> int:
-        """The action where there are too many worlds, or players, for the compiled loop."""
+        """Return the action if there are too many worlds or players for the compiled loop."""
         view = view_of(rules, vector, player)
         legal, total = view.legal_mask, np.zeros_like(self.memory.sums)
         for count in self._rows(view, Worlds(view)):
@@ -155,7 +155,7 @@ class Baseline(Agent):
         return int(best_of(legal, total))
 
     def _rows(self, view: PlayerView, worlds: Worlds) -> Iterator[int]:
-        """Write all worlds, or a sample, into ``memory.worlds``, part by part; yields the rows."""
+        """Write all worlds or a sample into ``memory.worlds`` in parts. Yield each part's size."""
         end = clock.now() + (self.milliseconds or math.inf) / 1000
         chunk = self.worlds
         if self.milliseconds and (view.rules.players > 2 or worlds.count > chunk):
@@ -210,18 +210,18 @@ class Pro(Baseline):
         worlds: int | None = None,
         milliseconds: float | None = None,
     ) -> None:
-        """A player that examines all worlds or, where there are too many, a sample of them.
+        """Make a player that examines all worlds or, if there are too many, a sample.
 
         Args:
-            seed: of the random numbers, which only sampled worlds need.
-            worlds: at most this many worlds a decision, 1 to 1,000,000. None: 200; with
-                `milliseconds`, as many as there is time for.
-            milliseconds: at most about this long a decision. The play then depends on the machine,
-                except where all worlds are taken: of two players up to 200 of them, which take
-                less than a millisecond, of more players up to 8.
+            seed: the seed of the random numbers, which only sampling uses.
+            worlds: the most worlds per decision, 1 to 1,000,000. If None, 200; with
+                `milliseconds`, as many as time allows.
+            milliseconds: the approximate time limit per decision. Play then depends on the machine,
+                except in positions where all worlds are examined: up to 200 with two players
+                (less than a millisecond), up to 8 with more.
 
         Raises:
-            HeartsError: if an option has an unusable value; it is named.
+            HeartsError: if an option has an unusable value; the message names it.
         """
         super().__init__(seed)
         if worlds is not None:
@@ -235,11 +235,14 @@ class Pro(Baseline):
             self.samples = worlds
 
     def world_margins(self, view: PlayerView) -> WorldMargins:
-        """The margin of each legal card in each world that it would examine, and their weights.
+        """Return the margin of each legal card in each examined world.
 
         Returns:
-            margins ``(worlds, legal cards)``, cards ascending by action; weights ``(worlds,)``; and
+            Margins ``(worlds, legal cards)``, cards ascending by action; weights ``(worlds,)``; and
             whether there are more worlds than these.
+
+        Raises:
+            HeartsError: if the player of `view` has no card to play.
         """
         if view.phase != "play" or not view.legal_mask:
             raise HeartsError(f"view: player {view.player} has no card to play; ask in the play")
@@ -263,7 +266,7 @@ class ProTrump(Pro):
 
 
 def seed_number(seed: int | None) -> int:
-    """The start of a stream of random numbers, 0 .. 2**64 - 1."""
+    """Return the start of a stream of random numbers, 0 .. 2**64 - 1. If None, random."""
     if seed is None:
         return secrets.randbits(64)
     return int(k.mix(np.uint64(check_any_seed(seed) % 2**64)))

@@ -1,7 +1,7 @@
-"""``champion``: the networks that come with the package, one for each game.
+"""``champion``: the package's networks, one per game.
 
-How each was made, what it wins and from whom, and what wins from it, is in the card beside its
-weights (``data/champion_*.md``) and in docs/champion.md.
+The card beside each network's weights (``data/champion_*.md``) and docs/champion.md describe its
+training and its strength.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_env.support.arguments import check_flag
 
 SHIPPED = {"two_player": True, "mini": False, "classic": True}
-"""The games, by their presets; and whether the network plays the card that it prefers, or draws.
+"""The games by preset. True: the network takes its preferred action; False: it samples.
 
-In small decks who does not mix loses more to a best response (docs/champion.md).
+In small decks, a policy that does not mix is more exploitable (docs/champion.md).
 """
 OTHERS = {"small": ("two_player",), "taught": ("two_player",)}
-"""Other networks that come with the package, and for which games.
+"""The package's other networks, and their games.
 
-``small`` has a seventeenth of the weights; that of ``mini`` is small itself. ``taught`` has learnt
-in pretraining which card ``pimc`` takes, and is the model that a search has of such a player.
+``small`` has a seventeenth of the weights; the network for ``mini`` is small itself. ``taught`` was
+pretrained on the choices of ``pimc``. A search uses it as a model of such opponents.
 """
 
 _FOLDER = Path(__file__).parent / "data"
 
 
 class Champion(PerGameAgent):
-    """The package's network for the rules; it can also search."""
+    """The package's network for the rules. It can also search."""
 
     name = "champion"
     plays = ", ".join(SHIPPED)
@@ -46,18 +46,18 @@ class Champion(PerGameAgent):
         greedy: bool | None = None,
         small: bool = False,
     ) -> None:
-        """A player of the games in ``SHIPPED``.
+        """Make a player of the games in ``SHIPPED``.
 
         Args:
-            seed: of its draws, where it is not greedy.
-            search: look at what the cards lead to: a time for each card (``50ms``), a number of
-                worlds (``32``) or ``all``; None: the network alone.
-            greedy: take the preferred action; False: draw from the policy's probabilities; None:
-                as ``SHIPPED`` has it. A search plays the best card that it finds.
-            small: the network of a seventeenth of the weights, where there is one.
+            seed: the seed of its random numbers, if it is not greedy.
+            search: the search budget per card: a time (``50ms``), a number of worlds (``32``) or
+                ``all``. If None, the network plays without search.
+            greedy: if True, take the preferred action; if False, sample from the policy. If None,
+                as in ``SHIPPED``. A search plays the best card that it finds.
+            small: if True, use the network with a seventeenth of the weights, if there is one.
 
         Raises:
-            HeartsError: if an option has an unusable value; it is named.
+            HeartsError: if an option has an unusable value; the message names it.
         """
         super().__init__(seed)
         self.search = None if search is None else Budget(search).text
@@ -66,26 +66,26 @@ class Champion(PerGameAgent):
 
     @property
     def is_timed(self) -> bool:
-        """Return whether its play depends on the machine: it searches for a time."""
+        """Return whether it searches for a time, so that its play depends on the machine."""
         return self.search is not None and Budget(self.search).is_timed
 
     def files(self, game: str) -> list[Path]:
-        """The files of weights that it plays one of ``SHIPPED`` with: its own, then its models'."""
+        """Return the files of weights for a game: the player's own, then its opponent models'."""
         own = weights_of(game, "small" if self.small else "")
         has_model = self.search is not None and game in OTHERS["taught"]
         return [own, weights_of(game, "taught")] if has_model else [own]
 
     def digest_parts(self, rules: Rules | None = None) -> Iterator[bytes]:
-        """The weights of the game that `rules` are; of all games if they are none or not known."""
+        """Return the weights for `rules`, or for all games if there are none for `rules`."""
         game = None if rules is None else game_of(rules)
         for name in SHIPPED if game is None else [game]:
             yield from (file.read_bytes() for file in self.files(name))
 
     def player_of(self, rules: Rules) -> Agent:
-        """The player of these rules.
+        """Return the player for `rules`.
 
         Raises:
-            HeartsError: if none comes with the package.
+            HeartsError: if the package has none, or it cannot search under these rules.
         """
         name = game_of(rules)
         if name is None:
@@ -108,26 +108,26 @@ class Champion(PerGameAgent):
 
 
 def strongest(rules: Rules) -> str:
-    """The name of the package's quickest strong player of a game: whom people meet by default."""
+    """Return the name of a strong and fast player for `rules`, the default opponent of people."""
     return Champion.name if game_of(rules) else "pro"
 
 
 def game_of(rules: Rules) -> str | None:
-    """Return the game of ``SHIPPED`` with the same deals as these rules; None if none has."""
+    """Return the game in ``SHIPPED`` with the same deals as `rules`, or None."""
     return next((name for name in SHIPPED if Rules.preset(name).is_same_deal(rules)), None)
 
 
 def weights_of(game: str, kind: str = "") -> Path:
-    """The file of weights that comes with the package for one of ``SHIPPED``.
+    """Return the package's file of weights for a game.
 
     Args:
-        game: which.
-        kind: one of ``OTHERS``; by default, and for games that have none, the champion's own.
+        game: one of ``SHIPPED``.
+        kind: one of ``OTHERS``. If empty or not made for this game, the champion's own weights.
     """
     suffix = f"_{kind}" if kind and game in OTHERS[kind] else ""
     return _FOLDER / f"champion_{game}{suffix}.safetensors"
 
 
 def digest_of(game: str) -> str:
-    """The SHA-256 of the champion's own: by it figures say which network they were measured of."""
+    """Return the SHA-256 of the champion's weights, by which results name the measured network."""
     return hashlib.sha256(weights_of(game).read_bytes()).hexdigest()

@@ -1,9 +1,9 @@
-"""Asking an agent that may misbehave: what it answers, and what it did wrong.
+"""Ask agents that may misbehave, and record their faults.
 
-An agent that raises, or answers with something that is not a legal action, commits a *fault*: its
-deal is charged to it, and all others continue. It is given copies, to do with what it likes.
-Whatever it raises counts as its own, except what a signal raises meanwhile. A card's name is as
-good an answer as the action's number.
+An agent commits a *fault* if it raises, or answers with anything but a legal action. The deal is
+charged to it, and all other deals continue. It gets copies of the views, which it may change. All
+exceptions count as its own, except those that a signal raises. A card's name is as good an answer
+as the action's number.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _MOST_TEXT = 500
 _OURS = frozenset([*map(loaded_from, OWN.values()), NetworkAgent, SolvedAgent])
 
 Answer = tuple[NDArray[np.int64], list[Fault]]
-"""One action a row, `NO_ACTION` where there is a fault; and the faults, one a row at most."""
+"""The action of each row, `NO_ACTION` at a fault; and the faults, at most one per row."""
 
 
 def is_ours(agent: object) -> bool:
-    """Return whether an agent is one of the package's own, its model included."""
+    """Return whether an agent is one of the package's own, including its model."""
     if type(agent) not in _OURS:
         return False
     model = getattr(agent, "model", None)
@@ -45,13 +45,21 @@ def is_ours(agent: object) -> bool:
 
 # ---- asking --------------------------------------------------------------------------------------
 def ask(agent: Agent, views: BatchView, games: Ints | None = None) -> Answer:
-    """Return the answers of `agent`, which may do anything with `views`. Programs get `games` too.
+    """Ask `agent` for its actions. It may do anything with its copies of `views`.
 
-    What a signal raises meanwhile, as Ctrl-C does, passes through, even if the agent caught it.
+    The exception of a signal such as Ctrl-C passes through, even if the agent caught it.
+
+    Args:
+        agent: the agent.
+        views: the positions, ``(n,)``.
+        games: the game of each view, which only programs receive.
+
+    Returns:
+        The actions ``(n,) int64`` and the faults.
     """
-    if is_ours(agent):  # tested not to touch its views
+    if is_ours(agent):  # tested not to change its views
         return check(agent.act_batch(views), views)
-    if type(agent) is ExternalAgent or type(agent) is Isolated:  # whose process has copies of them
+    if type(agent) is ExternalAgent or type(agent) is Isolated:  # its process has copies
         given, faults = agent.answers(views, None if games is None else games.tolist())
         return check(given, views, faults)
     with signals_apart() as check_signals:
@@ -61,12 +69,15 @@ def ask(agent: Agent, views: BatchView, games: Ints | None = None) -> Answer:
 
 
 def ask_one(agent: Agent, view: PlayerView, seed: int | None = None) -> tuple[int, Fault | None]:
-    """Return the answer of `agent` in one position; `NO_ACTION` with a fault.
+    """Ask `agent` for its action in one position.
 
     Args:
-        agent: who is asked.
-        view: what it is asked about.
-        seed: of its random numbers from here on; None: they continue.
+        agent: the agent.
+        view: the position.
+        seed: a new seed for its random numbers. If None, they continue.
+
+    Returns:
+        The action, or `NO_ACTION` and a fault.
     """
     with signals_apart() as check_signals:
         try:
@@ -88,13 +99,13 @@ def _ask_outside(agent: Agent, views: BatchView, check_signals: Callable[[], Non
     try:
         given: Any = agent.act_batch(own)
         if isinstance(given, np.ndarray):
-            given = np.asarray(given)  # not of a subclass
+            given = np.asarray(given)  # drop any subclass
         elif not isinstance(given, str):  # an iterator may be endless, and run code
             given = list(itertools.islice(given, len(views) + 1))
     except BaseException:
         check_signals()
 
-        # A single view may be the cause; asking about one after another shows which.
+        # A single view may be the cause. Asking one by one shows which.
         def act(view: PlayerView) -> Any:
             return _only(agent.act_batch(BatchView.of([view])))
 
@@ -105,7 +116,7 @@ def _ask_outside(agent: Agent, views: BatchView, check_signals: Callable[[], Non
 def _ask_each(
     act: Callable[[Any], Any], views: BatchView, check_signals: Callable[[], None]
 ) -> Answer:
-    """Ask about one view after another, so that a fault affects its own view only."""
+    """Ask about one view after another, so that a fault affects only its own view."""
     given: list[Any] = [None] * len(views)
     faults: list[Fault] = []
     for row in range(len(views)):
@@ -118,7 +129,7 @@ def _ask_each(
 
 
 def _only(given: Any) -> Any:
-    """The one action in the answer about one view."""
+    """Return the only action in the answer to one view."""
     if isinstance(given, Iterator):
         given = list(itertools.islice(given, 2))
     return given[0] if isinstance(given, list | tuple) and len(given) == 1 else given
@@ -126,12 +137,15 @@ def _only(given: Any) -> Any:
 
 # ---- checking ------------------------------------------------------------------------------------
 def check(given: Any, views: BatchView, faults: Sequence[Fault] = ()) -> Answer:
-    """The actions that an agent gave for many views at once, and what is wrong with them.
+    """Check an agent's answer to many views.
 
     Args:
-        given: its answer; what it gave where it has failed does not count.
-        views: what it was asked about.
-        faults: the rows in which it has failed already.
+        given: the answer.
+        views: the views.
+        faults: rows that have failed already; their answers are ignored.
+
+    Returns:
+        The actions ``(len(views),) int64`` and all faults, by row.
     """
     size = len(views)
     actions = np.full(size, NO_ACTION)
@@ -162,13 +176,13 @@ def check(given: Any, views: BatchView, faults: Sequence[Fault] = ()) -> Answer:
 
 
 def _chosen(views: BatchView, row: int, given: Any, mask: int) -> tuple[int, str]:
-    """The action that an answer about a row means, or what is wrong with it."""
+    """Return the action that a row's answer means and "", or `NO_ACTION` and the error."""
     rules = views.rules
     try:
         number = rules.action_number(given)
     except IllegalActionError as error:
         return NO_ACTION, str(error)
-    except BaseException as error:  # whatever an odd object does when it is converted to a number
+    except BaseException as error:  # an object may raise anything in __index__
         return NO_ACTION, describe(error)
     if 0 <= number < rules.num_actions and mask >> number & 1:
         return number, ""

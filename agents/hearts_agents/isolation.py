@@ -1,27 +1,28 @@
-"""An agent in a process of its own, which gets views and gives actions, and nothing else.
+"""Run an agent in its own process, which receives views and returns actions.
 
-The process is started afresh, not forked, so that nothing of this one's memory is in it. It is
-asked as a program is (``process``): views go there as the arrays of a ``BatchView``; what comes
-back are whole numbers, checked like any agent's actions, what the agent is, and the text of errors.
-Nothing that the agent wrote is ever unpickled here, and an agent named by its code is neither
-imported nor made here: a process of its own says what it is and which rules it plays (``card``).
-An agent object was made here by the caller.
+The process is started afresh, not forked, so it shares no memory with this one. It is asked like a
+program (``process``). Views are sent as the arrays of a ``BatchView``. The process returns numbers,
+which are checked like every agent's actions, a description of the agent, and the text of errors.
+Nothing from the agent is ever unpickled here. An agent named by its code is neither imported nor
+made here: its process describes it and says which rules it plays (``card``). An agent object was
+made here by the caller.
 
-Programs get views as JSON, without the state vector that agents of this package read. Making one
-from JSON would repeat the kernel's account of a trick, and sending JSON takes 300 times as long.
+Programs get views as JSON, without the state vector that agents of this package read. Making the
+vector from JSON would repeat the kernel's account of a trick, and sending JSON takes 300 times as
+long.
 
-It keeps an agent from what an evaluation holds in memory, and from itself in another seat. It is
-not a sandbox: the process has the user's rights. See docs/evaluation.md.
+A process keeps an agent away from the memory of the evaluation and of its copies in other seats. It
+is not a sandbox: the process has the user's rights. See docs/evaluation.md.
 
-| to the process | it answers |
+| message | answer |
 |---|---|
-| `hello`: the spec, or the pickled agent; name, rules, import path | |
-| `player`: a seed | `ready`: a player without memory is made |
-| `act`: views, their bytes behind the line | `actions`, one a view; `faults`: row, kind and text |
+| `hello`: the spec or the pickled agent, its name, the rules, the import path | none |
+| `player`: a seed | `ready`, after making a player without memory |
+| `act`: views, as bytes after the line | `actions`, one per view; `faults`: row, kind and text |
 | `policy`: the same | `policy`: the probabilities of all actions |
-| `card` | `card`: what the agent is; it is made |
-| `rules` | `ready`: the agent plays them |
-| any of them | `error`: in words |
+| `card` | `card`: the agent's description, after making it |
+| `rules` | `ready`, if the agent plays them |
+| any of them | `error`: a text |
 """
 
 from __future__ import annotations
@@ -53,10 +54,10 @@ from hearts_env.support.arrays import Array, Floats, Ints
 from hearts_env.support.files import kind_of
 
 _START_SECONDS = 300.0  # a first start may compile
-_MOST_BYTES = 100_000  # of an answer, beside its numbers
+_MOST_BYTES = 100_000  # of an answer, except its numbers
 MOST_WORDS, _MOST_NAME = 10_000, 100
 MOST_TIMED = 32
-"""The most views of one message under a time limit: a late answer costs so many games at most."""
+"""The most views per message under a time limit, and so the most games lost by a late answer."""
 
 _PROGRAM = """
 import signal
@@ -66,18 +67,18 @@ for name in ("SIGINT", "SIGTERM", "SIGHUP"):
 from hearts_agents.served import serve
 serve()
 """
-"""The process ignores signals to its group: the asking process ends it when it is done."""
+"""The process ignores signals to its group. The parent process ends it."""
 
 
 @dataclass(frozen=True)
 class Card:
-    """The description of an agent, as its process gives it.
+    """An agent's description, from its process.
 
     Attributes:
         kind: The name of its class.
-        options: Those of its spec, as it reads them.
-        rules: The rules it was trained for, if it states them.
-        files: The paths of the files that its code declares, by the names that it gives them.
+        options: The options of its spec, parsed.
+        rules: The rules that it was trained for, if it states them.
+        files: The paths of the files that its code declares, by declared name.
     """
 
     kind: str
@@ -87,7 +88,7 @@ class Card:
 
 
 class Isolated(Agent):
-    """An agent in a process of its own, which is started again after it has failed."""
+    """An agent in its own process, which is restarted after a failure."""
 
     def __init__(
         self,
@@ -97,16 +98,15 @@ class Isolated(Agent):
         seed: int | None = None,
         time_limit: float | None = None,
     ) -> None:
-        """Start the process; ``ready`` waits for it.
+        """Start the process. ``ready`` waits for it.
 
         Args:
-            name: of the agent, for messages.
-            agent: what to make it from there; or the agent, which is sent and must be of a class
-                that can be imported there.
-            rules: what it will play; None: it is asked what it is, and does not play.
-            seed: of its random numbers, if it plays.
-            time_limit: seconds that one answer may take; then the process is ended. None: no
-                limit.
+            name: the agent's name in messages.
+            agent: a spec, from which the process makes the agent; or the agent, which is sent. Its
+                class must be importable there.
+            rules: the rules to play. If None, the agent only describes itself.
+            seed: the seed of its random numbers, if it plays.
+            time_limit: seconds per answer, after which the process is ended. If None, no limit.
 
         Raises:
             HeartsError: if the agent cannot be sent.
@@ -118,11 +118,15 @@ class Isolated(Agent):
         self._seconds = math.inf if time_limit is None else time_limit
         self._process: LineProcess | None = None
         self._made: dict[str, Any] | None = None
-        """Its first answer, when it has come."""
+        """The first answer, once it has come."""
         self._renew()
 
     def ready(self) -> None:
-        """Wait until the agent is made there."""
+        """Wait until the process has made the agent.
+
+        Raises:
+            HeartsError: if the agent cannot be made.
+        """
         if self._process is None:
             self._renew()
         if self._made is None:
@@ -134,7 +138,7 @@ class Isolated(Agent):
 
     @cached_property
     def card(self) -> Card:
-        """The description of an agent that does not play."""
+        """The agent's description. Only for an agent made without rules."""
         self.ready()
         fields: Any = self._made
         assert isinstance(self._agent, AgentSpec)
@@ -153,14 +157,14 @@ class Isolated(Agent):
             ) from None
 
     def check_rules(self, rules: Rules) -> None:
-        """Ask the agent, which does not play, whether it plays some rules."""
+        """Raise if the agent refuses `rules`. Only for an agent made without rules."""
         self.ready()
         assert self._process is not None
         self._process.send(line("rules", rules=rules.to_dict()))
         self._first_reply("ready")
 
     def reseed(self, seed: int) -> None:
-        """Continue with an agent that remembers nothing, its random numbers from `seed`."""
+        """Continue with a fresh agent, without memory, whose random numbers follow from `seed`."""
         if self._process is not None:
             self.ready()
         self._seed = seed
@@ -169,10 +173,10 @@ class Isolated(Agent):
     def answers(
         self, views: BatchView, games: Sequence[int] | None = None
     ) -> tuple[Ints, list[Fault]]:
-        """Return the agent's answers and its faults. The process is not told the `games`.
+        """Return the agent's actions, ``(len(views),) int64``, and its faults.
 
-        A process that ends or is late fails in all views of the message: all of them, or under a
-        time limit ``MOST_TIMED``.
+        A process that ends or is late fails in all views of the message. A message has all views,
+        or ``MOST_TIMED`` under a time limit. `games` is not sent.
         """
         size = len(views)
         per_message = max(1, size) if self._seconds == math.inf else MOST_TIMED
@@ -181,7 +185,7 @@ class Isolated(Agent):
             rows = np.arange(first, min(first + per_message, size))
             try:
                 self.ready()
-            except HeartsError as error:  # it ended and cannot be started again
+            except HeartsError as error:  # it ended and cannot be restarted
                 faults += [Fault(row, CRASHED, str(error)) for row in range(first, size)]
                 break
             part = views if per_message >= size else views.subset(rows)
@@ -190,7 +194,7 @@ class Isolated(Agent):
         return given, faults
 
     def _answer_once(self, views: BatchView) -> tuple[Ints, list[Fault]]:
-        """Ask in one message."""
+        """Ask about all views in one message."""
         size = len(views)
         try:
             reply = self._reply_about(views, "act", "actions", 25 * size)
@@ -208,7 +212,11 @@ class Isolated(Agent):
         return np.zeros(size, np.int64), [Fault(row, kind, text) for row in range(size)]
 
     def action_probs(self, views: BatchView) -> Floats:
-        """The agent's probabilities of all actions, ``(len(views), num_actions) float64``."""
+        """Return the probability of each action, ``(len(views), num_actions) float64``.
+
+        Raises:
+            HeartsError: if the process gives none, or the agent raises.
+        """
         shape = (len(views), views.rules.num_actions)
         try:
             reply = self._reply_about(views, "policy", "policy", 11 * shape[0] * shape[1])
@@ -217,7 +225,7 @@ class Isolated(Agent):
             self.close()
             text = f"agent: the process of {self.name!r} gave no policy ({error}); omit isolate"
             raise HeartsError(text) from None
-        except HeartsError:  # a ValueError too; it says what the agent raised
+        except HeartsError:  # also a ValueError; it has the agent's message
             raise
         except (KeyError, TypeError, ValueError):
             self.close()
@@ -233,7 +241,7 @@ class Isolated(Agent):
 
     # -- the conversation -------------------------------------------------------------------------
     def _renew(self) -> None:
-        """Have the agent made, in a new process if there is none."""
+        """Make a fresh agent, in a new process if there is none."""
         if self._process is None:
             hello = self._hello()
             command = [sys.executable, "-c", _PROGRAM]
@@ -276,7 +284,7 @@ class Isolated(Agent):
         return self._reply(reply_kind, self._seconds, number_bytes)
 
     def _first_reply(self, kind: str) -> dict[str, Any]:
-        """The next answer while the agent is made, which may take long."""
+        """Return the next answer. Making the agent may take long."""
         try:
             return self._reply(kind, _START_SECONDS)
         except ProgramError as error:
@@ -293,8 +301,8 @@ class Isolated(Agent):
             number_bytes: the most bytes that its numbers may take.
 
         Raises:
-            ProgramError: if the process ends, is late, or makes no sense; it is ended.
-            HeartsError: if the agent cannot do what was asked.
+            ProgramError: if the process ends, is late, or sends nonsense. It is ended.
+            HeartsError: if the agent reports an error.
         """
         assert self._process is not None
         answer = self._process.answer(seconds, _MOST_BYTES + number_bytes)
@@ -306,7 +314,7 @@ class Isolated(Agent):
 
 
 def _plain(value: Any, text: str) -> Any:
-    """An option as the agent's process reads it, if that is a plain value; else as it was given."""
+    """Return a parsed option if it is a plain value, else its text."""
     is_plain = value is None or isinstance(value, str | int)
     return value if is_plain or (isinstance(value, float) and math.isfinite(value)) else text
 
@@ -319,5 +327,5 @@ def _fault(item: Any) -> Fault:
 
 
 def _numbers(text: str, dtype: str) -> Array:
-    """Read an array that ``served.to_text`` wrote; it is flat."""
+    """Read a flat array that ``served.to_text`` wrote."""
     return np.frombuffer(base64.b64decode(text), dtype).astype(dtype[1:])

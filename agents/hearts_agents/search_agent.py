@@ -1,18 +1,17 @@
-"""One step of policy improvement at play: a searching player made of a policy.
+"""Search as one step of policy improvement at decision time.
 
-In each hidden world every legal card is tried, and the rest of the deal is played on, both players
-seeing no more than players do: the searching one continues as the policy prefers, and so does the
-other one, or as another model of it prefers. The mean margin Q of a card and the policy p are then
-weighed against each other: the card with the highest Q / tau + log p is played. That is a step of
-mirror descent from the policy, as in the update-equivalent search of Sokota et al. (2023, *The
-Update-Equivalence Framework for Decision-Time Planning*).
+In each hidden world, every legal card is tried and the deal is played to its end. Both players see
+only their own views. The searching player continues with the policy's preferred actions, and the
+opponent with those of the policy or of another opponent model. Let Q be a card's mean margin and p
+its probability under the policy. The search plays the card with the highest Q / tau + log p. This
+is a step of mirror descent from the policy, as in the update-equivalent search of Sokota et al.
+(2023, *The Update-Equivalence Framework for Decision-Time Planning*).
 
-How likely each world is follows from Bayes' rule if the other player draws its cards from the
-policy; and so, if there are other models of it, does how likely each of them is, from the cards
-that it has played in this deal.
+The probability of each world follows from Bayes' rule, if the opponent samples from the policy. So
+does the probability of each opponent model, from the opponent's cards in this deal.
 
-What is answered is not this deal's other player alone: worlds that only a policy without any mixing
-would rule out stay possible, and where cards are about equally good the policy decides.
+The search does not fully exploit this opponent: worlds that only a deterministic policy would rule
+out stay possible, and the policy decides among cards of about equal value.
 """
 
 from __future__ import annotations
@@ -38,26 +37,25 @@ from hearts_env.support.arrays import Bools, Floats, Ints
 from hearts_env.support.errors import quoted
 
 TAU = 0.2
-"""In points: how much better a card must be for the policy to be overruled e to 1."""
+"""The lead in points at which a card outweighs a policy ratio of e to 1."""
 EPSILON = 0.02
-"""With this probability the other player is taken to have played at random."""
+"""The assumed probability that the opponent played at random."""
 _GOLDEN = 0.6180339887498949
-"""Its multiples, less their whole parts, lie evenly between 0 and 1: an order without a pattern."""
+"""The fractional parts of its multiples lie evenly between 0 and 1, without a pattern."""
 _UNLIKELY = 1e-12
-"""So likely a way to play is taken to be at least when turns are given."""
+"""The least probability of an opponent model when the order of the worlds is set."""
 _FIRST, _AT_ONCE = 2, 16
-"""Worlds of each view that are looked at before the first look at the clock, and the most between
-two looks."""
+"""The worlds per view before the first check of the clock, and the most between two checks."""
 
 
 class Budget:
-    """How much may be looked at before a card is played: a time, a number of worlds, or all."""
+    """The search budget of a card: a time, a number of worlds, or all."""
 
     def __init__(self, text: str | int) -> None:
-        """A budget as it is written: ``50ms``, ``2s``; ``16`` worlds; ``all``.
+        """Parse a budget: ``50ms``, ``2s``, ``16`` (worlds) or ``all``.
 
         Raises:
-            HeartsError: if it is not one of these.
+            HeartsError: if it is none of these.
         """
         self.text = str(text)
         self.seconds, self.worlds = np.inf, k.MAX_CARDS**4
@@ -88,20 +86,20 @@ class Budget:
 
 
 class Weighed(NamedTuple):
-    """The figures by which a search chooses, for some views."""
+    """The values by which a search chooses, for some views."""
 
     values: Floats
-    """Q of every action, ``(views, num_actions)``: the mean margin over the worlds that the budget
-    allowed, -inf for illegal actions."""
+    """Q, ``(views, num_actions)``: each action's mean margin over the examined worlds in points;
+    -inf for illegal actions."""
     logs: Floats
     """log p, ``(views, num_actions)``."""
     fans: list[Fan]
-    """All worlds of each view, a fan for each model; weights: probabilities of the world and of the
-    model, and add up to 1 over all models."""
+    """All worlds of each view, one fan per opponent model. A weight is the probability of world and
+    model; the weights of a view sum to 1 over all models."""
 
 
 class OpponentModel:
-    """A way in which the other player may play: which worlds it makes likely, and its cards."""
+    """A policy that the opponent may have: the likelihood of worlds, and its cards."""
 
     def __init__(self, agent: Agent, epsilon: float) -> None:
         preferred, drawn = agent, agent
@@ -111,14 +109,14 @@ class OpponentModel:
         self.tracker = Tracker(self.chances, epsilon)
 
     def responses(self, own: Agent, rules: Rules) -> Responses:
-        """Return the values of cards against it, for a player who continues by its own policy."""
+        """Return the values of cards against it, for a player who continues as `own`."""
         return Responses(rules, as_policy(self.preferred), played_by(rules, own))
 
 
 class SearchAgent(CachingAgent):
-    """Plays better than a policy by looking at what its cards lead to, in games of two.
+    """Improves a policy by search, in two-player games.
 
-    It draws no random numbers.
+    It has no random numbers.
     """
 
     plays = "two-player games without an exchange"
@@ -132,20 +130,20 @@ class SearchAgent(CachingAgent):
         tau: float = TAU,
         epsilon: float = EPSILON,
     ) -> None:
-        """An improved `policy`.
+        """Make a player that improves `policy`.
 
         Args:
-            policy: what is improved; and the first model of the other player.
-            search: the budget of a card: a time (``50ms``), a number of worlds, the likeliest
-                first (``32``), or ``all``. Of a time, what is done depends on the machine. A world
-                counts once for each model by which it is looked at.
-            models: how else the other player may play: agents with ``action_probs``. Before the
-                first card all ways to play are equally likely.
-            tau: in points: the smaller, the more a card's value counts against the policy.
-            epsilon: the chance, in [0, 1], that the other player is taken to have played at random.
+            policy: the policy to improve. It is also the first opponent model.
+            search: the budget per card: a time (``50ms``), a number of worlds (``32``), the
+                likeliest first, or ``all``. With a time, play depends on the machine. A world
+                counts once per opponent model.
+            models: further opponent models: agents with ``action_probs``. Before the first card,
+                all models are equally likely.
+            tau: in points. The smaller, the more a card's value counts against the policy.
+            epsilon: the assumed probability, in [0, 1], that the opponent played at random.
 
         Raises:
-            HeartsError: if an option has an unusable value; it is named.
+            HeartsError: if an option has an unusable value; the message names it.
         """
         if not isinstance(policy, EncoderAgent):
             raise HeartsError(
@@ -169,18 +167,21 @@ class SearchAgent(CachingAgent):
         self._responses: list[Responses] = []
 
     def check_rules(self, rules: Rules) -> None:
-        """Refuse games of other than two players, with an exchange, or not the policy's."""
+        """Raise unless `rules` have two players and no exchange, and all its agents play them."""
         check_two_players(rules, self.name)
         for agent in (self.policy, *self.models):
             check_rules(agent, rules)
 
     @property
     def is_timed(self) -> bool:
-        """Return whether its play depends on the machine: its budget is a time."""
+        """Return whether its budget is a time, so that its play depends on the machine."""
         return self.budget.is_timed
 
     def act_batch(self, views: BatchView) -> Actions:
-        """The actions chosen in many views, ``(len(views),) int64``; a time is for each of them."""
+        """Return the chosen action for each view, ``(len(views),) int64``.
+
+        A time budget applies to each view: all of them share the sum.
+        """
         self.check_rules(views.rules)
         actions = self.policy.act_batch(views)
         legal = views.legal_masks
@@ -192,7 +193,7 @@ class SearchAgent(CachingAgent):
         return actions
 
     def weighed(self, views: BatchView) -> Weighed:
-        """Return the figures by which it chooses, for views of players who have a card to play."""
+        """Return the values by which it chooses. Each view's player must have a card to play."""
         begin = clock.now()
         logs = np.log(np.maximum(self._opponents[0].chances(views), 1e-9))
         fans = _shared([model.tracker.judged(views) for model in self._opponents])
@@ -200,7 +201,7 @@ class SearchAgent(CachingAgent):
         sums, weights = np.zeros((len(fans), *logs.shape)), np.zeros((len(fans), len(views)))
         most = min(1 + max(each.max() for each in places), self.budget.worlds)
         allowed = self.budget.seconds * len(views)
-        # A short time may be over after the first few; without one there is nothing to wait for.
+        # A short time may end after the first few worlds. Without a time, no check is needed.
         first, some = 0, _AT_ONCE if np.isinf(allowed) else _FIRST
         while first < most:
             last = min(first + some, most)
@@ -217,13 +218,13 @@ class SearchAgent(CachingAgent):
         return Weighed(_means(fans, sums, weights), logs, fans)
 
     def _of(self, rules: Rules) -> list[Responses]:
-        """Return the values of cards against each way to play."""
+        """Return the values of cards against each opponent model."""
         if not self._responses or self._responses[0].rules != rules:
             self._responses = [model.responses(self.policy, rules) for model in self._opponents]
         return self._responses
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SearchAgent:
-        """A player that remembers no view; the policy, which is never changed, is shared."""
+        """Return a player with empty caches. It shares the policy, which never changes."""
         return copy.copy(self)
 
 
@@ -236,9 +237,9 @@ def _checked(models: object) -> tuple[Agent, ...]:
 
 
 def _shared(judged: list[tuple[Fan, Floats]]) -> list[Fan]:
-    """The worlds by each way to play, their weights times the probability that it is this one.
+    """Return each model's worlds, weighted by the model's probability.
 
-    Where all ways are impossible they are equally likely.
+    If all models are impossible, they are equally likely.
     """
     logs = np.stack([chances for _, chances in judged])
     best = logs.max(0)
@@ -252,10 +253,10 @@ def _shared(judged: list[tuple[Fan, Floats]]) -> list[Fan]:
 
 
 def _places(fans: list[Fan]) -> list[Ints]:
-    """When each world is looked at, counted from 0 in each view.
+    """Return the place of each world in its view's order of examination, from 0.
 
-    Of each way to play the likeliest worlds come first, equally likely ones in a mixed order; and
-    each way has its turns as often as it is likely.
+    Within a model the likeliest worlds come first, equally likely ones in a mixed order. The models
+    take turns in proportion to their probabilities.
     """
     turns, numbers = [], [fan.numbers for fan in fans]
     for fan, own in zip(fans, numbers, strict=True):
@@ -274,7 +275,7 @@ def _places(fans: list[Fan]) -> list[Ints]:
 
 
 def _worlds_of(fan: Fan, is_chosen: Bools) -> tuple[Ints, Fan]:
-    """The information sets that have chosen worlds of some weight, and these worlds."""
+    """Return the information sets with chosen worlds of positive weight, and these worlds."""
     keep = np.flatnonzero(is_chosen & (fan.weights > 0))
     sets, firsts = np.unique(fan.numbers[keep], return_index=True)
     starts = np.append(firsts, len(keep))
@@ -282,9 +283,9 @@ def _worlds_of(fan: Fan, is_chosen: Bools) -> tuple[Ints, Fan]:
 
 
 def _means(fans: list[Fan], sums: Floats, weights: Floats) -> Floats:
-    """The mean over all ways to play, each as likely as it is however many of its worlds were seen.
+    """Return the mean over all models by probability, however many of their worlds were examined.
 
-    Ways of which no world was looked at are left out.
+    Models without an examined world are left out.
     """
     seen = weights > 0
     shares = np.where(seen, [fan.totals for fan in fans], 0.0)

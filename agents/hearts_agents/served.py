@@ -1,4 +1,4 @@
-"""The other end of ``isolation``: what the process of an isolated agent does."""
+"""The process of an isolated agent: the other end of ``isolation``."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ _BUFFER = 1 << 20
 
 
 def to_text(numbers: Array, dtype: str) -> str:
-    """An array in a message."""
+    """Encode an array as text for a message."""
     return base64.b64encode(numbers.astype(dtype).tobytes()).decode()
 
 
 def serve() -> None:
-    """Be the process: answer messages until there are no more."""
+    """Answer messages until there are no more."""
     back = os.fdopen(os.dup(1), "wb")
     to = os.fdopen(os.dup(0), "rb", _BUFFER)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(2, 1)  # what the agent prints is not an answer
+    os.dup2(2, 1)  # the agent's output must not mix with answers
     served = _Served(to)
     for text in to:
         message = json.loads(text)
         try:
             answer = getattr(served, message["type"])(message)
-        except BaseException as error:  # signals are ignored, so it is the agent's
+        except BaseException as error:  # signals are ignored, so the agent raised it
             words = str(error) if isinstance(error, HeartsError) else describe(error)
             answer = line("error", text=words[:MOST_WORDS])
         back.write(answer)
@@ -51,7 +51,7 @@ def serve() -> None:
 
 
 class _Served:
-    """The methods that answer the messages of their names."""
+    """The messages' answers: a method per message, by name."""
 
     def __init__(self, to: IO[bytes]) -> None:
         self._to = to
@@ -61,7 +61,7 @@ class _Served:
 
     @cached_property
     def _entered(self) -> tuple[AgentSpec, Agent]:
-        """The agent as the other process has it."""
+        """The spec and the agent, made from the first message."""
         sys.path[:] = self._hello["path"]
         if self._hello["spec"] is not None:
             spec = AgentSpec.parse(self._hello["spec"])
@@ -87,7 +87,7 @@ class _Served:
         return line("actions", actions=to_text(actions, "<i8"), faults=faults)
 
     def policy(self, message: dict[str, Any]) -> bytes:
-        views = self._views(message)  # to be read whatever follows
+        views = self._views(message)  # must be read even if the next line raises
         table = probs_function(self._player, "the agent")(views)
         return line("policy", policy=to_text(table, "<f8"))
 

@@ -1,5 +1,5 @@
-"""Players that are trained networks or solved tables, and their files.
+"""Trained networks and solved policies as players, and their files.
 
-``network`` plays this package's own weights without torch, ``checkpoint`` reads and writes them;
-the others load models of stable-baselines3, TorchScript, ONNX and torch.
+``network`` plays this package's own weights without torch. ``checkpoint`` reads and writes them.
+``libraries`` loads models of stable-baselines3, TorchScript, ONNX and torch.
 """

@@ -1,7 +1,7 @@
 """Checkpoints: the files of trained players, read and written without running code from them.
 
-A checkpoint is one safetensors file: the policy's weights, and in the header, as text, what they
-are for. Nothing in it can run code, and playing does not need torch.
+A checkpoint is one safetensors file with the policy's weights. Its header describes them as text.
+Nothing in it can run code, and playing does not need torch.
 
 | header key | value |
 |---|---|
@@ -11,12 +11,12 @@ are for. Nothing in it can run code, and playing does not need torch.
 | `rules` | JSON: all fields of ``Rules`` |
 | `network` | JSON: `kind` (`mlp`), `layers` (sizes, input to output), `activation` |
 | `training` | JSON: opponents, decisions, seed, figures; for people |
-| `digest` | of everything else (``digest_of``); optional |
+| `digest` | the digest of everything else (``digest_of``); optional |
 
-Tensors, float32 or float16: `policy.{i}.weight` (outputs, inputs) and `policy.{i}.bias` (outputs),
-i from 0. A network that is a user's own torch module has the `kind` `module`, the key `module`
-(`FILE.py:NAME`), the sizes of input and output alone as `layers`, and its own names of tensors. A
-file with such a network or encoder is read only where code may run.
+Tensors are float32 or float16: `policy.{i}.weight` (outputs, inputs) and `policy.{i}.bias`
+(outputs), i from 0. A user's own torch module has `kind` `module`, the key `module`
+(`FILE.py:NAME`), only its input and output sizes as `layers`, and its own tensor names. A file with
+such a network or encoder is read only if code is permitted.
 """
 
 from __future__ import annotations
@@ -45,38 +45,38 @@ from hearts_env.support.tensors import DIGEST, digest_of, read_tensors, write_te
 FORMAT = "hearts-env player"
 VERSION = 1
 CHECKPOINT_NAME = "checkpoint.safetensors"
-"""The player's file in a run folder."""
+"""The name of the player's file in a run folder."""
 
 ACTIVATIONS = ("relu", "tanh")
 
 _LOAD_THEM = (
     "run `hearts agents --new NAME`, and in the agent's file build the network and load the weights"
 )
-"""The way from a state dict, a training checkpoint or a pickled network to an agent."""
+"""How a state dict, a training checkpoint or a pickled network becomes an agent."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The rules, encoder and network of a player's weights."""
+    """The metadata of a player's weights: rules, encoder and network."""
 
     rules: Rules
     encoder: str
     layers: tuple[int, ...]
-    """Sizes of the layers, from the observation to the actions."""
+    """The sizes of the layers, from the observation to the actions."""
     activation: str
-    """Of an ``mlp``; empty for a module."""
+    """The activation of an ``mlp``; empty for a module."""
     training: dict[str, Any] = field(default_factory=dict)
-    """How the weights came about; for people, nothing depends on it."""
+    """Information about the training, for people; nothing depends on it."""
     module: str | None = None
     """The user's own torch module, as ``FILE.py:NAME``."""
 
     @property
     def num_weights(self) -> int:
-        """The number of weights in the network of an ``mlp``."""
+        """The number of weights of an ``mlp``."""
         return sum((a + 1) * b for a, b in zip(self.layers[:-1], self.layers[1:], strict=True))
 
     def header(self) -> dict[str, str]:
-        """The header of the file."""
+        """Return the header of the file."""
         measures = _measures(find_encoder(self.encoder), self.rules)
         network = {"kind": "mlp", "layers": list(self.layers), "activation": self.activation}
         if self.module is not None:
@@ -92,10 +92,10 @@ class Checkpoint:
 
 
 def find_encoder(name: str) -> Encoder:
-    """Return the encoder of this name; that of ``FILE.py:NAME`` is made once.
+    """Return the encoder with this name. An encoder named ``FILE.py:NAME`` is made only once.
 
     Raises:
-        HeartsError: if it is unknown, its code may not run or fails, or it is no encoder.
+        HeartsError: if it is unknown or not an encoder, or its code is not permitted or fails.
     """
     if not is_code(name):
         return make_encoder(name)
@@ -111,7 +111,7 @@ def _made(factory: Callable[[], Any]) -> Any:
 
 
 def _measures(encoder: Encoder, rules: Rules) -> dict[str, Any]:
-    """The size of an observation, and a digest of what each place means, if ``blocks`` say it."""
+    """Return an observation's size, and the digest of its layout if the encoder has ``blocks``."""
     blocks, layout = getattr(encoder, "blocks", None), None
     if blocks is not None:
         places = [[block.name, block.seat, block.size] for block in blocks(rules)]
@@ -126,12 +126,12 @@ def save_checkpoint(
 
     Args:
         path: the file.
-        tensors: ``policy.{i}.weight`` and ``policy.{i}.bias``, as the module describes.
-        meta: what they are for.
-        half: round the weights to float16, for half the size; those too large for it are refused.
+        tensors: ``policy.{i}.weight`` and ``policy.{i}.bias``, see the module's docstring.
+        meta: their metadata.
+        half: if True, round the weights to float16, for half the size.
 
     Raises:
-        CheckpointError: if the tensors do not agree with `meta`, or are not finite.
+        CheckpointError: if the tensors do not match `meta`, are not finite, or exceed float16.
     """
     dtype = np.float16 if half else np.float32
     with np.errstate(over="ignore"):
@@ -149,14 +149,17 @@ def save_checkpoint(
 
 
 def read_checkpoint(path: str | Path) -> tuple[dict[str, Array], Checkpoint]:
-    """The tensors of a player's file, and what they are for. Never runs code from the file.
+    """Read a player's file without running code from it.
 
     Args:
-        path: the file, or a run folder that has a ``checkpoint.safetensors``.
+        path: the file, or a run folder with a ``checkpoint.safetensors``.
+
+    Returns:
+        The tensors as float32, and their metadata.
 
     Raises:
-        CheckpointError: if there is no such file, or it is cut short, is not a checkpoint, or does
-            not agree with itself or with this version's encoders and rules.
+        CheckpointError: if there is no such file, it is cut short or not a checkpoint, or it does
+            not match itself or this version's encoders and rules.
     """
     if not isinstance(path, str | os.PathLike):
         raise CheckpointError(
@@ -194,19 +197,19 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, Array], Checkpoint]:
 
 
 def refuse_weights(path: str | Path) -> None:
-    """Refuse a file that torch.save, pickle or Keras wrote. It is recognised without loading it.
+    """Raise if torch.save, pickle or Keras wrote a file. The file is not loaded.
 
     Raises:
-        CheckpointError: if it is such a file; the message says how its weights become an agent.
+        CheckpointError: if so; the message says how to make an agent of the weights.
     """
     if kind_of(path) != "file":
         return
     try:
         with open(path, "rb") as file:
             start, names = file.read(4), names_in_zip(file)
-    except OSError:  # its reader says why
+    except OSError:  # the loader will report it
         return
-    is_torch = any(name.endswith("data.pkl") for name in names)  # which TorchScript has too
+    is_torch = any(name.endswith("data.pkl") for name in names)  # TorchScript has it too
     is_program = any("/code/" in name for name in names)
     if (is_torch and not is_program) or start.startswith((b"\x80", b"\x89HDF")):
         raise CheckpointError(
@@ -217,7 +220,7 @@ def refuse_weights(path: str | Path) -> None:
 
 
 def names_in_zip(file: IO[bytes]) -> set[str]:
-    """Return the names of the files in a zip archive; none if `file` is no such archive."""
+    """Return the names of the files in a zip archive, or none if `file` is not one."""
     try:
         with zipfile.ZipFile(file) as archive:
             return set(archive.namelist())
@@ -228,7 +231,7 @@ def names_in_zip(file: IO[bytes]) -> set[str]:
 def _parse_header(
     where: str, header: Mapping[str, str], tensors: Mapping[str, Array]
 ) -> Checkpoint:
-    """The header's content, checked against this version's encoders and rules."""
+    """Parse the header, and check it against this version's encoders and rules."""
     stated = header.get("format")
     if stated != FORMAT:
         if str(stated).startswith("hearts-env "):
@@ -253,7 +256,7 @@ def _parse_header(
     for name in ("encoder", "rules", "network", "training"):
         try:
             parsed[name] = json.loads(header[name])
-            json.dumps(parsed[name], allow_nan=False)  # finite, and no deeper than can be written
+            json.dumps(parsed[name], allow_nan=False)  # finite, and not nested too deeply
         except (KeyError, ValueError, RecursionError):
             parsed[name] = []  # type: ignore[assignment]
         if not isinstance(parsed[name], dict):
@@ -325,7 +328,7 @@ def _check_network(
 
 
 def _check_tensors(where: str, shapes: Mapping[str, tuple[int, ...]], meta: Checkpoint) -> None:
-    if meta.module is not None:  # which checks them when it loads them
+    if meta.module is not None:  # it checks them when it loads them
         return
     expected: dict[str, tuple[int, ...]] = {}
     for i, (inputs, outputs) in enumerate(zip(meta.layers[:-1], meta.layers[1:], strict=True)):

@@ -1,9 +1,9 @@
-"""Players whose networks other libraries made: stable-baselines3, TorchScript, torch and ONNX.
+"""Models of other libraries as players: stable-baselines3, TorchScript, torch and ONNX.
 
-A file of such a model does not say what it plays. The spec states the encoder
-(``model.onnx?encoder=flat``), and perhaps the rules; before anything is dealt the model is tried on
-empty observations, and what does not fit is named. docs/agents.md says it to users, and which of
-these files can run code when they are loaded. A library is imported when a file of it is loaded.
+A model's file does not say which game it plays. The spec states the encoder
+(``model.onnx?encoder=flat``) and, if wanted, the rules. Before the first deal the model is tried on
+empty observations, and errors name the mismatch. docs/agents.md explains the options and which
+files can run code. A library is imported when one of its files is loaded.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ from hearts_env.support.errors import CheckpointError, did_you_mean, library, qu
 from hearts_env.support.files import kind_of
 
 _TRIALS = (1, 3)
-"""Rows of the observations that a model is tried on."""
+"""The numbers of observations in the trials of a model."""
 _NEEDED = ("policy_class", "observation_space", "action_space", "policy_kwargs")
-"""The parts of a stable-baselines3 file that are unpickled."""
+"""The fields of a stable-baselines3 file that are unpickled."""
 _OUTPUTS = ("get_distribution", "quantile_net", "q_net")
 """The members of a stable-baselines3 policy that give logits or values, in order of preference."""
 _SEEN = ("observation", "action_mask")
-"""The keys of an observation with its mask, as the environments give it."""
+"""The keys of an observation with its mask, as in the environments."""
 _DTYPES = ("float32", "float16", "float64", "int8", "uint8", "int32", "int64")
 _ONNX_DTYPES = {"float": "float32", "double": "float64"}
-"""Names of dtypes in ONNX that differ from NumPy's."""
+"""ONNX names of dtypes that differ from NumPy's."""
 
 
 class ModelAgent(EncoderAgent):
-    """A player that asks a model of another library; derive from it and write ``run``."""
+    """A player with a model of another library. A subclass implements ``run``."""
 
     plays = "what its model fits"
     default_encoder: str | None = None
     gives_logits = True
-    """False for a model of action values, which are no probabilities to sample from."""
+    """False for a model of action values, which cannot be sampled as probabilities."""
 
     def __init__(
         self,
@@ -61,18 +61,19 @@ class ModelAgent(EncoderAgent):
         rules: str | Rules | None = None,
         greedy: bool = True,
     ) -> None:
-        """A player.
+        """Load the model.
 
         Args:
-            name: of the file, or of the model's class.
-            model: the model, which must not change any more, or the content of its file.
-            seed: of its draws, where it is not greedy.
-            encoder: what its model sees.
-            rules: the only rules that it plays; None: all that it fits.
-            greedy: take the preferred action; False: draw from the softmax of what the model gives.
+            name: the name of the file, or of the model's class.
+            model: the content of the file, or the model, which must not change any more.
+            seed: the seed of its random numbers, if it is not greedy.
+            encoder: the encoder of its observations.
+            rules: the only rules that it plays. If None, all that it fits.
+            greedy: if True, take the preferred action. If False, sample from the softmax of the
+                model's output.
 
         Raises:
-            HeartsError: if the encoder is not stated or unknown, or the model cannot play.
+            HeartsError: if the encoder is missing or unknown, or the model cannot play.
         """
         encoder = encoder or self.default_encoder
         if encoder is None:
@@ -94,7 +95,7 @@ class ModelAgent(EncoderAgent):
         self.rules = None if rules is None else Rules.make(rules)
         self.plays = self.plays if self.rules is None else self.rules.name
         self.dtype = np.dtype(np.float32)
-        """The dtype of the observations: the one that the model states, if it does."""
+        """The dtype of the observations, as the model states it, or float32."""
         self._fits: Rules | None = None
         self._encoder_name = encoder
         self._data = model if isinstance(model, bytes) else b""
@@ -105,26 +106,26 @@ class ModelAgent(EncoderAgent):
 
     @staticmethod
     def check_file(path: str, names: set[str]) -> None:
-        """Refuse a file of another kind; `names` are those in it if it is a zip archive."""
+        """Raise if the file is of another kind. `names` are its members if it is a zip archive."""
 
     def _load(self) -> None:
-        """Make the model of the content of its file, if that is given, and look at it."""
+        """Load the model if its file's content was given, and inspect it."""
 
     def _check_shapes(self, rules: Rules, space: spaces.Box) -> None:
-        """Refuse what can be seen without a trial."""
+        """Raise if a mismatch can be seen without a trial."""
 
     def run(self, observations: Array, legal: Array) -> Any:
-        """Return the model's output for ``(n, *shape)`` observations: ``(n, num_actions)``."""
+        """Return the model's output for ``(n, *shape)`` observations, ``(n, num_actions)``."""
         raise NotImplementedError
 
     def weigh(self, observations: Array, legal: Array) -> Array:
-        """Return the weights of the actions, ``(n, num_actions) float32``."""
+        """Return the model's checked output, ``(n, num_actions) float32``."""
         assert self._fits is not None
         given = self.run(np.ascontiguousarray(observations, self.dtype), legal)
         return self._checked(given, (len(observations), self._fits.num_actions))
 
     def check_rules(self, rules: Rules) -> None:
-        """Refuse rules that the model does not fit, after a trial on empty observations."""
+        """Raise if the model does not fit `rules`, after a trial on empty observations."""
         if rules is self._fits:
             return
         if self.rules is not None and not self.rules.is_same_deal(rules):
@@ -173,11 +174,11 @@ class ModelAgent(EncoderAgent):
             weights: Array = array.astype(np.float32)
         if np.isnan(weights).any():
             raise HeartsError(f"agent: {quoted(self.name)} gives NaN; its training diverged")
-        # A legal action of minus infinity stays above those that are not legal.
+        # A legal action with minus infinity stays above the illegal ones.
         return np.clip(weights, np.finfo(np.float32).min, np.finfo(np.float32).max)
 
     def digest_parts(self, rules: Rules | None = None) -> Iterator[bytes]:
-        """The file, or the weights."""
+        """Return the file, or the weights."""
         if self._data:
             yield self._data
             return
@@ -185,24 +186,24 @@ class ModelAgent(EncoderAgent):
             yield tensor.cpu().numpy().tobytes()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ModelAgent:
-        """A player with draws of its own; the model, which is never changed, is shared."""
+        """Copy the random numbers and share the model, which never changes."""
         return self.sharing_copy(memo)
 
     def __getstate__(self) -> dict[str, Any]:
-        """All of it; of a model from a file only the file."""
+        """Return the state, with the file instead of a model loaded from it."""
         return vars(self) | ({"_model": self._data} if self._data else {})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Load the model again, if it is from a file."""
+        """Restore the state, and load the model again if it has a file."""
         vars(self).update(state)
         if self._data:
             self._load()
 
 
 class OnnxAgent(ModelAgent):
-    """An ONNX model as a player. A file of it is data: loading it runs no code from it.
+    """An ONNX model as a player. Loading its file runs no code from it.
 
-    It takes observations and, in an input whose name has "mask" in it, the legal actions.
+    It takes observations and, in an input with "mask" in its name, the legal actions.
     """
 
     def _load(self) -> None:
@@ -237,12 +238,12 @@ class OnnxAgent(ModelAgent):
             )
         self._input = seen[0].name
         self._mask = masks[0].name if masks else ""
-        """The name of the input for legal actions; "" if there is none."""
+        """The name of the input for the legal actions, or ""."""
         if masks:
             self._mask_dtype = self._dtype_of(masks[0], "masks", (*_DTYPES, "bool"))
 
     def _dtype_of(self, given: Any, noun: str, known: Sequence[str]) -> np.dtype[Any]:
-        """Return the dtype of an input, one of those known."""
+        """Return the dtype of an input, which must be one of `known`."""
         kind = given.type.removeprefix("tensor(").removesuffix(")")
         kind = _ONNX_DTYPES.get(kind, kind)
         if kind not in known:
@@ -267,11 +268,11 @@ class OnnxAgent(ModelAgent):
 
 
 class ModuleAgent(ModelAgent):
-    """A ``torch.nn.Module`` as a player, or a program of TorchScript that is loaded from a file."""
+    """A ``torch.nn.Module``, or a TorchScript file, as a player."""
 
     @staticmethod
     def check_file(path: str, names: set[str]) -> None:
-        """Refuse what is not TorchScript; see ``ModelAgent``."""
+        """Raise unless the file is TorchScript; see ``ModelAgent``."""
         if not any("/code/" in name for name in names):
             raise CheckpointError(
                 f"agent: {quoted(path)} is not TorchScript; write it with "
@@ -296,7 +297,7 @@ class ModuleAgent(ModelAgent):
         try:
             with torch.no_grad():
                 given = self._model(torch.from_numpy(observations))
-        except RuntimeError as error:  # that of TorchScript begins with pages of the program
+        except RuntimeError as error:  # TorchScript's begins with pages of code
             lines = str(error).strip().splitlines() or [""]
             raise RuntimeError(lines[-1]) from None
         if isinstance(given, tuple | list) and given:
@@ -305,16 +306,16 @@ class ModuleAgent(ModelAgent):
 
 
 class Sb3Agent(ModelAgent):
-    """A policy of stable-baselines3 or sb3-contrib that chooses among discrete actions.
+    """A policy of stable-baselines3 or sb3-contrib with discrete actions.
 
-    It sees an array (``MlpPolicy``), or array and mask in a dictionary (``MultiInputPolicy``).
+    It sees an array (``MlpPolicy``), or a dictionary of array and mask (``MultiInputPolicy``).
     """
 
     default_encoder = "flat"
 
     @staticmethod
     def check_file(path: str, names: set[str]) -> None:
-        """Refuse what ``model.save`` has not written; see ``ModelAgent``."""
+        """Raise unless ``model.save`` wrote the file; see ``ModelAgent``."""
         if not {"data", "policy.pth"} <= names:
             raise CheckpointError(
                 f"agent: {quoted(path)} is not a file of stable-baselines3; give one that "
@@ -367,7 +368,7 @@ class Sb3Agent(ModelAgent):
             ),
             warnings.catch_warnings(),
         ):
-            warnings.simplefilter("ignore")  # it warns of what is missing that is not needed
+            warnings.simplefilter("ignore")  # it warns about missing parts that are not needed
             with zipfile.ZipFile(io.BytesIO(self._data)) as archive:
                 stored = json.loads(archive.read("data"))
             ignored = {key: None for key in stored if key not in _NEEDED}
@@ -417,7 +418,7 @@ FORMS: dict[str, type[ModelAgent]] = {
     ".pth": ModuleAgent,
     ".onnx": OnnxAgent,
 }
-"""The class that plays a file, by suffix."""
+"""The player class for each kind of file, by suffix."""
 
 
 def load_model(
@@ -430,7 +431,7 @@ def load_model(
 ) -> ModelAgent:
     """Return the player of a file of stable-baselines3, TorchScript or ONNX.
 
-    Its options are those of ``ModelAgent``. Whether the file is trusted is not asked here.
+    The options are those of ``ModelAgent``. The caller checks that the file is trusted.
 
     Raises:
         HeartsError: if `encoder` is missing, or the model cannot play.
@@ -458,23 +459,23 @@ def agent_of_model(
     rules: str | Rules | None = None,
     greedy: bool = True,
 ) -> ModelAgent:
-    """The player that a model is now; further training does not change it.
+    """Return a player with a copy of a model, so further training does not change the player.
 
-    `model` is one of stable-baselines3 or a ``torch.nn.Module``; the options are those of
+    `model` is a model of stable-baselines3 or a ``torch.nn.Module``. The options are those of
     ``ModelAgent``.
     """
     import torch
 
     if not isinstance(model, torch.nn.Module):
         form: type[ModelAgent] = Sb3Agent
-        # What it gave last may be of a gradient under way, which cannot be copied.
+        # Its last distribution may belong to a gradient under way, which cannot be copied.
         last = getattr(getattr(model.policy, "action_dist", None), "distribution", None)
         own = copy.deepcopy(model.policy, {id(last): None})
         own.set_training_mode(False)
     else:
         form = ModuleAgent
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of gradients, which a player has no use for
+            warnings.simplefilter("ignore")  # about gradients, which a player does not use
             own = copy.deepcopy(model).cpu().eval()
     name = type(model).__name__
     return form(name, own, seed, encoder=encoder, rules=rules, greedy=greedy)

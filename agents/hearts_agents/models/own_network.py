@@ -1,6 +1,6 @@
-"""Policy networks that are a user's own torch module.
+"""Users' own torch modules as policy networks.
 
-They are named as code, ``my_net.py:MyNet``, and imported only where files may run code.
+They are named as code, ``my_net.py:MyNet``, and imported only if code is permitted.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ SETTING = "network.module"
 
 
 class OwnNetwork(nn.Module):
-    """A user's module, from observations to logits and values, as the trainer calls it."""
+    """A user's module, as the trainer calls it: from observations to logits and values."""
 
     def __init__(self, name: str, shape: tuple[int, ...], num_actions: int) -> None:
-        """Make the module as ``NAME(shape, num_actions)``, and try it.
+        """Make the module as ``NAME(shape, num_actions)``, and try it on two observations.
 
         Args:
             name: ``FILE.py:NAME`` or ``MODULE:NAME``.
-            shape: of an observation.
-            num_actions: how many logits it gives.
+            shape: the shape of an observation.
+            num_actions: the number of logits.
 
         Raises:
-            HeartsError: if code may not run, or this is no such module.
+            HeartsError: if code is not permitted, or the module has other outputs.
         """
         super().__init__()
         factory = find_class(SETTING, name)
@@ -50,12 +50,12 @@ class OwnNetwork(nn.Module):
             )
 
     def forward(self, observations: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits ``(n, actions)`` and values ``(n,)``, float32, of ``(n, *shape)`` observations."""
+        """Return logits ``(n, actions)`` and values ``(n,)``, float32, for ``(n, *shape)``."""
         logits, values = self.module(observations)
         return logits.float(), values.float().reshape(len(logits))
 
     def tensors(self) -> dict[str, Array]:
-        """Return copies of the weights under their names in the module, float32."""
+        """Return float32 copies of the weights, by name in the module."""
         return {
             name: tensor.detach().cpu().float().numpy().copy()
             for name, tensor in self.module.state_dict().items()
@@ -63,7 +63,7 @@ class OwnNetwork(nn.Module):
 
 
 class ModulePolicy(Network):
-    """The policy of an `OwnNetwork` with weights from a player's file."""
+    """The policy of an `OwnNetwork`, with weights from a player's file."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class ModulePolicy(Network):
         num_actions: int,
         tensors: Mapping[str, Array] | None = None,
     ) -> None:
-        """As of ``OwnNetwork``; `tensors` are its weights. If None, they are as it makes them."""
+        """Make the ``OwnNetwork``. If `tensors` is None, it keeps its initial weights."""
         self._own = OwnNetwork(name, shape, num_actions)
         self._shape = shape
         self.activation, self.layers = "", []
@@ -84,7 +84,7 @@ class ModulePolicy(Network):
         self._own.eval()
 
     def tensors(self) -> dict[str, Array]:
-        """Return the weights under their names in a file."""
+        """Return the weights by name in a file."""
         return self._own.tensors()
 
     def logits(self, observations: Array) -> Array:

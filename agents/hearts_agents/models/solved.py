@@ -1,4 +1,4 @@
-"""Players of tiny decks that play a policy computed by ``hearts solve``."""
+"""Players of small decks with a policy computed by ``hearts solve``."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from hearts_env.solve.equilibrium import SHIPPED, Equilibrium, load, shipped_fil
 
 
 class SolvedAgent(StochasticAgent):
-    """Plays the policy of an equilibrium in either seat, drawing from its probabilities."""
+    """Plays an equilibrium policy in either seat, drawing from its probabilities."""
 
     def __init__(self, solved: Equilibrium, seed: int | None = None) -> None:
-        """A player of the rules of `solved`, whose draws follow from `seed`."""
+        """Make a player for the rules of `solved`. If `seed` is None, it is random."""
         super().__init__(seed)
         self.solved = solved
         self.rules = solved.rules
@@ -24,7 +24,7 @@ class SolvedAgent(StochasticAgent):
         self.plays = solved.rules.name
 
     def check_rules(self, rules: Rules) -> None:
-        """Refuse rules other than those solved."""
+        """Raise unless `rules` are the solved ones."""
         if not self.rules.is_same_deal(rules):
             raise HeartsError(
                 f"rules: this policy was solved for {self.rules.name!r} and cannot play "
@@ -47,27 +47,31 @@ class SolvedAgent(StochasticAgent):
         return int(self.act_batch(BatchView.of([view]))[0])
 
     def digest_parts(self, rules: Rules | None = None) -> Iterator[bytes]:
-        """The probabilities."""
+        """Return the probabilities."""
         return (chances.tobytes() for chances in self.solved.chances)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SolvedAgent:
-        """A player with draws of its own; the policy, which is never changed, is shared."""
+        """Copy the random numbers and share the policy, which never changes."""
         return self.sharing_copy(memo)
 
 
 class EquilibriumAgent(PerGameAgent):
-    """Plays the exact equilibrium that comes with the package, of micro or of mini."""
+    """Plays the package's exact equilibrium of micro or mini."""
 
     name = "equilibrium"
     plays = " and ".join(SHIPPED)
 
     def digest_parts(self, rules: Rules | None = None) -> Iterator[bytes]:
-        """The equilibrium that `rules` have; all where they are none or have none."""
+        """Return the equilibrium of `rules`, or all of them if there is none."""
         own = [name for name in SHIPPED if rules and Rules.preset(name).is_same_deal(rules)]
         return (shipped_file(name).read_bytes() for name in own or SHIPPED)
 
     def player_of(self, rules: Rules) -> StochasticAgent:
-        """The player of the equilibrium of these rules."""
+        """Return a player of the equilibrium of `rules`.
+
+        Raises:
+            HeartsError: if there is none in the package.
+        """
         names = [name for name in SHIPPED if Rules.preset(name).is_same_deal(rules)]
         if not names:
             raise HeartsError(
@@ -78,9 +82,9 @@ class EquilibriumAgent(PerGameAgent):
 
 
 def load_solved(path: str | Path, seed: int | None = None) -> SolvedAgent:
-    """The player of a file that ``hearts solve --save`` wrote.
+    """Return the player of a file that ``hearts solve --save`` wrote.
 
     Raises:
-        CheckpointError: if it is not such a file, or is of another version.
+        CheckpointError: if it is not such a file, or has another version.
     """
     return SolvedAgent(load(path), seed)

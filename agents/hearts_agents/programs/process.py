@@ -1,9 +1,9 @@
-"""Programs that this process starts, asks for lines within limits, and ends with all they started.
+"""Start programs, ask them for lines within limits, and end them with all their children.
 
-A child has a session of its own, so that Ctrl-C at the terminal does not reach it, and is ended
-with its whole group. If this process comes to a sudden end (SIGKILL, out of memory), a guard ends
-the groups that are left: a shell that reads from a pipe which group began and which was ended, and
-acts when the pipe is closed. Nothing here knows what the lines say.
+A child has its own session, so Ctrl-C in the terminal does not reach it. It is ended with its whole
+process group. If this process dies suddenly (SIGKILL, out of memory), a guard ends the remaining
+groups. The guard is a shell that reads started and ended groups from a pipe and acts when the pipe
+closes. This module does not know the content of the lines.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from hearts_env.support.files import json_object
 if sys.platform != "win32":
     import fcntl
 
-_MOST_STDERR = 4096  # bytes that are saved of it
-_MOST_WORDS = 300  # characters of that in a message
+_MOST_STDERR = 4096  # bytes of standard error that are kept
+_MOST_WORDS = 300  # characters of it in a message
 _CHUNK = 1 << 16
-_PIPE = 1 << 20  # bytes of what was sent and not read yet; Linux allows this many
-_LOOK_MILLISECONDS = 50  # how often it is looked at whether it still runs
-_LAST_SECONDS = 1.0  # to end by itself: after `bye`, and to be asked for its exit status
+_PIPE = 1 << 20  # bytes sent and not yet read; Linux allows this many
+_LOOK_MILLISECONDS = 50  # between checks that it still runs
+_LAST_SECONDS = 1.0  # to end by itself after `bye`, and to report its exit status
 _GUARD = r"""
 trap '' HUP INT TERM
 groups=' '
@@ -48,7 +48,7 @@ while read -r word group; do
 done
 for group in $groups; do kill -9 "-$group"; done
 """
-_GUARD_SECONDS = 2.0  # to end when this process ends
+_GUARD_SECONDS = 2.0  # for the guard to end when this process ends
 
 
 def start_child(
@@ -58,7 +58,7 @@ def start_child(
     environment: Mapping[str, str] | None = None,
     bufsize: int = -1,
 ) -> subprocess.Popen[bytes]:
-    """Start a program whose standard input and output are pipes; ``kill_child`` ends it.
+    """Start a program with pipes for standard input and output. ``kill_child`` ends it.
 
     Raises:
         OSError, ValueError: if it cannot be started.
@@ -77,14 +77,14 @@ def start_child(
 
 
 def python_environment() -> dict[str, str]:
-    """The environment for a Python that finds the modules that this one finds."""
+    """Return an environment in which a Python process finds the same modules as this one."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
 def kill_child(process: subprocess.Popen[bytes]) -> None:
-    """End a child now, with all that it has started, wait for it, and close its pipes.
+    """End a child now with all its children, wait for it, and close its pipes.
 
-    Not twice at once, and when nobody reads or writes any more.
+    Do not call it twice at once, nor while a thread reads or writes the pipes.
     """
     if sys.platform == "win32":
         process.kill()
@@ -95,25 +95,25 @@ def kill_child(process: subprocess.Popen[bytes]) -> None:
     process.wait()
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None:
-            with contextlib.suppress(OSError):  # what was written last cannot be sent
+            with contextlib.suppress(OSError):  # unsent data is lost
                 pipe.close()
 
 
 class _Guard:
-    """The shell that ends what is left when this process is gone."""
+    """A shell that ends the remaining process groups when this process is gone."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()  # a child may be found unused, and ended, within `note`
+        self._lock = threading.RLock()  # a finalizer may end a child within `note`
         self._owner = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._known: set[int] = set()
 
     def note(self, word: str, group: int) -> None:
-        """Note that a group was started (``+``) or ended (``-``); once for each."""
+        """Note that a group has started (``+``) or ended (``-``). Repeats are ignored."""
         if sys.platform == "win32":
             return
         with self._lock:
-            if self._owner != os.getpid():  # none yet, or that of the process this is a fork of
+            if self._owner != os.getpid():  # none yet, or the parent's before a fork
                 self._owner, self._known = os.getpid(), set()
                 self._start()
             if (word == "+") == (group in self._known):
@@ -126,7 +126,7 @@ class _Guard:
 
     def _start(self) -> None:
         self._process = None
-        with contextlib.suppress(OSError):  # without it all else works
+        with contextlib.suppress(OSError):  # everything else works without it
             self._process = subprocess.Popen(
                 ["/bin/sh", "-c", _GUARD],
                 stdin=subprocess.PIPE,
@@ -153,7 +153,7 @@ _guard = _Guard()
 
 
 class ProgramError(HeartsError):
-    """A program that crashed, was late or answered with nonsense.
+    """A program crashed, was late, or answered with nonsense.
 
     Attributes:
         kind: `CRASHED`, `LATE` or `ILLEGAL`.
@@ -165,17 +165,17 @@ class ProgramError(HeartsError):
 
 
 def dump(value: Any) -> str:
-    """A value as JSON in one line, without spaces."""
+    """Return a value as JSON in one line, without spaces."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
 def line(kind: str, /, **fields: Any) -> bytes:
-    """A message: an object with a ``type``, in a line of its own."""
+    """Return a message: one line with a JSON object that has a ``type``."""
     return (dump({"type": kind, **fields}) + "\n").encode()
 
 
 class LineProcess:
-    """A program that was started, and answers lines of JSON with lines of JSON."""
+    """A running program that answers lines of JSON with lines of JSON."""
 
     def __init__(
         self,
@@ -184,13 +184,13 @@ class LineProcess:
         environment: Mapping[str, str] | None = None,
         saves_stderr: bool = True,
     ) -> None:
-        """Start it, without waiting for it.
+        """Start the program without waiting for it.
 
         Args:
             command: the program and its arguments.
-            environment: its environment; None: that of this process.
-            saves_stderr: save the end of its standard error for messages; False: it writes to that
-                of this process.
+            environment: its environment. If None, this process's environment.
+            saves_stderr: if True, keep the end of its standard error for messages. If False, it
+                shares this process's standard error.
 
         Raises:
             ProgramError: if it cannot be started.
@@ -222,14 +222,18 @@ class LineProcess:
                 fcntl.fcntl(self._to, fcntl.F_SETPIPE_SZ, _PIPE)
         self._unsent = bytearray()
         self._due = 0
-        """Answers to lines that were sent, not yet taken."""
+        """The number of answers still to come."""
         self._read = bytearray()
         self._stderr = bytearray()
         self._end = weakref.finalize(self, _kill, process, os.getpid())
 
     # -- asking -----------------------------------------------------------------------------------
     def send(self, lines: bytes, answers: int = 1) -> None:
-        """Send lines that so many lines will answer; what the pipe does not take is sent later."""
+        """Send lines and expect `answers` lines back. A full pipe's rest is sent later.
+
+        Raises:
+            ProgramError: if it has written a line that answers nothing. It is ended.
+        """
         try:
             if not self._due:
                 self._receive()
@@ -245,11 +249,11 @@ class LineProcess:
             raise
 
     def answer(self, seconds: float, most: int) -> dict[str, Any]:
-        """The message that answers what was sent first of all that is not answered.
+        """Return the answer to the oldest unanswered line.
 
         Args:
-            seconds: for it, from now on.
-            most: its bytes.
+            seconds: the time limit, from now.
+            most: the most bytes of the line.
 
         Raises:
             ProgramError: if it ends, is late, or writes a longer line or no JSON. It is ended.
@@ -274,10 +278,10 @@ class LineProcess:
                 raise self.failed(f"wrote a line of more than {most:,} bytes")
             left = deadline - clock.now()
             ready = self._poll.poll(max(0, min(1 + left * 1000, _LOOK_MILLISECONDS)))
-            # What lies ready to be read was not late, however late it is looked at.
+            # An answer that can be read now was not late, even if this check is.
             if left <= 0 and self._back not in [pipe for pipe, _ in ready]:
                 raise self.failed(f"gave no answer within {seconds:g} s", LATE)
-            # What it has started may hold its output open.
+            # A child of the program may hold its output open.
             is_open = bool(ready) or self._process.poll() is None
             for pipe, _ in ready:
                 if pipe == self._to:
@@ -295,13 +299,13 @@ class LineProcess:
         return text
 
     def _push(self) -> None:
-        """Write what the pipe takes."""
+        """Write as much as the pipe takes."""
         try:
             if self._unsent:
                 del self._unsent[: os.write(self._to, self._unsent)]
         except BlockingIOError:
             pass
-        except BrokenPipeError:  # its end is seen where it is read from
+        except BrokenPipeError:  # reading notices that it has ended
             self._unsent.clear()
         if self._unsent:
             self._poll.register(self._to, select.POLLOUT)
@@ -310,7 +314,7 @@ class LineProcess:
                 self._poll.unregister(self._to)
 
     def _receive(self) -> bool:
-        """Read what there is; whether its output is still open."""
+        """Read all available output. Return whether the output is still open."""
         try:
             data = os.read(self._back, _CHUNK)
         except BlockingIOError:
@@ -319,7 +323,7 @@ class LineProcess:
         return bool(data)
 
     def _listen(self) -> bool:
-        """Save the end of what it has written to its standard error; whether there was any."""
+        """Keep the end of its standard error. Return whether there was anything new."""
         try:
             data = os.read(self._words, _CHUNK)
         except BlockingIOError:
@@ -332,10 +336,10 @@ class LineProcess:
         del self._stderr[:-_MOST_STDERR]
         return True
 
-    # -- its end ----------------------------------------------------------------------------------
+    # -- ending -----------------------------------------------------------------------------------
     def failed(self, what: str, kind: str = ILLEGAL) -> ProgramError:
-        """End it, by default for an answer that makes no sense; returns the error to raise."""
-        for _ in range(16 if self._words >= 0 else 0):  # at most a megabyte, should it never stop
+        """End the program, by default for a nonsensical answer. Return the error to raise."""
+        for _ in range(16 if self._words >= 0 else 0):  # at most a megabyte, in case it never stops
             if not self._listen():
                 break
         self.kill()
@@ -359,7 +363,7 @@ class LineProcess:
             return f"was ended by signal {-status}"
 
     def close(self, lines: bytes = b"") -> None:
-        """Send last lines, give it a moment to end by itself, and end it."""
+        """Send last lines, wait up to two seconds for it to end, and end it."""
         if not self._end.alive:
             return
         self._unsent += lines
@@ -378,10 +382,10 @@ class LineProcess:
             self.kill()
 
     def kill(self) -> None:
-        """End it now, with all that it has started."""
+        """End it now with all its children."""
         self._end()
 
 
 def _kill(process: subprocess.Popen[bytes], owner: int) -> None:
-    if os.getpid() == owner:  # else a forked copy of this process has ended
+    if os.getpid() == owner:  # not in a forked copy of this process
         kill_child(process)

@@ -1,8 +1,8 @@
-"""Agents that are programs of their own: ``exec:./bot --flag``, over lines of JSON.
+"""Agents that are external programs: ``exec:./bot --flag``, over lines of JSON.
 
 docs/agents.md has the protocol, ``external_schema.json`` its messages. A program is
-started when it is first asked, and again after it failed; one that fails `_MOST_FAILURES` times in
-a row is not started again for this player.
+started at the first question, and again after a failure. After `_MOST_FAILURES` failures in a row
+it is not restarted for this player.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from hearts_env.support.errors import quoted
 from hearts_env.support.files import kind_of
 
 EXEC = "exec:"
-"""The beginning of a program's name; a module named ``exec`` cannot be named."""
+"""The prefix of a program's name, so code in a module named ``exec`` cannot be named."""
 PROTOCOL = 1
 SECONDS, START_SECONDS, BATCH = 10.0, 20.0, 256
 _MOST_SECONDS, _MOST_BATCH = 86_400.0, 65_536
 _MOST_FAILURES = 3
-_MOST_READY, _MOST_ACTION = 10_000, 100  # bytes of an answer: to hello; for each view
+_MOST_READY, _MOST_ACTION = 10_000, 100  # bytes of an answer: to hello; per view
 _MOST_NAME = 100
 _AHEAD, _ALONE = 2, 32
-"""Messages of many views, and of one, that may be on their way when more are sent; of those of one
-as many at once."""
+"""The most unanswered messages before more are sent: with many views each, and with one view each.
+Messages with one view are sent `_ALONE` at a time."""
 
 
 class ExternalAgent(Agent):
-    """A program that is asked over lines of JSON."""
+    """An external program, asked over lines of JSON."""
 
     plays = "what the program says"
 
@@ -55,17 +55,17 @@ class ExternalAgent(Agent):
         start_seconds: float = START_SECONDS,
         batch: int = BATCH,
     ) -> None:
-        """Nothing is started yet.
+        """Check the arguments. The program is started later.
 
         Args:
-            command: the program and its arguments, split as a shell does.
-            seed: sent to the program; None: it takes its own.
-            seconds: for the answer to one message.
-            start_seconds: for the start, until it is ready.
-            batch: views in one message at most.
+            command: the program and its arguments, split like in a shell.
+            seed: the seed sent to the program. If None, the program chooses.
+            seconds: the time limit for the answer to one message.
+            start_seconds: the time limit for the start.
+            batch: the most views per message.
 
         Raises:
-            HeartsError: if there is no such program, or an argument is out of its range.
+            HeartsError: if there is no such program, or an argument is out of range.
         """
         self.name = EXEC + command
         self.command = command
@@ -78,16 +78,20 @@ class ExternalAgent(Agent):
         self._process: LineProcess | None = None
         self._lines: ViewLines | None = None
         self.takes_many = False
-        """True once the started program has said that it takes many views in one message."""
+        """Whether the running program accepts many views in one message."""
         self._game_due, self._game_sent = True, False  # the message `game`
         self._failures = 0
         self._running: dict[int, int] | None = None
-        """The seats in the games that are not over, if ``begin`` was called."""
-        self._unsent = b""  # sent before the next message
+        """The program's seat in each unfinished game, if ``begin`` was called."""
+        self._unsent = b""  # to be sent before the next message
 
     # -- as an agent ------------------------------------------------------------------------------
     def check_rules(self, rules: Rules) -> None:
-        """Start the program and send it the rules, which it may refuse."""
+        """Start the program and send it the rules.
+
+        Raises:
+            ProgramError: if it refuses them, or fails.
+        """
         try:
             self._started(rules)
         except ProgramError as error:
@@ -95,11 +99,15 @@ class ExternalAgent(Agent):
             raise ProgramError(message, error.kind) from None
 
     def act(self, view: PlayerView) -> Any:
-        """The program's answer, an action where it named one that the rules have."""
+        """Return the program's answer; the name of an action becomes its number."""
         return self.act_batch(BatchView.of([view]))[0]
 
     def act_batch(self, views: BatchView) -> Actions:
-        """The program's answers, ``(len(views),) int64``; a list where one is no action at all."""
+        """Return the program's answers, ``(len(views),) int64``; a list if one is not an action.
+
+        Raises:
+            ProgramError: if the program fails.
+        """
         given, faults = self.answers(views)
         if faults:
             raise ProgramError(f"agent: {self.name!r}: {faults[0].text}", faults[0].kind)
@@ -111,27 +119,27 @@ class ExternalAgent(Agent):
         return (path.read_bytes() for path in program_files(self.command))
 
     def reseed(self, seed: int) -> None:
-        """Send the program a new `seed` before it is next asked."""
+        """Send the program a new `seed` before the next question."""
         self._seed = check_any_seed(seed)
         self._game_due = True
 
     def begin(self, seats: Sequence[int]) -> None:
-        """Announce games, numbered from 0, to the program before it is next asked.
+        """Announce games, numbered from 0, before the next question.
 
-        From then on ``answers`` takes the game of each view, and ``over`` those that are over.
+        After this, pass the game of each view to ``answers``, and finished games to ``over``.
 
         Args:
-            seats: of each game, which seat the program has.
+            seats: the program's seat in each game.
         """
         self._running = dict(enumerate(seats))
         self._game_due = True
 
     def over(self, games: Sequence[int], scores: Sequence[Sequence[int]]) -> None:
-        """Announce the end of some of these games before the program is next asked or ended.
+        """Announce finished games before the next question or the program's end.
 
         Args:
-            games: which.
-            scores: of each, every seat's, from seat 0 on.
+            games: the numbers of the games.
+            scores: the scores of each game, from seat 0.
         """
         if self._running is None or not games:
             return
@@ -144,18 +152,18 @@ class ExternalAgent(Agent):
     def answers(
         self, views: BatchView, games: Sequence[int] | None = None
     ) -> tuple[list[Any], list[Fault]]:
-        """Return the program's answers, None where it fails, and one fault for each such row.
+        """Return the program's answers, None at a failure, and a fault for each failure.
 
-        While it thinks about one message the next are made and sent. A failure costs the views of
-        the message that was due. The others are asked about after a new start.
+        While it thinks about one message, the next ones are sent. A failure costs the views of the
+        message that was expected next. The others are asked again after a restart.
 
         Args:
-            views: what it is asked about.
-            games: the number of each view's game, after ``begin``; None: not sent.
+            views: the positions.
+            games: the number of each view's game, after ``begin``. If None, it is not sent.
         """
         given: list[Any] = []
         faults: list[Fault] = []
-        unanswered: deque[int] = deque()  # the end of each message that is not answered
+        unanswered: deque[int] = deque()  # the last row + 1 of each unanswered message
         sent = 0
         while len(given) < len(views):
             first = len(given)
@@ -188,7 +196,7 @@ class ExternalAgent(Agent):
         return given, faults
 
     def close(self) -> None:
-        """End the program; it starts again when it is asked again."""
+        """End the program. The next question starts it again."""
         process, self._process, self._running = self._process, None, None
         self._failures = 0
         if process is not None:
@@ -206,7 +214,7 @@ class ExternalAgent(Agent):
         return self._failures >= _MOST_FAILURES
 
     def _started(self, rules: Rules) -> LineProcess:
-        """The program, which knows the rules."""
+        """Return the running program, started for `rules` if needed."""
         if self._process is not None:
             if self._rules is rules or self._rules == rules:
                 return self._process
@@ -246,7 +254,7 @@ class ExternalAgent(Agent):
     def _send(
         self, process: LineProcess, views: BatchView, games: Sequence[int] | None, *, are_many: bool
     ) -> None:
-        """Ask about some views, in one message or one by one, and do not wait."""
+        """Ask about some views, in one message or one by one, without waiting."""
         assert self._lines is not None
         texts = self._lines.write(views)
         messages = 1 if are_many else len(texts)
@@ -262,7 +270,7 @@ class ExternalAgent(Agent):
         process.send(unsent + begin + text.encode(), messages)
 
     def _answer(self, process: LineProcess, size: int) -> list[Any]:
-        """The actions that answer the first message that is not answered, about `size` views."""
+        """Return the actions that answer the oldest unanswered message, of `size` views."""
         assert self._lines is not None
         answer = process.answer(self.seconds, _MOST_READY + _MOST_ACTION * size)
         is_one = size == 1
@@ -278,7 +286,7 @@ class ExternalAgent(Agent):
         return [numbers.get(a, a) if a.__class__ is str else a for a in given]
 
     def _beginning(self) -> bytes:
-        """The messages before the first view after a start, a reseeding or ``begin``."""
+        """Return the messages before the first view after a start, ``reseed`` or ``begin``."""
         over = line("over") if self._game_sent else b""
         self._game_due, self._game_sent = False, True
         # JavaScript's numbers are exact up to here.
@@ -290,9 +298,10 @@ class ExternalAgent(Agent):
 
 
 def program_files(command: str) -> list[Path]:
-    """The files of a program: those that its arguments name, and what is started.
+    """Return the files of a program: its executable, and the files among its arguments.
 
-    An interpreter that is found on the PATH does not count where an argument names a file.
+    An executable found on the PATH counts only if no argument names a file. Otherwise it is an
+    interpreter.
     """
     words = _split(command)
     files = [Path(word) for word in words[1:] if kind_of(word) == "file"]

@@ -1,7 +1,7 @@
-"""Views as JSON, as programs outside read them; the schema is ``external_schema.json``.
+"""Write views as JSON for external programs. The schema is ``external_schema.json``.
 
-The keys are the attributes of ``PlayerView``: no message has what a view does not know. What costs
-time is put together from pieces that are made once.
+The keys are attributes of ``PlayerView``, so a message has nothing that a view does not know.
+Costly parts are assembled from cached pieces.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SHIFTS = np.arange(k.PLAYS_A_WORD) * k.PLAY_BITS
 
 
 class ViewLines:
-    """Writes the views of one set of rules."""
+    """A writer for the views of one set of rules."""
 
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
@@ -45,11 +45,11 @@ class ViewLines:
         ]
         rotation = rules.pass_rotation if rules.pass_count else ("hold",)
         self._directions = [dump(direction) for direction in rotation]
-        self._seats = [*map(str, range(rules.players)), "null"]  # -1: nobody
+        self._seats = [*map(str, range(rules.players)), "null"]  # -1: no player
         self._first = f'{{"rules":{dump(rules.name)},"player":'
 
     def write(self, views: BatchView) -> list[str]:
-        """The views as JSON objects, in their order."""
+        """Return each view as a JSON object, in order."""
         history = int(self.rules.vector[k.R_HISTORY])
         words = views.vectors[:, history:, None] >> _SHIFTS & (1 << k.PLAY_BITS) - 1
         plays = words.reshape(len(views), -1).tolist()
@@ -79,14 +79,14 @@ class ViewLines:
         )
 
     def _write_taken(self, numbers: tuple[int, ...]) -> str:
-        """Return the facts that follow from points, tricks and shown voids, by seat."""
+        """Return the fields for points, tricks and shown voids, by seat."""
         n = self.rules.players
         voids = ",".join([self._voids[mask] for mask in numbers[2 * n :]])
         points, tricks = [*numbers[:n]], [*numbers[n : 2 * n]]
         return f',"points":{points},"tricks_taken":{tricks},"voids":[{voids}]'
 
     def _write_deal(self, numbers: tuple[int, ...]) -> str:
-        """Return the facts that change seldom or never during a deal."""
+        """Return the fields that change seldom or never during a deal."""
         passed, received, dealer, number, kitty, taker, *totals = numbers
         direction = self._directions[number % len(self._directions)]
         return (
