@@ -1,4 +1,4 @@
-"""Two-player Hearts in JAX, in the shape of Pgx's ``Env``: jit and vmap it with the learner.
+"""Two-player Hearts in JAX, with the interface of Pgx's ``Env``: jit and vmap it with the learner.
 
 ::
 
@@ -7,10 +7,10 @@
     state = init(jax.random.split(jax.random.key(0), 1024))
     state = step(state, actions, jax.random.split(jax.random.key(1), 1024))
 
-``hearts_env.kernel`` decides every rule. This is not a second engine for all of them: it plays
-``two_player`` and its smaller decks, and reads the deck, points, trump and moon from ``Rules``.
-Only legality, taking a trick and what a card proves are written again, and ``tests/test_jax.py``
-holds them to ``BatchGame`` over 2,000 deals. Needs the extra ``jax``; Pgx need not be installed.
+This module plays ``two_player`` and its smaller decks. It reads the deck, points, trump and moon
+from ``Rules``. ``hearts_env.kernel`` decides every rule. Only legality, taking a trick and the
+information that a card reveals are implemented again, and ``tests/test_jax.py`` compares them with
+``BatchGame`` over 2,000 deals. It needs the extra ``jax``, but not Pgx.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ __all__ = ["Hearts", "State", "auto_reset"]
 
 _DECK = ("removed", "hand_size", "trump", "card_points", "moon_points")
 _ENDS = ("end_score", "end_when", "tie", "max_deals", "target")
-"""With those of `_DECK` the fields that may differ from ``two_player``; these end a match."""
+"""The other fields that may differ from ``two_player``, because they only end matches."""
 
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class State:
-    """A deal as it stands, with the attributes of a state of Pgx.
+    """The state of a deal, with the attributes of Pgx's ``State``.
 
-    A policy reads `observation`: fields with an underscore hold hidden cards.
+    A policy reads `observation`. Fields with an underscore hold hidden cards.
 
     Attributes:
         current_player: the seat to act, int32; 0 when the deal is over.
-        observation: what that seat knows, as the encoder ``flat`` writes it, ``(size,) int8``.
-        rewards: the margin of each seat over ``rules.max_margin`` when the deal has just ended,
+        observation: that seat's ``flat`` observation, ``(size,) int8``.
+        rewards: each seat's margin divided by ``rules.max_margin`` when the deal has just ended,
             else zeros, ``(2,) float32``.
-        terminated: whether the deal is over; with ``auto_reset``, whether the last one has ended.
+        terminated: True if the deal is over; with ``auto_reset``, if the last deal has just ended.
         truncated: always False.
         legal_action_mask: ``(num_actions,) bool``; all True when the deal is over.
     """
@@ -69,34 +69,34 @@ class State:
     truncated: jax.Array
     legal_action_mask: jax.Array
     _step_count: jax.Array  # cards played
-    _is_over: jax.Array  # `terminated`, but False where the next deal has begun
+    _is_over: jax.Array  # `terminated`, but False once the next deal has begun
     _scores: jax.Array  # (2,)
-    _hands: jax.Array  # cards held, (2, cards); so the next three
+    _hands: jax.Array  # cards held, (2, cards), like the next three
     _played: jax.Array
     _taken: jax.Array
-    _excluded: jax.Array  # cards that play proves not to be in the hand
+    _excluded: jax.Array  # cards that the play has excluded from the hand
     _voids: jax.Array  # suits shown void, (2, 4)
-    _trick: jax.Array  # the card led to the unfinished trick, (cards,)
+    _trick: jax.Array  # the lead of the unfinished trick, (cards,)
     _first_leader: jax.Array
 
     @property
     def scores(self) -> jax.Array:
-        """Both seats' scores of the last finished deal, ``(2,) int32``; zeros before the first."""
+        """Each seat's score in the last finished deal, ``(2,) int32``; zeros before the first."""
         return self._scores
 
     def replace(self, **changes: Any) -> State:
-        """Return the same state with some fields changed."""
+        """Return a copy with some fields changed."""
         return dataclasses.replace(self, **changes)
 
 
 class Hearts:
-    """Two-player Hearts with Pgx's interface; all methods can be jitted and vmapped.
+    """Two-player Hearts with Pgx's interface. All methods can be jitted and vmapped.
 
     Attributes:
         rules: the rules.
         num_players: 2; a player's number is its seat.
         num_actions: the number of cards; action i is the card ``rules.deck[i]``.
-        observation_shape: that of ``flat``.
+        observation_shape: the shape of a ``flat`` observation.
     """
 
     id = State.env_id
@@ -104,11 +104,11 @@ class Hearts:
     num_players = 2
 
     def __init__(self, rules: Rules | str = "two_player") -> None:
-        """Read the rules.
+        """Make an environment.
 
         Args:
-            rules: the rules, or a preset's name. The deck, the cards dealt, the trump and what
-                cards and moon are worth may differ from ``two_player``, and nothing else.
+            rules: the rules, or a preset's name. Only the deck, the hand size, the trump, the
+                points of cards and moon, and the end of a match may differ from ``two_player``.
 
         Raises:
             RulesError: if another rule differs; the message names it.
@@ -121,29 +121,29 @@ class Hearts:
         self._suits = r[k.R_SUIT_OF :][: self.num_actions] == np.arange(4)[:, None]
         self._points = r[k.R_POINTS_OF :][: self.num_actions].astype(np.int32)
         self._trumps = self._suits[r[k.R_TRUMP]] & (r[k.R_TRUMP] >= 0)
-        # A hand that leads an unbroken heart holds none of these.
+        # A player who leads an unbroken heart holds none of these.
         self._others = ~(self._suits[HEARTS] | self._suits[SPADES])
 
     def init(self, key: jax.Array) -> State:
-        """Shuffle and deal, by a key of ``jax.random``."""
+        """Shuffle and deal with a key of ``jax.random``. Return the state before the first card."""
         drawn, card = jax.random.bits(key, (self.num_actions,)), jnp.arange(self.num_actions)
-        # A card's place is the number of cards before it: on a CPU six times as quick as sorting.
+        # A card's place is the number of cards before it: on a CPU 6 times faster than sorting.
         before = (drawn < drawn[:, None]) | (drawn == drawn[:, None]) & (card < card[:, None])
         return self._begin(before.sum(1) // self.rules.hand_size == jnp.arange(2)[:, None])
 
     def deal(self, hands: Any) -> State:
         """Begin a known deal.
 
-        The kitty is what is in neither hand. Dealer and deal number change nothing: under these
+        All cards in neither hand form the kitty. Dealer and deal number have no effect: under these
         rules the lowest club leads, and no cards are passed.
 
         Args:
-            hands: whether each seat is dealt each card of ``rules.deck``, ``(2, num_actions)
-                bool``; ``[[card in hand for card in rules.deck] for hand in hands]`` of names.
+            hands: ``(2, num_actions) bool``, True if the seat holds the card of ``rules.deck``.
+                From names: ``[[card in hand for card in rules.deck] for hand in hands]``.
 
         Raises:
-            DealError: if the shape is wrong, or, outside ``jit`` and ``vmap``, the hands are not of
-                ``rules.hand_size`` different cards each.
+            DealError: if the shape is wrong. Outside ``jit`` and ``vmap``, also if the hands do not
+                have ``rules.hand_size`` different cards each.
         """
         size, wanted = self.rules.hand_size, (2, self.num_actions)
         shape = np.shape(hands if hasattr(hands, "shape") else np.asarray(hands, object))
@@ -161,10 +161,15 @@ class Hearts:
         return self._begin(dealt)
 
     def step(self, state: State, action: jax.Array, key: jax.Array | None = None) -> State:
-        """Play a card; `key` is ignored, as nothing is drawn.
+        """Play a card and return the new state.
 
-        An illegal action ends the deal as ``BatchGame.revoke`` does, with the rewards of Pgx: -1
-        for the offender, 1 for the opponent. A deal that is over stays as it is, with rewards 0.
+        An illegal action ends the deal as ``BatchGame.revoke`` does, with Pgx's rewards: -1 for the
+        offender, 1 for the opponent. A finished deal does not change, with rewards 0.
+
+        Args:
+            state: the state.
+            action: the action, int32.
+            key: ignored, as play is deterministic.
         """
         card = jnp.arange(self.num_actions) == action
         is_legal = (card & state.legal_action_mask).any()
@@ -174,11 +179,11 @@ class Hearts:
         return _where(state._is_over, over, after)
 
     def observe(self, state: State, player_id: jax.Array | None = None) -> jax.Array:
-        """Encode what a player knows as ``flat`` does; if None, the current player."""
+        """Return a player's ``flat`` observation, ``(size,) int8``. If None, the current player."""
         player = state.current_player if player_id is None else player_id
         seats, led = jnp.array([player, 1 - player]), self._suit_of(state._trick)
         unseen = ~(state._hands[player] | state._played.any(0))
-        winner = (state._played & state._trick).any(1)  # who led, while the trick has one card
+        winner = (state._played & state._trick).any(1)  # the leader, while the trick has one card
         leader = jnp.where(state._trick.any(), winner, jnp.arange(2) == state.current_player)
         facts = {
             "hand": state._hands[player],
@@ -201,7 +206,7 @@ class Hearts:
         return jnp.concatenate(parts).astype(jnp.int8)
 
     def _begin(self, hands: jax.Array) -> State:
-        """The state before the first card."""
+        """Return the state before the first card."""
         none, no = jnp.zeros_like(hands), jnp.bool_(False)
         # The lowest card dealt leads.
         leader = jnp.where(hands[0, hands.any(0).argmax()], 0, 1).astype(jnp.int32)
@@ -226,12 +231,12 @@ class Hearts:
         return self._show(state)
 
     def _show(self, state: State) -> State:
-        """Write the mask and the observation that belong to a state."""
+        """Return the state with its mask and observation."""
         shown = state.replace(legal_action_mask=self._legal(state))
         return shown.replace(observation=self.observe(shown))
 
     def _legal(self, state: State) -> jax.Array:
-        """What the player to act may do, as ``kernel.legal_mask``."""
+        """Return the acting player's legal actions, see ``kernel.legal_mask``."""
         hand = state._hands[state.current_player]
         follow = hand & self._cards_of(self._suit_of(state._trick))
         lowest = jnp.arange(self.num_actions) == hand.argmax()
@@ -246,24 +251,24 @@ class Hearts:
         return jnp.select(conditions, cards, hand & ~self._suits[HEARTS])
 
     def _is_broken(self, state: State) -> jax.Array:
-        """Whether a heart has been played, or a player was unable to follow suit."""
+        """Return whether a heart has been played, or a player has not followed suit."""
         return (state._played & self._suits[HEARTS]).any() | state._voids.any()
 
     def _suit_of(self, card: jax.Array) -> jax.Array:
-        """The suit of a card, both one-hot; none of no card."""
+        """Return the one-hot suit of a one-hot card; zeros for no card."""
         return (self._suits & card).any(1)
 
     def _cards_of(self, suit: jax.Array) -> jax.Array:
-        """All cards of a suit that is given one-hot."""
+        """Return all cards of a one-hot suit."""
         return (self._suits & suit[:, None]).any(0)
 
     def _play(self, state: State, card: jax.Array) -> State:
-        """Play a legal card, as ``kernel.play_card``; the card is one-hot."""
+        """Play a legal, one-hot card, like ``kernel.play_card``."""
         me, trick, seats = state.current_player, state._trick, jnp.arange(2)[:, None]
         suit, led = self._suit_of(card), self._suit_of(trick)
         is_lead, is_first = ~trick.any(), ~state._played.any()
         is_void = ~is_lead & (suit != led).any()
-        # What the card proves. The first lead is the lowest card in both hands.
+        # Cards that this play excludes. The first lead is the lowest card in both hands.
         is_alone = is_lead & ~is_first & suit[HEARTS] & ~self._is_broken(state)
         absent = is_alone & self._others | is_void & self._cards_of(led)
         below = is_first & (jnp.arange(self.num_actions) < card.argmax())
@@ -289,7 +294,7 @@ class Hearts:
         )
 
     def _score(self, taken: jax.Array) -> jax.Array:
-        """The scores at the end, as ``kernel.score``."""
+        """Return the scores at the end, like ``kernel.score``."""
         has_penalty = (taken & (self._points > 0)).any(1)
         bonus = (taken * np.minimum(self._points, 0)).sum(1)
         moon = bonus + jnp.where(has_penalty, 0, self.rules.moon_points)
@@ -297,7 +302,7 @@ class Hearts:
         return jnp.where(is_shot, moon, (taken * self._points).sum(1))
 
     def _revoke(self, state: State) -> State:
-        """End the deal at the expense of the player to act, as ``kernel.revoke``."""
+        """End the deal at the acting player's expense, like ``kernel.revoke``."""
         is_loser = jnp.arange(2) == state.current_player
         dealt = (state._hands | state._played).any(0)
         return state.replace(
@@ -312,14 +317,14 @@ class Hearts:
 def auto_reset(
     step_fn: Callable[..., State], init_fn: Callable[[jax.Array], State]
 ) -> Callable[[State, jax.Array, jax.Array], State]:
-    """Return a step after whose end the next deal begins at once, like Pgx's ``auto_reset``.
+    """Return a step that begins the next deal as soon as one has ended, like Pgx's ``auto_reset``.
 
-    ``terminated``, ``truncated``, ``rewards`` and ``scores`` describe the finished deal, everything
-    else the next.
+    ``terminated``, ``truncated``, ``rewards`` and ``scores`` describe the finished deal, all other
+    fields the next.
 
     Args:
         step_fn: ``env.step``.
-        init_fn: ``env.init``; it gets the key that is the third argument of the step.
+        init_fn: ``env.init``. It gets the key, the third argument of the returned step.
     """
 
     def step(state: State, action: jax.Array, key: jax.Array) -> State:
@@ -336,20 +341,20 @@ def auto_reset(
 
 
 def _where(condition: jax.Array, one: State, other: State) -> State:
-    """`one` where a condition holds, else `other`."""
+    """Return `one` where the condition holds, else `other`."""
     chosen: State = jax.tree.map(lambda a, b: jnp.where(condition, a, b), one, other)
     return chosen
 
 
 def _foreign_field(rules: Rules) -> str | None:
-    """The first field, if any, in which rules differ from ``two_player`` and may not."""
+    """Return the first field that must not differ from ``two_player`` and does, or None."""
     base = Rules.preset("two_player")
     fixed = (name for name in FIELDS if name not in _DECK + _ENDS)
     return next((name for name in fixed if getattr(rules, name) != getattr(base, name)), None)
 
 
 def _check(rules: Rules) -> None:
-    """Raise unless these rules are played here."""
+    """Raise unless this module plays `rules`."""
     if (name := _foreign_field(rules)) is not None:
         known = [game for game, n in GAMES if _foreign_field(Rules.preset(game, n)) is None]
         value, own = getattr(rules, name), getattr(Rules.preset("two_player"), name)

@@ -1,8 +1,8 @@
 """Hearts as games of OpenSpiel.
 
-After ``register()`` they are there by name, ``pyspiel.load_game("hearts_env(rules=micro)")``;
-``load("micro")`` does both. OpenSpiel is asked for only when one of these is called. The page
-docs/libraries.md lists the parameters, and the algorithms that were run with their versions.
+``register()`` makes them available by name, ``pyspiel.load_game("hearts_env(rules=micro)")``.
+``load("micro")`` does both. OpenSpiel is imported only when one of these is called.
+docs/libraries.md lists the parameters, and the algorithms and versions that were run.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ VERSIONS = "open_spiel 1.6 or later; tests run with 2.0.2"
 
 
 def register() -> None:
-    """Make the games known to OpenSpiel as ``hearts_env``; a second call changes nothing.
+    """Register the games in OpenSpiel as ``hearts_env``. A second call has no effect.
 
     Raises:
         HeartsError: if OpenSpiel cannot be imported; the message names what to install.
@@ -41,15 +41,15 @@ def register() -> None:
 
 
 def load(rules: str | Rules = "two_player", players: int | None = None, **parameters: Any) -> Any:
-    """Return a game of OpenSpiel; register it if needed.
+    """Return a game of OpenSpiel, and register it if needed.
 
     Args:
-        rules: a preset's name, text as ``Rules.from_text`` reads it, or any `Rules`.
-        players: how many, where the preset leaves it open.
-        **parameters: the others of `PARAMETERS`.
+        rules: a preset's name, text for ``Rules.from_text``, or any `Rules`.
+        players: the number of players, if the preset leaves it open.
+        **parameters: the other `PARAMETERS`.
 
     Returns:
-        A ``pyspiel.Game``; ``game.setup.rules`` are its rules.
+        A ``pyspiel.Game``. ``game.setup.rules`` has its rules.
 
     Raises:
         HeartsError: if a parameter is unknown or cannot be used, or OpenSpiel is not installed.
@@ -62,26 +62,27 @@ def load(rules: str | Rules = "two_player", players: int | None = None, **parame
 
 
 def state_of(game: Any, hearts: Game) -> Any:
-    """Return the state of a deal in a game of OpenSpiel, with the history that leads there.
+    """Return the OpenSpiel state of a deal, with its history.
 
     Args:
         game: from ``load`` or ``pyspiel.load_game``.
-        hearts: a deal of the same rules as it stands.
+        hearts: a deal of the same rules, at any point.
 
     Raises:
-        HeartsError: if it was played under other rules, or ended by an illegal action.
+        HeartsError: if it has other rules, or was ended by an illegal action.
     """
     return _game_module().state_of(_checked(game), hearts)
 
 
 def spiel_policy(game: Any, policy: Policy) -> Any:
-    """Return a policy of OpenSpiel that plays like a function of views, such as ``action_probs``.
+    """Convert a function of views into an OpenSpiel policy.
 
-    Each information state is asked once.
+    The function is called once per information state.
 
     Args:
         game: from ``load`` or ``pyspiel.load_game``.
-        policy: the probabilities of actions in many views; an agent's ``action_probs``.
+        policy: a function from many views to action probabilities, like an agent's
+            ``action_probs``.
 
     Returns:
         An ``open_spiel.python.policy.Policy``.
@@ -90,28 +91,28 @@ def spiel_policy(game: Any, policy: Policy) -> Any:
 
 
 def action_probs(game: Any, policy: Any) -> Policy:
-    """Return a function of views that plays like a policy of OpenSpiel: the way back.
+    """Convert an OpenSpiel policy into a function of views.
 
-    Each information state is asked once, in the state of any deal that agrees with the view.
+    The policy is called once per information state, in a deal that is consistent with the view.
 
     Args:
         game: from ``load`` or ``pyspiel.load_game``.
-        policy: has ``action_probabilities(state, player)``.
+        policy: an object with ``action_probabilities(state, player)``.
 
     Returns:
-        The probabilities of actions in many views, as an agent's ``action_probs`` gives them.
+        A function from many views to action probabilities, like an agent's ``action_probs``.
     """
     return _game_module().chances_in_views(_checked(game), policy)
 
 
 def _checked(game: Any) -> Any:
-    """A game of ours."""
+    """Return `game` if it is one of ours, else raise."""
     check_is("game", game, _game_module().HeartsGame, "give hearts_env.openspiel.load(rules)")
     return game
 
 
 def _game_module() -> Any:
-    """The module of this package that imports OpenSpiel."""
+    """Import the module that needs OpenSpiel."""
     try:
         return import_module(f"{__name__}.game")
     except ImportError as error:

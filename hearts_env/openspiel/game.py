@@ -1,7 +1,7 @@
-"""The game, its states and its observers as OpenSpiel asks for them; the one user of ``pyspiel``.
+"""The game, its states and its observers for OpenSpiel. Only this module imports ``pyspiel``.
 
-OpenSpiel copies a state by ``copy.deepcopy`` of its attributes, and writes it by ``pickle``. So a
-state has one attribute, a `Dealt`, which is replaced and never changed, so that copies share it.
+OpenSpiel copies a state by ``copy.deepcopy`` of its attributes, and saves it by ``pickle``. So a
+state has one attribute, a `Dealt`, which is replaced and never changed. Copies share it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CHANCE, _TERMINAL = int(pyspiel.PlayerId.CHANCE), int(pyspiel.PlayerId.TERMINAL
 
 
 def _kind(setup: Setup | None) -> Any:
-    """The type of a game; of all of them, as they are registered, where none is given."""
+    """Return the type of a game. If `setup` is None, the registered type of all games."""
     players = setup.rules.players if setup else None
     return pyspiel.GameType(
         short_name=NAME,
@@ -60,10 +60,10 @@ def _size(setup: Setup) -> Any:
 
 
 class HeartsGame(pyspiel.Game):  # type: ignore[misc]
-    """One deal of Hearts; ``game.setup.rules`` are its rules."""
+    """One deal of Hearts. ``game.setup.rules`` has its rules."""
 
     def __init__(self, params: Mapping[str, Any] | None = None) -> None:
-        """A game of these parameters, `PARAMETERS` for those not given.
+        """Make a game with these parameters, and the defaults of `PARAMETERS`.
 
         Raises:
             HeartsError: if one cannot be used; the message names it and the fix.
@@ -73,22 +73,22 @@ class HeartsGame(pyspiel.Game):  # type: ignore[misc]
         super().__init__(_kind(setup), _size(setup), setup.parameters)
 
     def new_initial_state(self, text: str | None = None) -> HeartsState:
-        """The state before the first chance node."""
+        """Return the state before the first chance node."""
         if text is not None:
             raise HeartsError(f"{NAME}: no states are made from text; apply actions to the first")
         return HeartsState(self)
 
     def max_chance_nodes_in_history(self) -> int:
-        """The most chance nodes of a deal."""
+        """Return the number of chance nodes in a deal."""
         return (len(self.setup.tables) > 1) + len(self.setup.rules.deck)
 
     def make_py_observer(
         self, iig_obs_type: Any = None, params: Mapping[str, Any] | None = None
     ) -> Observer | None:
-        """Return an observer of what one player knows: with perfect recall, its information state.
+        """Return an observer of a player's observation or, with perfect recall, information state.
 
         Returns:
-            The observer. None, as OpenSpiel has it, for any other part of a state.
+            The observer, or None for any other part of a state, as OpenSpiel expects.
 
         Raises:
             HeartsError: if there are parameters.
@@ -107,22 +107,22 @@ class HeartsGame(pyspiel.Game):  # type: ignore[misc]
 
 
 class Dealt(NamedTuple):
-    """How far chance has dealt and the players have played; never changed in place."""
+    """The progress of the deal and of the play. It is never changed in place."""
 
     setup: Setup
     table: int
-    """The place in ``setup.tables``; -1: not chosen yet."""
+    """The place in ``setup.tables``; -1 until it is chosen."""
     owners: tuple[int, ...] = ()
-    """The seat that got each card of the deck dealt so far (players: the kitty)."""
+    """The owner of each card dealt so far: a seat, or the number of players for the kitty."""
     hearts: Game | None = None
-    """The deal as it stands, once all is dealt."""
+    """The deal, once all cards are dealt."""
 
     def __deepcopy__(self, memo: object) -> Dealt:
         return self
 
 
 class HeartsState(pyspiel.State):  # type: ignore[misc]
-    """A position: chance has dealt so far, or the players have played so far."""
+    """A position during the deal or the play."""
 
     def __init__(self, game: HeartsGame) -> None:
         super().__init__(game)
@@ -130,12 +130,12 @@ class HeartsState(pyspiel.State):  # type: ignore[misc]
 
     @property
     def hearts(self) -> Game | None:
-        """The deal as it stands, not to be played on; None before its last card is dealt."""
+        """The deal, or None before all cards are dealt. Do not play on it."""
         return self._now.hearts
 
     # -- turns ------------------------------------------------------------------------------------
     def current_player(self) -> int:
-        """The seat whose turn it is, or chance, or nobody."""
+        """Return the acting seat, or OpenSpiel's number for chance or a terminal state."""
         hearts = self._now.hearts
         if hearts is None:
             return _CHANCE
@@ -152,9 +152,9 @@ class HeartsState(pyspiel.State):  # type: ignore[misc]
         return self._now.hearts.legal_actions()
 
     def chance_outcomes(self) -> list[tuple[int, float]]:
-        """Return the tables, or the possible owners of the next card, with their probabilities.
+        """Return the tables, or the next card's possible owners, with their probabilities.
 
-        The deck is dealt card by card, so every deal has one history, and all are equally likely.
+        The deck is dealt card by card, so each deal has one history, and all are equally likely.
         """
         setup, table, owners, _ = self._now
         if table < 0:
@@ -177,7 +177,7 @@ class HeartsState(pyspiel.State):  # type: ignore[misc]
 
     # -- results ----------------------------------------------------------------------------------
     def returns(self) -> list[float]:
-        """Return the returns by player: zeros before the end."""
+        """Return each player's return; zeros before the end."""
         hearts, setup = self._now.hearts, self._now.setup
         return [0.0] * setup.rules.players if hearts is None else setup.returns(hearts)
 
@@ -185,11 +185,12 @@ class HeartsState(pyspiel.State):  # type: ignore[misc]
     def resample_from_infostate(
         self, player: int, sampler: Callable[[], float] | None = None
     ) -> HeartsState:
-        """Another state that `player` cannot tell from this one, drawn uniformly from all of them.
+        """Draw a state uniformly from all that `player` cannot distinguish from this one.
 
         Args:
-            player: who cannot.
-            sampler: draws numbers from 0 to below 1, like ``pyspiel.UniformProbabilitySampler``.
+            player: the player.
+            sampler: draws numbers in [0, 1), like ``pyspiel.UniformProbabilitySampler``. If None, a
+                new NumPy generator.
         """
         if self._now.hearts is None:
             other: HeartsState = self.clone()
@@ -220,7 +221,7 @@ class HeartsState(pyspiel.State):  # type: ignore[misc]
 
 
 def state_of(game: Any, hearts: Game) -> HeartsState:
-    """``hearts_env.openspiel.state_of``, for games that are ours."""
+    """Return the state of a deal; see ``hearts_env.openspiel.state_of``."""
     setup: Setup = game.setup
     state: HeartsState = game.new_initial_state()
     for action in [*setup.chance_actions(hearts), *hearts.actions]:
@@ -229,10 +230,10 @@ def state_of(game: Any, hearts: Game) -> HeartsState:
 
 
 class Observer:
-    """One player's observation or information state: a flat array, its parts, and text.
+    """One player's observation or information state, as a flat array, its parts, and text.
 
-    An information state begins with the player. Encoders write seats relative to the player, and
-    two players' information states must not be taken for each other.
+    An information state begins with the player's seat, because encoders write seats relative to the
+    player and two players' information states must differ.
     """
 
     def __init__(self, setup: Setup, *, is_recall: bool) -> None:
@@ -247,7 +248,7 @@ class Observer:
         self.dict[self._name] = self.tensor[seats:].reshape(space.shape)
 
     def set_from(self, state: HeartsState, player: int) -> None:
-        """Write the view of `player` over ``tensor``, in place; zeros before the deal."""
+        """Write the view of `player` into ``tensor``, in place; zeros before the deal."""
         self.tensor.fill(0)
         if state.hearts is not None:
             self._encoder.write(state.hearts.view(player), self._seen)
@@ -264,7 +265,7 @@ class Observer:
 
 
 class ViewPolicy(spiel.Policy):  # type: ignore[misc]
-    """A policy of OpenSpiel made from a function of views, which is asked once per view."""
+    """An OpenSpiel policy made from a function of views, called once per view."""
 
     def __init__(self, game: HeartsGame, policy: Policy) -> None:
         super().__init__(game, list(range(game.num_players())))
@@ -272,7 +273,7 @@ class ViewPolicy(spiel.Policy):  # type: ignore[misc]
         self._known: dict[str, dict[int, float]] = {}
 
     def action_probabilities(self, state: Any, player_id: int | None = None) -> dict[int, float]:
-        """The probability of each legal action in a state, by action.
+        """Return the probability of each legal action, by action.
 
         Raises:
             HeartsError: if the policy gives no probabilities, or the cards are not dealt yet.
@@ -293,7 +294,7 @@ class ViewPolicy(spiel.Policy):  # type: ignore[misc]
 
 
 def chances_in_views(game: HeartsGame, policy: Any) -> Policy:
-    """Return a function of views made from a policy of OpenSpiel, which is asked once per view."""
+    """Return a function of views made from an OpenSpiel policy, called once per view."""
     known: dict[str, Floats] = {}
 
     def ask(view: PlayerView) -> Floats:

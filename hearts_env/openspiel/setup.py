@@ -1,4 +1,4 @@
-"""Rules, chance, returns and encoders that the states of one game share; without OpenSpiel."""
+"""The rules, chance, returns and encoders of a game, without OpenSpiel."""
 
 from __future__ import annotations
 
@@ -12,40 +12,44 @@ from hearts_env.support.errors import HeartsError, did_you_mean
 from hearts_env.views.deals import all_tables, most_cards, table_of
 
 NAME = "hearts_env"
-"""The short name of the games in OpenSpiel."""
+"""The games' short name in OpenSpiel."""
 
 PARAMETERS: Mapping[str, str] = {
     "rules": "two_player",
     "observation": "flat",
     "information_state": "history",
 }
-"""The parameters of a game and their defaults, by name."""
+"""The default of each parameter of a game, by name."""
 
 
 def rules_word(rules: Rules) -> str:
-    """Return rules as a parameter of OpenSpiel, whose own grammar takes ``=`` and ``,``."""
+    """Return rules as text for a parameter of OpenSpiel, which reserves ``=`` and ``,``."""
     words = [word.replace("=", ":", 1) for word in rules.name.split()]
     return " ".join(words).replace(",", ";")
 
 
 def rules_of(word: str, players: int | None = None) -> Rules:
-    """Return the rules of a parameter, read like ``Rules.from_text`` or with ``field:value``."""
+    """Parse the rules in a parameter, as in ``Rules.from_text`` or with ``field:value``."""
     words = [w if "=" in w else w.replace(":", "=", 1) for w in word.replace(";", ",").split()]
     return Rules.from_text(" ".join(words) if words else word, players)
 
 
 class Setup:
-    """One game of OpenSpiel, without OpenSpiel: made from its parameters, shared by its states.
+    """The parameters of one game, which its states share.
 
     Attributes:
         rules: The rules.
-        tables: The tables at which a deal is played, (deal_number, dealer); the first chance node
-            chooses one where there are several.
+        tables: The possible pairs (deal_number, dealer). If there are several, the first chance
+            node chooses one.
         observer, informer: The encoders of observations and of information states.
     """
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
-        """Check the parameters."""
+        """Check the parameters.
+
+        Raises:
+            HeartsError: if one is unknown or cannot be used.
+        """
         for name in parameters:
             if name not in PARAMETERS:
                 raise HeartsError(
@@ -64,10 +68,11 @@ class Setup:
 
     # -- chance -----------------------------------------------------------------------------------
     def dealing_chances(self, owners: Sequence[int]) -> list[tuple[int, float]]:
-        """Return the seats that may get the next card (players: the kitty), with probabilities.
+        """Return the possible owners of the next card, with probabilities.
 
         Args:
-            owners: of the cards before it, in deck order.
+            owners: the owners of the cards before it, in deck order: a seat, or the number of
+                players for the kitty.
         """
         rules = self.rules
         sizes = [rules.hand_size] * rules.players + [rules.kitty_size]
@@ -76,7 +81,7 @@ class Setup:
         return [(owner, places / left) for owner, places in enumerate(room) if places]
 
     def start(self, owners: Sequence[int], table: int) -> Game:
-        """Return the first position of a deal, given by the owner of each card of the deck."""
+        """Return the start of a deal, given each card's owner, in deck order."""
         hands: list[list[str]] = [[] for _ in range(self.rules.players + 1)]
         for card, owner in zip(self.rules.deck, owners, strict=True):
             hands[owner].append(card)
@@ -84,7 +89,11 @@ class Setup:
         return Game(self.rules, hands[:-1], deal_number=number, dealer=dealer)
 
     def chance_actions(self, game: Game) -> list[int]:
-        """The chance actions that lead to the deal of `game`."""
+        """Return the chance actions that lead to the deal of `game`.
+
+        Raises:
+            HeartsError: if it has other rules, or was ended by an illegal action.
+        """
         if not self.rules.is_same_deal(game.rules):
             raise HeartsError(
                 f"rules: the game is of {game.rules.name!r}, that of OpenSpiel of "
@@ -115,7 +124,7 @@ class Setup:
         rules = self.rules
         return rules.players * most_cards(rules) + (rules.moon == "choose")
 
-    # -- copies: one for all states, made anew where a state is read from text --------------------
+    # -- copies: states share one setup; unpickling makes a new one -------------------------------
     def __deepcopy__(self, memo: object) -> Setup:
         return self
 
@@ -124,7 +133,7 @@ class Setup:
 
 
 def _encoder(name: str, given: Mapping[str, Any]) -> Encoder:
-    """The encoder that a parameter names."""
+    """Return the encoder that a parameter names."""
     try:
         return make_encoder(given[name])
     except HeartsError as error:
