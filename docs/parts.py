@@ -7,7 +7,6 @@ in ``docs/results``; ``docs/tables.py`` puts them into the pages.
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import itertools
 import json
 import re
@@ -24,7 +23,7 @@ from hearts_agents import template as agent_template
 from hearts_agents.attackers import METHODS
 from hearts_agents.registry import CHECKPOINT_SUFFIX
 from hearts_agents.spec import AgentSpec, Kind
-from hearts_env import Rules, hearts_v0, kernel
+from hearts_env import Rules, kernel
 from hearts_env.cards import DIRECTIONS, MAX_ROTATION, RANKS, CardPoints
 from hearts_env.encoders import ENCODERS, HistoryEncoder
 from hearts_env.rules.explain import explain, meaning_of
@@ -108,11 +107,6 @@ def show_deck(rules: Rules) -> str:
     return f"{len(rules.deck)}: {words}"
 
 
-def show_exchange(rules: Rules) -> str:
-    """The exchange of a rule set, in words."""
-    return f"{rules.pass_count}: {show(rules.pass_rotation)}" if rules.pass_count else "none"
-
-
 @part
 def fields() -> str:
     """Every field of ``Rules``: values, default, and the meaning that its docstring gives."""
@@ -152,14 +146,14 @@ def options(*names: str) -> str:
 
 @part
 def decks(*names: str) -> str:
-    """The deck, hand, kitty and exchange of presets, for each number of players."""
+    """The deck, hand and kitty of presets, for each number of players."""
     rows = []
     for name in names:
         for number in PRESETS[name].players:
             r = Rules.preset(name, number)
-            sizes = [show_deck(r), r.hand_size, r.kitty_size, show_exchange(r)]
-            rows.append([f"`{name}`", number, *sizes, f"{r.max_margin:g}"])
-    return table(["preset", "players", "deck", "hand", "kitty", "exchange", "`max_margin`"], rows)
+            sizes = [show_deck(r), r.hand_size, r.kitty_size, f"{r.max_margin:g}"]
+            rows.append([f"`{name}`", number, *sizes])
+    return table(["preset", "players", "deck", "hand", "kitty", "`max_margin`"], rows)
 
 
 @part
@@ -243,17 +237,6 @@ def sizes() -> str:
             shapes = ["x".join(map(str, e.space(rules).shape)) for e in ENCODERS.values()]
             rows.append([f"`{preset}`", number, *shapes])
     return table(["preset", "players", *(f"`{name}`" for name in ENCODERS)], rows)
-
-
-@part
-def game_page(*heading: str) -> str:
-    """A section of the environment's page, the docstring of ``hearts_v0``, by its heading."""
-    page = f"\n{inspect.getdoc(hearts_v0)}\n"
-    start = f"# {' '.join(heading)}\n"
-    _, _, section = page.partition(f"\n#{start}" if heading != ("Hearts",) else f"\n{start}")
-    if not section:
-        raise SystemExit(f"hearts_v0: its page has no section {' '.join(heading)!r}")
-    return section.partition("\n## ")[0].strip() + "\n"
 
 
 # ---- files of results ----------------------------------------------------------------------------

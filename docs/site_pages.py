@@ -1,7 +1,6 @@
 """What the documentation site makes of the Markdown pages, and its pages that follow from the code.
 
-- The order of the site is that of the tables of ``docs/index.md``: a row that begins with a link is
-  a page below its heading, one that begins with a word a part of the side bar with all its links.
+- The side bar has the headings of ``docs/index.md`` and, below each, the pages of its table.
 - Links to files outside ``docs`` lead to their twin on the site, or are downloads.
 - Each tutorial is a notebook too.
 - The reference, in ``docs/reference``, which git ignores, documents what the packages export in
@@ -64,16 +63,13 @@ _CELL = re.compile(
 
 # ---- Markdown pages ------------------------------------------------------------------------------
 def sections(text: str) -> dict[str, list[tuple[str, str]]]:
-    """The parts of the side bar, in the order of the home page, and the (title, page) of each."""
+    """Return the headings of the home page, each with the (title, page) of its rows."""
     found: dict[str, list[tuple[str, str]]] = {}
     heading = ""
     for line in text.splitlines():
         heading = line[3:] if line.startswith("## ") else heading
-        links = [(link["text"], link["target"]) for link in _LINK.finditer(line)]
-        if line.startswith("| [") and links:
-            found.setdefault(heading, []).append(links[0])
-        elif line.startswith("| ") and links:
-            found[line.split("|")[1].strip()] = links
+        if line.startswith("| [") and (link := _LINK.search(line)):
+            found.setdefault(heading, []).append((link["text"], link["target"]))
     return found
 
 

@@ -213,7 +213,10 @@ def test_commands_of_the_rules_page_are_understood(line):
 def test_rules_page_has_every_preset(part):
     (names,) = re.findall(rf"generated: {part} (.*) -->", RULES_PAGE)
     small = {"two_player_20", "two_player_16", "midi", "mini_6", "mini", "micro"}
-    as_others = {"options": small, "decks": {"no_pass", "omnibus", "black_jack", "black_lady"}}
+    as_others = {
+        "options": small,
+        "decks": {"no_pass", "omnibus", "hoyle", "black_jack", "black_lady"},
+    }
     assert {*names.split(), *as_others[part]} == set(PRESETS)
 
 
