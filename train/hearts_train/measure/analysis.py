@@ -1,17 +1,17 @@
-"""The worth of each card of a played deal, and where points were lost.
+"""Analyse a played deal: the worth of each card, and the points that it lost.
 
-With two players and no exchange every card is measured twice. With all cards seen: the double-dummy
-value, what best play by both would make from there. And with what the player could know: the mean
-of that over all worlds that its view allows, which is how ``pimc`` chooses. A card that loses
-points in the first sense may have been right in the second.
+With two players and no exchange every card is measured twice. With all cards open, its worth is the
+double-dummy value: the margin under best play by both players. With the player's knowledge, it is
+the mean of that over all worlds that the view allows, as ``pimc`` computes it. A card that loses
+points in the first sense may be right in the second.
 
-All other games have too many cards and worlds for that. There ``pro`` estimates what each legal
-card is worth: the mean margin over a sample of worlds, each played to its end by ``standard``. The
-sample follows from the position, so that the same deal gives the same figures. A card counts as
-worse than the best only where its worlds show that (95 %), else nothing is lost by it.
+All other games have too many cards and worlds for that. There ``pro`` estimates the worth of each
+legal card: the mean margin over a sample of worlds, each played to the end by ``standard``. The
+sample depends only on the position, so a deal always gets the same figures. A card counts as worse
+than the best only if the sample shows it at the 95 % level.
 
-A hint is the same for one position, for a player who has to choose: the choice of another player
-there, and its reasons.
+A hint does the same for one position: it gives the choice of an agent there, and the worth of each
+card.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from hearts_train.measure.display import ResultTable
 from hearts_train.measure.statistics import Z95
 
 SLIP, BLUNDER = 1.0, 5.0
-"""A card that loses at least this many points is marked with ``?`` or with ``??``."""
+"""Lost points from which a card is marked with ``?`` or ``??``."""
 
 
 @dataclass(frozen=True)
@@ -48,18 +48,18 @@ class Moment:
     """One card of a deal.
 
     Attributes:
-        number: which action of the deal, from 0.
-        trick: its trick, from 1.
-        player: who played it.
-        card: what was played.
-        values: double-dummy margin of the whole deal for the player, by legal card; empty where
-            the deal is not solved.
-        means: the mean margin over the worlds that the view allows, by legal card.
-        worlds: how many worlds were weighed.
-        half: of an estimate, half the 95 % interval of each mean, over worlds; 0 where all worlds
-            were weighed.
-        close: of an estimate, the cards that have not been shown to be worse than the best.
-        sample: whether there are more worlds than were weighed.
+        number: Number of the action in the deal, from 0.
+        trick: Number of the trick, from 1.
+        player: Seat of the player.
+        card: The card played.
+        values: Double-dummy margin of the whole deal for the player, by legal card. Empty if the
+            deal is not solved.
+        means: Mean margin over the worlds that the view allows, by legal card.
+        worlds: Number of worlds in the mean.
+        half: Half the 95 % interval of each estimated mean, over worlds; 0 if all worlds are in
+            the mean.
+        close: The cards that an estimate does not show to be worse than the best.
+        sample: True if there are more worlds than `worlds`.
     """
 
     number: int
@@ -75,20 +75,20 @@ class Moment:
 
     @property
     def after(self) -> int:
-        """Double-dummy margin of seat 0 once the card is played; only of deals that are solved."""
+        """Double-dummy margin of seat 0 after the card. Only for solved deals."""
         value = self.values[self.card]
         return value if self.player == 0 else -value
 
     @property
     def lost(self) -> int:
-        """Points lost by this card, all cards seen; 0 where the deal is not solved."""
+        """Points lost by this card with all cards open; 0 if the deal is not solved."""
         return max(self.values.values()) - self.values[self.card] if self.values else 0
 
     @property
     def expected_loss(self) -> float:
-        """Points lost by this card on average over what the player could not see.
+        """Points lost by this card, the mean over the worlds that the view allows.
 
-        Of an estimate it is 0 where the card has not been shown to be worse.
+        In an estimate, 0 if the card is not shown to be worse than the best.
         """
         if self.card in self.close:
             return 0.0
@@ -96,18 +96,18 @@ class Moment:
 
     @property
     def better(self) -> list[str]:
-        """The best cards by what the player could know."""
+        """The cards with the best mean."""
         best = max(self.means.values())
         return [card for card, value in self.means.items() if value >= best - 1e-9]
 
     @property
     def mark(self) -> str:
-        """``?`` for a slip, ``??`` for a blunder, judged by what the player could know."""
+        """``?`` for a slip and ``??`` for a blunder, by `expected_loss`; else ""."""
         loss = self.expected_loss
         return "??" if loss >= BLUNDER else "?" if loss >= SLIP else ""
 
     def to_json(self) -> dict[str, Any]:
-        """Everything, of types that JSON knows."""
+        """Return all figures as JSON types."""
         solved = {"after": self.after, "lost": self.lost} if self.values else {}
         found = {"expected_loss": self.expected_loss, "better": self.better}
         return {**asdict(self), **solved, **found}
@@ -115,14 +115,14 @@ class Moment:
 
 @dataclass(frozen=True)
 class Analysis:
-    """A deal and all its cards.
+    """The analysis of a deal.
 
     Attributes:
-        game: the deal as it was played.
-        before: double-dummy margin of seat 0 before the first card; None where it is not
-            solved: then all figures are estimates.
-        moments: the cards in order.
-        names: what the players are called.
+        game: The deal as it was played.
+        before: Double-dummy margin of seat 0 before the first card. None if the deal is not
+            solved; all figures are then estimates.
+        moments: The cards in order.
+        names: Names of the players.
     """
 
     game: Game
@@ -132,24 +132,24 @@ class Analysis:
 
     @property
     def is_exact(self) -> bool:
-        """Return whether the deal was solved; else its figures are estimates."""
+        """True if the deal was solved; else its figures are estimates."""
         return self.before is not None
 
     def lost(self, player: int) -> int:
-        """Return the points that a player lost in all, all cards seen."""
+        """Return the points that a player lost, with all cards open."""
         return sum(m.lost for m in self.moments if m.player == player)
 
     def expected_loss(self, player: int) -> float:
-        """Return the points that a player lost in all by what it could know."""
+        """Return the points that a player lost in expectation over its possible worlds."""
         return sum(m.expected_loss for m in self.moments if m.player == player)
 
     def _repr_html_(self) -> str:
-        """A table of all cards and the result in sentences, for notebooks."""
+        """Return a table of all cards and the summary, for notebooks."""
         paragraphs = "".join(f"<p>{html.escape(line)}</p>\n" for line in summary(self))
         return card_table(self)._replace(title="").to_html() + paragraphs
 
     def to_json(self) -> dict[str, Any]:
-        """Everything, of types that JSON knows."""
+        """Return all figures as JSON types."""
         return {
             "rules": self.game.rules.name,
             "scores": self.game.scores() if self.game.is_over else None,
@@ -173,13 +173,13 @@ def analyse(
     names: Sequence[str] | None = None,
     exact: bool | None = None,
 ) -> Analysis:
-    """Measure every card of a deal; cards passed in an exchange are not judged.
+    """Measure every card of a deal except those passed in an exchange.
 
     Args:
-        game: a game, played to the end or not.
-        progress: called with the cards done and all cards.
-        names: what the players are called: ``Record.names()``.
-        exact: solve the deal; None: where there are two players and no exchange.
+        game: A game, finished or not.
+        progress: Called with the number of cards done and of all cards.
+        names: Names of the players, like ``Record.names()``.
+        exact: If True, solve the deal. If None, solve it with two players and no exchange.
     """
     if exact is None:
         exact = has_exact_worlds(game.rules)
@@ -198,18 +198,15 @@ def analyse(
 
 
 class Measurer:
-    """Measures one position after another of the same rules; it remembers what it has solved.
-
-    Not for two threads at a time.
-    """
+    """Measures positions of the same rules, and remembers solved ones. Not thread-safe."""
 
     def __init__(self, rules: Rules, *, exact: bool) -> None:
-        """Solve positions of two players without an exchange, or estimate those of any game."""
+        """Solve positions (two players, no exchange), or if not `exact` estimate any."""
         self.table = TranspositionTable(rules) if exact else None
         self.pimc, self._pro = Pimc(seed=0), Pro(seed=0)
 
     def measure(self, game: Game, action: int) -> Moment:
-        """Return the worth of each legal card of a position in the play, and the card played."""
+        """Return the worth of each legal card in a position, with the card played."""
         assert game.current_player is not None
         name, view = game.rules.action_name, game.view(game.current_player)
         cards = [name(legal) for legal in game.legal_actions()]
@@ -232,15 +229,15 @@ class Measurer:
         return Moment(*place, solved, means, view.num_worlds)
 
     def value_of_seat_0(self, game: Game) -> int:
-        """The double-dummy margin of seat 0 in a position that can be solved."""
+        """Return the double-dummy margin of seat 0 in a position."""
         assert self.table is not None
         value = solve_double_dummy(game, table=self.table).value
         return value if game.is_over or game.current_player == 0 else -value
 
 
-# ---- showing -------------------------------------------------------------------------------------
+# ---- output --------------------------------------------------------------------------------------
 def card_table(analysis: Analysis) -> ResultTable:
-    """A row per card; margins are those of seat 0, worths those of the player of the card."""
+    """Return a row per card, with margins of seat 0 and worths for the player of the card."""
     columns = ["trick", "player", "card", "worth", "given away", "worlds", "better"]
     if analysis.is_exact:
         margin = f"{possessive(analysis.names[0])} margin"
@@ -272,12 +269,12 @@ def card_table(analysis: Analysis) -> ResultTable:
 
 
 def possessive(name: str) -> str:
-    """``your``, or ``pro's``."""
+    """Return ``your`` or, for example, ``pro's``."""
     return "your" if name == "You" else f"{name}'s"
 
 
 def subject(name: str) -> str:
-    """A name at the beginning of a sentence."""
+    """Return a name for the beginning of a sentence."""
     return name[:1].upper() + name[1:] if name.startswith("player ") else name
 
 
@@ -286,13 +283,13 @@ def _object(name: str) -> str:
 
 
 def summary(analysis: Analysis, card_text: Callable[[str], str] = str) -> list[str]:
-    """The result of the deal, in sentences; `card_text` writes a card."""
+    """Return the result of the deal in sentences; `card_text` formats a card."""
     game, names = analysis.game, analysis.names
     lines = []
     scores = game.scores() if game.is_over else None
     if analysis.is_exact:
         lines.append(
-            "Best play by both, all cards seen: a margin of "
+            "Best play by both, with all cards open: a margin of "
             f"{analysis.before:+d} for {_object(names[0])}."
         )
         if scores is not None:
@@ -307,12 +304,12 @@ def summary(analysis: Analysis, card_text: Callable[[str], str] = str) -> list[s
         who = "you" if name == "You" else "it"
         given = f"{analysis.expected_loss(p):.{digits}f}"
         if not analysis.is_exact:
-            lines.append(f"{subject(name)} gave away {given} points by what {who} could know.")
+            lines.append(f"{subject(name)} gave away {given} points, given what {who} could know.")
             continue
         lost = f"{analysis.lost(p) or 'no'} point{'' if analysis.lost(p) == 1 else 's'}"
         lines.append(
-            f"{subject(name)} gave away {lost}, seen with all cards open; by what {who} could "
-            f"know, {given}."
+            f"{subject(name)} gave away {lost} with all cards open, and {given} given what {who} "
+            "could know."
         )
     worst = max(analysis.moments, key=lambda m: m.expected_loss, default=None)
     if worst is not None and worst.expected_loss >= SLIP:
@@ -323,8 +320,8 @@ def summary(analysis: Analysis, card_text: Callable[[str], str] = str) -> list[s
         )
     if not analysis.is_exact:
         lines.append(
-            "Worths are pro's estimates: mean margins over sampled worlds, each played to its end "
-            "by standard."
+            "The worth of a card is pro's estimate: the mean margin over sampled worlds, each "
+            "played to its end by standard."
         )
     return lines
 
@@ -333,7 +330,7 @@ _CHOICES = {"off": "the points come off {own} own score", "others": "the other p
 
 
 def ending_of(game: Game, names: Sequence[str], cards: int) -> list[str]:
-    """Describe how a deal ended, if not by its last card; `cards` are played."""
+    """Describe how a deal ended, if not with its last card; `cards` is the number played."""
     if game.revoker is not None:
         who = names[game.revoker]
         return [f"{subject(who)} revoked: the deal ended there, at {possessive(who)} expense."]
@@ -364,9 +361,9 @@ class Worth:
 
     Attributes:
         action: The card.
-        margin: Mean margin of the deal after it, for the player.
-        half: Half the 95 % interval of that, over worlds; 0 if all worlds were weighed.
-        is_close: Whether it has not been shown to be worse than the card chosen.
+        margin: Mean margin of the deal with this card, for the player.
+        half: Half the 95 % interval of `margin` over worlds; 0 if it is the mean of all worlds.
+        is_close: True if the card is not shown to be worse than the chosen one.
     """
 
     action: int
@@ -377,15 +374,15 @@ class Worth:
 
 @dataclass(frozen=True)
 class Hint:
-    """The choice of an agent, and its reasons.
+    """The choice of an agent in a position, and its reasons.
 
     Attributes:
-        agent: Its name.
-        action: What it would choose.
-        worths: The legal cards, best first; empty where the agent does not weigh worlds.
+        agent: Name of the agent.
+        action: Its choice.
+        worths: The legal cards, best first. Empty if the agent computes no worths.
         chances: The probability of each legal action, likeliest first, if the agent gives them.
-        worlds: How many worlds were weighed.
-        is_sample: Whether there are more.
+        worlds: Number of worlds in the means.
+        is_sample: True if there are more worlds.
     """
 
     agent: str
@@ -397,21 +394,20 @@ class Hint:
 
 
 MOST_WORLDS = 5_000
-"""All worlds of a position are weighed up to this number; `two_player` has at most 105."""
+"""Most worlds that a hint enumerates; `two_player` has at most 105."""
 
 
 def best_hinter(view: PlayerView) -> str:
-    """The strongest player of the package that gives the worth of every card of a position."""
+    """Return the strongest built-in agent that computes the worth of every card in a position."""
     can_weigh_all = has_exact_worlds(view.rules) and view.num_worlds <= MOST_WORLDS
     return "pimc" if can_weigh_all else "pro"
 
 
 def hint(agent: Agent, view: PlayerView) -> Hint:
-    """Return the choice of `agent` in a position: always the same, and the best by its own figures.
+    """Return the choice of `agent` in a position: the best by its own figures, and repeatable.
 
     Raises:
-        HeartsError: if the agent cannot play these rules, raises, or does not choose a legal
-            action.
+        HeartsError: the agent cannot play these rules, raises, or chooses an illegal action.
     """
     name = getattr(agent, "name", "") or type(agent).__name__
     if is_ours(agent):
@@ -421,17 +417,17 @@ def hint(agent: Agent, view: PlayerView) -> Hint:
 
 
 def values(agent: Pimc | Pro, view: PlayerView) -> Hint:
-    """Return the worth of every legal card, also a forced one, to a player that weighs worlds.
+    """Return the worth of every legal card, even a forced one, as the agent computes it.
 
     Raises:
-        HeartsError: if it is not the turn of the view's player, or no card is to be played.
+        HeartsError: it is not the turn of the view's player, or no card is to be played.
     """
     _settle(agent, view)
     return _weighed(agent.name, view.legal_actions(), *agent.world_margins(view))
 
 
 def _settle(agent: Agent, view: PlayerView) -> None:
-    """Let the agent's random numbers follow from the view."""
+    """Seed the agent's random numbers with the view."""
     reseed = getattr(agent, "reseed", None)
     if callable(reseed):
         digest = hashlib.blake2b(view.to_text().encode(), digest_size=7).digest()
@@ -464,8 +460,8 @@ def _weighed(
     n = len(margins)
     shares = weights / weights.sum()
     means = shares @ margins
-    best = int((means >= means.max() - 1e-9).argmax())  # of equals the lowest, as agents choose
-    # Both spreads are over the same worlds: that of a difference is far below that of its parts.
+    best = int((means >= means.max() - 1e-9).argmax())  # ties: the lowest card, as agents choose
+    # Differences are taken world by world, which gives them a far smaller spread.
     halves, gaps = np.zeros(len(legal)), np.zeros(len(legal))
     if is_sample:
         scale = Z95 * np.sqrt(n / max(n - 1, 1))

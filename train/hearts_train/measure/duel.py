@@ -1,9 +1,9 @@
-"""Two agents on duplicate deals or matches, block by block: what is played, by whom, the results.
+"""Play two agents on duplicate deals or matches, block by block.
 
-All deals of a block are played with the agent in seat 0, then all of them with it in seat 1, and
-so on: no batch shows views of two plays of the same deal. Each seat of each seating has a player of
-its own, a fresh one for each block. The seeds that the players get are hashes of the evaluation's
-seed, from which it cannot be computed.
+All deals of a block are played with the agent in seat 0, then all of them with it in seat 1, and so
+on, so no batch has views of two plays of the same deal. Each seat of each seating has its own
+player, made afresh for each block. The players' seeds are hashes from which the seed of the
+evaluation cannot be computed.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from hearts_train.measure.participants import Participant, Seat, rounds
 
 ROLES = ("agent", "opponent")
 _MOST_EXAMPLES = 3
-"""At most this many of an agent's faults are described in full, in each block and result."""
+"""Most faults per agent that are described in full, in each block and result."""
 WORST = 5
-"""So many deals that went worst for the agent are recorded card by card in each block."""
+"""Number of deals per block that are recorded card by card: those that the agent lost most."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,13 @@ class Example:
     """A fault with everything needed to reproduce it.
 
     Attributes:
-        agent: The name of the agent.
+        agent: Name of the agent.
         role: ``agent`` or ``opponent``.
-        kind: What it did (``guard.KINDS``).
-        text: What happened.
-        seed: The deal is ``Game.deal(rules, seed)``.
-        seat: Where the agent sat.
-        view: What it was asked about, as text.
+        kind: Kind of fault, one of ``guard.KINDS``.
+        text: Description of the fault.
+        seed: Seed of the deal, ``Game.deal(rules, seed)``.
+        seat: Seat of the agent.
+        view: The view that the agent was asked about, as text.
     """
 
     agent: str
@@ -67,14 +67,14 @@ def few_of(examples: Iterable[Example]) -> tuple[Example, ...]:
 
 @dataclass(frozen=True)
 class WorstDeal:
-    """A duplicate deal that went badly for the agent, card by card.
+    """A duplicate deal that the agent lost, card by card.
 
     Attributes:
-        number: The number of the deal in the evaluation.
-        seed: The deal is ``Game.deal(rules, seed)``.
-        lost: What the agent lost in all its plays: its scores less the others' mean, times
-            ``players - 1``, a whole number.
-        games: The hand history of each play, the agent in seat 0, then in seat 1, and so on.
+        number: Number of the deal in the evaluation.
+        seed: Seed of the deal, ``Game.deal(rules, seed)``.
+        lost: The agent's scores minus the others' mean, summed over all plays, times
+            ``players - 1``: a whole number.
+        games: The hand history of each play, with the agent in seat 0, in seat 1, and so on.
     """
 
     number: int
@@ -84,7 +84,7 @@ class WorstDeal:
 
     @classmethod
     def of(cls, record: dict[str, Any]) -> WorstDeal:
-        """The deal that ``asdict`` and JSON have written."""
+        """Return the deal that ``asdict`` and JSON have written."""
         number, seed, lost = (int(record[name]) for name in ("number", "seed", "lost"))
         return cls(number, seed, lost, tuple([str(text) for text in record["games"]]))
 
@@ -94,17 +94,18 @@ class Block:
     """The results of some duplicate deals. Rows are plays: all seats of a deal, then the next deal.
 
     Attributes:
-        first: The number of the first deal.
-        deals: How many deals.
+        first: Number of the first deal.
+        deals: Number of deals.
         scores: ``(deals * players, players) int64``, the agent's first, others in order of play.
-        points: The same for the points of the cards taken; of a revoked deal its scores.
-        shooters: Who shot the moon, counted from the agent; -1: no player.
-        seconds: Time that agent and opponents took to decide, without the first calls.
-        decisions: How many decisions that were.
-        faults: How many faults agent and opponents committed.
-        examples: Some of them.
-        worst: The deals that went worst for the agent, the worst first.
-        took: Seconds of processor time that it took.
+        points: Points of the cards taken, in the same shape. For a revoked deal, its scores.
+        shooters: ``(deals * players,) int64``, the player who shot the moon, counted from the
+            agent; -1 if none.
+        seconds: Decision time of agent and opponents, without the first calls.
+        decisions: Number of decisions in that time.
+        faults: Number of faults of agent and opponents.
+        examples: Some of the faults.
+        worst: The deals that the agent lost most, the worst first.
+        took: Processor time in seconds.
     """
 
     first: int
@@ -121,10 +122,10 @@ class Block:
 
     @property
     def ahead(self) -> Ints:
-        """By how much the agent was better in each duplicate deal, ``(deals,) int64``.
+        """The agent's lead in each duplicate deal, ``(deals,) int64``.
 
-        The others' scores less its own, over all plays of the deal: whole numbers, of which an even
-        result is exactly 0. ``players * (players - 1)`` of them are a margin of a point.
+        The others' scores minus the agent's, summed over all plays of the deal. A mean margin of
+        one point is a lead of ``players * (players - 1)``; an even result is exactly 0.
         """
         players = self.scores.shape[1]
         lead = self.scores.sum(1) - players * self.scores[:, 0]
@@ -133,13 +134,13 @@ class Block:
 
     @property
     def margins(self) -> Floats:
-        """The agent's mean margin in each duplicate deal, ``(deals,)``, in points."""
+        """The agent's mean margin in each duplicate deal in points, ``(deals,)``."""
         players = self.scores.shape[1]
         margins: Floats = self.ahead / (players * (players - 1))
         return margins
 
     def to_json(self) -> dict[str, Any]:
-        """All of it, of types that JSON knows."""
+        """Return all fields as JSON types."""
         record = dict(vars(self))
         for name in ("scores", "points", "shooters"):
             record[name] = record[name].ravel().tolist()
@@ -149,13 +150,13 @@ class Block:
 
     @classmethod
     def of(cls, record: dict[str, Any], players: int) -> Block:
-        """The block that ``to_json`` wrote.
+        """Return the block that ``to_json`` wrote.
 
         Raises:
-            ValueError, TypeError, KeyError: if `record` is something else.
+            ValueError, TypeError, KeyError: `record` is something else.
         """
         deals = int(record["deals"])
-        if deals < 1:  # reshape would take -1 for any number
+        if deals < 1:  # reshape would read -1 as any number
             raise ValueError("deals")
         seconds, took = [float(s) for s in record["seconds"]], float(record["took"])
         if not all(map(math.isfinite, (*seconds, took))):
@@ -178,16 +179,18 @@ class Block:
 
 @dataclass
 class MatchBlock:
-    """The results of some pairs of matches: the agent in seat 0 first in each row, ``(deals, 2)``.
+    """The results of some pairs of matches.
+
+    Arrays are ``(deals, 2) float64``: the match with the agent in seat 0, then that in seat 1.
 
     Attributes:
-        first: The number of the first pair.
-        deals: How many pairs, as of a ``Block``.
-        won: 1 where the agent won, 0.5 where the match ended with a shared first place.
-        lengths: How many deals the match had.
-        ahead: The points (or chips) by which the agent was ahead at the end.
-        faults: How many faults agent and opponent committed.
-        took: Seconds of processor time that it took.
+        first: Number of the first pair.
+        deals: Number of pairs; named as in ``Block``.
+        won: 1 if the agent won, 0.5 for a tie.
+        lengths: Number of deals in the match.
+        ahead: Final lead of the agent in points or chips.
+        faults: Number of faults of agent and opponent.
+        took: Processor time in seconds.
     """
 
     first: int
@@ -199,16 +202,16 @@ class MatchBlock:
     took: float = 0.0
 
     def to_json(self) -> dict[str, Any]:
-        """All of it, of types that JSON knows."""
+        """Return all fields as JSON types."""
         arrays = {name: getattr(self, name).ravel().tolist() for name in MATCH_ARRAYS}
         return vars(self) | arrays
 
     @classmethod
     def of(cls, record: dict[str, Any], _players: int = 2) -> MatchBlock:
-        """The block that ``to_json`` wrote.
+        """Return the block that ``to_json`` wrote.
 
         Raises:
-            ValueError, TypeError, KeyError: if `record` is something else.
+            ValueError, TypeError, KeyError: `record` is something else.
         """
         deals, took = int(record["deals"]), float(record["took"])
         won, lengths, ahead = (
@@ -228,13 +231,13 @@ def _unseen(_done: float) -> None:
 
 
 class Duel:
-    """One agent against copies of another, block by block: on duplicate deals, or in matches.
+    """Plays one agent against copies of another, on duplicate deals or in matches.
 
-    Fresh players sit down for every seat of every block. Duplicate matches are of two players:
-    match i is the one of the i-th seed, with the agent in seat 0 and then in seat 1. As long as it
-    lasts, the same cards are dealt to the same seats. Both plays together are a *pair of matches*,
-    the unit of the interval. Players know the totals (``view.totals``), the number of the deal and
-    who dealt.
+    Every seat of every block gets a fresh player. Duplicate matches are for two players. Match i
+    has the i-th seed, and is played with the agent in seat 0 and then in seat 1. The same cards are
+    dealt to the same seats for as long as both plays last. Together they are a *pair of matches*,
+    the unit of the interval. Players see the totals (``view.totals``), the number of the deal and
+    the dealer.
     """
 
     def __init__(
@@ -246,10 +249,7 @@ class Duel:
         unit: str = "deal",
         time_limit: float | None = None,
     ) -> None:
-        """Nothing is played yet; the agents can play these rules.
-
-        A `unit` is ``deal``, or ``match``.
-        """
+        """Set up play between agents that can play these rules; `unit` is ``deal`` or ``match``."""
         self.participants = agent, opponent
         self.rules = rules
         self.seed = seed
@@ -259,15 +259,15 @@ class Duel:
         self._is_warm = False
 
     def close(self) -> None:
-        """End the players' processes; more can be played afterwards."""
+        """End the players' processes. More blocks can be played afterwards."""
         for seat in self._seats.values():
             seat.close()
         self._seats.clear()
 
     def play(self, first: int, deals: int, progress: Callable[[float], None] = _unseen) -> Any:
-        """Play `deals` deals, or pairs of matches, from number `first` on in every seat.
+        """Play deals, or pairs of matches, in every seat, from number `first` on.
 
-        `progress` is called with how many of these are done, those being played in part.
+        `progress` is called with the number done, which counts those being played in part.
         """
         began = time.process_time()
         play = self._play_deals if self.unit == "deal" else self._play_matches
@@ -276,7 +276,7 @@ class Duel:
         return block
 
     def _seat(self, first: int, seating: int, seat: int) -> Seat:
-        """A fresh player; one in a process of its own keeps the process of earlier blocks."""
+        """Return a fresh player; an isolated one keeps the process of earlier blocks."""
         role = int(seat != seating)
         work = "evaluation" if self.unit == "deal" else "matches"
         seed = secret_seed(self.seed, work, ROLES[role], first, seating, seat)
@@ -334,7 +334,7 @@ class Duel:
                 begin = time.perf_counter()
                 actions, faults = player.ask(views, games)
                 seconds = time.perf_counter() - begin
-                if self._is_warm or step > 1:  # the first calls may compile
+                if self._is_warm or step > 1:  # earlier calls may compile
                     block.seconds[roles[seat]] += seconds
                     block.decisions[roles[seat]] += len(games)
                 if faults:
@@ -348,7 +348,7 @@ class Duel:
     def _charge(
         self, batch: BatchGame, games: Ints, faults: list[Fault], role: int, block: Block
     ) -> None:
-        """End the games of these faults at the expense of the agent that committed them."""
+        """End the games with faults as revokes of the agent that committed them."""
         described = sum(example.role == ROLES[role] for example in block.examples)
         for fault in faults[: max(0, _MOST_EXAMPLES - described)]:
             game = int(games[fault.row])
@@ -397,7 +397,7 @@ class Duel:
 
 
 def _play_turn(matches: Sequence[Match], seat: int, player: Seat) -> int:
-    """Play a card in each match in which it is this seat's turn; returns the faults."""
+    """Play a card in each match in which this seat is to act; return the number of faults."""
     turn = [match for match in matches if match.current_player == seat]
     if not turn:
         return 0
@@ -411,11 +411,11 @@ def _play_turn(matches: Sequence[Match], seat: int, player: Seat) -> int:
 
 
 _DEALT_AT_ONCE = 2048
-"""How many deals are held in memory at once."""
+"""Number of deals in memory at once."""
 
 
 def deals_digest(rules: Rules, seed: int, deals: int) -> str:
-    """Return a digest of the cards of the first `deals` deals of an evaluation."""
+    """Return the SHA-256 of seeds and cards of the first `deals` deals of an evaluation."""
     hands = np.arange(rules.state_size)[k.every_seat(k.HANDS, rules.players)]
     fields = [k.DEAL_NUMBER, k.DEALER, k.KITTY, *hands]
     digest = hashlib.sha256()
