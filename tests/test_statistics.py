@@ -368,4 +368,4 @@ def test_a_player_that_is_compared_with_itself_is_told_of():
     assert "pro and pro-v1" in told.stderr
     assert "Warning" not in told.stderr
     told = run("compare", "pro", "pro?worlds=20", "--rules", "micro", "--deals", "200")
-    assert "same player" not in told.stderr
+    assert "same agent" not in told.stderr

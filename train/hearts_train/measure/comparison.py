@@ -1,8 +1,8 @@
-"""Two agents compared until it is decided: a sequential test over duplicate deals.
+"""Compare two agents with a sequential test over duplicate deals.
 
-Either the two play each other, or both play the same field on the same deals, and what is tested
-is the difference of their margins, deal by deal. See ``hearts_train.measure.statistics`` for the
-test, and `docs/evaluation.md` for how often it errs and what it saves.
+The two agents play each other, or both play the same field on the same deals. In the second case
+the test is of the difference of their margins, deal by deal. ``hearts_train.measure.statistics``
+describes the test, and `docs/evaluation.md` states its error rates and savings.
 """
 
 from __future__ import annotations
@@ -48,29 +48,28 @@ class Comparison(Result):
 
     Attributes:
         agent: Name or checkpoint of the first agent.
-        other: That of the second.
-        opponents: The field that both have played; empty: they have played each other.
-        rules: The rules, as ``Rules.from_text`` reads them.
-        verdict: ``high``: the margin is at least `high`, as far as the error rates go; ``low``: it
-            is at most `low`; ``open``: not decided.
-        low: The lower hypothesis on the margin, points per deal.
-        high: The higher one.
-        alpha: How often ``high`` may be wrong where the truth is `low`.
-        beta: How often ``low`` may be wrong where it is `high`.
-        deals: Duplicate deals used, each played from every seat, against each of the field.
-        max_deals: After this many it would have ended undecided.
-        fixed_deals: Duplicate deals that a test of fixed size needs to tell `low` from `high` with
-            the same error rates.
-        margin: Median-unbiased estimate of the agent's margin over the other, points per deal.
-        ci95: Its 95 % interval; it takes into account that the test stops early.
-        mean: The plain mean of the margins, which early stopping drives from the middle.
+        other: Name or checkpoint of the second agent.
+        opponents: The field that both played. If empty, they played each other.
+        rules: The rules in the form of ``Rules.from_text``.
+        verdict: ``high`` if the margin was found to be at least `high`, ``low`` if at most `low`,
+            else ``open``.
+        low: Lower hypothesis on the margin in points per deal.
+        high: Higher hypothesis on the margin in points per deal.
+        alpha: Error rate of the verdict ``high`` if the truth is `low`.
+        beta: Error rate of the verdict ``low`` if the truth is `high`.
+        deals: Duplicate deals used, each from every seat and against each opponent of the field.
+        max_deals: Number of duplicate deals after which the test ends undecided.
+        fixed_deals: Duplicate deals of a test of fixed size with the same error rates.
+        margin: Median-unbiased estimate of the margin of `agent` over `other` in points per deal.
+        ci95: 95 % interval of `margin`, corrected for early stopping.
+        mean: Plain mean of the margins, which early stopping biases away from the middle.
         sd: Standard deviation of the margins.
-        llr: Log likelihood ratio at the end.
-        bounds: Where it decides, ``low`` and ``high``.
-        looks: For each look the deals, the mean and the log likelihood ratio.
-        seconds: How long it took this time, without what was saved before a resumption.
-        faults: Deals charged to each agent for misbehaving: the two, then the field.
-        examples: Some of those faults.
+        llr: Final log likelihood ratio.
+        bounds: The log likelihood ratios at which the test accepts `low` and `high`.
+        looks: Deals, mean and log likelihood ratio of each look.
+        seconds: Duration, without deals that were saved before a resumption.
+        faults: Deals charged to each agent for a fault: the two, then the field.
+        examples: Some of the faults.
     """
 
     agent: str
@@ -98,10 +97,10 @@ class Comparison(Result):
 
     @property
     def better(self) -> str | None:
-        """Return the name of the better agent; None if that is not known.
+        """The name of the better agent, or None if that is not known.
 
-        It is known where the interval does not contain 0, and where the test has accepted a
-        hypothesis of which all margins have one sign.
+        It is known if the interval does not contain 0, or if all margins of the accepted hypothesis
+        have one sign.
         """
         if self.ci95[0] > 0 or (self.verdict == HIGH and self.low >= 0):
             return self.agent
@@ -111,11 +110,11 @@ class Comparison(Result):
 
     @property
     def conclusion(self) -> str:
-        """Say who is better, by how much, how sure that is and after how many deals."""
+        """A sentence: the better agent, its margin, the error rate and the number of deals."""
         name, rest, sign = self.agent, self.other, 1.0
         if self.better == self.other:
             name, rest, sign = rest, name, -1.0
-        # What the test has accepted, of the margin of `name`: that it is more, or less, than bound.
+        # The accepted hypothesis on the margin of `name`: it is more, or less, than `bound`.
         is_more = (self.verdict == HIGH) == (sign > 0)
         bound = sign * (self.low if self.verdict == HIGH else self.high)
         error = f"error rate at most {self.alpha if self.verdict == HIGH else self.beta:.1%}"
@@ -130,7 +129,7 @@ class Comparison(Result):
         if self.verdict == OPEN:
             sure = "; stopped early" if self.interrupted else "; more deals would decide it"
             if self.better is None:
-                found = f"It is not known which of {name} and {rest} is better"
+                found = f"It is not decided which of {name} and {rest} is better"
         field = f" against {', '.join(self.opponents)}" if self.opponents else ""
         low, high = sorted(sign * end for end in self.ci95)
         figures = (
@@ -140,7 +139,7 @@ class Comparison(Result):
         return f"{found}{field}: {figures}{sure}"
 
     def to_json(self) -> dict[str, Any]:
-        """Return all of it, of types that JSON knows, with ``better`` and ``conclusion``."""
+        """Return all fields as JSON types, with ``better`` and ``conclusion``."""
         return super().to_json() | {"better": self.better, "conclusion": self.conclusion}
 
 
@@ -158,31 +157,31 @@ def compare(
     show: Show = silent,
     **settings: Any,
 ) -> Comparison:
-    """Play until it is decided which of two agents is better, and by how much at least.
+    """Play until a sequential test decides which of two agents is better.
 
-    Ctrl-C ends it with the looks so far, undecided and marked as interrupted.
+    Ctrl-C returns the looks so far, undecided and marked as interrupted.
 
     Args:
-        agent: an agent, or its name or checkpoint for ``make_agent``.
-        other: the agent that it is compared with.
-        rules: the rules, or a preset's name; None: as for ``evaluate``.
-        question: the hypotheses and their error rates; None: a margin of 0 or 0.1, 5 % each.
-        opponents: a field: both play these on the same deals; empty: they play each other.
-        deals: give up after this many duplicate deals.
-        seed: seed of deals and agents.
-        save: a file that finished blocks of deals are written to.
-        resume: such a file, to be continued; all other arguments as before.
-        show: shows the deals done, those that seem to be needed, and where the test stands.
+        agent: An agent, or its name or checkpoint for ``make_agent``.
+        other: The agent to compare it with.
+        rules: The rules, or the name of a preset. If None, as for ``evaluate``.
+        question: The hypotheses and error rates. If None, margins of 0 and 0.1, 5 % each.
+        opponents: A field that both agents play on the same deals. If empty, they play each other.
+        deals: Number of duplicate deals after which the test stops undecided.
+        seed: Seed of deals and agents.
+        save: File to which finished blocks of deals are written.
+        resume: Such a file, to be continued with the same arguments.
+        show: Shows the deals done, the expected number of deals, and the state of the test.
         **settings: `isolate`, `time_limit`, `workers`, `backend` and `command`, as for
             ``evaluate``.
 
     Raises:
-        HeartsError: if an agent is unknown or cannot play the rules, or an argument is unusable.
+        HeartsError: an agent is unknown or cannot play the rules, or an argument is invalid.
     """
     deals = check_deals(deals)
     if deals < FIRST_LOOK:
         raise HeartsError(
-            f"deals: {deals} are fewer than the test needs before its first look, {FIRST_LOOK}; "
+            f"deals: {deals} are fewer than the {FIRST_LOOK} before the first look of the test; "
             "give more, or omit it"
         )
     question = question or Question()
@@ -195,13 +194,13 @@ def compare(
         open_duels=2 * max(1, len(names)),  # all of them
         **settings,
     )
-    # The largest possible margin of a deal, or difference of two of them.
+    # The largest possible margin of a deal, or difference of two margins.
     test = SequentialTest(question, float(contest.rules.max_margin) * (2 if names else 1))
     about = {"question": asdict(question), "deals": deals, "test": TEST_VERSION}
     if is_same_player(*contest.participants[:2]):
         warnings.warn(
-            f"{contest.names[0]} and {contest.names[1]} are the same player: nothing can differ "
-            "but luck",
+            f"{contest.names[0]} and {contest.names[1]} are the same agent: only luck can make "
+            "them differ",
             stacklevel=2,
         )
     short = short_names(contest.names)
@@ -262,14 +261,14 @@ def _pairings(opponents: Sequence[str]) -> Callable[[Rules], list[Pairing]]:
     def of(rules: Rules) -> list[Pairing]:
         if opponents:
             return [(i, j) for i in range(2) for j in range(2, 2 + len(opponents))]
-        # With more than two players one of the other among copies of the agent, too.
+        # With more than two players also `other` among copies of `agent`.
         return [(0, 1)] if rules.players == 2 else [(0, 1), (1, 0)]
 
     return of
 
 
 def is_same_player(one: Participant, other: Participant) -> bool:
-    """Return whether two agents are known to be the same player, under any names."""
+    """Return whether two agents, whatever their names, are known to be the same."""
     first, second = (
         (agent["digest"] or participant.spec.name, agent["kind"], agent["options"])
         for participant in (one, other)
@@ -281,7 +280,7 @@ def is_same_player(one: Participant, other: Participant) -> bool:
 def _margins(
     contest: Contest, deals: int, found: list[Block], advance: Callable[[float], None]
 ) -> Iterator[Floats]:
-    """Yield the margins of the first two agents, look by look; each block joins `found`."""
+    """Yield the margins of the test, look by look, and append every block to `found`."""
     pairings = contest.pairings
     signs = [1.0 if pairing[0] == 0 else -1.0 for pairing in pairings]
     share = (1 if len(contest.participants) == 2 else 2) / len(pairings)
@@ -305,7 +304,7 @@ def _margins(
 
 
 def _parts(max_deals: int) -> Iterator[range]:
-    """Yield the deals in blocks, none of which goes past a look."""
+    """Yield the deals in blocks that end at every look."""
     before = 0
     for end in looks(max_deals):
         count = -(-(end - before) // _LARGEST_BLOCK)

@@ -1,33 +1,33 @@
 """Statistics of margins: intervals of means, and a sequential test.
 
-The observations of an evaluation are its duplicate deals. `docs/evaluation.md` has how often each
-interval contains the truth, in simulated evaluations.
+The observations of an evaluation are its duplicate deals. `docs/evaluation.md` states how often
+each interval contains the truth in simulated evaluations.
 
-**The sequential test** looks at the data as they arrive, and stops once it can decide. It is the
-generalised sequential probability ratio test of engine testing (Van den Bergh, *A practical
+**The sequential test** looks at the data as they arrive and stops as soon as it can decide. It is
+the generalised sequential probability ratio test of engine testing (Van den Bergh, *A practical
 introduction to the GSPRT*, 2020). The hypotheses are that the mean margin is `low` or less, and
-that it is `high` or more. The log likelihood ratio (LLR) is that of the two likeliest distributions
+that it is `high` or more. The log likelihood ratio (LLR) compares the two likeliest distributions
 of margins with these means (empirical likelihood, Owen 2001). For n deals with mean m and variance
 v it is nearly ::
 
     n (high - low) (m - (low + high) / 2) / v
 
-but unlike this it holds the error rates where margins are skewed: with an estimated variance alone
-7 % of simulated tests erred where 5 % were asked for. The test ends where the LLR leaves the
-interval from ``log(beta / (1 - alpha))`` to ``log((1 - beta) / alpha)`` (Wald 1945). Then `high` is
-accepted in no more than a share `alpha` of the tests where the truth is `low`, and `low` in no more
-than `beta` of those where it is `high`.
+but it also keeps the error rates for skewed margins: with this formula and an estimated variance,
+7 % of simulated tests erred instead of 5 %. The test ends when the LLR leaves the interval from
+``log(beta / (1 - alpha))`` to ``log((1 - beta) / alpha)`` (Wald 1945). It then accepts `high` with
+probability at most `alpha` if the truth is `low`, and `low` with probability at most `beta` if the
+truth is `high`.
 
-- It looks at fixed numbers of deals, each a sixteenth more than the last (``looks``): the decision
-  follows from the deals alone, not from how many processes play them. Between two looks the bounds
-  may be passed by some way, so that errors are somewhat rarer than asked.
-- One imaginary pair is counted too, half of it with the greatest margin possible and half with the
-  least. Two agents that nearly always play alike have margin 0 in the first hundred deals; without
-  that pair the question would be decided by them.
-- The mean of a test that stopped early is biased away from the middle, and its usual interval too
-  short. ``estimate`` gives the median-unbiased estimate and the interval in the stagewise order of
-  outcomes (Armitage 1957; Jennison and Turnbull 2000, chapter 8): the probability of an outcome as
-  high as this one, or higher, is computed look by look, for every mean.
+- The test looks at fixed numbers of deals, each a sixteenth more than the last (``looks``). The
+  decision therefore depends on the deals alone, not on the number of processes. The LLR may
+  overshoot a bound between two looks, which makes errors somewhat rarer than requested.
+- A pseudo-observation is added, half at the greatest possible margin and half at the least. Agents
+  that nearly always play alike have margin 0 in the first hundred deals, and the test would
+  otherwise stop there.
+- After early stopping the mean is biased away from the middle, and the usual interval is too short.
+  ``estimate`` gives the median-unbiased estimate, with the interval in the stagewise order of
+  outcomes (Armitage 1957; Jennison and Turnbull 2000, chapter 8). For this it computes, look by
+  look and for every mean, the probability of an outcome at least as high.
 """
 
 from __future__ import annotations
@@ -54,34 +54,34 @@ Interval = tuple[float, float]
 
 
 def mean_and_interval(values: NDArray[np.float64]) -> tuple[float, Interval]:
-    """The mean and its 95 % interval, mean +- 1.96 standard errors; of two values or more."""
+    """Return the mean of two or more values, with its 95 % interval (+- 1.96 standard errors)."""
     mean = float(values.mean())
     half = Z95 * float(values.std(ddof=1)) / math.sqrt(len(values))
     return mean, (mean - half, mean + half)
 
 
 def rounded(value: float) -> float:
-    """Return a figure as records have it: without last bits, which differ among processors."""
+    """Round a figure for a record: the last bits differ between processors."""
     return round(float(value), 9) + 0.0  # never -0.0
 
 
 # ---- the sequential test -------------------------------------------------------------------------
 TEST_VERSION = 1
-"""Of the test. Raise it with whatever changes when it looks, the LLR or its bounds: what was saved
-for one test is not continued under another."""
+"""Version of the test. Raise it with any change of the looks, the LLR or the bounds, because a
+saved test must not be continued under other rules."""
 FIRST_LOOK = 64
-"""Pairs before the first look: fewer say too little about the variance."""
+"""Deals before the first look. Fewer say too little about the variance."""
 _STEP = 32
 _GROWTH = 16
 _POINTS = 241
 _WIDTH = 9.0
-"""Densities are computed within this many standard deviations."""
+"""Standard deviations within which densities are computed."""
 
 LOW, HIGH, OPEN = "low", "high", "open"
 
 
 def looks(most: int) -> list[int]:
-    """After how many deals the test looks, ascending; the last is `most`."""
+    """Return the numbers of deals at which the test looks, ascending; the last is `most`."""
     counts = [min(FIRST_LOOK, most)]
     while counts[-1] < most:
         counts.append(min(most, counts[-1] + max(_STEP, counts[-1] // _GROWTH)))
@@ -90,13 +90,13 @@ def looks(most: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Question:
-    """The question that a sequential test decides, and how often it may be wrong.
+    """The hypotheses of a sequential test and its error rates.
 
     Attributes:
-        low: The mean margin of the lower hypothesis, points per deal.
-        high: That of the higher one.
-        alpha: How often `high` may be accepted where the mean is `low`.
-        beta: How often `low` may be accepted where the mean is `high`.
+        low: Mean margin of the lower hypothesis in points per deal.
+        high: Mean margin of the higher hypothesis in points per deal.
+        alpha: Probability of accepting `high` if the mean is `low`, at most.
+        beta: Probability of accepting `low` if the mean is `high`, at most.
     """
 
     low: float = 0.0
@@ -105,28 +105,28 @@ class Question:
     beta: float = 0.05
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be decided.
+        """Check all fields.
 
         Raises:
-            HeartsError: if `low` is not below `high`, or a rate of error not in (0, 0.5).
+            HeartsError: `low` is not below `high`, or an error rate is not in (0, 0.5).
         """
         for name in ("low", "high", "alpha", "beta"):
             object.__setattr__(self, name, check_finite(name, getattr(self, name)))
         if not self.low < self.high:
             raise HeartsError(
-                f"low: {self.low:g} is not below high, {self.high:g}; give two margins in points a "
-                "deal, like 0 and 0.1"
+                f"low: {self.low:g} is not below high, {self.high:g}; give two margins in points "
+                "per deal, like 0 and 0.1"
             )
         for name in ("alpha", "beta"):
             if not 0 < getattr(self, name) < 0.5:
                 raise HeartsError(
-                    f"{name}: a rate of error must be above 0 and below 0.5, got "
+                    f"{name}: an error rate must be above 0 and below 0.5, got "
                     f"{getattr(self, name):g}; 0.05 is usual"
                 )
 
     @property
     def middle(self) -> float:
-        """The margin half-way between the hypotheses."""
+        """The margin halfway between the hypotheses."""
         return (self.low + self.high) / 2
 
     @property
@@ -135,20 +135,20 @@ class Question:
         return (math.log(self.beta / (1 - self.alpha)), math.log((1 - self.beta) / self.alpha))
 
     def fixed_deals(self, variance: float) -> int:
-        """The deals that a test of fixed size with the same error rates needs."""
+        """Return the deals that a test of fixed size needs for the same error rates."""
         z = _NORMAL.inv_cdf(1 - self.alpha) + _NORMAL.inv_cdf(1 - self.beta)
         return max(2, math.ceil(variance * (z / (self.high - self.low)) ** 2))
 
 
 class Look(NamedTuple):
-    """A sequential test when it looks at its margins.
+    """The state of a sequential test at a look.
 
     Attributes:
         deals: Duplicate deals so far.
         mean: Their mean margin.
-        variance: The variance of the margins, the imaginary pair included.
-        llr: The log likelihood ratio.
-        slope: What it would be higher by for each point more in the sum of the margins.
+        variance: Variance of the margins, including the pseudo-observation.
+        llr: Log likelihood ratio.
+        slope: Increase of `llr` per point in the sum of the margins.
         verdict: ``low``, ``high`` or ``open``.
     """
 
@@ -161,23 +161,23 @@ class Look(NamedTuple):
 
     @property
     def is_decided(self) -> bool:
-        """Return whether one of the hypotheses is accepted."""
+        """True if one of the hypotheses is accepted."""
         return self.verdict != OPEN
 
 
 class SequentialTest:
-    """A test under way: margins are added, look by look."""
+    """A test in progress, to which margins are added look by look."""
 
     def __init__(self, question: Question, reach: float) -> None:
-        """A test of `question`; no margin is larger than `reach`, or below its negative.
+        """Start a test of `question` on margins from ``-reach`` to ``reach``.
 
         Raises:
-            HeartsError: a hypothesis is a mean that no margins can have.
+            HeartsError: a hypothesis is outside that range.
         """
         for name, value in (("low", question.low), ("high", question.high)):
             if not -reach < value < reach:
                 raise HeartsError(
-                    f"{name}: a mean margin of {value:g} cannot be, the largest margin here is "
+                    f"{name}: a mean margin of {value:g} is impossible, as no margin exceeds "
                     f"{reach:g} points per deal; give a smaller number"
                 )
         self.question = question
@@ -189,11 +189,11 @@ class SequentialTest:
         """Add the margins of the deals since the last look, and look.
 
         Args:
-            margins: ``(n,)``, in points per deal; one or more.
+            margins: ``(n,)`` one or more margins in points per deal.
         """
         deals = (self.looks[-1].deals if self.looks else 0) + len(margins)
         self._count(margins)
-        real = self._counts.copy()  # the imaginary pair has no part in the mean
+        real = self._counts.copy()  # the mean excludes the pseudo-observation
         real[[0, -1]] -= 0.5
         mean = float(real @ self._levels) / deals
         variance = float(self._counts @ (self._levels - mean) ** 2) / (deals + 1)
@@ -203,7 +203,7 @@ class SequentialTest:
             for mean in (question.high, question.low)
         )
         llr = high - low
-        # All margins higher by x are both hypotheses lower by x.
+        # Raising all margins by x is lowering both hypotheses by x.
         slope = (low_slope - high_slope) / deals
         below, above = question.bounds
         verdict = LOW if llr <= below else HIGH if llr >= above else OPEN
@@ -211,14 +211,14 @@ class SequentialTest:
         return self.looks[-1]
 
     def _count(self, margins: Floats) -> None:
-        """Count equal margins together; the imaginary ones are the first and the last level."""
+        """Count equal margins; the pseudo-observation is in the first and last level."""
         both = np.concatenate([self._levels, margins])
         counts = np.concatenate([self._counts, np.ones(len(margins))])
         self._levels, places = np.unique(both, return_inverse=True)
         self._counts = np.bincount(places, counts)
 
     def expected_left(self) -> float:
-        """The deals still needed, expected if the LLR drifts as so far (Wald's identity)."""
+        """Return the expected number of deals left if the LLR keeps its drift (Wald's identity)."""
         state = self.looks[-1]
         below, above = self.question.bounds
         if not below < state.llr < above:
@@ -229,7 +229,7 @@ class SequentialTest:
         lean = 2 * drift / squared
         if abs(lean) * (up + down) < 1e-3:
             return up * down / squared
-        # The probability of a Brownian motion with this drift to leave at the top.
+        # Probability that a Brownian motion with this drift leaves at the top.
         top = (
             math.expm1(-lean * down) / math.expm1(-lean * (up + down))
             if lean > 0
@@ -238,9 +238,9 @@ class SequentialTest:
         return (top * up - (1 - top) * down) / drift
 
     def estimate(self) -> tuple[float, Interval]:
-        """The median-unbiased estimate of the mean margin, and its 95 % interval.
+        """Return the median-unbiased estimate of the mean margin, and its 95 % interval.
 
-        Both take into account that the test stops where the result is extreme (see the module).
+        Both are corrected for early stopping, as the docstring of the module explains.
         """
         last, middle = self.looks[-1], self.question.middle
         sd = math.sqrt(last.variance)
@@ -261,24 +261,24 @@ class SequentialTest:
 
 
 def log_likelihood(levels: Floats, counts: Floats, mean: float) -> tuple[float, float]:
-    """Return how likely margins are at best if their mean is `mean`, and the slope of that.
+    """Return the empirical log likelihood of the mean `mean`, and its slope.
 
-    The probability of each level that makes the counts likeliest is ``counts / (total (1 + t (level
-    - mean)))``, with the one number t for which the mean comes out (Owen 2001, section 2.9). The
-    result is relative to the likeliest distribution of all.
+    The likeliest distribution with this mean has probability ``counts / (total (1 + t (level -
+    mean)))`` at each level, for the one t that gives the mean (Owen 2001, section 2.9). The
+    likelihood is relative to that of the likeliest distribution with any mean.
 
     Args:
-        levels: ``(n,)`` different margins, ascending, the first below `mean` and the last above it.
-        counts: ``(n,)`` how often each was seen, above 0.
-        mean: the mean that the distribution is to have.
+        levels: ``(n,)`` distinct margins, ascending, the first below `mean` and the last above it.
+        counts: ``(n,)`` how often each margin was observed, above 0.
+        mean: The mean of the distribution.
 
     Returns:
-        The log likelihood, 0 at most, and its rise for each point of the mean.
+        The log likelihood, at most 0, and its increase per point of the mean.
     """
     away = levels - mean
     low, high = -1 / away[-1], -1 / away[0]
     t = 0.0
-    for _ in range(100):  # Newton's method; where it would leave the interval, halves
+    for _ in range(100):  # Newton's method, with bisection if it would leave the interval
         share = 1 + t * away
         slope = float((counts * away / share).sum())
         low, high = (t, high) if slope > 0 else (low, t)
@@ -290,10 +290,10 @@ def log_likelihood(levels: Floats, counts: Floats, mean: float) -> tuple[float, 
 
 
 class _Paths:
-    """The sum of standardised margins from look to look, as long as the test continues.
+    """The distribution of the sum of standardised margins while the test continues.
 
-    A random walk with normal steps of variance 1 a pair, absorbed at the bounds. Densities are
-    computed once, for the drift c; with drift d the density at y after n deals is
+    The sum is a random walk with normal steps of variance 1 per deal, absorbed at the bounds.
+    Densities are computed once, for the drift c. With drift d, the density at y after n deals is
     ``exp((d - c) y - (d**2 - c**2) n / 2)`` times as large.
     """
 
@@ -305,7 +305,7 @@ class _Paths:
         before = 0
         for n, (bottom, top) in zip(self.deals[:-1], self.bounds, strict=False):
             root = math.sqrt(n - before)
-            # The way of the mean, as far as it lies within the bounds.
+            # The range around the mean, clipped to the bounds.
             width = _WIDTH * math.sqrt(n)
             start = min(max(bottom, drift * n - width), top - root)
             end = max(min(top, drift * n + width), start + root)
@@ -324,7 +324,7 @@ class _Paths:
             before = n
 
     def beyond(self, drift: float, total: float, *, above: bool) -> float:
-        """The probability to stop at a bound before, or to be at `total` or beyond in the end."""
+        """Return the probability to leave at this bound earlier, or to end at `total` or beyond."""
         sign = 1.0 if above else -1.0
         chance, before = 0.0, 0
         for place, n in enumerate(self.deals):
@@ -344,10 +344,10 @@ class _Paths:
 
 
 def _sums_at_bounds(question: Question, state: Look, sd: float) -> Interval:
-    """The standardised sums, counted from the middle, at which a test would have ended at a look.
+    """Return the standardised sums, relative to the middle, at which a test would end at a look.
 
-    As the LLR runs on from what it was there. Far from both hypotheses it hardly rises with the sum
-    any more, or falls: there the sum does not decide when the test ends.
+    The LLR is extrapolated from its value and slope at the look. Far from both hypotheses its slope
+    may be 0 or negative. The sum then does not decide when the test ends.
     """
     total = state.deals * (state.mean - question.middle)
     below, above = question.bounds
@@ -360,7 +360,7 @@ def _sums_at_bounds(question: Question, state: Look, sd: float) -> Interval:
 
 
 def _solve(chance: Callable[[float], float], wanted: float, centre: float, unit: float) -> float:
-    """Return where an increasing function has a value, by bisection around `centre`."""
+    """Return where an increasing function has the value `wanted`, by bisection near `centre`."""
     low, high = centre - 2 * unit, centre + 2 * unit
     for _ in range(6):
         if chance(low) <= wanted:
@@ -377,7 +377,7 @@ def _solve(chance: Callable[[float], float], wanted: float, centre: float, unit:
 
 
 def _normal_cdf(x: Floats) -> Floats:
-    """The probability that a standard normal number stays below each of these, to 1e-7."""
+    """Return the standard normal distribution function, accurate to 1e-7."""
     places, chances = _cdf_table()
     below: Floats = np.interp(x, places, chances)
     return below
