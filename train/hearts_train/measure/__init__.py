@@ -1,4 +1,4 @@
-"""Measuring players, without torch. A file imports only those on the lines before it.
+"""Measure agents, without torch. A file imports only files in earlier lines.
 
 - ``participants`` (who plays), ``statistics``, ``duel`` (blocks of deals and matches)
 - ``display`` (tables, pictures), ``contest`` (plays, saves and resumes everything)

@@ -1,9 +1,9 @@
-"""Some agents who play each other: what is played, by whom, and what has been played already.
+"""Play agents against each other, in any number of processes, with saving and resuming.
 
-Everything that measures agents by play goes through a ``Contest``: its caller says which pairings
-play which duplicate deals (``Task``), in any order, and gets a block of results for each. A block
-follows from the contest's settings and its task alone, wherever it is played. So the results are
-the same on any number of processes, after any number of resumptions, and when they are verified.
+Everything that measures agents by play uses a ``Contest``. The caller asks for tasks (``Task``),
+each some deals of a pairing, in any order, and gets a block of results for each. A block depends
+only on the settings of the contest and its task, wherever it is played. The results are therefore
+the same with any number of processes, after any number of resumptions, and in a verification.
 
 The unit is a duplicate deal or a pair of whole matches (``hearts_train.measure.duel``).
 """
@@ -38,40 +38,40 @@ from hearts_train.measure.participants import (
 from hearts_train.store import FileKind, Store, saving
 
 Pairing = tuple[int, int]
-"""Who plays whom, by place."""
+"""The places of an agent and its opponent in the list of agents."""
 AnyBlock = Any
 """A ``Block`` or a ``MatchBlock``, by the contest's unit."""
 TaskProgress = Callable[["Task", float], None]
-"""Called with a task that this process plays, and how many of its deals are done."""
+"""Called with a task of this process and the number of its deals that are done."""
 
 UNITS = ("deal", "match")
 MIN_DEALS = 2
 MAX_DEALS = 10_000_000
-"""Duplicate deals; the scores of all of them are in memory, 80 bytes a deal with two players."""
+"""Most duplicate deals. All scores are in memory, 80 bytes per deal with two players."""
 LONGEST_ANSWER = 86_400
-"""Seconds that an answer may be waited for: a day."""
+"""Longest time limit per answer in seconds: a day."""
 RESULTS = FileKind(
-    "hearts-env results", 2, "resume", "a file of results", "give one that --save has written"
+    "hearts-env results", 2, "resume", "a file of results", "give one that --save wrote"
 )
 _NOT_WRITTEN = (KeyError, TypeError, ValueError, OverflowError, AttributeError)
-"""What reading a record raises that is not one of ours."""
+"""Exceptions that parsing a foreign record may raise."""
 _BLOCKS = {"deal": (2048, 16), "match": (32, 32)}
-"""Of each unit how many are played at once: in the largest block, and in the first."""
+"""For each unit the size of the largest block and of the first."""
 
 
 class Task(NamedTuple):
-    """Some deals of a pairing that are played at once."""
+    """Consecutive deals of a pairing that are played at once."""
 
     pairing: Pairing
     first: int
-    """The number of the first deal."""
+    """Number of the first deal."""
     deals: int
 
 
 class Contest:
-    """Some agents, made once, who play each other under one set of rules.
+    """Agents that play each other under one rule set.
 
-    It can be sent to another process, where its agents are made again, to play there.
+    A contest can be pickled to play in another process, where its agents are made again.
     """
 
     def __init__(
@@ -90,29 +90,29 @@ class Contest:
         backend: str = "local",
         command: str | None = None,
     ) -> None:
-        """Make the agents, and ask each whether it can play the rules.
+        """Make the agents, and check that each can play the rules.
 
         Args:
-            agents: agents, or their names or checkpoints.
-            rules: the rules, or a preset's name; None: those that one of the agents was trained
-                for, else ``two_player``.
-            seed: seed of deals and agents.
-            pairings: who plays whom under the rules; None: the first against each of the others.
+            agents: Agents, or their names or checkpoints.
+            rules: The rules, or the name of a preset. If None, the rules that one of the agents was
+                trained for, else ``two_player``.
+            seed: Seed of deals and agents.
+            pairings: Function from the rules to the pairings. If None, the first agent plays each
+                of the others.
             unit: ``deal`` or ``match``.
-            largest_block: the most deals of a block, which decides the draws of players that
-                use random numbers; None: 2,048 deals or 32 pairs of matches.
-            open_duels: so many pairings keep their players' processes while others play, if there
-                are no more pairings than that; otherwise only the pairing that plays.
-            isolate: every player in a process of its own.
-            time_limit: with `isolate`, seconds that a process may take for one answer. It is then
-                asked for at most 32 decisions at a time. None: no limit.
-            workers: processes that play.
-            backend: where they run (``executor.spread``).
-            command: the command line, for the results.
+            largest_block: Most deals per block. It changes the draws of agents that use random
+                numbers. If None, 2,048 deals or 32 pairs of matches.
+            open_duels: If there are at most this many pairings, all keep their players' processes
+                while others play; else only the pairing that plays does.
+            isolate: If True, each player has its own process.
+            time_limit: Seconds that an isolated player may take for one answer, of at most 32
+                decisions. If None, no limit.
+            workers: Number of processes that play.
+            backend: Where they run, as for ``executor.spread``.
+            command: The command line, for the results.
 
         Raises:
-            HeartsError: if an agent is unknown or cannot play the rules, or an argument is none of
-                these.
+            HeartsError: an agent is unknown or cannot play the rules, or an argument is invalid.
         """
         self.seed = check_seed(seed)
         self.unit = check_choice("unit", unit, UNITS)
@@ -128,8 +128,8 @@ class Contest:
             raise HeartsError("unit: only evaluate plays matches; omit it")
         if unit == "match" and self.rules.players != 2:
             raise HeartsError(
-                f"players: {self.rules.name!r} has {self.rules.players}; duplicate matches are for "
-                "two players"
+                f"players: {self.rules.name!r} has {self.rules.players}, but matches need two; "
+                "give rules for two players, or unit deal"
             )
         first = [(0, j) for j in range(1, len(agents))]
         self.pairings = list(pairings(self.rules)) if pairings is not None else first
@@ -140,8 +140,8 @@ class Contest:
         self._open: dict[Pairing, Duel] = {}
 
     def _enter(self, agents: Sequence[AgentLike], rules: Rules | str | None) -> None:
-        """Make the agents, and ask each whether it can play the rules."""
-        # Not the contest's own seed, from which every deal could be computed.
+        """Make the agents, and check that each can play the rules."""
+        # Not the seed of the contest, from which every deal could be computed.
         seeds = [secret_seed(self.seed, "entered", place) for place in range(len(agents))]
         self.participants, self.rules = enter(agents, seeds, rules, isolate=self.isolate)
 
@@ -158,15 +158,15 @@ class Contest:
 
     @property
     def names(self) -> list[str]:
-        """Return the names of the agents in results."""
+        """The names of the agents in results."""
         return [participant.name for participant in self.participants]
 
-    # -- what is played ---------------------------------------------------------------------------
+    # -- play -------------------------------------------------------------------------------------
     def tasks(self, deals: int) -> list[Task]:
-        """`deals` deals of every pairing in blocks, pairing by pairing.
+        """Divide `deals` deals of every pairing into blocks, pairing by pairing.
 
-        Each block has twice the last one's deals, up to the largest. The first are small: there are
-        results early if play is stopped, and a slow agent shows progress.
+        Each block has twice the deals of the last one, up to the largest. The first blocks are
+        small, to have results early if play is stopped, and to show progress for a slow agent.
         """
         blocks, first, size = [], 0, self._first_block
         while first < deals:
@@ -175,11 +175,11 @@ class Contest:
         return [Task(pairing, *block) for pairing in self.pairings for block in blocks]
 
     def run(self, tasks: Sequence[Task], report: TaskProgress | None = None) -> Generator[AnyBlock]:
-        """Yield the blocks of some tasks, in their order: played, or saved already.
+        """Yield the blocks of tasks in order, from the file of saved work or by playing them.
 
         Args:
-            tasks: what is played.
-            report: called while this process plays.
+            tasks: The tasks.
+            report: Called while this process plays.
         """
         known = [self._known.get((*task.pairing, task.first, task.deals)) for task in tasks]
         wanted = [task for task, block in zip(tasks, known, strict=True) if block is None]
@@ -203,7 +203,7 @@ class Contest:
             self._close_players(0)
 
     def play(self, task: Task) -> AnyBlock:
-        """Play some deals: the same block in any process."""
+        """Play the deals of a task; the block is the same in any process."""
         duel = self._open.pop(task.pairing, None)
         if duel is None:
             self._close_players(self._open_duels - 1)
@@ -216,11 +216,11 @@ class Contest:
         return duel.play(task.first, task.deals, functools.partial(report, task))
 
     def how(self, places: Sequence[int] | None = None, deals: int = 0) -> dict[str, Any]:
-        """Return how a result was found, as the fields of a ``Result``.
+        """Return the fields of a ``Result``, which say how a result was obtained.
 
         Args:
-            places: of those who played; None: all.
-            deals: how many deals they played, if all played the same.
+            places: Places of the agents that played. If None, all.
+            deals: Number of deals, if all played the same.
         """
         chosen = range(len(self.participants)) if places is None else places
         is_of_deals = deals > 0 and self.unit == "deal"
@@ -234,18 +234,18 @@ class Contest:
         }
 
     def _close_players(self, most: int) -> None:
-        """End the players' processes of all pairings but the last `most` that played."""
+        """End the players' processes of all pairings except the last `most` that played."""
         while len(self._open) > most:
             self._open.pop(next(iter(self._open))).close()
 
     def _block(self, record: dict[str, Any]) -> AnyBlock:
-        """Return the block of a record; raise one of `_NOT_WRITTEN` if it is none."""
+        """Parse the record of a block; raise one of `_NOT_WRITTEN` if it is something else."""
         of_unit = Block.of if self.unit == "deal" else MatchBlock.of
         return of_unit(record, self.rules.players)
 
-    # -- what is saved ----------------------------------------------------------------------------
+    # -- files ------------------------------------------------------------------------------------
     def settings(self) -> dict[str, Any]:
-        """Return all that a block follows from, besides its task."""
+        """Return everything that determines a block, except its task."""
         return {
             "agents": [participant.to_json() for participant in self.participants],
             "pairings": [list(pairing) for pairing in self.pairings],
@@ -265,13 +265,14 @@ class Contest:
         work: str,
         **about: Any,
     ) -> Iterator[None]:
-        """Save the blocks that are played in this context to a file, or take them from it.
+        """Save the blocks that are played in this context to a file, or read them from it.
 
         Args:
-            save: a file to begin.
-            resume: a file to continue.
-            work: what is done, by the name of its command: ``evaluate``.
-            **about: what else the results follow from; a file to continue must say the same.
+            save: A file to begin.
+            resume: A file to continue.
+            work: Name of the command, like ``evaluate``.
+            **about: Other settings that determine the results. A file to continue must have equal
+                ones.
         """
         settings = {"work": work, **self.settings(), "about": about}
         with saving(save, resume, RESULTS, settings) as self._store:
@@ -288,31 +289,32 @@ class Contest:
 def read_saved(
     path: str | os.PathLike[str], work: str | None = None
 ) -> tuple[list[AgentSpec], dict[str, Any]]:
-    """Return the agents of the work in a file of results, and its function's other arguments.
+    """Return the agents in a file of saved work, and the other arguments of its function.
 
     Args:
-        path: the file.
-        work: the command whose file it must be. If None, of any, and its agents need not be
-            allowed.
+        path: The file.
+        work: The command that must have written it. If None, any command, and agents that run code
+            need no permission.
 
     Raises:
-        HeartsError: if it is not such a file, is of other work, or an agent was made by a program,
-            or runs code and the user does not allow that.
-        OSError: if it cannot be read.
+        HeartsError: the file is another or of another command, or an agent was an object, or runs
+            code without permission.
+        OSError: the file cannot be read.
     """
     settings = Store.open(path, RESULTS).settings
     name = repr(os.fspath(path))
     try:
         if work not in (None, settings["work"]):
             raise HeartsError(
-                f"resume: {name} is not of this command; use hearts {settings['work']} --resume"
+                f"resume: {name} is of another command; use hearts {settings['work']} --resume"
             )
-        # Some are made of the others' names: an attacker knows the agent.
+        # Attackers are made from names: each holds the attacked agent.
         about = dict(settings["about"])
         specs = about.pop("made_from", [agent["spec"] for agent in settings["agents"]])
         if not all(isinstance(spec, str) for spec in specs):
             raise HeartsError(
-                f"resume: {name} has agents that a program made; resume it in that program"
+                f"resume: {name} has agents given as objects; resume it in the program that made "
+                "them"
             )
         agents = [AgentSpec.from_json(spec) for spec in specs]
         names = ["seed", "isolate", "time_limit"]
@@ -329,15 +331,15 @@ def read_saved(
 
 
 def num_deals(blocks: Sequence[AnyBlock]) -> int:
-    """Return the number of deals of some blocks."""
+    """Return the number of deals in some blocks."""
     return sum(block.deals for block in blocks)
 
 
 def check_deals(deals: object) -> int:
-    """Return `deals` if so many duplicate deals give an interval and fit in memory.
+    """Return `deals` if it is enough for an interval and fits in memory.
 
     Raises:
-        HeartsError: if it is not a whole number from 2 to 10,000,000.
+        HeartsError: `deals` is not a whole number from 2 to 10,000,000.
     """
     other = " duplicate deals, preferably 1000 or more"
     return check_number("deals", deals, MIN_DEALS, MAX_DEALS, other=other)
@@ -351,7 +353,7 @@ def _check_time_limit(time_limit: Any, *, isolate: bool) -> float | None:
     limit = check_positive("time_limit", time_limit, ", in seconds, or None")
     if limit > LONGEST_ANSWER:
         raise HeartsError(
-            f"time_limit: {limit:g} seconds are more than a day, {LONGEST_ANSWER:,}; give fewer, "
+            f"time_limit: {limit:g} seconds are more than a day ({LONGEST_ANSWER:,}); give fewer, "
             "or None"
         )
     return limit

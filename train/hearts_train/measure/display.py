@@ -1,7 +1,7 @@
-"""The look of results: names that fit, pictures and tables.
+"""Display results: short names, pictures and tables.
 
-Pictures are files as their suffix says. Tables have the same rows on a terminal, on a page and in a
-notebook.
+The suffix of a picture decides its format. Tables have the same rows in a terminal, on a page and
+in a notebook.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 FORMATS = ("png", "svg", "pdf")
 
-# Of Okabe and Ito's colours, distinct for colour-blind readers too (jfly.uni-koeln.de/color).
+# From the palette of Okabe and Ito, safe for colour-blind readers (jfly.uni-koeln.de/color).
 BLUE = "#0072B2"
 GREY = "#8A8A8A"
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:
-    """Return the name of each player in a picture or table: a run's is its folder, not its path.
+    """Return the names of agents for a picture or table: for a run its folder, not its path.
 
-    As many parts of a path stay as are needed to distinguish the players.
+    Paths keep as many parts as are needed to distinguish the agents.
     """
     length = 1
     while True:
@@ -57,18 +57,18 @@ def _short(name: str, length: int) -> str:
 
 
 def check_picture(path: Path | None, option: str = "--plot") -> None:
-    """Refuse a file that could not be drawn, before anything is measured.
+    """Raise unless a picture can be drawn to the file, before anything is measured.
 
     Raises:
-        HeartsError: if it is not a png, svg or pdf file, its folder does not exist, or nothing that
-            draws is installed.
+        HeartsError: the suffix is not .png, .svg or .pdf, the folder does not exist, or matplotlib
+            is not installed.
     """
     if path is None:
         return
     if path.suffix.lower().removeprefix(".") not in FORMATS:
         known = ", ".join(f".{kind}" for kind in FORMATS)
         raise HeartsError(
-            f"{option}: {path.name!r} has an unknown suffix; choose from {known}", value=path.name
+            f"{option}: {path.name!r} has an unknown suffix; use {known}", value=path.name
         )
     if importlib.util.find_spec("matplotlib") is None:
         raise HeartsError(f"{option}: drawing {needs('train')}")
@@ -76,25 +76,25 @@ def check_picture(path: Path | None, option: str = "--plot") -> None:
 
 
 def literal(text: str) -> str:
-    """A name, or text with one in it, as matplotlib shows it letter by letter.
+    """Escape text that contains a name, for matplotlib to show it unchanged.
 
-    Otherwise what stands between two dollar signs is set as a formula, and a label that begins
-    with an underscore is left out of the legend.
+    Matplotlib sets text between dollar signs as a formula, and leaves out of the legend a label
+    that begins with an underscore.
     """
     escaped = text.replace("$", r"\$")
     return f"\u200b{escaped}" if escaped.startswith("_") else escaped  # a space of no width
 
 
 def wrapped(title: str, width: int = 78) -> str:
-    """A title in lines that fit over a figure, shown letter by letter (``literal``)."""
+    """Break a title into lines that fit over a figure, and escape it (``literal``)."""
     return literal(textwrap.fill(title, width))
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """A figure of so many inches, whose parts do not overlap.
+    """Return a figure of this size in inches, laid out without overlaps.
 
     Raises:
-        HeartsError: if matplotlib is not installed.
+        HeartsError: matplotlib is not installed.
     """
     figures = library("matplotlib.figure", "plot: drawing", "train")
     figure: Figure = figures.Figure(figsize=(width, height), layout="constrained")
@@ -102,10 +102,10 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def save_figure(figure: Figure, path: Path, *, dpi: int = 150) -> None:
-    """Write a figure as PNG, SVG or PDF, by its suffix; nothing is cut off; whole or not at all.
+    """Write a whole figure as PNG, SVG or PDF, by the suffix; the write is atomic.
 
     Raises:
-        HeartsError: if the suffix is another, or there is no such folder.
+        HeartsError: the suffix is another, or the folder does not exist.
     """
     check_picture(path, "plot")
     kind = path.suffix.lower().removeprefix(".")
@@ -131,9 +131,9 @@ class ResultTable(NamedTuple):
     """A table.
 
     Attributes:
-        title: what it shows; may be empty.
-        columns: the headings.
-        rows: the cells, as text.
+        title: The title; may be empty.
+        columns: The headings.
+        rows: The cells as text.
     """
 
     title: str
@@ -141,7 +141,7 @@ class ResultTable(NamedTuple):
     rows: Sequence[Sequence[str]]
 
     def to_html(self) -> str:
-        """The table for a notebook: no styles of its own, every text escaped."""
+        """Return the table as HTML for a notebook, without styles and with all text escaped."""
         parts = ["<table>"]
         if self.title:
             parts.append(f"<caption>{html.escape(self.title)}</caption>")
@@ -155,17 +155,17 @@ class ResultTable(NamedTuple):
 
 
 def format_margin(margin: float | None, ci95: Interval | None) -> str:
-    """Format a margin like ``+2.13 ± 0.10``."""
+    """Format a margin and half its interval, as in ``+2.13 ± 0.10``; "-" if there is none."""
     if margin is None or ci95 is None:
         return "-"
     return format_interval(margin, ci95, "+z.2f")
 
 
 def format_interval(mean: float, ci95: Interval, form: str = ".2f") -> str:
-    """Format like ``2.13 ± 0.02`` a mean and half its interval, which has as many digits."""
+    """Format a mean and half its interval with equal digits, as in ``2.13 ± 0.02``."""
     return f"{mean:{form}} ± {(ci95[1] - ci95[0]) / 2:{form.lstrip('+z')}}"
 
 
 def format_ms(milliseconds: float) -> str:
-    """Milliseconds to three decimal places."""
+    """Format milliseconds with three decimal places."""
     return f"{milliseconds:.3f}" if milliseconds >= 0.001 else "<0.001"

@@ -1,9 +1,8 @@
-"""The agents that are measured, made once, and fresh players of each for every seating.
+"""The measured agents, and fresh players made from them for every seating.
 
-The agent that was entered never plays. What plays are copies of it as it was on entering, one for
-each seat of each seating of each block of deals, so that no player has seen a deal before: what
-one remembers is of no use to another. An isolated agent whose making runs code from outside
-is made in other processes only.
+The entered agent never plays. Its copies play, as it was when entered: one for each seat of each
+seating of each block of deals. No player has therefore seen a deal before, and nothing that one
+remembers helps another. An isolated agent that runs foreign code is made in other processes only.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ from hearts_env.support.arrays import Ints
 from hearts_env.support.interrupts import held_interrupt
 
 AgentLike = str | os.PathLike[str] | Player | AgentSpec
-"""An agent, or what names one for ``make_agent``."""
+"""An agent, or a name, path or specification for ``make_agent``."""
 
 
 def rounds(batch: BatchGame, players: Sequence[Seat]) -> Iterator[list[tuple[int, Seat, Ints]]]:
-    """Yield the players that are to act, round by round, until all games of a batch are over.
+    """Yield the players to act, round by round, until all games of a batch are over.
 
-    A round is the seats whose turn it is at its start, each with its player and its games; the
-    caller plays their actions. Players learn when the games begin, and when some are over.
+    A round has the seats that are to act at its start, each with its player and its games. The
+    caller plays their actions. Programs are told when games begin and when they are over.
     """
     reported = np.zeros(len(batch.done), np.bool_)
     for seat, player in enumerate(players):
@@ -60,14 +59,13 @@ class Participant:
     def __init__(
         self, agent: AgentLike, seed: int, name: str | None = None, *, isolate: bool = False
     ) -> None:
-        """Make the agent, if it is named; its random numbers follow from `seed`.
+        """Make the agent, unless it is an object; its random numbers depend on `seed`.
 
-        With `isolate` its players have processes of their own, and an agent whose making runs code
-        from outside is made only there: a process is started to say what it is (``close`` ends
-        it).
+        With `isolate` each player has its own process. An agent that runs foreign code is then made
+        only in such processes, one of which is started here to describe it; ``close`` ends it.
 
         Raises:
-            HeartsError: if the agent is unknown.
+            HeartsError: the agent is unknown.
         """
         self.spec = AgentSpec.parse(agent)
         self.name = self.spec.label if name is None else name
@@ -76,7 +74,7 @@ class Participant:
         self._probe: Isolated | None = None
         self._options: dict[str, Any] = {}
         self.files: dict[str, Path] = {}
-        """Those that its code declares, by the names that it gives them."""
+        """The files that the agent's code declares, by its names for them."""
         if isolate and self.spec.is_outside:
             self.digest = self.spec.digest()
             self._probe = Isolated(self.name, self.spec)
@@ -88,37 +86,37 @@ class Participant:
 
     @property
     def agent(self) -> Agent:
-        """The agent, which never plays; not to be asked for where only other processes make it."""
+        """The agent, which never plays. Unavailable if only other processes may make it."""
         assert self._agent is not None
         return self._agent
 
     @property
     def trained_on(self) -> int | None:
-        """The decisions that its checkpoint says it saw in training; None if nothing says it."""
+        """The number of training decisions in its checkpoint, or None."""
         checkpoint = getattr(self._agent, "checkpoint", None)
         seen = checkpoint.training.get("decisions") if isinstance(checkpoint, Checkpoint) else None
         return seen if isinstance(seen, int) else None
 
     @property
     def is_ours(self) -> bool:
-        """Return whether it is one of the package's own players, its model included."""
+        """True if the agent and its model belong to the package."""
         return self._agent is not None and is_ours(self._agent)
 
     @property
     def rules(self) -> Rules | None:
-        """The rules it was trained for, if it states them."""
+        """The rules that the agent was trained for, or None if it does not state them."""
         if self._probe is not None:
             return self._probe.card.rules
         rules = getattr(self.agent, "rules", None)
         return rules if isinstance(rules, Rules) else None
 
     def check_rules(self, rules: Rules) -> None:
-        """Ask it whether it can play these rules; from now on ``digest`` is of what it plays there.
+        """Check that the agent can play these rules, and fix its ``digest`` for them.
 
-        That of an agent which is made in other processes has its declared files only from now on.
+        Before this, the digest of an agent made in other processes lacks its declared files.
 
         Raises:
-            HeartsError: if it cannot.
+            HeartsError: the agent cannot play these rules.
         """
         if self._probe is not None:
             self._probe.check_rules(rules)
@@ -127,27 +125,27 @@ class Participant:
             return
         check_rules(self.agent, rules)
         if self.is_ours:
-            # A champion of one more game, or a better one there, is no other player here.
+            # Networks of a champion for other games do not matter here.
             self.digest = self.spec.digest(self.agent, rules)
 
     def fresh(self, seed: int) -> Agent:
-        """A player as the agent was when it was entered, its random numbers from `seed`.
+        """Return a copy of the agent as it was entered, with random numbers from `seed`.
 
         Raises:
-            HeartsError: if the agent can be neither copied nor made again.
+            HeartsError: the agent can be neither copied nor made again.
         """
         return self.spec.fresh(self.agent, seed, self.name)
 
     def seat(self, rules: Rules, seed: int, time_limit: float | None = None) -> Seat:
-        """A fresh player; that of an isolated participant has a process of its own.
+        """Return a fresh player, in its own process if the participant is isolated.
 
-        A program always has one, and is held to the time limit, if there is one.
+        A program always has its own process, to which the time limit applies, too.
         """
         return Seat(self, rules, seed, time_limit)
 
     @contextmanager
     def answering(self, rules: Rules, seed: int) -> Iterator[Agent]:
-        """A fresh player that can be asked for its policy, wherever it is made."""
+        """Yield a fresh player that can be asked for its policy, wherever it is made."""
         if self._agent is not None:
             yield self.fresh(seed)
             return
@@ -158,13 +156,13 @@ class Participant:
             player.close()
 
     def to_send(self) -> AgentSpec | Agent:
-        """Return its name, from which another process makes it, or else the agent itself."""
+        """Return the specification from which another process makes it, or the agent itself."""
         if self.spec.is_named:
             return self.spec
         return self.agent
 
     def to_json(self) -> dict[str, Any]:
-        """Return all that distinguishes this agent from others."""
+        """Return everything that identifies the agent, as JSON types."""
         if self._probe is not None:
             kind, options = self._probe.card.kind, self._probe.card.options
         else:
@@ -179,7 +177,7 @@ class Participant:
         return record | {"files": list(self.files)} if self.files else record
 
     def differing(self, record: dict[str, Any]) -> str:
-        """In what it is another agent than that of a record (``to_json``); "" if in nothing."""
+        """Describe how the agent differs from a record of ``to_json``; "" if it does not."""
         here = self.to_json()
         for name in ("kind", "options", "digest"):
             if here[name] != record[name]:
@@ -187,7 +185,7 @@ class Participant:
         return ""
 
     def close(self) -> None:
-        """End the processes that say what the agent is; its players stay, and it can be copied."""
+        """End the process that describes the agent. Its players stay, and it can be copied."""
         if self._probe is not None:
             self._probe.close()
         elif self._agent is not None:
@@ -200,10 +198,10 @@ class Seat:
     def __init__(
         self, participant: Participant, rules: Rules, seed: int, time_limit: float | None
     ) -> None:
-        """A fresh player; ``Participant.seat`` has the arguments."""
+        """Make a fresh player, with the arguments of ``Participant.seat``."""
         self._participant = participant
         self._time_limit = time_limit
-        is_program = isinstance(participant._agent, ExternalAgent)  # has a process of its own
+        is_program = isinstance(participant._agent, ExternalAgent)  # has its own process anyway
         if participant.isolate and not is_program:
             name, made_of = participant.name, participant.to_send()
             self._player: Agent = Isolated(name, made_of, rules, seed, time_limit)
@@ -219,7 +217,7 @@ class Seat:
         return player
 
     def ready(self) -> None:
-        """Wait until it can be asked."""
+        """Wait until the player can be asked."""
         if isinstance(self._player, Isolated):
             self._player.ready()
 
@@ -229,17 +227,17 @@ class Seat:
             self._player.begin(seats.tolist())
 
     def ask(self, views: BatchView, games: Ints | None = None) -> Answer:
-        """Its answer; a program is told which of the games each view is of."""
+        """Return the player's answer; a program is told the game of each view."""
         self._is_open = True
         return ask(self._player, views, games)
 
     def over(self, games: Ints, scores: Ints) -> None:
-        """Tell a program that some of the games are over, with the scores, a row a game."""
+        """Tell a program that some games are over, with the scores, one row per game."""
         if isinstance(self._player, ExternalAgent):
             self._player.over(games.tolist(), scores.tolist())
 
     def renew(self, seed: int) -> None:
-        """Continue with a player that remembers nothing, in the same process if it has its own."""
+        """Replace the player by a fresh one; an isolated one keeps its process."""
         if isinstance(self._player, Isolated):
             self._player.reseed(seed)
         else:
@@ -248,22 +246,22 @@ class Seat:
         self._is_open = True
 
     def rest(self) -> None:
-        """End what it has started, as its games are over; a process of its own is kept."""
+        """Close the player after its games, unless it is isolated: its process is kept."""
         if not isinstance(self._player, Isolated):
             self.close()
 
     def close(self) -> None:
-        """End what it has started, like a program; once."""
+        """Close the player, which ends its processes. Later calls have no effect."""
         if self._is_open:
             self._is_open = False
             _close(unadapted(self._player), self._participant.name)
 
 
 def _close(player: Player, name: str) -> None:
-    """End what a player has started, if it has a method for it.
+    """Call a player's ``close``, if it has one.
 
-    Of an adapted one this is ``Agent.close``, which does nothing: a player from outside may not
-    start again, so only its copies are closed, when they are done.
+    For an adapted player this is ``Agent.close``, which does nothing: a foreign player may not be
+    able to start again, so only its copies are closed.
     """
     close = getattr(player, "close", None)
     if callable(close):
@@ -280,7 +278,7 @@ def names_once(argument: str, agents: Sequence[AgentLike]) -> tuple[str, ...]:
     """Return the names of agents in results.
 
     Raises:
-        HeartsError: if one is listed twice; `argument` begins the message.
+        HeartsError: an agent is listed twice; `argument` begins the message.
     """
     names = tuple(map(named, agents))
     for name in names:
@@ -290,7 +288,7 @@ def names_once(argument: str, agents: Sequence[AgentLike]) -> tuple[str, ...]:
 
 
 def rules_for(players: Sequence[Agent | Participant], rules: Rules | str | None) -> Rules:
-    """The rules asked for, or else those that one of the players was trained for."""
+    """Return the given rules. If None, those that a player was trained for, or ``two_player``."""
     if rules is None:
         own = (getattr(player, "rules", None) for player in players)
         rules = next((known for known in own if isinstance(known, Rules)), "two_player")
@@ -298,10 +296,10 @@ def rules_for(players: Sequence[Agent | Participant], rules: Rules | str | None)
 
 
 def trained_rules(agents: Sequence[AgentLike], *, isolate: bool = False) -> Rules | None:
-    """The rules that the first agent was trained for which states them; None if none does.
+    """Return the rules of the first agent that states what it was trained for, or None.
 
     Raises:
-        HeartsError: if an agent is unknown.
+        HeartsError: an agent is unknown.
     """
     found: Rules | None = None
     for agent in agents:
@@ -317,10 +315,10 @@ def enter(
     *,
     isolate: bool = False,
 ) -> tuple[list[Participant], Rules]:
-    """Make each agent with its seed, and ask it whether it can play the rules (``rules_for``).
+    """Make each agent with its seed, and check that it can play the rules (``rules_for``).
 
     Raises:
-        HeartsError: if an agent is unknown or cannot play the rules.
+        HeartsError: an agent is unknown or cannot play the rules.
     """
     participants: list[Participant] = []
     try:
@@ -336,21 +334,21 @@ def enter(
 
 
 def check_same(participants: Sequence[Participant], digests: Sequence[str | None]) -> None:
-    """Refuse agents that were made again in another process and are others there.
+    """Raise if an agent that was made again in another process differs from the entered one.
 
     Raises:
-        HeartsError: if the digest of one is not that which it had where it was entered.
+        HeartsError: the digests differ.
     """
     for participant, digest in zip(participants, digests, strict=True):
         if participant.spec.is_named and participant.digest != digest:
             raise HeartsError(
-                f"agent: {participant.name!r} is another one in a worker's process than here; its "
-                "file was changed meanwhile, or is another on that machine"
+                f"agent: {participant.name!r} differs between this process and a worker; its file "
+                "has changed meanwhile, or is another on that machine"
             )
 
 
 def compile_players(participants: Sequence[Participant], rules: Rules) -> None:
-    """Compile what the package's own players need, before anything is timed."""
+    """Compile the code of the package's own agents, before anything is timed."""
     with held_interrupt():  # compilation cannot be interrupted safely
         batch = BatchGame(rules, 1, freeze=False)
         views = batch.views()
