@@ -14,9 +14,10 @@ from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from hearts_agents import make_agent
 from hearts_env.solve.best_response import best_response, policy_of
 from hearts_env.solve.tree import Tree
+from hearts_train.learn.actor_critic import policy_tensors
 from hearts_train.learn.config import EnvConfig, NetworkConfig, PPOConfig
 from hearts_train.learn.config_files import load_config
-from hearts_train.learn.export import policy_tensors
+from hearts_train.learn.export import policy_layers
 from hearts_train.learn.loop import Trainer, make_learner
 from hearts_train.learn.maskable import HeartsPolicy, policy_kwargs
 
@@ -108,7 +109,7 @@ def test_kept_snapshots_are_the_player_as_it_was():
     for update in range(1, 11):
         trainer.learner.update()
         if update % 2 == 0:
-            past.append(policy_tensors(trainer.learner.model.policy))
+            past.append(policy_tensors(policy_layers(trainer.learner.model.policy)))
     # Five were taken; three places: the fourth and fifth have taken the first two.
     kept = [agent.network.tensors() for agent in trainer.learner.opponents.snapshots]
     for network, number in zip(kept, (4, 3, 4, 2), strict=True):

@@ -174,11 +174,11 @@ def linear_layers(network: ActorCritic) -> list[nn.Linear]:
     return [m for m in (*network.trunk, *network.policy) if isinstance(m, nn.Linear)]
 
 
-def policy_tensors(network: ActorCritic) -> dict[str, NDArray[np.float32]]:
-    """Copies of the weights that choose actions, named as in a player's file."""
+def policy_tensors(layers: Sequence[nn.Linear]) -> Tensors:
+    """Return copies of the weights of linear layers, named as in a player's file."""
     return {
         f"policy.{i}.{name}": array.detach().cpu().numpy().copy()
-        for i, layer in enumerate(linear_layers(network))
+        for i, layer in enumerate(layers)
         for name, array in layer.named_parameters()
     }
 

@@ -24,7 +24,7 @@ from hearts_env.solve.tree import DEFAULT_MEMORY
 from hearts_env.support import clock
 from hearts_env.support.arguments import check_number
 from hearts_env.support.tensors import Tensors
-from hearts_train.learn.actor_critic import ACTIVATIONS
+from hearts_train.learn.actor_critic import ACTIVATIONS, policy_tensors
 from hearts_train.measure.exploitability import exploitability
 
 
@@ -70,7 +70,7 @@ def export_policy(
             "file that model.save wrote (hearts evaluate model.zip --allow-code), or train with "
             "MlpPolicy and action_mask='info'"
         )
-    tensors = policy_tensors(policy)
+    tensors = policy_tensors(policy_layers(policy))
     sizes = Network(tensors).sizes
     inputs = math.prod(make_encoder(observation).space(rules).shape)
     if (sizes[0], sizes[-1]) != (inputs, rules.num_actions):
@@ -116,15 +116,10 @@ def _activation(model: Any, tensors: Tensors) -> str:
     )
 
 
-def policy_tensors(policy: ActorCriticPolicy | MaskableActorCriticPolicy) -> Tensors:
-    """Copies of the weights that choose actions, named as in a player's file."""
+def policy_layers(policy: ActorCriticPolicy | MaskableActorCriticPolicy) -> list[nn.Linear]:
+    """Return the layers that choose actions, in order."""
     parts = (policy.features_extractor, policy.mlp_extractor.policy_net, policy.action_net)
-    linear = [m for part in parts for m in part.modules() if isinstance(m, nn.Linear)]
-    tensors: Tensors = {}
-    for i, layer in enumerate(linear):
-        tensors[f"policy.{i}.weight"] = layer.weight.detach().cpu().numpy().copy()
-        tensors[f"policy.{i}.bias"] = layer.bias.detach().cpu().numpy().copy()
-    return tensors
+    return [m for part in parts for m in part.modules() if isinstance(m, nn.Linear)]
 
 
 class ExploitabilityCallback(BaseCallback):

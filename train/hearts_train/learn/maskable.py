@@ -23,9 +23,9 @@ from hearts_agents.envs.sb3 import HeartsSB3VecEnv
 from hearts_env.seeds import derived_seed
 from hearts_env.support.tensors import Tensors
 from hearts_train.learn import runs
-from hearts_train.learn.actor_critic import ACTIVATIONS, perceptron
+from hearts_train.learn.actor_critic import ACTIVATIONS, perceptron, policy_tensors
 from hearts_train.learn.config import NetworkConfig
-from hearts_train.learn.export import policy_tensors
+from hearts_train.learn.export import policy_layers
 from hearts_train.learn.ppo import Learner, Saved
 
 _NEVER = -1e8
@@ -125,7 +125,7 @@ class MaskableLearner(Learner):
     # -- state -------------------------------------------------------------------------------------
     def tensors(self) -> Tensors:
         """Return the policy's weights under their names in a player's file."""
-        return policy_tensors(self.model.policy)
+        return policy_tensors(policy_layers(self.model.policy))
 
     def _saved(self) -> dict[str, Saved]:
         return self._saved_weights() | {"snapshot": self.opponents}

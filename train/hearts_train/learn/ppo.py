@@ -642,7 +642,7 @@ class Learner:
         if isinstance(network, OwnNetwork):
             return network.tensors()
         assert isinstance(network, ActorCritic)
-        return dict(policy_tensors(network))
+        return policy_tensors(linear_layers(network))
 
     def agent(self) -> NetworkAgent:
         """Return the learner as a player that takes its preferred actions."""
@@ -657,7 +657,8 @@ class Learner:
             policy = ModulePolicy(network.module, shape, actions, tensors)
             return NetworkAgent(policy, self.rules, self.encoder, seed=0)
         if tensors is None:
-            tensors = dict(policy_tensors(ActorCritic(math.prod(shape), actions, network)))
+            made = ActorCritic(math.prod(shape), actions, network)
+            tensors = policy_tensors(linear_layers(made))
         policy = TorchNetwork(tensors, network.activation)
         return NetworkAgent(policy, self.rules, self.encoder, seed=0)
 

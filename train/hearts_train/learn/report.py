@@ -268,8 +268,8 @@ def draw_curves(path: Path, curves: Sequence[Curve], title: str) -> None:
 
 def write_card(
     run_dir: Path, evaluations: Sequence[Mapping[str, Any]] = (), meta: Checkpoint | None = None
-) -> Path:
-    """Write the model card of the player in a run folder, and return its path.
+) -> None:
+    """Write the model card of the player in a run folder.
 
     `evaluations` (as ``Evaluation.to_json`` gives them) are shown instead of those from the
     training; `meta` is read from the player's file if it is not given.
@@ -277,9 +277,7 @@ def write_card(
     if meta is None:
         _, meta = read_checkpoint(run_dir)
     text = format_card(meta, list(evaluations) or meta.training.get("evaluations", []))
-    path = run_dir / CARD_NAME
-    write_whole(path, text.encode())
-    return path
+    write_whole(run_dir / CARD_NAME, text.encode())
 
 
 def _teachers(config: Mapping[str, Any]) -> dict[str, str]:

@@ -206,13 +206,6 @@ def _differences(
 
 
 # ---- the final evaluation ------------------------------------------------------------------------
-def final_opponents(config: TrainConfig) -> list[str]:
-    """Return the opponents of the final evaluation: the baselines, and those of the config."""
-    rules = Rules.make(config.env.rules, config.env.players)
-    names = _BASELINES if rules.players == 2 else _LARGE_BASELINES
-    return list(dict.fromkeys([*names, *config.evaluation.opponents]))
-
-
 def evaluate_run(
     run_dir: Path, *, command: str | None = None, show: Show = silent
 ) -> list[Evaluation]:
@@ -221,11 +214,13 @@ def evaluate_run(
     The caller holds the run (``runs.hold_run``), so all of them are of the same player.
     """
     config = load_config(run_dir / runs.CONFIG_NAME)
-    settings, opponents = config.evaluation, final_opponents(config)
+    settings, rules = config.evaluation, Rules.make(config.env.rules, config.env.players)
+    baselines = _BASELINES if rules.players == 2 else _LARGE_BASELINES
+    opponents = list(dict.fromkeys([*baselines, *settings.opponents]))
     evaluations = evaluate(
         str(run_dir),
-        list(opponents),
-        Rules.make(config.env.rules, config.env.players),
+        opponents,
+        rules,
         settings.final_deals,
         settings.seed + 1,  # other deals than those of the learning curve
         command=command,
