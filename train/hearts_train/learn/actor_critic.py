@@ -1,4 +1,4 @@
-"""The network that PPO trains: a trunk, a policy head and a value head, in plain torch."""
+"""The actor-critic network, in plain torch: a trunk, a policy head and a value head."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "tanh": nn.Tanh}
 
 
 def use_one_thread() -> None:
-    """Make torch use no threads of its own, in this process (``shared.py`` says why)."""
+    """Turn off torch's own threads in this process (``shared.py`` explains why)."""
     torch.set_num_threads(1)
-    with contextlib.suppress(RuntimeError):  # it can be set only once, before the first use
+    with contextlib.suppress(RuntimeError):  # possible only once, before the first use
         torch.set_num_interop_threads(1)
 
 
 def find_device(wanted: str) -> torch.device:
-    """The device that ``device`` in a config means; ConfigError if it is not there."""
+    """Return the device of the setting `device`. Raise ConfigError if it does not exist."""
     is_there = torch.cuda.is_available()
     if wanted == "cuda" and not is_there:
         raise ConfigError(
@@ -43,20 +43,20 @@ def find_device(wanted: str) -> torch.device:
 
 
 def find_precision(wanted: str, device: torch.device) -> torch.dtype:
-    """The dtype of matrix products; sums and weights stay float32.
+    """Return the dtype of matrix products. Sums and weights are always float32.
 
-    ``auto`` is bfloat16 where the processor or GPU has it in hardware: elsewhere it is slower, and
-    a warning says so.
+    ``auto`` is bfloat16 if the processor or GPU has instructions for it. ``bfloat16`` warns on
+    processors without them, where it is slower.
     """
     if device.type == "cuda":
         is_quick = torch.cuda.is_bf16_supported(including_emulation=False)
-    else:  # torch before 2.10 cannot say
+    else:  # unknown in torch before 2.10
         known: Mapping[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
         is_quick = bool(known.get("avx512_bf16") or known.get("amx_bf16"))
         if wanted == "bfloat16" and known and not is_quick:
             warnings.warn(
-                "precision: this processor has no instructions for bfloat16, which is many times "
-                "slower without; give float32 or auto",
+                "precision: bfloat16 is many times slower on this processor, which has no "
+                "instructions for it; give float32 or auto",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -65,14 +65,19 @@ def find_precision(wanted: str, device: torch.device) -> torch.dtype:
 
 
 class ActorCritic(nn.Module):
-    """Logits of the actions and the value of a position, from its observation."""
+    """Maps observations to logits of the actions and a value."""
 
     def __init__(
         self, inputs: int, actions: int, config: NetworkConfig, hidden: int = 0, values: int = 1
     ) -> None:
-        """Layers of the sizes in `config`, with orthogonal weights.
+        """Make the layers, with orthogonal weights.
 
-        The value head has `values` outputs, and takes `hidden` numbers besides the observation.
+        Args:
+            inputs: size of a flat observation.
+            actions: number of actions.
+            config: layer sizes and activation.
+            hidden: number of further inputs of the value head, besides the trunk's features.
+            values: number of outputs of the value head.
         """
         super().__init__()
         features = config.trunk[-1] if config.trunk else inputs
@@ -82,15 +87,15 @@ class ActorCritic(nn.Module):
         for part, gain in ((self.policy, 0.01), (self.value, 1.0)):
             layer = part[-1]
             assert isinstance(layer, nn.Linear)
-            nn.init.orthogonal_(layer.weight, gain)  # at first nearly uniform over the actions
+            nn.init.orthogonal_(layer.weight, gain)  # a small gain: nearly uniform at first
 
     def forward(
         self, observations: torch.Tensor, hidden: torch.Tensor | None = None
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Logits ``(n, actions)`` and values, float32, of ``(n, *shape)`` observations.
+        """Return logits ``(n, actions)`` and values, float32, of observations ``(n, *shape)``.
 
-        Values are ``(n,)``, or ``(n, values)`` where there are several; `hidden` is ``(n,
-        hidden)``.
+        The values are ``(n,)``, or ``(n, values)`` if there are several. `hidden` is
+        ``(n, hidden)``.
         """
         features = self.trunk(observations.flatten(1))
         known = features if hidden is None else torch.cat([features, hidden], 1)
@@ -99,13 +104,13 @@ class ActorCritic(nn.Module):
 
 
 class Weights:
-    """The weights of a module, as a run saves them."""
+    """Saves and restores the weights of a module."""
 
     def __init__(self, module: nn.Module) -> None:
         self.module = module
 
     def state(self) -> Tensors:
-        """Return new arrays, by their names in the module."""
+        """Return the weights as new arrays, by their names in the module."""
         found = self.module.state_dict().items()
         return {name: tensor.cpu().numpy().copy() for name, tensor in found}
 
@@ -119,7 +124,7 @@ class Weights:
 
 
 class Moments:
-    """The moments of an Adam optimizer, by the number of the weights.
+    """Saves and restores the moments of an Adam optimiser, by the index of the parameter.
 
     There are none before the first step.
     """
@@ -128,7 +133,7 @@ class Moments:
         self.optimizer = optimizer
 
     def state(self) -> Tensors:
-        """Return new arrays."""
+        """Return the moments as new arrays."""
         return {
             f"{number}/{name}": torch.as_tensor(tensor).cpu().numpy().copy()
             for number, moments in self.optimizer.state_dict()["state"].items()
@@ -143,7 +148,7 @@ class Moments:
         for number, weights in enumerate(every):
             like = weights.detach().cpu().numpy()
             shapes = {"step": np.zeros((), np.float32), "exp_avg": like, "exp_avg_sq": like}
-            if str(number) in learnt:  # else no loss has depended on these weights
+            if str(number) in learnt:  # otherwise no loss has depended on these weights
                 moments[number] = {
                     key: torch.from_numpy(
                         check_array(f"{name}/{number}/{key}", state.get(f"{number}/{key}"), shape)
@@ -152,14 +157,14 @@ class Moments:
                 }
                 if not moments[number]["step"] >= 0:
                     raise HeartsError(
-                        f"{name}/{number}/step: it is no number of steps; take another checkpoint"
+                        f"{name}/{number}/step: not a number of steps; take another checkpoint"
                     )
         groups = self.optimizer.state_dict()["param_groups"]
         self.optimizer.load_state_dict({"state": moments, "param_groups": groups})
 
 
 def perceptron(sizes: Sequence[int], activation: str, *, ends_linear: bool = True) -> nn.Sequential:
-    """Linear layers from size to size, an activation after each; after the last if wanted."""
+    """Make linear layers, with an activation after each except, if `ends_linear`, the last."""
     layers: list[nn.Module] = []
     for inputs, outputs in itertools.pairwise(sizes):
         linear = nn.Linear(inputs, outputs)
@@ -170,7 +175,7 @@ def perceptron(sizes: Sequence[int], activation: str, *, ends_linear: bool = Tru
 
 
 def linear_layers(network: ActorCritic) -> list[nn.Linear]:
-    """The layers that choose actions, in order."""
+    """Return the layers of the policy, in order."""
     return [m for m in (*network.trunk, *network.policy) if isinstance(m, nn.Linear)]
 
 
@@ -184,7 +189,7 @@ def policy_tensors(layers: Sequence[nn.Linear]) -> Tensors:
 
 
 def places_of_totals(encoder: Encoder, rules: Rules) -> list[int]:
-    """Return where a block encoder's observations have the totals of a match."""
+    """Return the positions of a match's totals in a block encoder's observations."""
     blocks = getattr(encoder, "blocks", None)
     places: list[int] = []
     start = 0
@@ -205,15 +210,14 @@ def copy_layers(player: Network, layers: Sequence[nn.Linear]) -> None:
 
 
 class TorchNetwork(Network):
-    """A policy network whose forward pass uses torch, so that no second thread pool runs.
+    """A policy network that computes with torch.
 
-    NumPy's matrix library has its own threads, which would compete with torch's for cores during
-    training.
+    NumPy's matrix library has its own threads, which would compete with ours during training.
     """
 
     def __init__(self, tensors: Mapping[str, NDArray[Any]], activation: str = "relu") -> None:
         super().__init__(tensors, activation)
-        # In torch's own memory: its alignment is constant, and so are the last bits.
+        # Copied to torch's memory, which is always aligned alike. The last bits depend on it.
         self._torch = [
             (torch.from_numpy(np.ascontiguousarray(weight.T)).clone(), torch.tensor(bias))
             for weight, bias in self.layers
@@ -221,7 +225,7 @@ class TorchNetwork(Network):
         self._activate = torch.relu if activation == "relu" else torch.tanh
 
     def logits(self, observations: NDArray[Any]) -> NDArray[Any]:
-        """Logits of the actions, ``(n, size) -> (n, actions) float32``."""
+        """Return logits ``(n, actions)`` float32 of observations ``(n, *shape)``."""
         with torch.inference_mode():
             x = torch.from_numpy(observations).reshape(len(observations), -1).float()
             last = len(self._torch) - 1

@@ -1,7 +1,7 @@
-"""The settings of a training run, each with its default and its check.
+"""The settings of a training run, with their defaults and checks.
 
-A config lists only what differs from the defaults below; ``config_files`` reads it. The table
-`ALGORITHMS` names the learners, which are imported only when a run needs one, and their checks.
+A config lists only the settings that differ from these defaults. ``config_files`` reads it. The
+table `ALGORITHMS` names the learners, which are imported when a run needs one.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from hearts_env.support.errors import HeartsError
 from hearts_train.measure.contest import MAX_DEALS, MIN_DEALS
 
 SELF = "self"
-"""The name of the learner's own snapshots as opponents."""
+"""The opponent that stands for snapshots of the learner."""
 LATEST = f"{SELF} 0"
-"""The entry of an opponent pool that is the latest snapshot."""
+"""The name of the latest snapshot in an opponent pool."""
 AVERAGE = "average"
-"""The name of the average of the learner's own weights as magnet."""
+"""The magnet that is the average of the learner's weights."""
 
 COMPILERS = ("c++", "g++", "clang++")
-"""One of these compiles what torch.compile writes."""
+"""The C++ compilers that torch.compile can use."""
 _MAX_ROLLOUT = 100_000_000  # decisions, of some hundred bytes each
 
 
@@ -36,16 +36,16 @@ class ConfigError(HeartsError):
 
 
 class Loader(yaml.SafeLoader):
-    """Reads YAML with the plain values of its version 1.2: 1e6 is a number, a date is text.
+    """Reads plain values as YAML 1.2 defines them: 1e6 is a number, a date is text.
 
-    Whole numbers of more than 18 digits are floats.
+    Whole numbers of more than 18 digits become floats.
     """
 
     yaml_implicit_resolvers = {}  # noqa: RUF012  a class attribute of PyYAML's
 
 
 class Dumper(yaml.SafeDumper):
-    """Writes what `Loader` reads: text that would read as a number is quoted."""
+    """Writes YAML for `Loader`: text that looks like a number is quoted."""
 
     yaml_implicit_resolvers = Loader.yaml_implicit_resolvers
 
@@ -72,7 +72,7 @@ Sizes = Annotated[list[Annotated[int, Field(ge=1, le=8192)]], Field(max_length=8
 
 
 def between(start: float, end: float | None, share: float) -> float:
-    """Linear interpolation from `start` to `end` over the budget."""
+    """Interpolate linearly from `start` to `end` by the share of the budget spent."""
     return start if end is None else start + (end - start) * share
 
 
@@ -83,19 +83,19 @@ class _Section(BaseModel):
 class EnvConfig(_Section):
     """The games that the learner trains on."""
 
-    rules: str = Field(default="two_player", description="preset, also followed by field=value")
-    players: int | None = Field(
-        default=None, description="number of players, for presets that allow several"
-    )
-    observation: str = Field(
-        default="flat", description="encoder; your own as FILE.py:NAME, which needs --allow-code"
-    )
+    rules: str = "two_player"
+    """Preset, or preset with changes, like ``mini hand_size=4``."""
+    players: int | None = None
+    """Number of players, for presets that allow several numbers."""
+    observation: str = "flat"
+    """Encoder. Your own, as FILE.py:NAME, needs --allow-code."""
     reward: Literal["margin", "points", "trick", "win", "chips"] = "margin"
-    seat: int | str = Field(default="random", description="the learner's seat, or random")
-    num_envs: Annotated[int, Field(ge=1, le=MAX_GAMES)] = Field(
-        default=1024, description="games at once"
-    )
-    skip_forced: bool = Field(default=True, description="leave out decisions with one legal action")
+    seat: int | str = "random"
+    """The learner's seat, or ``random``."""
+    num_envs: Annotated[int, Field(ge=1, le=MAX_GAMES)] = 1024
+    """Games played side by side."""
+    skip_forced: bool = True
+    """If True, forced cards are played automatically and not learnt from."""
 
     @field_validator("seat")
     @classmethod
@@ -106,172 +106,153 @@ class EnvConfig(_Section):
 
 
 class NetworkConfig(_Section):
-    """Layer sizes: a trunk that policy and value share, then a head for each."""
+    """Layer sizes: a trunk that policy and value share, and a head for each."""
 
     trunk: Sizes = [256]
     policy: Sizes = [64]
     value: Sizes = [64]
     activation: Literal["relu", "tanh"] = "relu"
-    module: Annotated[str, Field(pattern=r"^.+:[A-Za-z_]\w*$")] | None = Field(
-        default=None,
-        description="your own torch module instead of these layers, as FILE.py:NAME: made as "
-        "NAME(observation_shape, num_actions), from observations to logits and values; needs "
-        "--allow-code",
-    )
-    start: str | None = Field(
-        default=None,
-        description="a trained player that sees the same and has these sizes, whose weights it "
-        "starts from: a name or file",
-    )
-    start_updates: Annotated[int, Field(ge=0)] = Field(
-        default=25, description="with start: the first updates, in which only the value head learns"
-    )
+    module: Annotated[str, Field(pattern=r"^.+:[A-Za-z_]\w*$")] | None = None
+    """Your own torch module, as FILE.py:NAME, instead of these layers. It needs --allow-code.
+
+    ``NAME(observation_shape, num_actions)`` maps observations to logits and values.
+    """
+    start: str | None = None
+    """A trained player (name or file) with the same observation and layer sizes.
+
+    Training starts from its policy weights.
+    """
+    start_updates: Annotated[int, Field(ge=0)] = 25
+    """With `start`: number of first updates in which only the value head learns."""
 
 
 class PPOConfig(_Section):
     """Proximal policy optimisation (Schulman et al. 2017).
 
-    A value ``x`` changes linearly to ``x_end`` over the budget; with an ``x_end`` of null it stays
+    A value ``x`` changes linearly to ``x_end`` over the budget. If ``x_end`` is null, it stays
     constant.
     """
 
-    num_steps: Count = Field(default=32, description="decisions of each game in one update")
-    batch_size: Annotated[int, Field(ge=2)] = Field(
-        default=1024, description="decisions in a minibatch"
-    )
+    num_steps: Count = 32
+    """Decisions per game and update."""
+    batch_size: Annotated[int, Field(ge=2)] = 1024
+    """Decisions per minibatch."""
     num_epochs: Count = 2
     learning_rate: Rate = 3e-3
     learning_rate_end: RateEnd | None = 1e-4
-    gamma: Share = Field(default=1.0, description="deals are short: nothing is discounted")
+    gamma: Share = 1.0
+    """Discount per decision. Deals are short, so by default nothing is discounted."""
     gae_lambda: Share = 0.9
     clip_range: Positive | None = 0.2
     clip_range_vf: Positive | None = None
     normalize_advantage: bool = True
-    kl_coef: NotNegative = Field(
-        default=0.0,
-        description="pull towards the policy that played; with clip_range null, mirror descent "
-        "by steps of its inverse",
-    )
+    kl_coef: NotNegative = 0.0
+    """Pull towards the policy that played.
+
+    With ``clip_range: null`` this is mirror descent with step size 1 / ``kl_coef``.
+    """
     ent_coef: NotNegative = 0.01
     ent_coef_end: NotNegative | None = 0.001
-    magnet_coef: NotNegative = Field(
-        default=0.0, description="pull towards the policy of the magnet"
-    )
+    magnet_coef: NotNegative = 0.0
+    """Pull towards the policy of the magnet."""
     magnet_coef_end: NotNegative | None = None
-    magnet: Annotated[str, Field(min_length=1)] = Field(
-        default=AVERAGE,
-        description="average: of the own weights (needs ema_decay); or a trained player that sees "
-        "the same: a name or file",
-    )
+    magnet: Annotated[str, Field(min_length=1)] = AVERAGE
+    """``average`` (of the learner's weights; needs ``ema_decay``), or a trained player with the
+    same observation (name or file)."""
     vf_coef: NotNegative = 0.5
     max_grad_norm: Positive = 0.5
     target_kl: Positive | None = None
 
     @property
     def has_magnet(self) -> bool:
-        """Whether a magnet is used at any time."""
+        """True if the magnet pulls at any time."""
         return bool(self.magnet_coef or self.magnet_coef_end)
 
 
 class PretrainingConfig(_Section):
-    """Supervised learning of a teacher's positions, before play (``pretraining.py``).
+    """Supervised learning from a teacher's positions, before play (``pretraining.py``).
 
-    The network learns what every legal card is worth on average over all hidden worlds, double
-    dummy, in games of two without an exchange; or with ``target: action`` which card is worth most.
+    By default the network learns the value of every legal card: its mean double-dummy margin over
+    all hidden worlds, in games of two without an exchange.
     """
 
-    positions: Annotated[int, Field(ge=0, le=100_000_000)] = Field(
-        default=0, description="in each pass; 0: no pretraining"
-    )
-    passes: Count = Field(default=10, description="through all positions")
-    batch_size: Annotated[int, Field(ge=2)] = Field(
-        default=1024, description="positions in a minibatch"
-    )
+    positions: Annotated[int, Field(ge=0, le=100_000_000)] = 0
+    """Positions per pass. If 0, there is no pretraining."""
+    passes: Count = 10
+    """Passes through all positions."""
+    batch_size: Annotated[int, Field(ge=2)] = 1024
+    """Positions per minibatch."""
     learning_rate: Rate = 2e-3
     learning_rate_end: RateEnd | None = 1e-4
-    target: Literal["values", "action"] = Field(
-        default="values", description="what all cards are worth, or which card the teacher prefers"
-    )
-    inverse_temperature: Positive = Field(
-        default=1.0,
-        description="by how much a logit is higher for a point of worth; not with target: action",
-    )
-    temperature: Positive = Field(
-        default=0.5, description="in points, of the softmax by which the teacher plays"
-    )
-    random: Share = Field(default=0.05, description="share of its cards played at random")
+    target: Literal["values", "action"] = "values"
+    """``values``: the values of all cards. ``action``: the card that the teacher prefers."""
+    inverse_temperature: Positive = 1.0
+    """Logits per point of value. Not used with ``target: action``."""
+    temperature: Positive = 0.5
+    """Temperature, in points, of the softmax by which the teacher plays."""
+    random: Share = 0.05
+    """Share of the teacher's cards that are played at random."""
 
 
 class ExactConfig(_Section):
-    """Learning from exact values, in decks of two players that can be enumerated (``exact.py``).
+    """Learning from exact values, on decks of two players that can be enumerated (``exact.py``).
 
     In the first stage a value ``x`` changes to ``x_end``: step and temperature geometrically, the
     learning rate linearly.
     """
 
-    step: Positive = Field(
-        default=0.4, description="how much an update adds to a logit for a point of value"
-    )
+    step: Positive = 0.4
+    """Increase of a logit per point of value in one update."""
     step_end: Positive = 0.25
-    temperature: Positive = Field(
-        default=0.3, description="in points: what the policy is pulled to the uniform one by"
-    )
+    temperature: Positive = 0.3
+    """Strength of the pull to the uniform policy, in points."""
     temperature_end: Positive = 0.035
-    minibatches: Count = Field(default=20, description="of an update")
-    batch_size: Annotated[int, Field(ge=2)] = Field(
-        default=4096, description="information sets in a minibatch, half of each player's"
-    )
+    minibatches: Count = 20
+    """Minibatches per update."""
+    batch_size: Annotated[int, Field(ge=2)] = 4096
+    """Information sets per minibatch, half of them each player's."""
     learning_rate: Rate = 2e-3
     learning_rate_end: RateEnd = 6e-5
-    inverse_temperature: Positive = Field(
-        default=2.0, description="by how much the player's logits are larger than the network's"
-    )
-    descent: Share = Field(
-        default=0.75, description="share of the budget for the second stage, exploitability descent"
-    )
-    descent_rate: Rate = Field(
-        default=3e-4, description="learning rate of the second stage, which falls to 0"
-    )
-    descent_floor: NotNegative = Field(
-        default=0.1,
-        description="added to the chances by which actions count in the second stage, falls to 0",
-    )
-    descent_ema_decay: Annotated[float, Field(ge=0, lt=1)] = Field(
-        default=0.98, description="instead of ema_decay, if that is not 0, in the second stage"
-    )
+    inverse_temperature: Positive = 2.0
+    """Factor from the network's logits to the player's."""
+    descent: Share = 0.75
+    """Share of the budget for the second stage, exploitability descent."""
+    descent_rate: Rate = 3e-4
+    """Learning rate of the second stage, which falls to 0."""
+    descent_floor: NotNegative = 0.1
+    """Added to the probabilities that weight actions in the second stage; falls to 0."""
+    descent_ema_decay: Annotated[float, Field(ge=0, lt=1)] = 0.98
+    """Replaces ``ema_decay``, unless that is 0, in the second stage."""
 
 
 class Phase(_Section):
     """The opponents until a share of the budget is spent."""
 
     until: Annotated[float, Field(gt=0, le=1)] = 1.0
-    opponents: dict[str, Positive] = Field(
-        default={SELF: 1.0}, min_length=1, description="agent, or self for snapshots -> weight"
-    )
+    opponents: Annotated[dict[str, Positive], Field(min_length=1)] = {SELF: 1.0}
+    """Weight of each agent. ``self`` stands for snapshots of the learner."""
 
 
 class SelfPlayConfig(_Section):
-    """Snapshots of the learner, its opponents of the name ``self``."""
+    """Snapshots of the learner, which play as the opponent ``self``."""
 
-    every: Count = Field(default=1, description="updates between snapshots")
-    keep: Annotated[int, Field(ge=1, le=1000)] = Field(
-        default=8, description="past snapshots in the pool, besides the latest"
-    )
-    keep_every: Count = Field(default=10, description="snapshots between those that enter the pool")
-    latest_share: Share = Field(
-        default=1.0, description="share of the games of self against the latest"
-    )
+    every: Count = 1
+    """Updates between snapshots."""
+    keep: Annotated[int, Field(ge=1, le=1000)] = 8
+    """Earlier snapshots in the pool, besides the latest."""
+    keep_every: Count = 10
+    """One snapshot in this many is kept as an earlier one."""
+    latest_share: Share = 1.0
+    """Share of the games against ``self`` that are against the latest snapshot."""
 
 
 class BudgetConfig(_Section):
-    """The end of the run: whichever of the two comes first."""
+    """The end of the run: the limit that is reached first."""
 
-    minutes: Positive | None = Field(
-        default=None, description="of training, its evaluations included"
-    )
-    decisions: Count | None = Field(
-        default=None, description="of the learner, forced ones not counted"
-    )
+    minutes: Positive | None = None
+    """Minutes of training, including evaluations."""
+    decisions: Count | None = None
+    """Decisions of the learner, without forced cards."""
 
     @model_validator(mode="after")
     def _has_an_end(self) -> BudgetConfig:
@@ -281,12 +262,12 @@ class BudgetConfig(_Section):
 
     @property
     def is_long(self) -> bool:
-        """Whether compiling the loss first pays."""
+        """True if the time for compiling the loss is won back."""
         few = self.decisions is not None and self.decisions < 50_000_000
         return not few and (self.minutes is None or self.minutes >= 10.0)
 
     def share(self, decisions: int, seconds: float) -> float:
-        """The share of the budget that is spent after these decisions and seconds, 0 to 1."""
+        """Return the share of the budget that these decisions and seconds spend, 0 to 1."""
         shares = [0.0]
         if self.decisions is not None:
             shares.append(decisions / self.decisions)
@@ -296,49 +277,48 @@ class BudgetConfig(_Section):
 
 
 class EvaluationConfig(_Section):
-    """Duplicate deals played greedily, for the learning curve and at the end."""
+    """Evaluations on duplicate deals, with preferred actions, during training and at its end."""
 
-    times: Annotated[int, Field(ge=0)] = Field(
-        default=10, description="rounds, evenly over the budget"
-    )
+    times: Annotated[int, Field(ge=0)] = 10
+    """Rounds of evaluation, spread evenly over the budget."""
     deals: Pairs = 500
     opponents: list[str] = ["standard_trump", "pro"]
-    exploitability: bool = Field(
-        default=False, description="compute it exactly too: small decks of two players, like mini"
-    )
-    final_deals: Pairs = Field(default=5000, description="after the training")
+    exploitability: bool = False
+    """If True, exploitability is computed exactly, too. For small decks of two players, like
+    ``mini``."""
+    final_deals: Pairs = 5000
+    """Deals per opponent after training."""
     seed: Annotated[int, Field(ge=0)] = 20_000
 
 
 class CheckpointConfig(_Section):
-    """Saving, so that a killed run can be resumed."""
+    """How often a run is saved, and in what form."""
 
     every_seconds: Positive = 30.0
-    half: bool = Field(
-        default=False, description="weights of players' files in 16 bits, for half the size"
-    )
+    half: bool = False
+    """If True, weights are written in 16 bits, which halves the files of players."""
 
 
 # ---- algorithms ----------------------------------------------------------------------------------
 
 
 class Algorithm(NamedTuple):
-    """What is known of an algorithm before its code is imported."""
+    """A learner, described without importing its code."""
 
     learner: str
     """Module and class of its ``Learner``."""
-    meaning: str
-    """Its documentation in the setting ``algorithm``."""
     without: tuple[str, ...] = ()
-    """Settings that it cannot have, also as ``name=value``."""
+    """The settings that it does not support, some as ``name=value``."""
 
     def load(self) -> Any:
-        """The class of its learner, imported now."""
+        """Import its class and return it."""
         module, _, name = self.learner.partition(":")
         return getattr(importlib.import_module(f"hearts_train.learn.{module}"), name)
 
 
 Name = Literal["ppo", "vrpo", "maskable_ppo", "exact"]
+"""The algorithms: all seats learn by PPO; PPO with a critic that sees all hands; one seat learns,
+by sb3-contrib; exact values, on small decks."""
 
 _OF_PPO = (
     "pretraining.positions",
@@ -349,62 +329,42 @@ _OF_PPO = (
 )
 
 ALGORITHMS: dict[Name, Algorithm] = {
-    "ppo": Algorithm("ppo:Learner", "all seats learn"),
-    "vrpo": Algorithm(
-        "vrpo:VRPOLearner",
-        "ppo with a critic of all hands",
-        without=("pretraining.positions", "network.module"),
-    ),
+    "ppo": Algorithm("ppo:Learner"),
+    "vrpo": Algorithm("vrpo:VRPOLearner", without=("pretraining.positions", "network.module")),
     "maskable_ppo": Algorithm(
         "maskable:MaskableLearner",
-        "one seat, by sb3-contrib",
-        (*_OF_PPO, "ema_decay", "compile=True", "device=cuda", "precision=bfloat16"),
+        without=(*_OF_PPO, "ema_decay", "compile=True", "device=cuda", "precision=bfloat16"),
     ),
-    "exact": Algorithm(
-        "exact:ExactLearner",
-        "small decks, from exact values",
-        (*_OF_PPO, "compile=True", "device=cuda"),
-    ),
+    "exact": Algorithm("exact:ExactLearner", without=(*_OF_PPO, "compile=True", "device=cuda")),
 }
-"""The first is the default."""
 
 
 class TrainConfig(_Section):
-    """A whole training run."""
+    """All settings of a training run."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")] = "run"
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
-    algorithm: Name = Field(
-        default="ppo",
-        description="; ".join(
-            one.meaning if name == "ppo" else f"{name}: {one.meaning}"
-            for name, one in ALGORITHMS.items()
-        ),
-    )
-    threads: Annotated[int, Field(ge=1, le=64)] = Field(
-        default=2, description="that compute the network together, each for its share of the rows"
-    )
-    device: Literal["cpu", "cuda", "auto"] = Field(
-        default="cpu", description="of the network; auto: cuda where there is one"
-    )
-    precision: Literal["auto", "float32", "bfloat16"] = Field(
-        default="auto",
-        description="of products of matrices, float32 in your own network.module; auto: bfloat16 "
-        "where that is quicker",
-    )
-    compile: bool | Literal["auto"] = Field(
-        default="auto",
-        description="the loss by torch.compile, which takes 3 to 20 s of each start; auto: if "
-        "threads is 1, the budget is 50 M decisions or 10 minutes at least, and a C++ compiler is "
-        "there",
-    )
+    algorithm: Name = "ppo"
+    threads: Annotated[int, Field(ge=1, le=64)] = 2
+    """Threads that compute the network together, each for its share of the rows."""
+    device: Literal["cpu", "cuda", "auto"] = "cpu"
+    """Device of the network. ``auto``: cuda if there is one."""
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Precision of matrix products, always float32 in your own `network.module`.
+
+    ``auto``: bfloat16 if the hardware computes it faster.
+    """
+    compile: bool | Literal["auto"] = "auto"
+    """If True, torch.compile compiles the loss, which takes 3 to 20 s per start.
+
+    ``auto``: if `threads` is 1, the budget is at least 50 M decisions or 10 minutes, and there is a
+    C++ compiler.
+    """
     env: EnvConfig = EnvConfig()
     network: NetworkConfig = NetworkConfig()
-    ema_decay: Annotated[float, Field(ge=0, lt=1)] = Field(
-        default=0.0,
-        description="the player is a moving average of the weights: the share of it that each "
-        "update keeps; 0: the last weights",
-    )
+    ema_decay: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """If above 0, the player is a moving average of the weights, which keeps this share of itself
+    in each update."""
     pretraining: PretrainingConfig = PretrainingConfig()
     ppo: PPOConfig = PPOConfig()
     exact: ExactConfig = ExactConfig()
@@ -448,7 +408,7 @@ class TrainConfig(_Section):
         return self
 
     def _check_algorithm(self) -> None:
-        """Refuse settings that the algorithm does not use."""
+        """Raise if a setting is given that the algorithm does not support."""
         name = self.algorithm
         given = {
             "pretraining.positions": self.pretraining.positions,
@@ -479,11 +439,11 @@ class TrainConfig(_Section):
 
     @property
     def rollout(self) -> int:
-        """The decisions of an update."""
+        """Decisions per update."""
         return self.env.num_envs * self.ppo.num_steps
 
     def decided(self) -> TrainConfig:
-        """Return the config of a run: with ``compile: auto`` decided."""
+        """Return the config with True or False for ``compile: auto``."""
         if self.compile != "auto":
             return self
         is_possible = "compile=True" not in ALGORITHMS[self.algorithm].without
@@ -492,7 +452,7 @@ class TrainConfig(_Section):
         return self.model_copy(update={"compile": worth})
 
     def phase_at(self, progress: float) -> int:
-        """The number of the phase in which `progress` (0 to 1 of the budget) lies."""
+        """Return the index of the phase at `progress`, the share of the budget spent."""
         for number, phase in enumerate(self.schedule):
             if progress < phase.until:
                 return number
@@ -500,21 +460,21 @@ class TrainConfig(_Section):
 
     @property
     def opponents(self) -> list[str]:
-        """All opponents of the schedule, in order of appearance."""
+        """The opponents of all phases, in order of appearance."""
         return list(dict.fromkeys(name for phase in self.schedule for name in phase.opponents))
 
     @property
     def runs_code(self) -> bool:
-        """Whether its network or encoder is a user's own code."""
+        """True if the network or the encoder is the user's own code."""
         return self.network.module is not None or is_code(self.env.observation)
 
     @property
     def agents(self) -> list[str]:
-        """Every agent named in the config: opponents, opponents of evaluations, the magnet."""
+        """All agents that the config names: opponents, those of evaluations, the magnet."""
         named = [*self.opponents, *self.evaluation.opponents, self.ppo.magnet]
         return [name for name in dict.fromkeys(named) if name not in (SELF, AVERAGE)]
 
     def to_yaml(self) -> str:
-        """The complete resolved config; ``config_files.load_config`` reads it back."""
+        """Return all settings as YAML, for ``config_files.load_config``."""
         tree = self.model_dump(mode="json")
         return yaml.dump(tree, Dumper=Dumper, sort_keys=False, allow_unicode=True)

@@ -1,39 +1,39 @@
-"""Proximal policy optimisation by self-play: every seat is the learner, from its own decisions.
+"""Proximal policy optimisation by self-play: every seat learns from its own decisions.
 
-An update (Schulman et al. 2017) plays, estimates and learns, in the order of this file; the numbers
-are those of ``ppo`` in the config:
+An update (Schulman et al. 2017) has three parts, in the order of this file. The names are settings
+of ``ppo`` in the config:
 
-1. **Play** (``Learner._play``): all games stand at a decision of the learner. One forward pass
-   gives logits and values for the players to move, an action is drawn, the games play on;
+1. **Play** (``Learner._play``): every game waits at a decision of the learner. One forward pass
+   gives logits and values, an action is drawn per game, and the games play on. This is repeated
    ``num_steps`` times.
-2. **Estimate** (``estimate_advantages``): the advantage A of a decision is the sum of delta = r +
-   gamma v' - v over the decisions of its own seat from there to the end of the deal, each weighted
-   by another factor gamma ``gae_lambda`` (Schulman et al. 2016, eq. 16). The return R is v + A.
-   Then the advantages of an update are brought to mean 0 and deviation 1, if
-   ``normalize_advantage``.
-3. **Learn** (``Learner._learn``): for ``num_epochs`` go through the decisions in a random order,
-   ``batch_size`` at a time, and take a step of Adam down the gradient of the loss, cut to
-   ``max_grad_norm``.
+2. **Estimate** (``estimate_advantages``): the advantage A of a decision is the sum of
+   delta = r + gamma v' - v over this and all later decisions of the same seat in the deal. Each
+   step into the future multiplies the weight by gamma ``gae_lambda`` (Schulman et al. 2016, eq.
+   16). The
+   return R is v + A. If ``normalize_advantage``, the advantages of an update are scaled to mean 0
+   and standard deviation 1.
+3. **Learn** (``Learner._learn``): pass through the decisions ``num_epochs`` times in random order.
+   Each minibatch of ``batch_size`` decisions gives one step of Adam, with the gradient clipped to
+   the norm ``max_grad_norm``.
 
-The loss of a decision (``ppo_loss``), with the ratio q = pi(a) / pi_old(a) (eq. 9 of the paper, and
-three pulls):
+The loss of a decision (``ppo_loss``), with the ratio q = pi(a) / pi_old(a), is eq. 9 of the paper
+with two more terms:
 
     -min(q A, clip(q, 1 - c, 1 + c) A) + vf_coef (v - R)^2
         + kl_coef (q log q - q + 1) - ent_coef H(pi) + magnet_coef KL(pi, rho)
 
-where c is ``clip_range``, H the entropy over legal actions and rho the policy of the magnet. The
-mean of the term of ``kl_coef`` over the actions of pi_old is KL(pi, pi_old).
+Here c is ``clip_range``, H the entropy over legal actions and rho the policy of the magnet. The
+term of ``kl_coef``, averaged over actions drawn from pi_old, is KL(pi, pi_old).
 
-**Magnetic mirror descent** ("MMD": Sokota et al. 2023, eq. 7) is this loss with ``clip_range`` null
-and a ``kl_coef``, its step size being 1 / ``kl_coef``: the new policy maximises the actions' gains,
-less a pull to the present policy and one to the magnet. The magnet is the uniform policy, with
-``ent_coef`` as temperature, which must fall for play to approach an equilibrium; or, by
-``magnet_coef``, a policy that follows.
+**Magnetic mirror descent** (MMD: Sokota et al. 2023, eq. 7) is this loss with ``clip_range: null``
+and a ``kl_coef``. Its step size is 1 / ``kl_coef``. The new policy maximises the gain of its
+actions, minus a pull to the current policy and a pull to the magnet. Without ``magnet_coef`` the
+magnet is the uniform policy and ``ent_coef`` the temperature, which must fall for play to approach
+an equilibrium. With ``magnet_coef`` the magnet can be a moving policy.
 
-Everything that shapes the learning follows from the seed and from the share of the budget spent.
-With a budget of decisions the same seed therefore gives the same player, however often the run was
-stopped or killed and resumed on the way (except with ``maskable_ppo``, whose resumed runs begin new
-games). A budget of minutes depends on the clock.
+The course of training depends only on the seed and on the share of the budget spent. With a budget
+of decisions, the same seed therefore gives the same player, even if the run is killed and resumed
+(except with ``maskable_ppo``, which starts new games). A budget of minutes depends on the clock.
 """
 
 from __future__ import annotations
@@ -87,38 +87,38 @@ from hearts_train.learn.pretraining import Pretraining
 from hearts_train.learn.shared import SharedNetwork
 
 FIGURES = ("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "magnet_kl")
-"""The figures of the loss that are logged; ``approx_kl`` is Schulman's estimator k3."""
+"""The logged figures of the loss. ``approx_kl`` is Schulman's estimator k3."""
 
 _TIE = 1e-4
-"""Worths no further apart are equal: they are means of whole numbers, in two_player over at most
-105 worlds."""
+"""Card values that differ by less are equal. They are means of whole numbers, over at most 105
+worlds in two_player."""
 
 
 # ---- the algorithm: data, advantages, loss -------------------------------------------------------
 class Decisions(NamedTuple):
-    """Decisions to learn from, a row each, on the device of the network."""
+    """Decisions to learn from, one per row, on the device of the network."""
 
     observations: Tensor
-    """``(n, *shape)``, as the encoder writes them."""
+    """``(n, *shape)``, of the encoder's dtype."""
     legal: Tensor
     """``(n, actions)`` bool."""
     actions: Tensor
-    """``(n,)`` int64: the action drawn."""
+    """``(n,)`` int64: the actions drawn."""
     log_probs: Tensor
-    """``(n,)``: the logarithm of its probability."""
+    """``(n,)``: the logarithms of their probabilities when they were drawn."""
     values: Tensor
-    """``(n,)``: what the value head expected."""
+    """``(n,)``: the outputs of the value head when they were drawn."""
     advantages: Tensor
     returns: Tensor
     hands: Tensor
-    """``(n, size)``: the other seats' cards, for a critic that sees them; else of size 0."""
+    """``(n, size)``: the other seats' cards, for a critic that sees them. Otherwise size is 0."""
 
     def take(self, rows: Tensor) -> Decisions:
-        """Return some rows."""
+        """Return the decisions in these rows."""
         return Decisions(*(column.index_select(0, rows) for column in self))
 
     def split(self, parts: int) -> Iterator[Decisions]:
-        """Yield all rows, in parts of about the same size."""
+        """Yield all rows, in parts of about equal size."""
         for columns in zip(*(column.tensor_split(parts) for column in self), strict=True):
             yield Decisions(*columns)
 
@@ -127,8 +127,8 @@ class Decisions(NamedTuple):
 def estimate_advantages(rollout: Rollout, size: int, gamma: float, gae_lambda: float) -> None:
     """Write advantages and returns of the first `size` rows (Schulman et al. 2016, eq. 16).
 
-    The advantage of a `PENDING` row is 0: its reward is not known yet, only its value is used, by
-    the decision before.
+    The advantage of a `PENDING` row is 0: its reward is not known yet. Its value serves the
+    decision before it.
     """
     for i in range(size - 1, -1, -1):
         after, value = rollout.nexts[i], rollout.values[i]
@@ -143,16 +143,16 @@ def estimate_advantages(rollout: Rollout, size: int, gamma: float, gae_lambda: f
 
 
 def log_policy(logits: Tensor, legal: Tensor) -> Tensor:
-    """Return the logarithms of the probabilities of the legal actions; 0 for the others.
+    """Return the log-probabilities of the legal actions, and 0 for illegal ones.
 
-    A sum over actions of anything times these logarithms is therefore one over legal actions.
+    Sums weighted by them are therefore sums over the legal actions.
     """
     logs = log_softmax(logits + torch.where(legal, 0.0, -torch.inf), 1)
     return torch.where(legal, logs, 0.0)
 
 
 class Coefficients(NamedTuple):
-    """The settings of the loss in an update; infinite clip ranges clip nothing."""
+    """The coefficients of the loss in an update. Infinite clip ranges clip nothing."""
 
     clip_range: float
     clip_range_vf: float
@@ -168,8 +168,8 @@ def ppo_loss(
     """Return the mean loss of a minibatch, and its `FIGURES`.
 
     Args:
-        logits: ``(n, actions)``, of the network as it is.
-        values: ``(n,)``.
+        logits: ``(n, actions)``, of the current network.
+        values: ``(n,)``, of the current network.
         rho: ``(n, actions)``, the magnet's logits. If None, there is no magnet.
         batch: the decisions of the minibatch.
         coefs: the coefficients of this update.
@@ -201,30 +201,32 @@ class Saved(Protocol):
     """A part of a learner that a run saves."""
 
     def state(self) -> Tensors:
-        """Return all that it needs to continue, new arrays by name."""
+        """Return its state as new arrays, by name."""
 
     def restore(self, state: Tensors, name: str) -> None:
-        """Continue from what ``state`` returned; messages call it `name`.
+        """Restore a state, which error messages call `name`.
 
-        HeartsError if anything is missing, or does not fit.
+        Raises:
+            HeartsError: if anything is missing or does not fit.
         """
 
 
 class DivergenceError(HeartsError):
-    """Training diverged: the weights are not finite."""
+    """Training has diverged: the weights are not finite."""
 
 
 class Learner:
-    """A network that learns all seats but those of its opponents, its games and its counters.
+    """A network in training, with its games, opponents and counters.
 
-    Another algorithm is a subclass that overrides its own part: the loss, ``estimate`` and
-    ``evaluate`` (``vrpo``), or all of ``_prepare`` and ``_learn`` (``exact``, ``maskable``).
+    The learner plays every seat that no opponent holds. Another algorithm is a subclass that
+    overrides the loss, or ``estimate`` and ``evaluate`` (``vrpo``), or ``_prepare`` and ``_learn``
+    as a whole (``exact``, ``maskable``).
     """
 
     algorithm = "PPO of every seat"
-    """Its name in model cards."""
+    """The name of the algorithm in model cards."""
     packages: tuple[str, ...] = ("hearts-env", "torch", "numpy")
-    """The libraries whose versions model cards have."""
+    """The libraries that model cards list with their versions."""
     rates: tuple[str, ...] = ("learning_rate", "ent_coef")
     """The attributes that change over the run and are logged."""
     steps_by = "ppo.learning_rate or ppo.max_grad_norm"
@@ -233,11 +235,12 @@ class Learner:
     games: SelfPlayGames
 
     def __init__(self, config: TrainConfig, state: runs.State | None = None) -> None:
-        """Make everything, to continue from `state` or start anew.
+        """Make network, games and opponents. If `state` is given, resume from it.
 
-        HeartsError if a rule set, encoder or opponent is unknown.
+        Raises:
+            HeartsError: if a rule set, encoder or opponent is unknown.
         """
-        use_one_thread()  # first: the last bits of the first weights depend on it
+        use_one_thread()  # first, since the last bits of the initial weights depend on it
         self.config = config
         self.counters = replace(state.counters) if state else Counters()
         self.counters.starts += 1
@@ -256,7 +259,7 @@ class Learner:
         if average is not None:
             self.average = SharedNetwork(average, self.precision, threads)
         self._resting: Tensor | None = None
-        """Which weights are a trained player's, and do not change in the first updates."""
+        """True for the weights of a trained player, which do not change in the first updates."""
         self.optimizer = self._make_optimizer()
         self.pretraining = Pretraining(config.pretraining, self.rules, self.encoder, config.seed)
         self._prepare()
@@ -272,32 +275,32 @@ class Learner:
 
     # -- play --------------------------------------------------------------------------------------
     def _play(self, num_steps: int) -> None:
-        """Decide `num_steps` times in each game, as the network's policy has it."""
+        """Play `num_steps` decisions per game, drawn from the network's policy."""
         with torch.inference_mode():
             for _ in range(num_steps):
                 own = self.games.look()
                 self.games.act(own, *self._decide(own))
 
     def _decide(self, own: slice) -> tuple[Floats32, Floats32]:
-        """Return the logits from which actions are drawn, and the values, of some rows."""
+        """Return logits and values of the rows `own`."""
         observations = torch.from_numpy(self.games.observations[own])
         logits, values = self._forward(observations)
         return logits.cpu().numpy(), values.cpu().numpy()
 
     def _forward(self, observations: Tensor, *hidden: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the network's logits and values, float32, on the device."""
+        """Return the network's logits and values, as float32 on the device."""
         given = (one.to(self.device, self.precision) for one in (observations, *hidden))
         return self.learnt(*given)
 
     # -- estimate ----------------------------------------------------------------------------------
     def estimate(self) -> Ints:
-        """Write advantages and returns; return the rows that can be learnt from."""
+        """Write advantages and returns. Return the rows to learn from."""
         ppo, games = self.config.ppo, self.games
         estimate_advantages(games.rollout, games.size, ppo.gamma, ppo.gae_lambda)
         return games.ready()
 
     def _decisions(self) -> Decisions:
-        """Return all decisions whose consequences are known."""
+        """Return all decisions with a known return."""
         ready, rollout = self.estimate(), self.games.rollout
         columns = (
             self.games.observations,
@@ -313,7 +316,7 @@ class Learner:
 
     # -- learn -------------------------------------------------------------------------------------
     def _learn(self) -> dict[str, Any]:
-        """Play, estimate and learn, and count it; return the figures to be logged."""
+        """Play, estimate, learn and count. Return the figures to log."""
         if self.counters.pretraining_steps < self.pretraining.size:
             return self._pretrain()
         if self.config.network.start and self.counters.updates == self.config.network.start_updates:
@@ -347,7 +350,7 @@ class Learner:
         return logged | {name: _finite(mean) for name, mean in means if count}
 
     def _minibatches(self, decisions: Decisions) -> Iterable[Decisions]:
-        """Return all decisions in a random order, in parts of about ``batch_size``."""
+        """Return all decisions in random order, in parts of about ``batch_size``."""
         number = len(decisions.actions)
         parts = max(1, round(number / self.config.ppo.batch_size))
         order = torch.from_numpy(self.games.order.permutation(number)).to(self.device)
@@ -365,7 +368,7 @@ class Learner:
         return self._forward(batch.observations)
 
     def _magnet(self, observations: Tensor) -> Tensor | None:
-        """Return the logits of the magnet's policy. If there is no pull to it, None."""
+        """Return the magnet's logits, or None if it does not pull."""
         if self.magnet is None or not self.magnet_coef:
             return None
         with torch.no_grad():
@@ -381,7 +384,7 @@ class Learner:
     def _step(
         self, loss: Tensor, rate: float, optimizer: torch.optim.Optimizer | None = None
     ) -> None:
-        """Take a step of Adam down the gradient of `loss`, cut to ``max_grad_norm``."""
+        """Take a step of Adam, with the gradient of `loss` clipped to ``max_grad_norm``."""
         optimizer = optimizer or self.optimizer
         weights = self.learnt.weights
         optimizer.zero_grad()
@@ -396,7 +399,7 @@ class Learner:
         self.learnt.round()
 
     def _update_average(self, keep: float) -> None:
-        """Move the average of the weights to the weights; it keeps the share `keep` of itself."""
+        """Move the average towards the weights. It keeps the share `keep` of itself."""
         if self.average is not None:
             self.average.weights.data.lerp_(self.learnt.weights.data, 1.0 - keep)
             self.average.round()
@@ -404,7 +407,7 @@ class Learner:
     # -- making ------------------------------------------------------------------------------------
     @property
     def _critic_sizes(self) -> tuple[int, ...]:
-        """``hidden`` and ``values`` of ``ActorCritic``, where they are not its defaults."""
+        """The sizes `hidden` and `values` of ``ActorCritic``, if they are not its defaults."""
         return ()
 
     def _make_network(self) -> nn.Module:
@@ -417,8 +420,8 @@ class Learner:
             network = ActorCritic(
                 inputs, self.rules.num_actions, self.config.network, *self._critic_sizes
             )
-        # Single deals start at 0:0: weights of the totals are not learnt and must not act in a
-        # match.
+        # Single deals start at 0:0, so the weights of the totals learn nothing. They must not
+        # influence play in a match.
         first = next(layer for layer in network.modules() if isinstance(layer, nn.Linear))
         with torch.no_grad():
             first.weight[:, places_of_totals(self.encoder, self.rules)] = 0.0
@@ -428,7 +431,7 @@ class Learner:
         return torch.optim.Adam([self.learnt.weights], eps=1e-5, fused=True)
 
     def _prepare(self) -> None:
-        """Make the games and everything else that is learnt from, before a state is restored."""
+        """Make the games, the magnet and the loss, before a state is restored."""
         config = self.config
         try:
             self.games = self.kind_of_games(
@@ -448,13 +451,13 @@ class Learner:
             self._start_from(config.network.start)
         self.magnet = self._find_magnet()
         self._compute = self.loss
-        """What is learnt by: ``loss``, or what torch has made of it (``compile``)."""
+        """``loss``, possibly compiled by torch."""
 
     def _start_from(self, name: str) -> None:
-        """Take a trained player's weights: all but those of the value head."""
+        """Copy a trained player's policy weights. The value head starts anew."""
         if self.config.pretraining.positions:
             raise ConfigError(
-                "network.start: pretraining would overwrite the weights; leave out "
+                "network.start: pretraining would overwrite these weights; omit "
                 "pretraining.positions or network.start"
             )
         player = trained_network("network.start", name, self.rules, self.encoder)
@@ -479,7 +482,7 @@ class Learner:
         )
 
     def _find_magnet(self) -> Callable[[Tensor], Tensor] | None:
-        """Return what gives the magnet's logits of observations. If there is no magnet, None."""
+        """Return a function from observations to the magnet's logits, or None without a magnet."""
         name, average = self.config.ppo.magnet, self.average
         if name == AVERAGE:
             return None if average is None else lambda observations: average(observations)[0]
@@ -490,14 +493,15 @@ class Learner:
         return lambda observations: network(observations).float()
 
     def _begin_games(self) -> None:
-        """Start new games, with other deals after each start."""
+        """Start new games, with other deals after each resumption."""
         number = 1000 + 100 * self.counters.starts
         self.games.begin(derived_seed(self.config.seed, number) % 2**62)
 
     def warm_up(self) -> str:
-        """Compile what an update needs, before time is measured; leaves no trace.
+        """Compile the code of an update before time is measured, without side effects.
 
-        Returns a warning where torch cannot compile the loss, else an empty text.
+        Returns:
+            A warning if torch cannot compile the loss, otherwise an empty text.
         """
         before = self.games.state()
         has_ended = False
@@ -514,32 +518,33 @@ class Learner:
         return warning
 
     def _try(self, batch: Decisions) -> None:
-        """Compute a gradient, and forget it."""
+        """Compute a gradient and discard it."""
         loss, _ = self._compute(batch, self._magnet(batch.observations), self._coefficients())
         torch.autograd.backward(loss)
         self.optimizer.zero_grad()
 
     def _compile(self, batch: Decisions) -> str:
-        """Compile the loss for minibatches of any size; return a warning where that fails.
+        """Compile the loss for minibatches of any size. Return a warning if that fails.
 
-        The first one is always of the same size: the code, and so the last bits, depend on it.
+        The first minibatch always has the same size, because the compiled code and thus the last
+        bits of all results depend on it.
         """
         try:
             self._compute = torch.compile(self.loss, dynamic=True)
             self.learnt.compile()
             self._try(batch)
-        except Exception as error:  # of its many kinds, a missing C++ compiler is the usual one
+        except Exception as error:  # of many types, usually for lack of a C++ compiler
             self._compute, self.learnt.learning = self.loss, self.learnt.rounded
             reason = describe(error).partition(" Set TORCH")[0]
             return (
-                f"compile: torch cannot compile the loss ({reason}); training goes on without. "
-                "Install a C++ compiler, or set compile=false"
+                f"compile: torch cannot compile the loss ({reason}); training continues "
+                "without it. Install a C++ compiler, or set compile=false"
             )
         return ""
 
     # -- pretraining -------------------------------------------------------------------------------
     def _pretrain(self) -> dict[str, Any]:
-        """Learn a few minibatches of the teacher's positions."""
+        """Learn some minibatches of the teacher's positions. Return the figures to log."""
         teacher, counters, sums, count = self.pretraining, self.counters, np.zeros(2), 0
         for step in teacher.minibatches(counters.pretraining_steps):
             rows = teacher.rows(step)
@@ -549,7 +554,7 @@ class Learner:
             sums += [float(loss.detach()) for loss in losses]
             count += len(rows)
             counters.pretraining_steps += 1
-        if counters.pretraining_steps == teacher.size:  # play begins: nothing of this is needed
+        if counters.pretraining_steps == teacher.size:  # play begins
             teacher.forget()
             self.optimizer.state.clear()
         self._update_average(0.0)
@@ -563,12 +568,13 @@ class Learner:
     def _pretraining_losses(
         self, rows: Ints, logits: Tensor, values: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Return sums over the rows of the squared errors, of the logits and of the values.
+        """Return the losses of logits and of values, each summed over the rows.
 
-        The logits of the legal cards are to be their worth times ``inverse_temperature``, whatever
-        their mean; with ``target: action`` it is not their error but the cross-entropy with the
-        card that the teacher prefers, the lowest of equally good ones. The value is to be the worth
-        of the best card, as a share of the largest margin.
+        The target of the logits is the teacher's value of each legal card times
+        ``inverse_temperature``, up to a constant; the loss is the squared error. With
+        ``target: action`` it is the cross-entropy with the teacher's preferred card (the lowest of
+        equally good ones). The target of the value head is the value of the best card divided by
+        the largest margin.
         """
         settings = self.config.pretraining
         worth = torch.from_numpy(self.pretraining.positions.values[rows]).to(logits.device)
@@ -588,13 +594,13 @@ class Learner:
     # -- the run -----------------------------------------------------------------------------------
     @property
     def progress(self) -> float:
-        """The share of the budget that is spent, 0 to 1."""
+        """The share of the budget spent, 0 to 1."""
         counters = self.counters
         seconds = counters.seconds - counters.pretraining_seconds
         return self.config.budget.share(counters.decisions, seconds)
 
     def _set_rates(self) -> None:
-        """Set rates and opponents for this share of the budget."""
+        """Set rates and opponents for the share of the budget spent."""
         ppo, share = self.config.ppo, self.progress
         self.learning_rate = between(ppo.learning_rate, ppo.learning_rate_end, share)
         self.ent_coef = between(ppo.ent_coef, ppo.ent_coef_end, share)
@@ -603,7 +609,7 @@ class Learner:
         self.opponents.set_phase(self.phase)
 
     def update(self) -> dict[str, Any]:
-        """Play and learn, or pretrain; return the metrics to log."""
+        """Make one update of pretraining or of play and learning. Return the metrics to log."""
         counters, before = self.counters, self.counters.decisions
         self._set_rates()
         begin = clock.now()
@@ -637,7 +643,7 @@ class Learner:
 
     # -- the player --------------------------------------------------------------------------------
     def tensors(self) -> Tensors:
-        """Return the policy's weights under their names in a player's file."""
+        """Return the weights of the policy by their names in a player's file."""
         network = self.network if self.average is None else self.average.network
         if isinstance(network, OwnNetwork):
             return network.tensors()
@@ -645,11 +651,11 @@ class Learner:
         return policy_tensors(linear_layers(network))
 
     def agent(self) -> NetworkAgent:
-        """Return the learner as a player that takes its preferred actions."""
+        """Return the learner as a player that plays its preferred actions."""
         return self._player(self.tensors())
 
     def _player(self, tensors: Tensors | None) -> NetworkAgent:
-        """Return a player of these weights, as ``tensors`` has them; None: of any weights."""
+        """Return a player with these weights (see ``tensors``). If None, with random weights."""
         network, shape = self.config.network, self.encoder.space(self.rules).shape
         actions = self.rules.num_actions
         policy: Network
@@ -664,14 +670,14 @@ class Learner:
 
     @functools.cached_property
     def tree(self) -> Tree:
-        """All information sets of the game, made on first use; HeartsError if they are too many."""
+        """The tree of the game, made on first use. Raises HeartsError if it is too large."""
         return Tree(self.rules)
 
     # -- state -------------------------------------------------------------------------------------
     def _saved(self) -> dict[str, Saved]:
-        """Return the parts that are saved, by the beginning of their names in the state.
+        """Return the parts that are saved, by the prefix of their names in the state.
 
-        They are restored in this order; ``games`` only under the same settings.
+        They are restored in this order, and ``games`` only if their settings are the same.
         """
         saved = self._saved_weights()
         return saved | {"games": self.games, "snapshot": self.opponents}
@@ -683,12 +689,12 @@ class Learner:
 
     @property
     def _games_key(self) -> str:
-        """The settings of the games that a resumed run may change; new games then begin."""
+        """The settings of the games. If a resumed run changes them, new games start."""
         env = self.config.env.model_dump(mode="json")
         return json.dumps([self.opponents.pool.names, env], sort_keys=True)
 
     def _has_games(self, state: runs.State) -> bool:
-        """Whether a state has games that can continue."""
+        """Return True if the games of a state can continue."""
         return state.games == self._games_key
 
     def state(self) -> runs.State:
@@ -704,7 +710,7 @@ class Learner:
         try:
             for part, one in self._saved().items():
                 tensors = part_of(state.tensors, f"{part}/")
-                if part == "average" and not tensors:  # resumed with an average, which starts anew
+                if part == "average" and not tensors:  # the run had no average so far
                     tensors = part_of(state.tensors, "policy/")
                 if part != "games" or self._has_games(state):
                     one.restore(tensors, part)
@@ -721,7 +727,7 @@ def _finite(number: float) -> float | None:
 
 
 def explained_variance(decisions: Decisions) -> dict[str, float | None]:
-    """Return how much of the variance of the returns the values explain, 1 at best."""
+    """Return the share of the returns' variance that the values explain, at most 1."""
     if not len(decisions.returns):  # no seat has decided twice yet
         return {}
     variance = float(decisions.returns.var(correction=0))

@@ -1,20 +1,20 @@
-"""The folder of a training run: its files, and how they are written and read back.
+"""Write and read the folder of a training run.
 
-| file | what |
+| file | content |
 |---|---|
-| `config.yaml` | the complete resolved config |
+| `config.yaml` | all settings of the run |
 | `checkpoint.safetensors` | the player, for ``make_agent`` and ``hearts evaluate`` |
 | `checkpoints/` | the players of the last three evaluations, by decisions, and `best` |
-| `state.safetensors` | what training resumes from: weights, optimiser, games, random numbers, ... |
-| `model_card.md` | what the player is and was trained on, for people |
-| `metrics.jsonl` | a line for each update and each evaluation |
-| `curve.png` | margin over each opponent, against decisions and minutes; exploitability |
+| `state.safetensors` | the training state: weights, optimiser, games, random numbers, ... |
+| `model_card.md` | a description of the player and its training |
+| `metrics.jsonl` | one line per update and per evaluation |
+| `curve.png` | margins and exploitability against decisions and minutes |
 | `tensorboard/` | the metrics for TensorBoard |
-| `evaluation.json` | the final evaluation, which is removed when training continues |
-| `.lock` | held by the process that trains here, or writes the last evaluation |
+| `evaluation.json` | the final evaluation, removed when training resumes |
+| `.lock` | the lock of the process that trains or evaluates here |
 
-Every file is written whole or not at all, except for the logs, which grow line by line. Lines and
-players that are later than the saved state are dropped when training resumes from it.
+Every file is written whole or not at all, except the logs, which grow line by line. When training
+resumes, lines and players later than the saved state are dropped.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ BEST_NAME = "best.safetensors"
 LOCK_NAME = ".lock"
 
 _OF_A_START = (CONFIG_NAME, METRICS_NAME, TENSORBOARD_NAME, CHECKPOINTS_NAME, LOCK_NAME)
-"""What a run has in its folder before it has saved a state."""
+"""The files of a run that has not saved a state yet."""
 
 LEASE = 60.0
-"""Seconds after its last renewal for which a lock counts as held on another machine."""
+"""Seconds for which a lock of another machine counts as held after its last renewal."""
 _RENEWED_EVERY = 10.0  # seconds
 
 NUM_KEPT = 3
-"""Players of evaluations that stay in ``checkpoints/``, besides the best."""
+"""Number of players kept in ``checkpoints/``, besides the best."""
 
 STATE_FORMAT = "hearts-env training state"
 STATE_VERSION = 7
@@ -75,23 +75,27 @@ STATE_VERSION = 7
 
 @dataclass
 class State:
-    """What training resumes from: its state between two updates."""
+    """The training state between two updates."""
 
     counters: Counters
     tensors: Tensors
-    """``policy/...``, ``optimizer/...``, ``snapshot/...``, ``games/...``; an algorithm's own."""
+    """``policy/...``, ``optimizer/...``, ``snapshot/...``, ``games/...``, and others that an
+    algorithm adds."""
     games: str = ""
-    """The settings under which ``games/...`` were played; if they change, new games begin."""
+    """The settings of ``games/...``. If they change, new games start."""
 
 
 # ---- folders -------------------------------------------------------------------------------------
 
 
 def new_run_folder(name: str, run_dir: Path | None) -> Path:
-    """Return the folder of a new run, created if needed; None: the first of ``runs/NAME-1, ...``.
+    """Return the folder of a new run, created if needed.
 
-    ConfigError if there is already a run in it, or it cannot be created; the remains of a start
-    that was killed before it saved anything are no hindrance.
+    If `run_dir` is None, take the first free one of ``runs/NAME-1``, ``runs/NAME-2``, ... A folder
+    whose run was killed before it saved anything is reused.
+
+    Raises:
+        ConfigError: if the folder holds a run or other files, or cannot be created.
     """
     if run_dir is not None:
         run_dir = Path(run_dir)
@@ -106,7 +110,7 @@ def new_run_folder(name: str, run_dir: Path | None) -> Path:
 
 
 def make_folder(folder: Path) -> bool:
-    """Make a folder; return whether it was not there before. ConfigError if that fails."""
+    """Make a folder. Return False if it existed. Raise ConfigError if that fails."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir()
@@ -120,7 +124,7 @@ def make_folder(folder: Path) -> bool:
 
 
 def check_is_free(run_dir: Path) -> None:
-    """Refuse a folder in which a run has saved something, or that has files of somebody else's."""
+    """Raise if a folder holds a saved run or other files."""
     if (run_dir / STATE_NAME).exists() or (run_dir / CHECKPOINT_NAME).exists():
         raise ConfigError(
             f"run: {str(run_dir)!r} already has a run; resume it with --resume {run_dir}, or "
@@ -142,13 +146,13 @@ def check_is_free(run_dir: Path) -> None:
 
 
 def check_run_folder(run_dir: Path) -> None:
-    """Refuse what is not the folder of a run that can be resumed.
+    """Raise unless this is the folder of a run that can be resumed.
 
-    A run that was killed before it saved a state can be: it starts again from its config.
+    A run that was killed before it saved a state starts again from its config.
     """
     if not run_dir.is_dir():
         raise CheckpointError(
-            f"resume: {str(run_dir)!r} is not a folder; give that of a run", value=run_dir
+            f"resume: {str(run_dir)!r} is not a folder; give the folder of a run", value=run_dir
         )
     if not (run_dir / CONFIG_NAME).is_file():
         if is_held(run_dir / LOCK_NAME):
@@ -169,10 +173,12 @@ def check_run_folder(run_dir: Path) -> None:
 
 
 def resumed_config(run_dir: Path, overrides: Sequence[str] = ()) -> TrainConfig:
-    """The config in a run's folder, which somebody else may have written, to train with.
+    """Return the config in a run's folder, with the user's overrides.
 
-    HeartsError if it names an agent that runs code, the user's own `overrides` do not remove that,
-    and the user does not trust the folder.
+    The folder may come from someone else, so agents in its config must not run code.
+
+    Raises:
+        HeartsError: if an agent runs code, `overrides` do not replace it, and code is not allowed.
     """
     path = run_dir / CONFIG_NAME
     config = load_config(path, overrides)
@@ -183,18 +189,18 @@ def resumed_config(run_dir: Path, overrides: Sequence[str] = ()) -> TrainConfig:
 
 
 def is_config_of_run(path: Path) -> bool:
-    """Whether a file is the config in the folder of a run, which ``resumed_config`` reads."""
+    """Return True if a file is the config in a run's folder, for ``resumed_config``."""
     others = (CHECKPOINT_NAME, STATE_NAME, METRICS_NAME)
     return path.name == CONFIG_NAME and any((path.parent / name).exists() for name in others)
 
 
 @contextlib.contextmanager
 def hold_run(run_dir: Path, patience: float = 0.0) -> Iterator[None]:
-    """Keep other processes from writing to this folder in the block; remove unfinished files.
+    """Lock a folder against other processes within this context, and remove unfinished files.
 
     Args:
         run_dir: the folder.
-        patience: seconds to wait for another process that holds it.
+        patience: seconds to wait if another process holds it.
 
     Raises:
         CheckpointError: if another process holds it, or its lock cannot be written.
@@ -222,7 +228,7 @@ def hold_run(run_dir: Path, patience: float = 0.0) -> Iterator[None]:
 
 
 def _check_lease(run_dir: Path) -> None:
-    """Raise if another machine has renewed the lock lately; file systems need not share locks."""
+    """Raise if another machine renewed the lock lately. Not all file systems share locks."""
     lock = run_dir / LOCK_NAME
     try:
         owner, renewed = lock.read_text(errors="replace").strip(), lock.stat().st_mtime
@@ -231,18 +237,18 @@ def _check_lease(run_dir: Path) -> None:
     machine = owner.partition(" on ")[2]
     if machine in ("", platform.node()):
         return
-    with tempfile.TemporaryFile(dir=run_dir) as file:  # its time has the same clock
+    with tempfile.TemporaryFile(dir=run_dir) as file:  # its time comes from the same clock
         age = os.fstat(file.fileno()).st_mtime - renewed
     if age < LEASE:
         raise CheckpointError(
-            f"run: {str(run_dir)!r} is in use by process {owner}; wait for it, or stop it (after "
-            f"its end the folder is free within {LEASE:.0f} s)"
+            f"run: {str(run_dir)!r} is in use by process {owner}; wait for it, or stop it (the "
+            f"folder is free within {LEASE:.0f} s after its end)"
         )
 
 
 @contextlib.contextmanager
 def _renewed(lock: Path) -> Iterator[None]:
-    """Renew a lock in this block, for processes of other machines."""
+    """Renew a lock within this context, for processes of other machines."""
     over = threading.Event()
 
     def renew() -> None:
@@ -267,7 +273,7 @@ def keep_checkpoint(
     is_best: bool,
     half: bool = False,
 ) -> None:
-    """Write the player to ``checkpoints/``, also as the best one; the last three stay there."""
+    """Write the player to ``checkpoints/``, also as `best` if it is. Keep the last three."""
     folder = run_dir / CHECKPOINTS_NAME
     folder.mkdir(exist_ok=True)
     if is_best:
@@ -279,10 +285,11 @@ def keep_checkpoint(
 
 
 def drop_lost_checkpoints(run_dir: Path, decisions: int, scores: Mapping[int, float]) -> None:
-    """Remove players that are later than the state from which training resumes.
+    """Remove players later than the state that training resumes from.
 
-    A run that was killed after an evaluation has saved such players, and the resumed run need not
-    produce them again. If the best is one of them, the best of the others by `scores` replaces it.
+    A run that was killed after an evaluation may have saved such players, and the resumed run need
+    not produce them again. If the best is one of them, the best remaining one by `scores` replaces
+    it.
     """
     numbered = _numbered(run_dir)
     best = run_dir / CHECKPOINTS_NAME / BEST_NAME
@@ -299,7 +306,7 @@ def drop_lost_checkpoints(run_dir: Path, decisions: int, scores: Mapping[int, fl
 
 
 def best_decisions(run_dir: Path) -> int:
-    """How many decisions the best player was trained for; -1 if there is none to be read."""
+    """Return the number of decisions that the best player was trained for, or -1 without one."""
     try:
         _, meta = read_checkpoint(run_dir / CHECKPOINTS_NAME / BEST_NAME)
     except CheckpointError:
@@ -309,7 +316,7 @@ def best_decisions(run_dir: Path) -> int:
 
 
 def _numbered(run_dir: Path) -> dict[int, Path]:
-    """The saved players of evaluations, by decisions, ascending."""
+    """Return the files in ``checkpoints/`` by decisions, ascending."""
     paths = sorted((run_dir / CHECKPOINTS_NAME).glob("[0-9]" * 12 + ".safetensors"))
     return {int(path.stem): path for path in paths}
 
@@ -329,7 +336,11 @@ def save_state(path: Path, state: State) -> None:
 
 
 def load_state(path: Path) -> State:
-    """Read a training state; never runs code from the file. CheckpointError if it is not whole."""
+    """Read a training state, without running code from the file.
+
+    Raises:
+        CheckpointError: if it is damaged, or of another kind or version.
+    """
 
     def refusal(what: str) -> CheckpointError:
         return CheckpointError(
@@ -349,12 +360,12 @@ def load_state(path: Path) -> State:
         )
     counters = _parse_counters(header.get("counters", ""))
     if header.get(DIGEST) != digest_of(tensors, header) or counters is None:
-        raise refusal("is damaged: its content is not what was written")
+        raise refusal("is damaged: its content does not match its digest")
     return State(counters, tensors, header.get("games", ""))
 
 
 def _parse_counters(text: str) -> Counters | None:
-    """The counters of a header; None if any is not a finite number from 0."""
+    """Return the counters of a header, or None if one is not a finite number from 0."""
     values = json_object(text)
     kinds = {name: type(value) for name, value in asdict(Counters()).items()}
     if values is None or values.keys() != kinds.keys():
@@ -375,38 +386,38 @@ _DEPTH = 3
 
 @dataclass(eq=False)
 class RunFolder(History):
-    """A run's folder as it was when it was read."""
+    """The content of a run's folder when it was read."""
 
     path: Path
     settings: Mapping[str, Any]
-    """The resolved config, as its file has it."""
+    """The content of its config file."""
     is_training: bool
-    """Whether some process trains here now."""
+    """True if a process trains here now."""
 
     @property
     def name(self) -> str:
-        """The name of its config."""
+        """The name in its config."""
         return str(self.settings.get("name", self.path.name))
 
     @property
     def seed(self) -> int | None:
-        """The seed of its config."""
+        """The seed in its config, or None without one."""
         seed = self.settings.get("seed")
         return seed if isinstance(seed, int) else None
 
     @property
     def decisions(self) -> int:
-        """Decisions learnt from so far."""
+        """The number of decisions learnt from so far."""
         return int(self.rows[-1]["decisions"]) if self.rows else 0
 
     @property
     def seconds(self) -> float:
-        """Seconds of training so far, evaluations included."""
+        """The seconds of training so far, including evaluations."""
         return max((float(row["seconds"]) for row in self.rows), default=0.0)
 
     @cached_property
     def share(self) -> float | None:
-        """The share of its budget that is spent, 0 to 1; None if its config does not say."""
+        """The share of its budget that is spent, 0 to 1, or None if its config has no budget."""
         try:
             before = max((row["seconds"] for row in self.rows if "pretraining" in row), default=0.0)
             seconds = self.seconds - before  # pretraining, which no budget counts
@@ -417,14 +428,14 @@ class RunFolder(History):
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds until its end at its mean pace; None if it is unknown."""
+        """The seconds until its end at its mean speed, or None if unknown."""
         if not self.share or not self.seconds:
             return None
         return self.seconds * (1 - self.share) / self.share
 
     @cached_property
     def final(self) -> list[dict[str, Any]]:
-        """Its final evaluation (``final_evaluation``)."""
+        """The final evaluation (``final_evaluation``)."""
         return final_evaluation(self.path)
 
     @property
@@ -435,7 +446,7 @@ class RunFolder(History):
         return "finished" if self.share is not None and self.share >= 1.0 else "stopped"
 
     def summary(self) -> dict[str, Any]:
-        """How far it is, of types that JSON knows."""
+        """Return its progress as JSON types."""
         return {
             "name": self.name,
             "seed": self.seed,
@@ -447,7 +458,7 @@ class RunFolder(History):
 
 
 def final_evaluation(run_dir: Path) -> list[dict[str, Any]]:
-    """Return the final evaluation over each opponent; empty before its end."""
+    """Return the final evaluations, one per opponent. The list is empty until all are done."""
     try:
         rows = json.loads((run_dir / EVALUATION_NAME).read_bytes())
     except (OSError, ValueError):
@@ -456,7 +467,7 @@ def final_evaluation(run_dir: Path) -> list[dict[str, Any]]:
 
 
 def read_run(folder: Path) -> RunFolder:
-    """The run in a folder; CheckpointError if there is none, or it cannot be read."""
+    """Read the run in a folder. Raise CheckpointError if there is none or it cannot be read."""
     config = folder / CONFIG_NAME
     if not config.is_file():
         what = f"has no {CONFIG_NAME}" if folder.is_dir() else "is not a folder"
@@ -468,13 +479,10 @@ def read_run(folder: Path) -> RunFolder:
 
 
 def find_runs(places: Sequence[Path]) -> tuple[list[RunFolder], list[str]]:
-    """The runs in or under some folders, oldest first, and what could not be read.
-
-    A run that is named itself must be whole; one that is only found under a folder and cannot be
-    read is reported, and left out.
+    """Return the runs in or under some folders, oldest first, and messages about unreadable ones.
 
     Raises:
-        CheckpointError: if there is no such folder, or it is no run and has none in it.
+        CheckpointError: if a folder does not exist, holds no run, or is itself an unreadable run.
     """
     found: dict[Path, RunFolder] = {}
     faults = []
@@ -496,9 +504,9 @@ def find_runs(places: Sequence[Path]) -> tuple[list[RunFolder], list[str]]:
 
 
 def run_folders(place: Path, depth: int = _DEPTH) -> Iterator[Path]:
-    """The folders of runs in or a little under a folder, by name.
+    """Yield the folders of runs up to `depth` levels under a folder, by name.
 
-    There are none where nothing can be read.
+    Folders that cannot be read are skipped.
     """
     try:
         if (place / CONFIG_NAME).is_file() and (place / METRICS_NAME).is_file():
@@ -513,7 +521,7 @@ def run_folders(place: Path, depth: int = _DEPTH) -> Iterator[Path]:
 
 
 def began(folder: Path) -> float:
-    """When the run in a folder was last started, in seconds as ``time.time`` has them."""
+    """Return when the run in a folder was last started, as ``time.time`` does."""
     try:
         return (folder / CONFIG_NAME).stat().st_mtime
     except OSError:

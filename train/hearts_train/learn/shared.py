@@ -1,8 +1,8 @@
 """A network that several threads compute together.
 
-Two threads learn 1.6 times as fast as one in networks and minibatches of the champion's size, and
-1.1 times in the demo's. torch's own threads gain as much only while they wait by spinning, which
-makes training ten times slower on cores that other processes use as well.
+Two threads learn 1.6 times as fast as one with the champion's network and minibatches, and 1.1
+times as fast with the demo's. torch's own threads gain as much only if they spin while they wait.
+Spinning makes training ten times slower on cores that other processes use, too.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from hearts_env.support.workers import Threads
 
 
 class SharedNetwork:
-    """A network whose rows are shared by threads, and whose weights are one vector.
+    """A network that threads compute together, each for some of the rows.
 
-    The weights of its layers are views of the vector: a step, an average and a norm are one
-    operation each. A copy of the network computes in the dtype of products.
+    All weights are views of one vector, so a step, an average or a norm is a single operation. A
+    copy of the network with rounded weights computes the outputs.
 
     Attributes:
-        network: The network as it was given, in float32.
-        weights: All weights, float32. The gradient of a loss of the outputs arrives there.
-        rounded: The copy, with rounded weights. In float32 it is the network itself.
+        network: The network, in float32.
+        weights: The vector of all weights, float32. It receives the gradient.
+        rounded: The copy with rounded weights. If the dtype is float32, the network itself.
     """
 
     def __init__(self, network: nn.Module, dtype: torch.dtype, threads: Threads) -> None:
@@ -38,28 +38,28 @@ class SharedNetwork:
             self._views = _one_vector(self.rounded)
         self.parameters = list(self.rounded.parameters())
         self.learning: Callable[..., Any] = self.rounded
-        """What computes the outputs that are learnt from."""
+        """Computes outputs that need gradients: `rounded`, or its compiled form."""
 
     @torch.compiler.disable  # type: ignore[untyped-decorator]
     def __call__(self, *inputs: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the network's two outputs, of its inputs ``(n, ...)``."""
+        """Return both outputs of the network for inputs ``(n, ...)``."""
         apply: Any = _Shared.apply
         logits, values = apply(self.weights, self, torch.is_grad_enabled(), *inputs)
         return logits, values
 
     def compile(self) -> None:
-        """Compile what is learnt from, unless threads share it: they would wait for each other."""
+        """Compile `learning` if there is one thread. Several would wait for each other."""
         if self.threads.num_threads == 1:
             self.learning = torch.compile(self.rounded, dynamic=True)
 
     def round(self) -> None:
-        """Round the weights again after a change."""
+        """Copy changed weights to the rounded network."""
         if self._views is not self.weights:
             self._views.data.copy_(self.weights.data)
 
 
 class _Shared(torch.autograd.Function):
-    """The outputs as a function of the vector; each thread has a graph of its own rows."""
+    """The outputs as a function of the vector. Each thread has a graph of its own rows."""
 
     @staticmethod
     def forward(ctx: Any, _: Tensor, network: SharedNetwork, learns: bool, *inputs: Tensor) -> Any:  # noqa: FBT001
@@ -80,7 +80,7 @@ class _Shared(torch.autograd.Function):
         gradients: list[Any] = [None] * len(ctx.parts)
 
         def compute(thread: int) -> None:
-            if thread < len(ctx.parts):  # a few rows are not shared
+            if thread < len(ctx.parts):  # few rows go to one thread
                 rows, outputs = ctx.parts[thread]
                 given = [one[rows] for one in by_outputs]
                 parameters = ctx.network.parameters
@@ -88,12 +88,12 @@ class _Shared(torch.autograd.Function):
                 gradients[thread] = torch.cat([one.flatten() for one in found]).float()
 
         ctx.network.threads.each(compute)
-        total = sum(gradients[1:], gradients[0])  # in the same order each time
+        total = sum(gradients[1:], gradients[0])  # always in this order, for the same bits
         return total, *[None] * (len(ctx.needs_input_grad) - 1)
 
 
 def _one_vector(network: nn.Module) -> nn.Parameter:
-    """Make the weights of a network views of one vector; return it."""
+    """Make the weights of a network views of one vector, and return the vector."""
     weights = list(network.parameters())
     vector = nn.Parameter(nn.utils.parameters_to_vector(weights).detach().clone())
     nn.utils.vector_to_parameters(vector.data, weights)

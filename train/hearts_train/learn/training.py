@@ -1,14 +1,14 @@
-"""Training: one run, or one run for each of several seeds, spread over processes or machines.
+"""Train one run, or one run per seed, spread over processes or machines.
 
 A run that was stopped or killed resumes from its last saved state. Several seeds share a folder:
 
-| file | what |
+| file | content |
 |---|---|
 | `seed-0/`, `seed-1/`, ... | the folder of each run (``runs``) |
-| `seeds.json` | final margins of all seeds, their mean and standard deviation; the curve |
-| `curve.png` | the mean learning curve, with the standard deviation between seeds as a band |
-| `.lock` | held by the process that trains the seeds |
-| `.stop` | while it is there, runs save and stop after the update under way |
+| `seeds.json` | final margins of all seeds, with mean and standard deviation, and the curves |
+| `curve.png` | the mean learning curve, with a band of one standard deviation |
+| `.lock` | the lock of the process that trains the seeds |
+| `.stop` | while this file exists, runs save and stop after their current update |
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ PICTURE_NAME = "evaluation.png"
 STOP_NAME = ".stop"
 MOST_SEEDS = 1000
 PATIENCE = 2 * runs.LEASE
-"""Seconds that a run of several waits for the process that held its folder before."""
+"""Seconds that one of several runs waits for the last process that held its folder."""
 
 _BASELINES = ("easy", "standard", "standard_trump", "pro")
-# With more players `pro` samples worlds and takes a hundred times as long.
+# With more players, `pro` samples worlds and takes a hundred times as long.
 _LARGE_BASELINES = ("easy", "standard")
 
 
@@ -93,35 +93,36 @@ def train(
     workers: int | None = None,
     backend: str = "local",
 ) -> RunResult | SeedsResult:
-    """Train a player, or continue a run; with `seeds`, one player for each seed.
+    """Train a player, or resume a run. With `seeds`, train one player per seed.
 
-    Ctrl-C, SIGTERM and SIGHUP end each run after the update under way, with everything saved;
-    pretraining positions that are being gathered are gathered again on resuming. With `seeds`, the
-    same call continues: finished seeds are skipped, and the others resume.
+    Ctrl-C, SIGTERM and SIGHUP end each run after its current update and save everything, except
+    pretraining positions that are still being gathered. To resume several seeds, repeat the call:
+    it skips finished seeds and resumes the others.
 
     Args:
-        config: the config; None: the defaults, or the resumed run's own.
-        run_dir: folder of a new run; None: a new one, ``runs/NAME-1`` or a higher number. With
-            `seeds`, the folder of all runs; None: ``runs/NAME``.
-        resume: folder of a run to continue. A `config` then replaces the run's own (a larger
-            budget, say), but not its rules, observation, network or seed. Code that the run's own
-            config names is not run unless ``hearts_agents.allow_code`` was called.
-        progress: show how it goes, on standard error.
+        config: the config. If None, the defaults, or the config of the resumed run.
+        run_dir: the folder of a new run. If None, a new folder ``runs/NAME-1``, ``runs/NAME-2``,
+            ... With `seeds`, the folder of all runs. If None, ``runs/NAME``.
+        resume: the folder of a run to resume. A `config` then replaces the run's own, for example
+            with a larger budget. Rules, observation, network, algorithm and seed cannot change.
+            Code that the run's own config names is refused unless ``hearts_agents.allow_code`` was
+            called.
+        progress: if True, show progress on standard error.
         learner: the class that learns, a subclass of ``learn.ppo.Learner``, for your own loss or
-            algorithm. If None, it is that of the config's ``algorithm``.
-        seeds: train one run per seed, each in a process with one thread (unless the config sets
-            ``threads``), and evaluate its player at the end. The config's own seed is not used.
+            algorithm. If None, the config's ``algorithm`` names it.
+        seeds: train one run per seed and evaluate its player at the end. Each run is a process
+            with one thread, unless the config sets ``threads``. The config's own seed is not used.
         workers: with `seeds`, the number of processes. If None, one per core, or a few more if
             that keeps all cores busy in the last round. The results do not depend on it.
-        backend: with `seeds`, ``local`` for processes of this machine, ``ray`` for a Ray cluster
-            whose machines all reach `run_dir` under the same path.
+        backend: with `seeds`, ``local`` for processes of this machine, or ``ray`` for a Ray
+            cluster. All its machines must reach `run_dir` under the same path.
 
     Raises:
-        ConfigError: a setting that cannot be used; nothing has been written.
-        CheckpointError: a folder that cannot be resumed, is in use, or cannot be written.
-        HeartsError: the config of a resumed run names code that is not trusted; processes keep
-            ending; or Ray is not installed.
-        DivergenceError: the weights have become infinite; what was saved before remains.
+        ConfigError: if a setting cannot be used. Nothing has been written.
+        CheckpointError: if a folder cannot be resumed, is in use, or cannot be written.
+        HeartsError: if the config of a resumed run names code that is not trusted, processes keep
+            ending, or Ray is not installed.
+        DivergenceError: if the weights are no longer finite. The last save is intact.
     """
     if seeds is None:
         if workers is not None or backend != "local":
@@ -149,10 +150,10 @@ def train_run(
     is_stopped: Callable[[], bool] | None = None,
     patience: float = 0.0,
 ) -> RunResult:
-    """Train one player, or continue a run, as ``train`` without `seeds`.
+    """Train one player, or resume a run, like ``train`` without `seeds`.
 
-    If `is_stopped` returns True after an update, the run is saved and stops, as on a signal. For
-    another process that holds the folder it waits `patience` seconds.
+    The run is saved and stops, as on a signal, when `is_stopped` returns True after an update. If
+    another process holds the folder, wait for it up to `patience` seconds.
     """
     with contextlib.ExitStack() as stack:
         if resume is None:
@@ -184,12 +185,12 @@ _FIXED = ("env.rules", "env.players", "env.observation", "network.", "algorithm"
 def _check_same(
     before: TrainConfig, config: TrainConfig, run_dir: Path, fixed: tuple[str, ...] = _FIXED
 ) -> None:
-    """Raise if a setting whose key begins as one of `fixed` differs from that of a run."""
+    """Raise if a setting differs from the run's and its key begins with one of `fixed`."""
     for key, old, new in _differences(before.model_dump(), config.model_dump()):
         if key.startswith(fixed):
             raise ConfigError(
                 f"{key}: {new!r} cannot replace {old!r} of the run in {str(run_dir)!r}; leave it "
-                "as it is there, or train in a new folder (--run)",
+                "unchanged, or train in a new folder (--run)",
                 value=new,
             )
 
@@ -197,7 +198,7 @@ def _check_same(
 def _differences(
     before: Mapping[str, Any], after: Mapping[str, Any], path: str = ""
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Yield the key and both values of each setting that differs."""
+    """Yield key, old value and new value of each setting that differs."""
     for name, new in after.items():
         if isinstance(new, dict) and new.keys() == before[name].keys():
             yield from _differences(before[name], new, f"{path}{name}.")
@@ -209,9 +210,9 @@ def _differences(
 def evaluate_run(
     run_dir: Path, *, command: str | None = None, show: Show = silent
 ) -> list[Evaluation]:
-    """Evaluate a run's player; if it is not interrupted, write figures, plot and model card.
+    """Evaluate a run's player. If not interrupted, write figures, plot and model card.
 
-    The caller holds the run (``runs.hold_run``), so all of them are of the same player.
+    The caller must hold the run (``runs.hold_run``), so that all of them describe one player.
     """
     config = load_config(run_dir / runs.CONFIG_NAME)
     settings, rules = config.evaluation, Rules.make(config.env.rules, config.env.players)
@@ -222,7 +223,7 @@ def evaluate_run(
         opponents,
         rules,
         settings.final_deals,
-        settings.seed + 1,  # other deals than those of the learning curve
+        settings.seed + 1,  # not the deals of the learning curve
         command=command,
         show=show,
     )
@@ -237,7 +238,7 @@ def evaluate_run(
 
 # ---- several seeds -------------------------------------------------------------------------------
 def check_seeds(seeds: Iterable[Any]) -> list[int]:
-    """Return seeds as a list; ConfigError unless they are different whole numbers from 0."""
+    """Return seeds as a list. Raise ConfigError unless they are different whole numbers from 0."""
     fix = f"give 1 to {MOST_SEEDS} different whole numbers from 0"
     if isinstance(seeds, str) or not isinstance(seeds, Iterable):
         raise ConfigError(f"seeds: {seeds!r} is not a list of seeds; {fix}", value=seeds)
@@ -247,7 +248,7 @@ def check_seeds(seeds: Iterable[Any]) -> list[int]:
         if not (is_number and 0 <= seed < 2**31):
             raise ConfigError(f"seeds: {seed!r} is not a seed; {fix}", value=seed)
         if seed in found[:place]:
-            raise ConfigError(f"seeds: {seed} is there twice; {fix}", value=seed)
+            raise ConfigError(f"seeds: {seed} is given twice; {fix}", value=seed)
     if not 1 <= len(found) <= MOST_SEEDS:
         count = f"more than {MOST_SEEDS}" if found else "no seeds"
         raise ConfigError(f"seeds: there are {count}; {fix}")
@@ -267,14 +268,14 @@ def _workers_for(seeds: int, cores: int) -> int:
 
 @dataclass(frozen=True)
 class SeedRuns:
-    """One run for each of several seeds: their folder, and the work of a process that has one.
+    """One run per seed. Calling it with a seed trains that run, in any process.
 
     Attributes:
         config: The config of all runs. Its seed is not used.
         folder: The folder of all runs.
-        learner: The class that learns. If None, it is that of the config's algorithm.
-        is_shown: If True, the progress is shown on standard error.
-        place: The folder in which relative paths begin, also on other machines.
+        learner: The class that learns. If None, the config's algorithm names it.
+        is_shown: If True, progress is shown on standard error.
+        place: The folder that relative paths start from, also on other machines.
         is_trusted: If True, files that run code may be loaded.
     """
 
@@ -286,10 +287,10 @@ class SeedRuns:
     is_trusted: bool = field(default_factory=is_code_allowed)
 
     def train(self, seeds: Sequence[int], workers: int | None, backend: str) -> SeedsResult:
-        """Train and evaluate the seeds that are not finished, and write table and curve.
+        """Train and evaluate the unfinished seeds, then write figures and curve.
 
         Raises:
-            HeartsError: if a run cannot begin or continue; the others are finished first.
+            HeartsError: if a run cannot start or resume. The others are finished first.
         """
         workers, backend = check_executor(workers, backend)
         for seed in seeds:
@@ -331,12 +332,12 @@ class SeedRuns:
         return result
 
     def _check_begun(self, seed: int) -> None:
-        """Raise if the run of a seed has begun with other settings."""
+        """Raise if the run of a seed was started with other settings."""
         run_dir = self._run_dir(seed)
         if is_begun(self.folder):
             raise ConfigError(
-                f"run: {str(self.folder)!r} is the folder of one run; name another (--run) for "
-                "several seeds"
+                f"run: {str(self.folder)!r} is the folder of one run; name another folder "
+                "(--run) for several seeds"
             )
         if not is_begun(run_dir):
             return
@@ -346,10 +347,10 @@ class SeedRuns:
         _check_same(before, config, run_dir, fixed=("",))
 
     def __call__(self, seed: int) -> tuple[int, HeartsError | None]:
-        """Train and evaluate the run of a seed, or continue it.
+        """Train or resume the run of a seed, and evaluate it.
 
         Returns:
-            The signal that stopped it in this process, and the error that kept it from its end.
+            The signal that stopped it in this process (0 if none), and the error that ended it.
         """
         if self.is_trusted:
             allow_code()
@@ -357,7 +358,7 @@ class SeedRuns:
             folder = Path(self.place, self.folder)
             if not folder.is_dir():
                 raise HeartsError(
-                    f"run: {str(folder)!r} is not there on {platform.node()}; give a folder "
+                    f"run: {str(folder)!r} does not exist on {platform.node()}; give a folder "
                     "(--run) that all machines reach under this path"
                 )
             with contextlib.chdir(self.place):
@@ -390,7 +391,7 @@ class SeedRuns:
         return self.folder / f"seed-{seed}"
 
     def _config_of(self, seed: int) -> TrainConfig:
-        """Return the config of a run, with one thread unless it says how many."""
+        """Return the config of a run, with one thread unless the user set `threads`."""
         threads = self.config.threads if "threads" in self.config.model_fields_set else 1
         return self.config.model_copy(update={"seed": seed, "threads": threads})
 
@@ -400,7 +401,7 @@ class SeedRuns:
 
     @contextlib.contextmanager
     def _stops_on_signals(self) -> Iterator[Callable[[], int]]:
-        """The first signal ends each run after its update under way; a second one ends all now."""
+        """Let the first signal end each run after its current update, a second one all at once."""
         stop = self.folder / STOP_NAME
 
         def noted() -> None:
@@ -418,7 +419,7 @@ class SeedRuns:
 
     @contextlib.contextmanager
     def _show(self, label: str) -> Iterator[Progress]:
-        """Show the progress of an evaluation, which ends when the runs are to stop."""
+        """Show the progress of an evaluation. Raise Interrupted when the runs must stop."""
         with (progress if self.is_shown else silent)(label) as report:
 
             def reported(done: float, total: float) -> None:
@@ -430,7 +431,7 @@ class SeedRuns:
 
     @contextlib.contextmanager
     def _watched(self, seeds: Sequence[int], *, is_shown: bool) -> Iterator[None]:
-        """Show the progress of all runs in this block, from their logs."""
+        """Show the progress of all runs within this context, from their logs."""
         over = threading.Event()
 
         def watch() -> None:
@@ -457,5 +458,5 @@ class SeedRuns:
 
 
 def is_begun(run_dir: Path) -> bool:
-    """Whether a run has begun in a folder."""
+    """Return True if a run was started in a folder."""
     return (run_dir / runs.CONFIG_NAME).exists()
