@@ -1,7 +1,7 @@
-"""Configs of training runs: YAML files, overrides, and one line for each mistake.
+"""Read configs of training runs: YAML files, overrides, and one line per mistake.
 
-A config (``configs/*.yaml``) lists only what differs from the defaults in ``config``, and
-``--set key.sub=value`` what differs from the config. An empty config is complete.
+A config (``configs/*.yaml``) lists only the settings that differ from the defaults in ``config``.
+``--set key.sub=value`` overrides it. An empty config is complete.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def load_config(
 
     Args:
         name_or_path: the config. If None, the defaults alone.
-        overrides: values as in YAML; items of lists by index (``schedule.0.until=0.5``).
+        overrides: settings with values as in YAML. Lists take an index: ``schedule.0.until=0.5``.
 
     Raises:
-        ConfigError: there is no such config, a key is unknown, or a value cannot be used.
+        ConfigError: if there is no such config, a key is unknown, or a value cannot be used.
     """
     tree: dict[str, Any] = {}
     source = "defaults"
@@ -61,7 +61,7 @@ def load_config(
 
 
 def make_config(tree: Mapping[str, Any], source: str = "config") -> TrainConfig:
-    """Return the config of nested settings; ConfigError if one is unknown or cannot be used."""
+    """Return the config of nested settings. Raise ConfigError if one is invalid."""
     try:
         return TrainConfig.model_validate(tree)
     except ValidationError as error:
@@ -72,9 +72,10 @@ def make_config(tree: Mapping[str, Any], source: str = "config") -> TrainConfig:
 
 
 def read_tree(name_or_path: str | Path) -> tuple[dict[str, Any], str]:
-    """Return the nested settings of a config as written, and its name in messages.
+    """Return the nested settings of a config as written, and its name for messages.
 
-    ConfigError if it cannot be read, or is not a mapping.
+    Raises:
+        ConfigError: if it cannot be read, or is not a mapping.
     """
     name, path, shipped = str(name_or_path), Path(name_or_path), shipped_configs()
     try:
@@ -104,10 +105,10 @@ def read_tree(name_or_path: str | Path) -> tuple[dict[str, Any], str]:
 
 
 def _parse(text: str, source: str) -> Any:
-    """Return the value of YAML text; ConfigError with `source`, and the line if it is known."""
+    """Parse YAML text. A ConfigError names `source`, and the line if known."""
     try:
         return yaml.load(text, Loader)  # a SafeLoader
-    except Exception as error:  # PyYAML lets its converters' own errors through, of many kinds
+    except Exception as error:  # of many types, since PyYAML passes on its converters' errors
         mark = getattr(error, "problem_mark", None)
         where = f"{source}, line {mark.line + 1}" if mark else source
         problem = _shortened(getattr(error, "problem", None) or str(error))
@@ -136,7 +137,7 @@ def _override(tree: dict[str, Any], override: str) -> None:
 
 
 def _index(place: Any, part: str, override: str) -> str | int:
-    """Return a part of an override's key as an index of `place`; ConfigError if it is none."""
+    """Return a part of an override's key as an index of `place`. Raise ConfigError if invalid."""
     if isinstance(place, dict):
         return part
     if isinstance(place, list) and part in map(str, range(len(place))):
@@ -149,7 +150,7 @@ def _index(place: Any, part: str, override: str) -> str | int:
 
 
 def _explain(error: ValidationError) -> Iterator[str]:
-    """Yield a clause for each mistake: the key, the value and the fix."""
+    """Yield one clause per mistake, with key, value and fix."""
     for fault in error.errors(include_url=False):
         key = _shortened(".".join(map(str, fault["loc"])))
         message = _shortened(fault["msg"].removeprefix("Value error, "))
@@ -157,7 +158,7 @@ def _explain(error: ValidationError) -> Iterator[str]:
         if fault["type"] == "extra_forbidden":
             *parents, last = fault["loc"]
             yield f"unknown key {quoted(key)}; {did_you_mean(str(last), _fields_at(parents))}"
-        elif not key:  # of several settings: the message names them
+        elif not key:  # it concerns several settings, which the message names
             yield message
         elif isinstance(fault["input"], dict | list):
             yield f"{key}: {message}"
@@ -167,7 +168,7 @@ def _explain(error: ValidationError) -> Iterator[str]:
 
 
 def _fields_at(place: Sequence[int | str]) -> list[str]:
-    """Return the known keys at a place in the nested settings."""
+    """Return the valid keys at a place in the nested settings."""
     model: Any = TrainConfig
     for name in place:
         if isinstance(name, str):  # an index leads from a list to its items

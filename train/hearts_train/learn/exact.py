@@ -1,24 +1,24 @@
-"""Learning from exact values: networks that approach equilibrium in games that can be enumerated.
+"""Learn from exact values: networks that approach equilibrium on small decks.
 
-Small decks have so few information sets that what every card is worth in each of them is computed
-and not sampled. Each update asks the network for its policy in every information set, computes the
-values, and learns from minibatches of information sets. There are two stages:
+Small decks have so few information sets that the value of every card in each of them can be
+computed instead of sampled. Each update evaluates the network in every information set, computes
+the values, and learns from minibatches of information sets. There are two stages:
 
-1. **Mirror descent.** Q is what an action is worth if both players continue by the present policy.
-   The network is fitted to the policy that a step of magnetic mirror descent leads to (Sokota et
-   al. 2023), with step eta and the uniform policy as magnet:
-   ``log p' = (log p + eta Q) / (1 + eta alpha)`` up to a constant. The temperature alpha falls,
-   and with it how far from equilibrium the policy is that such steps tend to; the steps become
-   smaller, since large ones circle around it instead. In the end the errors of the fits are larger
-   than what is left to be gained.
-2. **Exploitability descent** (Lockhart et al. 2019). Q is what an action is worth against a best
-   response to the present policy, and the network's weights go down the gradient of what best
-   responses win: of exploitability itself, as far as this network can lower it. That gradient has
-   an action's chance as factor: an action that the first stage has all but ruled out is not found
-   again, whatever it would gain. So a floor is added to the chances, which falls to 0 as the steps
-   do; neural replicator dynamics (Hennes et al. 2020) leave that factor out altogether.
+1. **Mirror descent.** Q is the value of an action if both players continue with the current policy.
+   The network is fitted to the policy after a step of magnetic mirror descent (Sokota et al. 2023),
+   with step size eta and the uniform policy as magnet:
+   ``log p' = (log p + eta Q) / (1 + eta alpha)`` up to a constant. The limit of these steps is
+   closer to equilibrium the lower the temperature alpha, so alpha falls. The steps shrink, too,
+   because large ones circle around the limit. In the end the errors of the fits exceed the
+   remaining gain.
+2. **Exploitability descent** (Lockhart et al. 2019). Q is the value of an action against a best
+   response to the current policy. The weights descend the gradient of the best responses' value,
+   which is exploitability itself. This gradient is proportional to the probability of an action. It
+   would never recover an action that the first stage has nearly ruled out, so a floor is added to
+   the probabilities. The floor falls to 0 with the step size. Neural replicator dynamics (Hennes et
+   al. 2020) omit the probability instead.
 
-Everything learnt is in the network's weights: no table of the game is kept between updates.
+The network's weights hold everything learnt. No table of the game is kept between updates.
 """
 
 from __future__ import annotations
@@ -42,42 +42,42 @@ from hearts_train.learn.config import ConfigError, between
 from hearts_train.learn.ppo import Learner, Saved, log_policy
 
 _AT_ONCE = 16_384
-"""Information sets in a forward pass."""
+"""Information sets per forward pass."""
 _BYTES_AN_ACTION = 48
-"""Of all arrays of an update with an entry for each action of each information set."""
+"""Bytes per action and information set of all arrays in an update."""
 _EVERYWHERE = 1e-4
-"""The least probability that an information set is sampled for learning."""
+"""Added to the weights by which information sets are sampled, so none is left out."""
 _RARE = 1e-3
-"""The probability below which the floor does not make an action less likely."""
+"""The probability below which the floor cannot make an action less likely."""
 _TINY = 1e-12
-"""Added so that nothing is divided by 0."""
+"""Added to denominators that could be 0."""
 
 
 class Position(NamedTuple):
-    """All information sets of a player, a row each: observations and legal actions."""
+    """Observations and legal actions of a player's information sets, one per row."""
 
     observations: torch.Tensor
     legal: torch.Tensor
 
 
 class ExactLearner(Learner):
-    """Both players of a small deck, learning from exact action values."""
+    """A learner that plays both seats of a small deck and learns from exact action values."""
 
     algorithm = "mirror and exploitability descent on exact values"
     rates = ()
     steps_by = "exact.learning_rate or exact.descent_rate"
 
     def _prepare(self) -> None:
-        """Look at all information sets; HeartsError if the game is too large."""
+        """Encode all information sets. Raise HeartsError if the game is too large."""
         self.descent_optimizer = self._make_optimizer()
-        """Takes the steps of the second stage, whose gradients are of another size."""
+        """For the second stage, whose gradients have another scale."""
         self._check_memory()
         self._positions = [self._look(player) for player in range(2)]
         if not any(bool((place.legal.sum(1) > 1).any()) for place in self._positions):
             raise ConfigError("env.rules: these rules leave nothing to decide; give others")
 
     def _check_memory(self) -> None:
-        """Refuse games whose information sets, with their observations, do not fit into memory."""
+        """Raise if the information sets and their observations do not fit into memory."""
         number = sum(side.num_infosets for side in self.tree.sides)
         space = self.encoder.space(self.rules)
         seen = math.prod(space.shape) * np.dtype(space.dtype).itemsize
@@ -85,8 +85,9 @@ class ExactLearner(Learner):
         if gigabytes > DEFAULT_MEMORY:
             raise ConfigError(
                 f"env.rules: {self.rules.name} has {number:,} information sets, which take "
-                f"{format_gigabytes(gigabytes)} as {self.config.env.observation} shows them, of at "
-                f"most {format_gigabytes(DEFAULT_MEMORY)}; take a smaller deck, or algorithm: ppo"
+                f"{format_gigabytes(gigabytes)} with {self.config.env.observation}; at most "
+                f"{format_gigabytes(DEFAULT_MEMORY)} can be used; take a smaller deck, or "
+                "algorithm: ppo"
             )
 
     def _look(self, player: int) -> Position:
@@ -100,10 +101,10 @@ class ExactLearner(Learner):
         return Position(torch.from_numpy(seen), torch.from_numpy(legal))
 
     def _begin_games(self) -> None:
-        """Nothing: no game is played."""
+        """Do nothing: no game is played."""
 
     def warm_up(self) -> str:
-        """Compile what an update needs; leaves no trace in what follows."""
+        """Compile the code of an update, without side effects."""
         chances = [side.uniform() for side in self.tree.sides]
         best_response(self.tree, 0, chances[1])
         self._action_values(0, chances, chances[1])
@@ -112,7 +113,7 @@ class ExactLearner(Learner):
     # -- learning ----------------------------------------------------------------------------------
     @property
     def _first_stage(self) -> float:
-        """The share of the first stage that is over, 0 to 1; 1 in the second one."""
+        """The share of the first stage that is over, 0 to 1. In the second stage it is 1."""
         first = 1.0 - self.config.exact.descent
         return min(self.progress / first, 1.0) if first else 1.0
 
@@ -129,7 +130,7 @@ class ExactLearner(Learner):
         return figures | (self._descend_exploitability if descends else self._mirror)(logs, chances)
 
     def _mirror(self, logs: list[torch.Tensor], chances: list[Floats]) -> dict[str, Any]:
-        """Fit the network to the policy after a step of mirror descent."""
+        """Fit the network to the policy after a step of mirror descent. Return figures to log."""
         exact, share = self.config.exact, self._first_stage
         alpha = _falling(exact.temperature, exact.temperature_end, share)
         step = _falling(exact.step, exact.step_end, share)
@@ -153,7 +154,7 @@ class ExactLearner(Learner):
     def _descend_exploitability(
         self, logs: list[torch.Tensor], chances: list[Floats]
     ) -> dict[str, Any]:
-        """Descend what best responses win from the sharpened policy, its gradient with a floor."""
+        """Descend the sharpened policy's exploitability, with a floor. Return figures to log."""
         exact = self.config.exact
         left = (1.0 - self.progress) / exact.descent
         best = [best_response(self.tree, player, chances[1 - player]) for player in range(2)]
@@ -164,10 +165,10 @@ class ExactLearner(Learner):
             policy = np.where(legal, log.exp().numpy(), 0.0)
             gain = np.where(legal, q - (policy * q).sum(1, keepdims=True), 0.0)
             gain *= (self._own_reach(player, chances) * there)[:, None]
-            # The floor pushes up what is rare, but not further down.
+            # The floor makes rare actions more likely, never less.
             is_open = (gain > 0.0) | (policy > _RARE)
             push = (policy + left * exact.descent_floor * is_open) * gain
-            # Those with the largest gradients are drawn most often, with weights that compensate.
+            # Sample in proportion to the gradient, and divide by it to compensate.
             weight = np.abs(push).sum(1) + _TINY
             pushes.append(
                 torch.from_numpy((push / weight[:, None] * weight.sum()).astype(np.float32))
@@ -191,11 +192,14 @@ class ExactLearner(Learner):
         rate: float,
         average: float,
     ) -> float:
-        """Learn from minibatches, each of both players' information sets; the mean loss.
+        """Learn from minibatches of both players' information sets. Return the mean loss.
 
-        They are drawn in proportion to `weights` ``(infosets,)`` of each player; `losses` of a
-        player, rows and their logits are ``(rows,)``; `average` is what is left of the averaged
-        weights after all steps.
+        Args:
+            weights: of each player, ``(infosets,)``. Sampling is in proportion to them.
+            losses: function of a player, rows and their logits. Returns losses ``(rows,)``.
+            optimizer: takes the steps.
+            rate: learning rate.
+            average: share of itself that the averaged network keeps over all steps.
         """
         exact, counters = self.config.exact, self.counters
         rng = np.random.default_rng(derived_seed(self.config.seed, 30 + counters.updates))
@@ -217,7 +221,7 @@ class ExactLearner(Learner):
         return total / exact.minibatches
 
     def _log_policy(self, position: Position, sharpness: float = 1.0) -> torch.Tensor:
-        """The logarithms of its probabilities in all information sets; 0 where they are illegal."""
+        """Return the log-probabilities in all information sets, with 0 for illegal actions."""
         parts = []
         with torch.inference_mode():
             for begin in range(0, len(position.legal), _AT_ONCE):
@@ -229,17 +233,17 @@ class ExactLearner(Learner):
     def _action_values(
         self, player: int, chances: list[Floats], others: Floats
     ) -> tuple[Floats, Floats]:
-        """The values of a player's actions, and the reach probabilities of its information sets.
+        """Return the values of a player's actions, and the reach of its information sets.
 
         Args:
-            player: whose; it continues by its own probabilities.
-            chances: of both players.
-            others: by which the other player continues, possibly others than its `chances`.
+            player: the player, who continues with its `chances`.
+            chances: sequence probabilities of both players.
+            others: sequence probabilities with which the opponent continues.
 
         Returns:
-            ``(infosets, actions)``, margins in points on average over what the player does not
-            know, 0 where illegal; and ``(infosets,)``, how likely they are by chance and by the
-            other player alone.
+            ``(infosets, actions)``: mean margins in points, 0 for illegal actions. And
+            ``(infosets,)``: the probability of each information set by the deal and the opponent
+            alone.
         """
         side, tree = self.tree.sides[player], self.tree
         other = tree.sides[1 - player].plan(others)
@@ -254,7 +258,7 @@ class ExactLearner(Learner):
         return q, there
 
     def _own_reach(self, player: int, chances: list[Floats]) -> Floats:
-        """A player's own reach probability of each of its information sets, ``(infosets,)``."""
+        """Return a player's own reach probabilities of its information sets, ``(infosets,)``."""
         side = self.tree.sides[player]
         own: Floats = side.plan(chances[player])[side.parent]
         return own
@@ -269,7 +273,7 @@ class ExactLearner(Learner):
 
     # -- the player --------------------------------------------------------------------------------
     def tensors(self) -> Tensors:
-        """The policy's weights under their names in a checkpoint, sharpened."""
+        """Return the weights of the sharpened policy by their names in a player's file."""
         named = super().tensors()
         last = max(int(name.split(".")[1]) for name in named)
         for name in (f"policy.{last}.weight", f"policy.{last}.bias"):
@@ -278,12 +282,12 @@ class ExactLearner(Learner):
 
 
 def _falling(begin: float, end: float, share: float) -> float:
-    """Geometric interpolation from `begin` to `end` over the budget."""
+    """Interpolate geometrically from `begin` to `end`."""
     return begin * (end / begin) ** share
 
 
 def chances_of(side: Side, policy: Array, legal: NDArray[np.bool_]) -> Floats:
-    """A policy ``(infosets, actions)``, illegal entries ignored, as probabilities of sequences."""
+    """Return a policy ``(infosets, actions)`` as sequence probabilities. Ignore illegal entries."""
     chances = np.ones(side.num_sequences)
     table = np.where(legal, policy.astype(np.float64), 0.0)
     chances[len(side.hands) :] = (table / table.sum(1, keepdims=True))[legal]

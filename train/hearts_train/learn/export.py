@@ -1,4 +1,4 @@
-"""For users of stable-baselines3: models as players' files, and how exploitable they become."""
+"""For stable-baselines3: export models as players' files, and log their exploitability."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ def export_policy(
 ) -> None:
     """Write the policy of a PPO, A2C or MaskablePPO as a player's file, atomically.
 
-    ``make_agent(path)`` then plays it, ``hearts evaluate path`` evaluates it.
+    ``make_agent(path)`` loads it, and ``hearts evaluate path`` evaluates it.
 
     Args:
-        model: with a policy of linear layers and one activation (``MlpPolicy``).
+        model: a model with a policy of linear layers and one activation (``MlpPolicy``).
         path: the file to write, preferably ``*.safetensors``.
-        rules: those that it was trained for.
+        rules: the rules that it was trained on.
         observation: the name of the encoder that it was trained on.
-        training: what to record about the training; a mapping of JSON types.
+        training: facts about the training to record, as a mapping of JSON types.
 
     Raises:
-        HeartsError: if its network is of another kind or for other observations or actions, or its
-            weights are not finite.
+        HeartsError: if its network is of another kind, or does not fit rules and observation, or
+            its weights are not finite.
     """
     rules = Rules.make(rules)
     policy = getattr(model, "policy", None)
@@ -66,9 +66,9 @@ def export_policy(
         )
     if isinstance(policy.observation_space, spaces.Dict):
         raise HeartsError(
-            "model: its policy sees dictionaries, and a player's file sees one array; play the "
-            "file that model.save wrote (hearts evaluate model.zip --allow-code), or train with "
-            "MlpPolicy and action_mask='info'"
+            "model: its policy takes dictionaries, and a player's file takes one array; evaluate "
+            "the file that model.save wrote (hearts evaluate model.zip --allow-code), or train "
+            "with MlpPolicy and action_mask='info'"
         )
     tensors = policy_tensors(policy_layers(policy))
     sizes = Network(tensors).sizes
@@ -91,7 +91,7 @@ def export_policy(
 
 
 def _activation(model: Any, tensors: Tensors) -> str:
-    """The activation with which linear layers alone give the policy's own output."""
+    """Return the activation with which the linear layers reproduce the policy's output."""
     if model.get_vec_normalize_env() is not None:
         raise HeartsError("model: trained on observations that VecNormalize changed; train without")
     if not all(bool(torch.isfinite(weights).all()) for weights in model.policy.parameters()):
@@ -103,7 +103,7 @@ def _activation(model: Any, tensors: Tensors) -> str:
         inputs = torch.as_tensor(observations, device=model.device)
         try:
             theirs = model.policy.get_distribution(inputs).distribution.logits.cpu().numpy()
-        except TypeError:  # a recurrent policy asks for more
+        except TypeError:  # a recurrent policy needs more arguments
             theirs = np.nan
     for activation in ACTIVATIONS:
         ours = Network(tensors, activation).logits(observations)
@@ -123,14 +123,14 @@ def policy_layers(policy: ActorCriticPolicy | MaskableActorCriticPolicy) -> list
 
 
 class ExploitabilityCallback(BaseCallback):
-    """Logs how exploitable a model is while it learns: exact, in points a deal, on a small deck.
+    """Logs the exact exploitability of a model during learning, in points per deal.
 
-    In its logger are ``exploitability/preferred``, of its preferred actions;
-    ``exploitability/drawn``, of actions drawn from its probabilities, if it has any; and
-    ``exploitability/seconds``, what that took.
+    Small decks only. The logger receives ``exploitability/preferred`` (of its preferred actions),
+    ``exploitability/drawn`` (of actions drawn from its probabilities, if it has any) and
+    ``exploitability/seconds`` (the time of the computation).
 
     Attributes:
-        curve: All of them, each with its ``timesteps``.
+        curve: All logged values, with their ``timesteps``.
     """
 
     def __init__(
@@ -142,18 +142,18 @@ class ExploitabilityCallback(BaseCallback):
         max_memory: float = DEFAULT_MEMORY,
         verbose: int = 0,
     ) -> None:
-        """A callback for ``model.learn``.
+        """Make a callback for ``model.learn``.
 
         Args:
-            rules: those that the model learns; of two players, with few cards.
-            every: timesteps from one to the next; the first is before anything is learnt.
-            encoder: what the model sees.
-            max_memory: gigabytes that the game tree may take.
-            verbose: as stable-baselines3 has it.
+            rules: the rules that the model learns, with two players and few cards.
+            every: timesteps between values. The first value is that of the untrained model.
+            encoder: the encoder of the model's observations.
+            max_memory: the most gigabytes for the game tree.
+            verbose: as in stable-baselines3.
 
         Raises:
-            HeartsError: if a value cannot be used; when learning begins, if the deck is too large
-                or the model does not fit.
+            HeartsError: if an argument cannot be used. When learning starts, if the deck is too
+                large or the model does not fit.
         """
         super().__init__(verbose)
         self.rules = Rules.make(rules)

@@ -1,10 +1,9 @@
-"""Games in which the learner plays itself or opponents of a pool, and all that it decides.
+"""Games of the learner against itself or opponents from a pool, and a list of its decisions.
 
-Decisions of all seats go into one list, a row each, in the order in which they are made. ``nexts``
-links each row with the next decision of the same seat in the same deal, so that rewards, returns
-and advantages follow every seat by itself, however many there are and whoever moves in between. Or,
-where what one wins the other loses, with the next decision in the deal, whose it may be (``vrpo``).
-The loops over games and rows are compiled: below, after `SelfPlayGames`.
+The decisions of all seats form one list, a row each, in the order of play. ``nexts`` links each row
+to the next decision of the same seat in the deal, so rewards, advantages and returns are computed
+per seat. In zero-sum games of two, ``vrpo`` links it to the next decision of either seat.
+The compiled loops over games and rows stand after `SelfPlayGames`.
 """
 
 from __future__ import annotations
@@ -35,64 +34,65 @@ from hearts_train.learn.config import LATEST, EnvConfig
 MAX_FORCED_DEALS = 10_000
 
 PENDING, END = -1, -2
-"""Of ``nexts``: the seat's next decision is still to come; the deal has ended."""
+"""Values of ``nexts``: the next decision is still to come; the deal has ended."""
 
 LEARNS, WAITS, ENDED = range(3)
-"""Where a game stands: at a decision of the learner, at one of an opponent, at its end."""
+"""States of a game: a decision of the learner is next, one of an opponent, or it has ended."""
 
 LEARNER = -1
-"""Who sits in a seat: the learner, or (from 0) the opponent at this place in the pool."""
+"""The value of ``cast`` for a seat of the learner. Opponents have their index in the pool."""
 
 
 class Table(NamedTuple):
-    """What the loops read and write of each game."""
+    """The data of each game that the loops read and write."""
 
     states: Ints
-    """``(games, STATE_SIZE)``, those of a ``BatchGame``; so is ``legal``, ``(games,)``."""
+    """``(games, STATE_SIZE)``, of a ``BatchGame``."""
     legal: Ints
+    """``(games,)``, of a ``BatchGame``."""
     cast: Ints
-    """``(games, players)``: who sits there, `LEARNER` or a place in the pool."""
+    """``(games, players)``: `LEARNER`, or the index of the seat's opponent in the pool."""
     last: Ints
-    """``(games, players)``: the row of the seat's last decision in this deal; -1: none yet.
+    """``(games, players)``: the row of the seat's last decision in this deal, or -1.
 
-    With one column it is that of the deal's last decision.
+    With a single column, the row of the last decision of any seat.
     """
     paid: Ints
-    """``(games, players)``: what the seat has been paid in this deal, in units of ``earned``."""
+    """``(games, players)``: the seat's rewards in this deal so far, in units of ``earned``."""
     stand: Ints
     """``(games,)``: `LEARNS`, `WAITS` or `ENDED`."""
 
 
 class Rollout(NamedTuple):
-    """The list of decisions, ``(rows,)`` each except `masks`."""
+    """A list of decisions. All columns are ``(rows,)`` except `masks`."""
 
     masks: Bytes
-    """``(rows, actions)``: what was legal."""
+    """``(rows, actions)``: 1 for each legal action."""
     seats: Ints
-    """Who decided."""
+    """The seats that decided."""
     actions: Ints
-    """What was done."""
+    """The actions drawn."""
     log_probs: Floats32
-    """The logarithm of the chance that it had."""
+    """The logarithms of their probabilities."""
     values: Floats32
-    """What the value head expected of the position."""
+    """The outputs of the value head."""
     rewards: Floats32
-    """What the seat earned up to the next row, or to the end of the deal."""
+    """The seat's rewards up to the next row, or to the end of the deal."""
     nexts: Ints
-    """The row that follows, `PENDING` or `END`."""
+    """The next row, `PENDING` or `END`."""
     advantages: Floats32
     returns: Floats32
-    """What the value head is to learn."""
+    """The targets of the value head."""
 
 
 class SelfPlayGames:
-    """Some games side by side, at each of which the learner is to decide, and a list of decisions.
+    """Games side by side, each waiting for a decision of the learner, and a list of decisions.
 
-    A seat whose opponent is `LATEST` is the learner's own, so that in pure self-play it decides for
-    all of them, and learns from all.
+    The learner plays the seats of the opponent `LATEST` itself. In pure self-play it therefore
+    plays all seats and learns from all of them.
 
-    Decisions whose seat has not decided again yet stay in the list for the next update: what they
-    led to is not known. All others are learnt from once.
+    A decision stays in the list for the next update while its return is unknown, because its seat
+    has not decided again. All others are learnt from once.
     """
 
     def __init__(
@@ -105,15 +105,15 @@ class SelfPlayGames:
         *,
         seed: int,
     ) -> None:
-        """Make games that wait for ``begin``.
+        """Make the arrays. Call ``begin`` to deal.
 
         Args:
-            rules: those that are played.
-            encoder: what the learner sees.
-            pool: its opponents; only these games draw from it.
-            env: how many games there are, and their settings.
-            num_steps: decisions of each game in an update.
-            seed: of the order of minibatches and of the actions drawn.
+            rules: the rules of the games.
+            encoder: the encoder of the learner's observations.
+            pool: the opponents. No one else may draw from it.
+            env: the number of games, and their settings.
+            num_steps: decisions per game and update.
+            seed: seed of the actions drawn and of the order of minibatches.
         """
         self.rules, self.encoder, self.pool = rules, encoder, pool
         self.num_games = num_games = env.num_envs
@@ -137,15 +137,15 @@ class SelfPlayGames:
             returns=np.zeros(capacity, np.float32),
         )
         self.hands = np.zeros((capacity, 0), np.int8)
-        """``(rows, size)``: what a critic sees of the other seats' hands at each decision."""
+        """``(rows, size)``: the other seats' hands, for a critic that sees them."""
         self.size = 0
-        """Rows of the list that are in use."""
+        """Number of rows in use."""
         self.chains = rules.players
-        """How many rows of each deal wait for what follows: one for each seat, or one."""
+        """Rows per deal that wait for the next decision: one per seat, or a single one."""
         self._all = np.arange(num_games)
 
     def begin(self, seed: int) -> None:
-        """Deal new games, and forget all decisions."""
+        """Deal new games and drop all decisions."""
         n, players = self.num_games, self.rules.players
         self.seed = seed
         self.pool.reseed(secret_seed(seed, "opponents"))
@@ -164,7 +164,7 @@ class SelfPlayGames:
 
     # -- playing ---------------------------------------------------------------------------------
     def look(self) -> slice:
-        """Add a row for the decision of each game, with its observation; return these rows."""
+        """Add a row per game, with the observation of the player to act. Return these rows."""
         own = slice(self.size, self.size + self.num_games)
         self.batch.observe(self.observations[own])
         self.batch.masks(self.rollout.masks[own])
@@ -173,7 +173,7 @@ class SelfPlayGames:
         return own
 
     def act(self, own: slice, logits: Floats32, values: Floats32) -> None:
-        """Draw the actions of the rows `own` from the softmax of their logits, and play on."""
+        """Draw the actions of the rows `own` from the softmax of their logits and play them."""
         rollout = self.rollout
         actions = rollout.actions[own]
         rollout.values[own] = values
@@ -182,7 +182,7 @@ class SelfPlayGames:
         self._advance(self._all)
 
     def _advance(self, games: NDArray[np.int64]) -> None:
-        """Play on in `games` to the learner's next decisions, into new deals where one ends."""
+        """Play `games` to the next decisions of the learner, with a new deal after each end."""
         number, scale = self.rewarder.number, self.rewarder.scale
         for _ in range(MAX_FORCED_DEALS):
             advance(
@@ -202,7 +202,7 @@ class SelfPlayGames:
         raise HeartsError("skip_forced: these rules leave nothing to decide; omit it")
 
     def _draw_cast(self, games: NDArray[np.int64]) -> None:
-        """Draw who sits where in the deals that begin in `games`."""
+        """Draw learner and opponents of all seats in the new deals of `games`."""
         pool, deals = self.pool, self.batch.seeds
         latest = pool.place(LATEST) if LATEST in pool.names else -1
         r, cast = self.rules.vector, self.table.cast
@@ -210,27 +210,27 @@ class SelfPlayGames:
 
     # -- learning --------------------------------------------------------------------------------
     def ready(self) -> Ints:
-        """Return the rows that can be learnt from: what they led to is known."""
+        """Return the rows with a known return."""
         return np.flatnonzero(self.rollout.nexts[: self.size] != PENDING)
 
     def drop_learnt(self) -> None:
-        """Keep of the list only the decisions that wait for what they lead to."""
+        """Drop all rows from the list except the pending ones."""
         rows = np.flatnonzero(self.rollout.nexts[: self.size] == PENDING)
         for array in self._saved().values():
             array[: len(rows)] = array[rows]
-        places = np.full(self.size + 1, -1)  # the last for seats without a decision
+        places = np.full(self.size + 1, -1)  # the last entry is for seats without a decision
         places[rows] = np.arange(len(rows))
         self.table.last[:] = places[self.table.last]
         self.size = len(rows)
 
     def _saved(self) -> Tensors:
-        """The parts of the list that an update does not make anew."""
+        """Return the columns that later updates need."""
         names = ("masks", "seats", "actions", "log_probs", "values", "rewards", "nexts")
         return {"observations": self.observations} | {n: getattr(self.rollout, n) for n in names}
 
     # -- saving ----------------------------------------------------------------------------------
     def state(self) -> Tensors:
-        """Everything that the games need to continue, new arrays by name; between two updates."""
+        """Return the state between two updates as new arrays, by name."""
         state = {f"games/{name}": array for name, array in self.batch.state().items()}
         state |= {
             f"rows/{name}": array[: self.size].copy() for name, array in self._saved().items()
@@ -240,9 +240,10 @@ class SelfPlayGames:
         return state | {"seed": np.array(self.seed), "order": generator_state(self.order)}
 
     def restore(self, state: Mapping[str, NDArray[Any]], _name: str) -> None:
-        """Continue from what ``state`` returned, in games with the same arguments.
+        """Restore a state, in games made with the same arguments.
 
-        HeartsError if it does not fit; the games must then begin anew.
+        Raises:
+            HeartsError: if it does not fit. Call ``begin`` before playing then.
         """
         seed = check_array("seed", state.get("seed"), np.array(0))
         if seed < 0:
@@ -261,7 +262,7 @@ class SelfPlayGames:
         actions, nexts = self.rollout.actions[: len(waiting)], self.rollout.nexts[: len(waiting)]
         if not ((actions >= 0) & (actions < self.rules.num_actions) & (nexts == PENDING)).all():
             raise HeartsError(
-                "rows: not decisions that wait for what follows; take another checkpoint"
+                "rows: not decisions that wait for their returns; take another checkpoint"
             )
         restore_generator(self.order, state.get("order", np.zeros(0, np.uint64)))
         self.batch.restore(part_of(state, "games/"))
@@ -276,7 +277,7 @@ class SelfPlayGames:
 
 
 def part_of(state: Mapping[str, NDArray[Any]], prefix: str) -> Tensors:
-    """The arrays whose names begin with `prefix`, without it."""
+    """Return the arrays with this prefix, by their names without it."""
     return {n.removeprefix(prefix): array for n, array in state.items() if n.startswith(prefix)}
 
 
@@ -287,10 +288,10 @@ def part_of(state: Mapping[str, NDArray[Any]], prefix: str) -> Tensors:
 def draw_cast(
     r: k.Vector, games: Ints, deals: Ints, seat: int, chances: Floats, latest: int, cast: Ints
 ) -> None:
-    """Draw who sits where in the deals that begin in `games`, as their seeds have it.
+    """Draw learner and opponents of all seats in the new deals of `games`, from the deals' seeds.
 
-    One seat (`seat`; -1: any) is the learner's. Each other one draws from the pool, where place
-    `latest` stands for the learner too.
+    One seat is the learner's: `seat`, or a random one if -1. The others are drawn from the pool,
+    where the index `latest` also stands for the learner.
     """
     for g in games:
         players = r[k.R_PLAYERS]
@@ -304,14 +305,14 @@ def draw_cast(
 def choose(
     logits: Floats32, legal: Ints, random: Numbers, actions: Ints, log_probs: Floats32
 ) -> None:
-    """Draw a legal action of each row from the softmax of its logits, in place.
+    """Draw a legal action per row from the softmax of its logits.
 
     Args:
         logits: ``(rows, actions)``.
         legal: ``(rows,)``, bit masks over actions.
-        random: ``(rows,)``, a stream of random numbers each, in place.
+        random: ``(rows,)``, states of random generators, advanced in place.
         actions: ``(rows,)``, written.
-        log_probs: ``(rows,)``, written: the logarithm of the chance that the action had.
+        log_probs: ``(rows,)``, written: the log-probabilities of the actions.
     """
     for i in range(len(legal)):
         highest, mask = np.float32(-np.inf), legal[i]
@@ -336,7 +337,7 @@ def choose(
 
 @jit
 def note(table: Table, rollout: Rollout, first: int) -> None:
-    """Begin the rows of the decisions that all games stand at: game g has row `first` + g."""
+    """Start a row for the current decision of each game. Game g has row `first` + g."""
     for g in range(len(table.states)):
         row, p = first + g, table.states[g, k.PLAYER]
         rollout.seats[row] = p
@@ -350,7 +351,7 @@ def note(table: Table, rollout: Rollout, first: int) -> None:
 
 @jit
 def play(r: k.Vector, table: Table, actions: Ints) -> None:
-    """Do an action in each game; all must be legal."""
+    """Play one action per game. All must be legal."""
     for g in range(len(actions)):
         k.play(r, table.states[g], actions[g])
 
@@ -359,16 +360,16 @@ def play(r: k.Vector, table: Table, actions: Ints) -> None:
 def advance(
     r: k.Vector, table: Table, rollout: Rollout, games: Ints, kind: int, scale: float, skip: int
 ) -> None:
-    """Play the forced cards of `games` up to a decision or the end of the deal, and pay all seats.
+    """Play forced cards up to a decision or the end of the deal, and pay the rewards.
 
     Args:
         r: the rules.
-        table: all but ``cast`` changes.
-        rollout: rewards go to the last decision of each seat, in place.
-        games: the numbers of the games.
+        table: changed in place, except ``cast``.
+        rollout: changed in place. Rewards go to the last decision of each seat.
+        games: the indices of the games.
         kind: ``Rewarder.number``.
         scale: ``Rewarder.scale``.
-        skip: whether forced cards of the learner are played too; those of opponents always are.
+        skip: if 0, forced cards of the learner are not played. Those of opponents always are.
     """
     for g in games:
         s = table.states[g]
@@ -390,7 +391,7 @@ def advance(
             row = table.last[g, p % chains]
             if is_due(kind, is_over):
                 now = earned(r, s, kind, p)
-                # Nothing is learnt from what is before the first decision.
+                # Rewards before the seat's first decision are not learnt from.
                 if row >= 0 and rollout.seats[row] == p:
                     rollout.rewards[row] += (now - table.paid[g, p]) / scale
                 table.paid[g, p] = 0 if is_over else now

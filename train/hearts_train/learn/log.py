@@ -1,4 +1,4 @@
-"""The log of a training run, ``metrics.jsonl``, line by line; and its copy for TensorBoard."""
+"""Write and read the log of a training run, ``metrics.jsonl``, and its copy for TensorBoard."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 METRICS_NAME = "metrics.jsonl"
 TENSORBOARD_NAME = "tensorboard"
 _FLUSH_SECONDS = 10
-"""How often TensorBoard's file is brought up to date."""
+"""Seconds between writes to TensorBoard's file."""
 
 
 @dataclass
@@ -30,22 +30,22 @@ class Counters:
     updates: int = 0
     gradient_epochs: int = 0
     pretraining_steps: int = 0
-    """Minibatches of pretraining learnt."""
+    """Minibatches of pretraining so far."""
     snapshots: int = 0
     evaluations: int = 0
     """Finished rounds of evaluation."""
     evaluated_decisions: int = 0
-    """Decisions at the last of them."""
+    """`decisions` at the last evaluation."""
     evaluated_seconds: float = 0.0
-    """Seconds at the last of them."""
+    """`seconds` at the last evaluation, without pretraining."""
     seconds: float = 0.0
-    """Of training, without compilation and the evaluation of the untrained player."""
+    """Seconds of training, without compilation and the evaluation of the untrained player."""
     pretraining_seconds: float = 0.0
-    """Of pretraining, which no budget counts."""
+    """Seconds of pretraining, which no budget counts."""
     learning_seconds: float = 0.0
-    """Of rollouts and updates alone."""
+    """Seconds of rollouts and updates alone."""
     starts: int = 0
-    """How often training was started or resumed."""
+    """Number of times that training was started or resumed."""
 
 
 @dataclass(eq=False)
@@ -55,34 +55,34 @@ class History:
     rows: list[dict[str, Any]]
 
     def of_kind(self, kind: str) -> list[dict[str, Any]]:
-        """The lines of a kind: update, evaluation, exploitability."""
+        """Return the lines of a kind: ``update``, ``evaluation`` or ``exploitability``."""
         return [row for row in self.rows if row["kind"] == kind]
 
     @property
     def latest(self) -> dict[str, dict[str, Any]]:
-        """The last evaluation over each opponent."""
+        """The last evaluation of each opponent."""
         return {row["opponent"]: row for row in self.of_kind("evaluation")}
 
     @property
     def latest_exploitability(self) -> dict[str, Any] | None:
-        """The last exploitability; None if the last evaluation was interrupted before it."""
+        """The last exploitability, or None if the last evaluation was interrupted before it."""
         evaluated = max((row["decisions"] for row in self.latest.values()), default=0)
         rows = [row for row in self.of_kind("exploitability") if row["decisions"] >= evaluated]
         return rows[-1] if rows else None
 
 
 class Metrics(History):
-    """The log of a run, one JSON object a line; and for TensorBoard, where it is installed.
+    """The log of a run, one JSON object per line, with a copy for TensorBoard if installed.
 
-    A line that cannot be written (a full disk) is written before the next one.
+    A line that cannot be written, as on a full disk, is written before the next one.
     """
 
     def __init__(
         self, run_dir: Path, counters: Counters, warn: Callable[[str], None] = lambda _: None
     ) -> None:
-        """Open the log of a run with these counters; later lines are dropped.
+        """Open the log of a run with these counters, and drop later lines.
 
-        `warn` is called once, with a line, if TensorBoard's file cannot be written.
+        `warn` is called once, with one line, if TensorBoard's file cannot be written.
 
         Raises:
             CheckpointError: if the log is not an ordinary file.
@@ -113,7 +113,7 @@ class Metrics(History):
             self._give_up(error)
 
     def write(self, kind: str, decisions: int, values: Mapping[str, Any]) -> None:
-        """Add a line; its numbers also to TensorBoard, under `kind`."""
+        """Add a line, and its numbers to TensorBoard, under `kind`."""
         row = {"kind": kind, "decisions": decisions} | dict(values)
         self.rows.append(row)
         self._unwritten += (json.dumps(row) + "\n").encode()
@@ -129,26 +129,26 @@ class Metrics(History):
                 self._give_up(error)
 
     def _give_up(self, error: OSError) -> None:
-        """Continue without TensorBoard's file, which is only a copy of the log."""
+        """Warn, and continue without TensorBoard's file."""
         if self._board is not None:
             with contextlib.suppress(OSError):
                 file: Any = self._board.file_writer  # torch annotates it as None
-                file.close()  # which also ends its thread
+                file.close()  # also ends its thread
         self._board = None
         folder = self.path.parent / TENSORBOARD_NAME
         self._warn(f"{folder} cannot be written: {error.strerror or error}; it stays incomplete")
 
     def _report(self, failure: threading.ExceptHookArgs) -> None:
-        """Report an exception that ended a thread, except an OSError of TensorBoard's.
+        """Report an exception that ended a thread, except an OSError of TensorBoard's thread.
 
-        TensorBoard's writer raises that again in this thread.
+        TensorBoard's writer raises that one again in this thread.
         """
         is_board = type(failure.thread).__module__.startswith("tensorboard.")
         if not (is_board and issubclass(failure.exc_type, OSError)):
             self._hook(failure)
 
     def flush(self) -> None:
-        """Write the lines that are not in the file yet; after an OSError call it again."""
+        """Write the pending lines. After an OSError, call this again."""
         try:
             while self._unwritten:
                 self._unwritten = self._unwritten[self._file.write(self._unwritten) :]
@@ -157,7 +157,7 @@ class Metrics(History):
             raise
 
     def close(self) -> None:
-        """Finish the files, as far as they can be written."""
+        """Write the pending lines if possible, and close the files."""
         with contextlib.suppress(OSError):
             self.flush()
         with contextlib.suppress(OSError):
@@ -171,9 +171,9 @@ class Metrics(History):
 
 
 def _tensorboard(folder: Path, decisions: int) -> SummaryWriter | None:
-    """Return a writer for TensorBoard, which ignores earlier lines from `decisions` on.
+    """Return a writer for TensorBoard, or None if TensorBoard is not installed.
 
-    None if TensorBoard is not installed.
+    TensorBoard drops earlier entries from `decisions` on.
     """
     try:
         from torch.utils.tensorboard import SummaryWriter
@@ -184,10 +184,10 @@ def _tensorboard(folder: Path, decisions: int) -> SummaryWriter | None:
 
 
 def read_metrics(run_dir: Path) -> list[dict[str, Any]]:
-    """The lines of a run's log; truncated, damaged or incomplete ones are skipped.
+    """Return the lines of a run's log. Skip damaged and incomplete ones.
 
     Raises:
-        CheckpointError: if the log is not a file that can be read.
+        CheckpointError: if the log cannot be read.
     """
     path = run_dir / METRICS_NAME
     if not path.exists():
@@ -217,7 +217,7 @@ _COUNTS = {
 
 
 def _is_row(row: Mapping[str, Any]) -> bool:
-    """Whether a line of a log has all fields that are read later."""
+    """Return True if a line has all fields that are read later."""
     kind = row.get("kind")
     if not isinstance(kind, str) or kind not in _COUNTS:
         return False

@@ -1,4 +1,4 @@
-"""The loop of all algorithms: evaluate if due, make one update, save from time to time."""
+"""The training loop of all algorithms: evaluate if due, make an update, save regularly."""
 
 from __future__ import annotations
 
@@ -44,29 +44,29 @@ class RunResult:
     decisions: int
     updates: int
     seconds: float
-    """Of training, with all evaluations but the first, without start-up and compilation."""
+    """Seconds of training, with all evaluations except the first, without start and compilation."""
     learning_seconds: float
-    """Of rollouts and updates alone."""
+    """Seconds of rollouts and updates alone."""
     decisions_per_second: float
-    """In `learning_seconds`."""
+    """Decisions per second of `learning_seconds`."""
     is_finished: bool
-    """False: stopped by a signal; it can be resumed."""
+    """False if it was stopped and can be resumed."""
     evaluations: list[dict[str, Any]] = field(default_factory=list)
-    """The latest evaluation against each opponent, as in ``metrics.jsonl``."""
+    """The latest evaluation per opponent, as in ``metrics.jsonl``."""
     signal_number: int = 0
-    """The signal that stopped it; 0: none."""
+    """The signal that stopped it, or 0."""
 
 
 def make_learner(
     config: TrainConfig, state: runs.State | None = None, learner: type[Learner] | None = None
 ) -> Learner:
-    """Return a learner of this class. If None, it is that of the config's algorithm."""
+    """Make a learner of this class. If None, the config's algorithm names the class."""
     made: type[Learner] = learner or ALGORITHMS[config.algorithm].load()
     return made(config, state)
 
 
 class Trainer:
-    """One training run: a learner, its budget, its evaluations and its files."""
+    """A training run: a learner with its budget, evaluations and files."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Trainer:
         state: runs.State | None = None,
         learner: type[Learner] | None = None,
     ) -> None:
-        """Make everything, to continue from `state` or start anew; nothing is written."""
+        """Make the learner. If `state` is given, resume from it. Nothing is written."""
         opponents = [make_agent(name, seed=0) for name in config.evaluation.opponents]
         self.config = config
         self.learner = make_learner(config, state, learner)
@@ -85,7 +85,7 @@ class Trainer:
                 raise ConfigError(f"evaluation.opponents: {error}") from None
         if config.evaluation.exploitability:
             try:
-                self.learner.tree  # noqa: B018 made now, to refuse what is too large
+                self.learner.tree  # noqa: B018 made now, to raise early if it is too large
             except HeartsError as error:
                 raise ConfigError(f"evaluation.exploitability: {error}") from None
         self.counters = self.learner.counters
@@ -96,10 +96,10 @@ class Trainer:
     def run(
         self, run_dir: Path, *, is_shown: bool, is_stopped: Callable[[], bool] | None = None
     ) -> RunResult:
-        """Train until the budget is spent, or a signal or `is_stopped` stops it; write `run_dir`.
+        """Train into `run_dir` until the budget is spent, or a signal or `is_stopped` stops it.
 
-        States are saved from time to time between updates; if that fails, it is tried again at the
-        next time, and only the last save must succeed.
+        The state is saved regularly between updates. If a save fails, the next one tries again.
+        Only the last one must succeed.
         """
         counters = self.counters
         with contextlib.ExitStack() as stack:
@@ -110,7 +110,7 @@ class Trainer:
                 display.say(f"warning: {warning}")
             with _saving(run_dir):
                 write_whole(run_dir / runs.CONFIG_NAME, self.config.to_yaml().encode())
-                (run_dir / runs.EVALUATION_NAME).unlink(missing_ok=True)  # of an earlier player
+                (run_dir / runs.EVALUATION_NAME).unlink(missing_ok=True)  # outdated from here on
                 metrics = Metrics(run_dir, counters, lambda text: display.say(f"warning: {text}"))
                 stack.callback(metrics.close)
                 runs.drop_lost_checkpoints(run_dir, counters.decisions, self._scores(metrics))
@@ -126,7 +126,7 @@ class Trainer:
                         self._keep(run_dir, metrics)
                     with _tolerated(display):
                         self._draw(run_dir, metrics)
-                    if is_untrained:  # that time does not count against the budget
+                    if is_untrained:  # its evaluation does not count against the budget
                         before, start = counters.seconds, clock.now()
                     continue
                 if self.learner.progress >= 1.0:
@@ -165,7 +165,7 @@ class Trainer:
         )
 
     def _gather(self, display: Display) -> bool:
-        """Gather the positions of pretraining if they are needed; return False if stopped."""
+        """Gather the positions for pretraining, if any. Return False if stopped meanwhile."""
         pretraining = self.learner.pretraining
         if self.counters.pretraining_steps < pretraining.size:
             with contextlib.closing(pretraining.gather(self.config.threads)) as shares:
@@ -177,14 +177,14 @@ class Trainer:
 
     # -- evaluation --------------------------------------------------------------------------------
     def _is_evaluation_due(self) -> bool:
-        """Whether an evaluation is due since the last one.
+        """Return True if an evaluation is due.
 
-        Due times follow from the present budget, which may have changed since the last evaluation.
+        The times follow from the current budget, which may have changed since the last evaluation.
         """
         times, counters = self.config.evaluation.times, self.counters
         if times == 0 or counters.evaluations == 0:
             return times > 0
-        if self.learner.progress >= 1.0:  # the final player, also of a reduced budget
+        if self.learner.progress >= 1.0:  # the final player, also if the budget was reduced
             return counters.evaluated_decisions < counters.decisions
         last = self.config.budget.share(counters.evaluated_decisions, counters.evaluated_seconds)
         return _num_passed(self.learner.progress, times) > _num_passed(last, times)
@@ -229,9 +229,9 @@ class Trainer:
         write_card(run_dir, meta=meta)
 
     def _keep(self, run_dir: Path, metrics: Metrics) -> None:
-        """Save the player just evaluated among the checkpoints."""
+        """Save the player just evaluated in ``checkpoints/``."""
         scores = self._scores(metrics)
-        if not scores:  # nothing to compare players by
+        if not scores:  # players cannot be compared
             return
         before = scores.get(runs.best_decisions(run_dir), -math.inf)
         runs.keep_checkpoint(
@@ -243,7 +243,7 @@ class Trainer:
         )
 
     def _scores(self, metrics: Metrics) -> dict[int, float]:
-        """The scores by decisions: minus exploitability, or the margin over the first opponent."""
+        """Return scores by decisions: the margin over the first opponent, or -exploitability."""
         if self.config.evaluation.exploitability:
             return {row["decisions"]: -row["drawn"] for row in metrics.of_kind("exploitability")}
         return {
@@ -257,7 +257,7 @@ class Trainer:
         draw_curves(run_dir / runs.CURVE_NAME, curves_of(metrics), title)
 
     def checkpoint(self, run_dir: Path, metrics: Metrics) -> Checkpoint:
-        """The metadata of the player's file."""
+        """Return the metadata of the player's file."""
         config, counters = self.config, self.counters
         exploited = metrics.of_kind("exploitability")[-1:]
         reached = config.schedule[: config.phase_at(self.learner.progress) + 1]
@@ -290,7 +290,7 @@ class Trainer:
     def _stops_on_signals(
         self, display: Display, is_stopped: Callable[[], bool] | None
     ) -> Iterator[None]:
-        """Ctrl-C, SIGTERM and SIGHUP end the run after the current update; a second one at once."""
+        """Let a first signal end the run after its current update, a second one at once."""
 
         def noted() -> None:
             display.say("stopping after this update, then saving (Ctrl-C again: at once)")
@@ -303,18 +303,18 @@ class Trainer:
 
 @contextlib.contextmanager
 def _saving(run_dir: Path) -> Iterator[None]:
-    """A file that cannot be written in this block ends the run with one line."""
+    """Raise CheckpointError if a file cannot be written within this context."""
     try:
         yield
     except OSError as error:
         raise CheckpointError(
-            f"run: {_file_fault(error)}; correct this, then continue with --resume {run_dir}"
+            f"run: {_file_fault(error)}; correct this, then resume with --resume {run_dir}"
         ) from error
 
 
 @contextlib.contextmanager
 def _tolerated(display: Display, then: str = "the next save tries again") -> Iterator[None]:
-    """A file that cannot be written in this block is reported, and training continues."""
+    """Show a warning if a file cannot be written within this context, and continue."""
     try:
         yield
     except OSError as error:
@@ -326,14 +326,14 @@ def _file_fault(error: OSError) -> str:
 
 
 def _num_passed(share: float, times: int) -> int:
-    """How many of `times` evenly spaced evaluations lie in the first `share` of the budget."""
+    """Return how many of `times` evenly spaced evaluations are due at `share` of the budget."""
     return math.floor(share * times + 1e-9)
 
 
 def distances(learner: Learner, tree: Tree) -> dict[str, float]:
-    """How exploitable the learner's preferred cards are, and those drawn from its policy.
+    """Return the exploitability of the learner's preferred actions and of its drawn ones.
 
-    Its network is asked once for both.
+    The network is evaluated once for both.
     """
     agent = learner.agent()
     agent.greedy = False
@@ -358,7 +358,7 @@ def distances(learner: Learner, tree: Tree) -> dict[str, float]:
 
 # ---- on the screen -------------------------------------------------------------------------------
 class Display:
-    """Shows how far a run is, and a line for each evaluation."""
+    """Shows the progress of a run, and a line per evaluation."""
 
     def __init__(self, learner: Learner, *, is_shown: bool) -> None:
         self.learner = learner
@@ -379,7 +379,7 @@ class Display:
             note(text)
 
     def progress(self, label: str, share: float, message: str = "") -> None:
-        """Show the share done of what `label` names."""
+        """Show the share done of the work `label`."""
         if not self.is_shown:
             return
         if label != self._label:
@@ -389,7 +389,7 @@ class Display:
         self._report(share, 1.0, message)
 
     def update(self, row: Mapping[str, Any]) -> None:
-        """Show the progress after an update with this line of the log."""
+        """Show the progress after an update that logged `row`."""
         if "pretraining" in row:
             self._speed = f"pretraining {row['pretraining']:.0%}"
         else:
@@ -410,7 +410,7 @@ class Display:
         self._found(f"{result.margin:+6.2f} ({low:+.2f} to {high:+.2f}) over {opponent}")
 
     def exploited(self, row: Mapping[str, Any]) -> None:
-        """Show the learner's exploitability from a line of the log."""
+        """Show the learner's exploitability, logged as `row`."""
         found = [f"{row[name]:.3f} ({what})" for name, what in EXPLOITED.items()]
         self._found(f"exploitability {', '.join(found)}")
 

@@ -1,7 +1,7 @@
-"""sb3-contrib's MaskablePPO over ``HeartsSB3VecEnv``: one seat of each game learns.
+"""Train with sb3-contrib's MaskablePPO over ``HeartsSB3VecEnv``: one seat per game learns.
 
-The library does the learning. Here are its network, in the sizes of the config, and what a run
-saves: weights and moments. A resumed run continues with new games.
+The library does the learning. This file makes its network, with the layer sizes of the config, and
+saves weights and moments. A resumed run starts new games.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from hearts_train.learn.export import policy_layers
 from hearts_train.learn.ppo import Learner, Saved
 
 _NEVER = -1e8
-"""The logit of an illegal action, as sb3-contrib has it."""
+"""The logit of an illegal action, as in sb3-contrib."""
 
 
 class MaskableLearner(Learner):
-    """sb3-contrib's MaskablePPO: one seat of each game learns, the others are opponents."""
+    """sb3-contrib's MaskablePPO. One seat per game learns, and opponents play the others."""
 
     algorithm = "MaskablePPO"
     packages = ("hearts-env", "sb3-contrib", "stable-baselines3", "torch", "numpy")
 
     def _make_network(self) -> MaskableActorCriticPolicy:
-        self.precision = torch.float32  # the library's
+        self.precision = torch.float32  # as in the library
         self.env = self._make_env(self.opponents.pool)
         self.model = self._make_model()
         return self.model.policy
@@ -48,7 +48,7 @@ class MaskableLearner(Learner):
         return self.model.policy.optimizer
 
     def _prepare(self) -> None:
-        """Nothing: the library makes the rest."""
+        """Do nothing: the library makes the rest."""
 
     def _make_env(self, opponent: Any) -> HeartsSB3VecEnv:
         env = self.config.env
@@ -88,7 +88,7 @@ class MaskableLearner(Learner):
         return model
 
     def _seed_of_start(self) -> int:
-        """Of model and games: a resumed run draws other actions and deals."""
+        """Return the seed of model and games. A resumed run draws new actions and deals."""
         return derived_seed(self.config.seed, 1000 + self.counters.starts) % 2**31
 
     def _begin_games(self) -> None:
@@ -97,7 +97,7 @@ class MaskableLearner(Learner):
         self.model._last_episode_starts = np.ones(self.env.num_envs, np.bool_)
 
     def warm_up(self) -> str:
-        """Compile what a rollout needs, in games of its own."""
+        """Compile the code of a rollout, in separate games."""
         env = self._make_env("random")
         env.reset()
         while not env.step(env.action_masks().argmax(axis=1))[2].any():
@@ -124,7 +124,7 @@ class MaskableLearner(Learner):
 
     # -- state -------------------------------------------------------------------------------------
     def tensors(self) -> Tensors:
-        """Return the policy's weights under their names in a player's file."""
+        """Return the weights of the policy by their names in a player's file."""
         return policy_tensors(policy_layers(self.model.policy))
 
     def _saved(self) -> dict[str, Saved]:
@@ -143,7 +143,7 @@ class MaskableLearner(Learner):
 
 
 class Trunk(BaseFeaturesExtractor):
-    """The layers shared by policy and value, for observations of any dtype and shape."""
+    """The layers that policy and value share, for observations of any dtype and shape."""
 
     def __init__(
         self, observation_space: spaces.Space[Any], sizes: list[int], activation: str
@@ -153,7 +153,7 @@ class Trunk(BaseFeaturesExtractor):
         self.layers = perceptron([inputs, *sizes], activation, ends_linear=False)
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
-        """Features of observations."""
+        """Return the features of observations."""
         features: torch.Tensor = self.layers(observations.flatten(1).float())
         return features
 
@@ -161,8 +161,8 @@ class Trunk(BaseFeaturesExtractor):
 class HeartsPolicy(MaskableActorCriticPolicy):
     """sb3-contrib's policy for maskable PPO, without its distribution objects.
 
-    Those normalise twice and check their arguments at each call; one log-softmax over the masked
-    logits gives the same numbers. Everything else, also ``predict``, is inherited.
+    Those normalise twice and check their arguments in each call. One log-softmax over the masked
+    logits gives the same numbers. Everything else, including ``predict``, is inherited.
     """
 
     def forward(
@@ -171,9 +171,9 @@ class HeartsPolicy(MaskableActorCriticPolicy):
         deterministic: bool = False,  # noqa: FBT001, FBT002 as stable-baselines3 calls it
         action_masks: NDArray[Any] | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Actions, values and log-probabilities of the actions, for a rollout."""
+        """Return actions, values and the actions' log-probabilities, for a rollout."""
         values, log_probs = self._evaluate(obs, action_masks)
-        # The maximum of log-probability + Gumbel noise is a sample.
+        # The argmax of log-probabilities plus Gumbel noise is a sample.
         noise = 0.0 if deterministic else torch.empty_like(log_probs).exponential_().log_()
         actions = (log_probs - noise).argmax(dim=1)
         return actions, values, log_probs.gather(1, actions[:, None])[:, 0]
@@ -181,7 +181,7 @@ class HeartsPolicy(MaskableActorCriticPolicy):
     def evaluate_actions(
         self, obs: torch.Tensor, actions: torch.Tensor, action_masks: torch.Tensor | None = None
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
-        """Values, log-probabilities of the actions, and entropies, for an update."""
+        """Return values, the actions' log-probabilities and entropies, for an update."""
         values, log_probs = self._evaluate(obs, action_masks)
         entropy = -(log_probs.exp() * log_probs).sum(dim=1)  # illegal: 0 * -1e8 = 0
         return values, log_probs.gather(1, actions[:, None])[:, 0], entropy
@@ -199,7 +199,7 @@ class HeartsPolicy(MaskableActorCriticPolicy):
 
 
 def policy_kwargs(config: NetworkConfig) -> dict[str, Any]:
-    """The arguments of ``HeartsPolicy`` for a network of these sizes."""
+    """Return the arguments of ``HeartsPolicy`` for a network of these sizes."""
     return {
         "features_extractor_class": Trunk,
         "features_extractor_kwargs": {"sizes": config.trunk, "activation": config.activation},

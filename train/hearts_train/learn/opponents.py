@@ -1,4 +1,4 @@
-"""The other players that a learner meets: opponents, its own snapshots, trained players."""
+"""The players that a learner needs: opponents, its own snapshots, trained players."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ from hearts_train.learn.config import SELF, ConfigError, Phase, SelfPlayConfig
 
 
 class Opponents:
-    """The opponent pool: agents of the schedule, and snapshots.
+    """The opponent pool: the agents of the schedule, and snapshots of the learner.
 
-    Snapshot 0 is the latest, the others are earlier ones. The agents stay the same objects; a new
-    snapshot replaces the network of one. A deal under way then ends against a newer opponent than
-    it started with, which does no harm.
+    Snapshot 0 is the latest, the others are earlier ones. A new snapshot replaces the network of
+    one of these agents, even in the middle of a deal, which does no harm.
     """
 
     def __init__(
@@ -35,20 +34,20 @@ class Opponents:
         seed: int,
         make_player: Callable[[Tensors | None], NetworkAgent],
     ) -> None:
-        """Start with any networks, until the first snapshot is taken.
+        """Make the pool. Until the first snapshot is taken, the snapshots have random weights.
 
         Args:
             schedule: the opponents and their weights.
-            settings: how many snapshots are kept, and which.
-            seed: of the run.
-            make_player: makes a player of these weights; None: of any weights.
+            settings: number and frequency of snapshots.
+            seed: seed of the run.
+            make_player: returns a player with these weights. If None, with random weights.
         """
         self.schedule, self.settings, self._make_player = schedule, settings, make_player
         self.num_past = 0
-        """How many earlier snapshots there are."""
+        """The number of earlier snapshots."""
         self.snapshots = [make_player(None).with_greedy(False) for _ in range(1 + settings.keep)]
-        # Opponents may be external code: give no seed from which those of the deals can be
-        # computed. It affects no game, since all opponents are reseeded before the first deal.
+        # Opponents may be external code, so their seed must not reveal the deals' seeds. It affects
+        # no game, since all opponents are reseeded before the first deal.
         self.pool = OpponentPool(seed=secret_seed(seed, "opponents"))
         self._names = list(dict.fromkeys(name for phase in schedule for name in phase.opponents))
         for name in self._names:
@@ -74,7 +73,7 @@ class Opponents:
                 self.pool.set_weight(name, weight)
 
     def take(self, tensors: Tensors, number: int) -> None:
-        """Take the `number`-th snapshot (from 1) as the latest; every ``keep_every``-th stays."""
+        """Make the `number`-th snapshot (from 1) the latest. Keep every ``keep_every``-th."""
         network = self._make_player(tensors).network
         self.snapshots[0].network = network
         keep, every = self.settings.keep, self.settings.keep_every
@@ -84,7 +83,7 @@ class Opponents:
             self.num_past = min(keep, nth)
 
     def state(self) -> Tensors:
-        """Return the snapshots' networks, under names for the state's file."""
+        """Return the snapshots' networks, by names for the state's file."""
         return {
             f"{place}/{name}": array
             for place, agent in enumerate(self.snapshots[: 1 + self.num_past])
@@ -106,9 +105,10 @@ class Opponents:
 
 
 def trained_network(setting: str, name: str, rules: Rules, encoder: Encoder) -> Network:
-    """Return the network of a trained player, which must play `rules` and see `encoder`.
+    """Return the network of a trained player of these rules and this encoder.
 
-    ConfigError, of this setting, if there is no such player.
+    Raises:
+        ConfigError: naming `setting`, if there is no such player.
     """
     try:
         agent = make_agent(name, seed=0)
@@ -125,8 +125,8 @@ def trained_network(setting: str, name: str, rules: Rules, encoder: Encoder) -> 
         )
     if agent.encoder != encoder:
         raise ConfigError(
-            f"{setting}: {name!r} does not see what the learner sees; set env.observation to the "
-            "encoder that it was trained with, or take another player",
+            f"{setting}: {name!r} has another observation than the learner; set env.observation to "
+            "the encoder that it was trained with, or give another player",
             value=name,
         )
     return agent.network

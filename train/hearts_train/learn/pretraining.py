@@ -1,9 +1,9 @@
-"""Pretraining: positions of play with a teacher's value of every legal card.
+"""Pretraining: positions with a teacher's value of every legal card.
 
-The teacher is ``pimc``: the mean double-dummy value of a card over all hidden worlds. It plays both
-seats by a softmax of those values and sometimes at random, so that the positions are those of good
-play and of deviations from it. Positions with one legal card are left out. Nothing here imports
-torch: worker processes need only this to make positions.
+The teacher is ``pimc``. The value of a card is its mean double-dummy margin over all hidden worlds.
+The teacher plays both seats by a softmax of these values, and sometimes at random, so the positions
+come from good play and deviations from it. Positions with one legal card are left out. Nothing here
+imports torch, so worker processes start quickly.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from hearts_train.executor import spread
 from hearts_train.learn.config import PretrainingConfig, between
 
 _AT_ONCE = 64
-"""Minibatches in an update."""
+"""Minibatches per update."""
 
 
 class Column(NamedTuple):
-    """How observations are kept: zeros and ones are packed, eight in a byte."""
+    """How observations are stored. Zeros and ones are packed, eight per byte."""
 
     shape: tuple[int, ...]
     """The shape of an observation."""
@@ -41,18 +41,18 @@ class Column(NamedTuple):
 
     @classmethod
     def of(cls, encoder: Encoder, rules: Rules) -> Column:
-        """The column of an encoder's observations."""
+        """Return the column of an encoder's observations."""
         space = encoder.space(rules)
         is_bits = space.dtype == np.int8 and (space.low == 0).all() and (space.high == 1).all()
         return cls(space.shape, space.dtype, bool(is_bits))
 
     def pack(self, rows: Array) -> Array:
-        """Return observations ``(n, *shape)`` as they are kept."""
+        """Return observations ``(n, *shape)`` in stored form."""
         size = math.prod(self.shape)
         return np.packbits(rows.reshape(len(rows), size), axis=1) if self.is_packed else rows
 
     def unpack(self, kept: Array) -> Array:
-        """Return kept rows as observations ``(n, *shape)``."""
+        """Return stored rows as observations ``(n, *shape)``."""
         if not self.is_packed:
             return kept
         bits = np.unpackbits(kept, axis=1, count=math.prod(self.shape))
@@ -60,12 +60,12 @@ class Column(NamedTuple):
 
 
 class Positions(NamedTuple):
-    """Positions and the teacher's values, a row each.
+    """Positions and the teacher's values, one per row.
 
     Attributes:
-        observations: What the player to act sees, packed as its ``Column`` has it.
-        values: The mean double-dummy margin after each action, ``(n, num_actions) float32``; NaN
-            where it is not legal.
+        observations: The observations of the player to act, stored as a ``Column``.
+        values: The mean double-dummy margin after each action, ``(n, num_actions) float32``. NaN
+            for illegal actions.
     """
 
     observations: Array
@@ -73,21 +73,21 @@ class Positions(NamedTuple):
 
     @classmethod
     def joined(cls, parts: list[Positions]) -> Positions:
-        """All rows of some parts, in order."""
+        """Concatenate parts."""
         return cls(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 @dataclass(frozen=True)
 class Teacher:
-    """Makes positions: callable with the number of a block of deals, in any process.
+    """Makes the positions of a block of deals, given its number, in any process.
 
     Attributes:
-        rules: Of two players, without an exchange.
-        encoder: What the learner sees.
+        rules: Rules of two players, without an exchange.
+        encoder: The encoder of the learner's observations.
         seed: Seed of deals and draws.
-        temperature: Of the softmax by which cards are drawn, in points.
-        random: The share of cards drawn without regard to their values.
-        deals: In a block.
+        temperature: Temperature of the softmax over values, in points.
+        random: Share of cards drawn uniformly.
+        deals: Deals per block.
     """
 
     rules: Rules
@@ -98,7 +98,7 @@ class Teacher:
     deals: int = 256
 
     def __post_init__(self) -> None:
-        """Refuse rules that the teacher cannot play."""
+        """Raise if the teacher cannot play the rules."""
         Pimc().check_rules(self.rules)
 
     @cached_property
@@ -106,7 +106,7 @@ class Teacher:
         return working_memory(TranspositionTable(self.rules).vector)
 
     def __call__(self, number: int) -> Positions:
-        """The positions of a block of deals."""
+        """Return the positions of a block of deals."""
         seed = derived_seed(self.seed, number)
         rng = np.random.default_rng(seed)
         batch = BatchGame(
@@ -133,7 +133,7 @@ class Teacher:
         return Positions.joined(found)
 
     def _drawn(self, values: Floats, rng: np.random.Generator) -> Array:
-        """An action for each row: by a softmax of the values, or any legal one."""
+        """Draw an action per row: by a softmax of the values, or any legal one."""
         is_random = rng.random(len(values)) < self.random
         scores = np.where(is_random[:, None], 0.0, values / self.temperature)
         scores[np.isnan(values)] = -np.inf
@@ -142,17 +142,17 @@ class Teacher:
 
 
 class Pretraining:
-    """All positions of a config, pass by pass in random orders that follow from its seed."""
+    """The positions of a config, in a random order per pass that follows from its seed."""
 
     def __init__(
         self, config: PretrainingConfig, rules: Rules, encoder: Encoder, seed: int
     ) -> None:
-        """Gather nothing yet; HeartsError if the teacher cannot play the rules."""
+        """Prepare to gather. Raise HeartsError if the teacher cannot play the rules."""
         self.config = config
         self._column = Column.of(encoder, rules)
         self._per_pass = max(1, round(self.config.positions / self.config.batch_size))
         self.size = self.config.passes * self._per_pass if self.config.positions else 0
-        """Minibatches in all."""
+        """Minibatches of all passes."""
         self._seed = derived_seed(seed, 20)
         self._pass, self._order = -1, np.empty(0, np.int64)
         self._positions: Positions | None = None
@@ -166,7 +166,7 @@ class Pretraining:
             )
 
     def gather(self, workers: int = 1) -> Generator[float]:
-        """Gather all positions, the same with any number of workers; yields the share done.
+        """Gather all positions, yielding the share done. The number of workers changes nothing.
 
         Closing the generator ends the workers and discards their work.
         """
@@ -189,22 +189,22 @@ class Pretraining:
 
     @property
     def positions(self) -> Positions:
-        """All of them; gathered at the first use."""
+        """All positions, gathered on first use."""
         for _ in self.gather():
             pass
         assert self._positions is not None
         return self._positions
 
     def forget(self) -> None:
-        """Free their memory."""
+        """Free the memory of the positions."""
         self._positions = None
 
     def minibatches(self, step: int) -> range:
-        """The next few of them, from `step` on."""
+        """Return the indices of the next minibatches, from `step` on."""
         return range(step, min(step + _AT_ONCE, self.size))
 
     def rows(self, step: int) -> NDArray[np.int64]:
-        """The rows of a minibatch."""
+        """Return the rows of a minibatch."""
         number, place = divmod(step, self._per_pass)
         if number != self._pass:
             rng = np.random.default_rng(derived_seed(self._seed, number))
@@ -212,10 +212,10 @@ class Pretraining:
         return np.array_split(self._order, self._per_pass)[place]
 
     def learning_rate(self, step: int) -> float:
-        """That of a minibatch."""
+        """Return the learning rate of a minibatch."""
         rates = self.config.learning_rate, self.config.learning_rate_end
         return between(*rates, step / self.size)
 
     def observations(self, rows: NDArray[np.int64]) -> Array:
-        """What the network sees in these rows."""
+        """Return the observations in these rows."""
         return np.ascontiguousarray(self._column.unpack(self.positions.observations[rows]))

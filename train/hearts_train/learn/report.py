@@ -1,4 +1,4 @@
-"""Reports of runs: their list, several seeds, the learning curve and the model card of one."""
+"""Reports: the list of runs, the table of seeds, learning curves and model cards."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from hearts_train.measure.display import (
 from hearts_train.screen import format_seconds
 
 EXPLOITED = {"drawn": "cards drawn", "preferred": "the preferred cards"}
-"""The policies whose exploitability is computed, and their labels in plots."""
+"""The two policies with an exploitability, and their labels in plots."""
 
 _MOST_POINTS = 400
-"""Of a curve."""
+"""The most points of a curve."""
 
 
 # ---- the list of runs ----------------------------------------------------------------------------
@@ -56,7 +56,7 @@ def table(runs: Sequence[RunFolder]) -> tuple[list[str], list[list[str]]]:
 
 
 def format_status(run: RunFolder) -> str:
-    """Return how far a run is, and the time left."""
+    """Return a run's progress, its status and the time left, as text."""
     share = "" if run.share is None else f"{run.share:.0%} "
     if run.is_training and run.seconds_left is not None:
         return f"{share}training, about {format_seconds(run.seconds_left)} left"
@@ -73,11 +73,11 @@ class SeedsResult:
 
     folder: Path
     runs: list[RunFolder]
-    """Those that have begun, in the order of the seeds; ``final`` is the final evaluation."""
+    """The runs that were started, in the order of the seeds. ``final`` is the final evaluation."""
     is_finished: bool
-    """False: stopped by a signal; the same call continues."""
+    """False if they were stopped by a signal. The same call resumes them."""
     signal_number: int = 0
-    """The signal that stopped them; 0: none."""
+    """The signal that stopped them, or 0."""
 
     @property
     def finished(self) -> list[RunFolder]:
@@ -85,7 +85,7 @@ class SeedsResult:
         return [run for run in self.runs if run.final]
 
     def spread(self) -> list[dict[str, Any]]:
-        """Return the mean and the standard deviation of each final figure over the seeds."""
+        """Return mean and standard deviation over the seeds for each final figure."""
         figures = [_final_figures(run) for run in self.finished]
         found = []
         for name in dict.fromkeys(name for one in figures for name in one):
@@ -96,7 +96,7 @@ class SeedsResult:
         return found
 
     def table(self) -> ResultTable:
-        """Return a row for each seed, and one for the mean and the standard deviation."""
+        """Return a row per seed, and one with mean and standard deviation."""
         spread = self.spread()
         rows = []
         for run in self.runs:
@@ -114,7 +114,7 @@ class SeedsResult:
         return ResultTable(title, ["seed", "decisions", *(one["name"] for one in spread)], rows)
 
     def to_json(self) -> dict[str, Any]:
-        """Return all figures, of types that JSON knows."""
+        """Return all figures as JSON types."""
         return {
             "run": str(self.folder),
             "seeds": [
@@ -135,7 +135,7 @@ class SeedsResult:
 
 
 def _final_figures(run: RunFolder) -> dict[str, tuple[float, str]]:
-    """Return the figures of a run's final evaluation by name, each with its text."""
+    """Return the figures of a run's final evaluation, by name, with their texts."""
     found = {
         f"over {row['opponent']}": (row["margin"], format_margin(row["margin"], row["ci95"]))
         for row in run.final
@@ -149,7 +149,7 @@ def _final_figures(run: RunFolder) -> dict[str, tuple[float, str]]:
 
 
 class Time(NamedTuple):
-    """An x axis of learning curves: a field of the log's lines, its scale and its label."""
+    """An x axis of learning curves: a field of the log, its scale and label."""
 
     field: str
     scale: float
@@ -167,10 +167,10 @@ class Curve(NamedTuple):
 
     Attributes:
         label: The label of the y axis.
-        rows: The lines of the log that have it.
-        values: The quantity and both ends of its 95 % interval, ``(rows, 3)``; the interval is the
-            value itself if there is none.
-        is_margin: If True, 0 is marked.
+        rows: The lines of the log with this quantity.
+        values: The quantity and both ends of its 95 % interval, ``(rows, 3)``. Without an interval,
+            three times the value.
+        is_margin: If True, a line marks 0.
         is_log: If True, the y axis is logarithmic.
     """
 
@@ -181,16 +181,16 @@ class Curve(NamedTuple):
     is_log: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """Return its points, of types that JSON knows."""
+        """Return its points as JSON types."""
         points = {time.field: [row[time.field] for row in self.rows] for time in TIMES}
         middle, low, high = self.values.T.tolist()
         return {"name": self.label, **points, "value": middle, "low": low, "high": high}
 
 
 def band(runs: Sequence[History]) -> list[Curve]:
-    """Return the mean curves of finished runs, with the standard deviation as their interval.
+    """Return the mean curves of finished runs, with one standard deviation as the interval.
 
-    A point is a round of evaluations that all runs have. Its time is their mean, too.
+    Each point is a round of evaluations that all runs have, at the mean of their times.
     """
     found = []
     for curves in zip(*map(curves_of, runs), strict=True):
@@ -212,7 +212,7 @@ def band(runs: Sequence[History]) -> list[Curve]:
 
 
 def curves_of(run: History) -> list[Curve]:
-    """Return the curves of a run's evaluations; before the first, that of its value loss."""
+    """Return the curves of a run's evaluations. Without any, return that of its value loss."""
     found = []
     for name in run.latest:
         rows = [row for row in run.of_kind("evaluation") if row["opponent"] == name]
@@ -235,7 +235,7 @@ def _is_finite(value: object) -> bool:
 
 
 def _some(number: int) -> list[int]:
-    """Return at most ``_MOST_POINTS`` of `number` places, with the first and the last."""
+    """Return at most ``_MOST_POINTS`` of `number` indices, including the first and the last."""
     places = np.linspace(0, number - 1, min(number, _MOST_POINTS))
     return [int(place) for place in places.round()]
 
@@ -269,10 +269,12 @@ def draw_curves(path: Path, curves: Sequence[Curve], title: str) -> None:
 def write_card(
     run_dir: Path, evaluations: Sequence[Mapping[str, Any]] = (), meta: Checkpoint | None = None
 ) -> None:
-    """Write the model card of the player in a run folder.
+    """Write the model card of the player in a run's folder.
 
-    `evaluations` (as ``Evaluation.to_json`` gives them) are shown instead of those from the
-    training; `meta` is read from the player's file if it is not given.
+    Args:
+        run_dir: the folder.
+        evaluations: shown instead of those during training, in the form of ``Evaluation.to_json``.
+        meta: metadata of the player. If None, they are read from its file.
     """
     if meta is None:
         _, meta = read_checkpoint(run_dir)
@@ -281,7 +283,7 @@ def write_card(
 
 
 def _teachers(config: Mapping[str, Any]) -> dict[str, str]:
-    """What the player has learnt from besides play, from a complete config."""
+    """Return facts about a player's teachers, from its complete config."""
     found = {}
     pretraining = _pretraining(config)
     if number := pretraining.get("positions"):
@@ -295,16 +297,16 @@ def _teachers(config: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _pretraining(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the settings of the pretraining, which the shipped champions' headers call lessons.
+    """Return the settings of the pretraining, called `lessons` in the shipped champions' headers.
 
-    A header is part of a player's digest, which published results state, so it stays as it is.
+    Headers are part of a player's digest, which published results state, so they cannot change.
     """
     found: Mapping[str, Any] = config.get("pretraining") or config.get("lessons", {})
     return found
 
 
 def format_card(meta: Checkpoint, evaluations: Sequence[Mapping[str, Any]]) -> str:
-    """The model card, Markdown, of a player's header and its evaluations."""
+    """Return the model card of a player as Markdown."""
     training, layers = meta.training, meta.layers
     config = training.get("config", {})
     lines = [f"# {training.get('name', 'player')}: a player of {meta.rules.name}", ""]

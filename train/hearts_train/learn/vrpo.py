@@ -1,22 +1,22 @@
 """Variance-reduced policy optimisation: PPO with a critic that sees all hands (Fan, Farina 2026).
 
-The advantage estimate of ``ppo.py`` has the noise of every later card, drawn at random by both
-players, and of the hands that its values do not see. In the paper (arXiv 2605.19235) the critic is
-Q(s, a), of the whole state s. The cards, once dealt, decide everything but what is played, so that
-a right Q leaves no noise but that of the deal. With V(s) = sum_a pi(a) Q(s, a), the return of a
-decision is the trace of Expected SARSA(lambda) over the decisions of the deal:
+The advantages of ``ppo.py`` are noisy. The players' later choices are random, and the value head
+does not see the hidden hands. In the paper (arXiv 2605.19235) the critic is Q(s, a) of the whole
+state s. After the deal only the players' choices are random, so an exact Q removes all noise except
+that of the deal. With V(s) = sum_a pi(a) Q(s, a), the return of a decision is the Expected
+SARSA(lambda) trace over the decisions of the deal:
 
     G_t = r_t + gamma (V(s_t+1) + lambda (G_t+1 - Q(s_t+1, a_t+1)))
 
-and its advantage G_t - V(s_t). What follows the next decision counts by how far it went beyond what
-Q expected of it: with lambda 1 that has the right mean whatever Q says, and the noise of the errors
-of Q alone. In games of two with a sum of zero the next decision is that of whoever is next, and V,
-Q and G change their sign with the player; else that of the same seat.
+Its advantage is G_t - V(s_t). Later decisions enter only as the difference between their return and
+Q. With lambda = 1 the estimate is unbiased for any Q, and its noise comes from the errors of Q
+alone. In zero-sum games of two, t + 1 is the next decision of either seat, and V, Q and G change
+sign with the player. In other games it is the next decision of the same seat.
 
-Q is the value head of the network: it takes the trunk's features, which the policy has too, and the
-hands of the other seats. It is fitted to G of the action drawn. The player does not need it. All
-else is as in ``ppo.py``; ``gae_lambda`` is lambda. Advantages shrink as Q learns: normalised, they
-would outweigh the entropy bonus and the magnet more and more.
+Q is the value head of the network. Its inputs are the trunk's features, which it shares with the
+policy, and the hands of the other seats. Its target is G, for the action drawn. The trained player
+does not need it. Everything else is as in ``ppo.py``, with ``gae_lambda`` as lambda. Advantages
+shrink as Q improves. Normalising them would let the policy term swamp the entropy and magnet terms.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from hearts_train.learn.ppo import Decisions, Learner
 
 
 class VRPOGames(SelfPlayGames):
-    """Games, the hands that are hidden at each decision, and what each action was held to be worth.
+    """Self-play games with the hidden hands and Q at each decision.
 
     Attributes:
-        hands: ``(rows, (players - 1) * actions) int8``: the other seats' cards, from the left.
+        hands: ``(rows, (players - 1) * actions) int8``: the other seats' cards, next seat first.
         worth: ``(rows, actions) float32``: Q.
     """
 
     def __init__(self, rules: Rules, *more: Any, **settings: Any) -> None:
-        """As of ``SelfPlayGames``."""
+        """Take the arguments of ``SelfPlayGames``."""
         super().__init__(rules, *more, **settings)
         if rules.players == 2 and self.rewarder.kind != "points":
             self.chains = 1
@@ -59,7 +59,7 @@ class VRPOGames(SelfPlayGames):
 
 
 class VRPOLearner(Learner):
-    """One network that plays all seats but those of its opponents, and a critic of all hands."""
+    """A PPO learner with a critic that sees all hands."""
 
     algorithm = "variance-reduced policy optimisation (VRPO) of every seat"
     kind_of_games = VRPOGames
@@ -84,9 +84,9 @@ class VRPOLearner(Learner):
         return logits, values
 
     def estimate(self) -> Ints:
-        """Write advantages and returns; return the rows that can be learnt from.
+        """Write advantages and returns. Return the rows to learn from.
 
-        Their values are then those of the actions drawn, which the returns are for.
+        Replaces their values by Q of the actions drawn, whose targets the returns are.
         """
         ppo, games = self.config.ppo, self.games
         estimate_by_worth(games.rollout, games.worth, games.size, ppo.gamma, ppo.gae_lambda)
@@ -95,19 +95,19 @@ class VRPOLearner(Learner):
         return ready
 
     def evaluate(self, batch: Decisions) -> tuple[Tensor, Tensor]:
-        """Return the logits, and what the critic expects of the actions drawn."""
+        """Return the logits, and Q of the actions drawn."""
         logits, worth = self._forward(batch.observations, batch.hands)
         return logits, worth.gather(1, batch.actions[:, None])[:, 0]
 
 
 @jit
 def reveal(players: int, states: Ints, hands: Bytes) -> None:
-    """Write the hands of all but the player whose turn it is, the next seat's first.
+    """Write the hands of all players except the one to act, next seat first.
 
     Args:
-        players: seats.
+        players: number of players.
         states: ``(games, STATE_SIZE)``.
-        hands: ``(games, (players - 1) * actions)``, written: 1 for each card.
+        hands: ``(games, (players - 1) * actions)``, written: 1 for each card held.
     """
     hands[:] = 0
     actions = hands.shape[1] // (players - 1)
@@ -122,7 +122,14 @@ def reveal(players: int, states: Ints, hands: Bytes) -> None:
 
 @jit
 def expect(logits: Floats32, worth: Floats32, legal: Ints, values: Floats32) -> None:
-    """Write the mean worth of the legal actions under the softmax of their logits, ``(rows,)``."""
+    """Write V: the mean of Q over legal actions, weighted by the softmax of their logits.
+
+    Args:
+        logits: ``(rows, actions)``.
+        worth: ``(rows, actions)``: Q.
+        legal: ``(rows,)``, bit masks over actions.
+        values: ``(rows,)``, written: V.
+    """
     for i in range(len(legal)):
         highest, mask = np.float32(-np.inf), legal[i]
         while mask:
@@ -142,18 +149,18 @@ def expect(logits: Floats32, worth: Floats32, legal: Ints, values: Floats32) -> 
 def estimate_by_worth(
     rollout: Rollout, worth: Floats32, size: int, gamma: float, gae_lambda: float
 ) -> None:
-    """Write advantages and returns of the first `size` rows; those of `PENDING` rows say nothing.
+    """Write advantages and returns of the first `size` rows. Those of `PENDING` rows are unused.
 
     Args:
-        rollout: the list of decisions; ``values`` are V.
+        rollout: the list of decisions. Its ``values`` are V.
         worth: ``(rows, actions)``: Q.
-        size: how many rows there are.
-        gamma: the discount of a decision.
+        size: number of rows.
+        gamma: discount per decision.
         gae_lambda: lambda.
     """
     for i in range(size - 1, -1, -1):
         after, found = rollout.nexts[i], rollout.rewards[i]
-        if after == PENDING:  # its reward is not known yet: what Q expects is all there is
+        if after == PENDING:  # its reward is not known yet, so take Q
             found = worth[i, rollout.actions[i]]
         elif after != END:
             surprise = rollout.returns[after] - worth[after, rollout.actions[after]]
