@@ -148,9 +148,7 @@ class Hearts:
         size, wanted = self.rules.hand_size, (2, self.num_actions)
         shape = np.shape(hands if hasattr(hands, "shape") else np.asarray(hands, object))
         if shape != wanted:
-            raise DealError(
-                f"hands: the shape is {shape}; give {wanted}, True where a card is held"
-            )
+            raise DealError(f"hands: the shape is {shape}; give {wanted}, True for each card held")
         dealt = jnp.asarray(hands, bool)
         if not isinstance(dealt, jax.core.Tracer):
             sizes, doubled = dealt.sum(1).tolist(), dealt.all(0)
@@ -359,7 +357,7 @@ def _check(rules: Rules) -> None:
         known = [game for game, n in GAMES if _foreign_field(Rules.preset(game, n)) is None]
         value, own = getattr(rules, name), getattr(Rules.preset("two_player"), name)
         raise RulesError(
-            f"{name}: {quoted(value)} is not played in JAX, only {own!r}; take {', '.join(known)}, "
-            "or BatchGame for other rules",
+            f"{name}: {quoted(value)} is not supported in JAX, only {own!r}; "
+            f"take {', '.join(known)}, or BatchGame for other rules",
             value=value,
         )

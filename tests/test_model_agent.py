@@ -502,16 +502,14 @@ def test_weights_alone_are_refused_unread_with_the_way_out(
     written(kind, tmp_path / name)
     monkeypatch.chdir(tmp_path)
     with raises_hearts_error(
-        CheckpointError, "agent", name, "weights alone", hint="hearts agents --new"
+        CheckpointError, "agent", name, "only weights", hint="hearts agents --new"
     ):
         make_agent(name + options, allow_code=True)
 
 
 def test_safetensors_of_another_library_are_refused_with_the_way_out(tmp_path):
     path = written("safetensors", tmp_path / "net.safetensors")
-    with raises_hearts_error(
-        CheckpointError, "format", "weights alone", hint="hearts agents --new"
-    ):
+    with raises_hearts_error(CheckpointError, "format", "only weights", hint="hearts agents --new"):
         make_agent(path)
 
 

@@ -438,7 +438,7 @@ def of_command(agent):
 def test_hearts_evaluate_shows_the_faults_of_a_program(bad):
     result = of_command(bad("exits"))
     assert result.exit_code == 0
-    said = r": 8 deals forfeited .*\n  crashed, deal seed \d+, seat 0: .* status 3; its last"
+    said = r": forfeited 8 deals .*\n  crashed, deal seed \d+, seat 0: .* status 3; its last"
     assert re.search(said, result.stderr), result.stderr
 
 

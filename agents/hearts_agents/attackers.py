@@ -217,7 +217,7 @@ def as_policy(agent: Any, name: str = "") -> Policy:
     def policy(views: BatchView) -> Probs:
         with blamed(
             f"agent: {who!r} cannot be asked how it plays",
-            "it must answer any view, with a legal action or with the chances of all",
+            "it must answer every view, with a legal action or the probabilities of all actions",
         ):
             return ask(views)
 

@@ -325,9 +325,7 @@ def restore_generator(rng: np.random.Generator, state: RandomState) -> None:
     numbers = [int(number) for number in np.ravel(state)]
     fits = len(numbers) == 6 and numbers[2] % 2 == 1
     if not fits or numbers[4] > 1 or numbers[5] >= 2**32:
-        raise HeartsError(
-            "random: these numbers are not a state of PCG64; give those that were saved"
-        )
+        raise HeartsError("random: these numbers are not a state of PCG64; give the saved ones")
     rng.bit_generator.state = {
         "bit_generator": "PCG64",
         "state": {"state": numbers[0] | numbers[1] << 64, "inc": numbers[2] | numbers[3] << 64},
@@ -348,7 +346,7 @@ def as_agent(player: Any, name: str = "") -> Agent:
     """
     if isinstance(player, type):
         raise HeartsError(
-            f"agent: {player.__name__} is a class; give an object of it, like {player.__name__}()"
+            f"agent: {player.__name__} is a class; give an object, like {player.__name__}()"
         )
     if not callable(getattr(player, "act", None)):
         raise HeartsError(
@@ -369,6 +367,6 @@ def check_rules(player: Any, rules: Rules) -> None:
         name = getattr(player, "name", "") or type(player).__name__
         with blamed(
             f"agent: {name!r} cannot be asked whether it plays {rules.name}",
-            "its check_rules(rules) may raise a HeartsError, which says what it plays",
+            "its check_rules(rules) may only raise a HeartsError that says what it plays",
         ):
             check(rules)

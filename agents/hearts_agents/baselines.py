@@ -129,7 +129,7 @@ class Baseline(Agent):
         rules, vectors, players = views.rules, views.vectors, views.players
         if (wrong := vectors[:, k.PLAYER] != players).any():
             row = int(np.flatnonzero(wrong)[0])
-            raise HeartsError(f"views: row {row} has nothing to decide; its game is over")
+            raise HeartsError(f"views: row {row} has no decision to make; leave out finished games")
         of: Ints | slice = slice(None)
         asked = vectors, players
         if self.policy >= PRO:  # the order of play does not count

@@ -91,13 +91,13 @@ class Champion(PerGameAgent):
         if name is None:
             raise HeartsError(
                 f"rules: champion plays {self.plays} only, with any end of a match; "
-                f"{rules.name!r} is another game: take pro, or train a player of yours with "
+                f"{rules.name!r} is another game: take pro, or train your own player with "
                 "hearts train"
             )
         if self.search is not None and not has_exact_worlds(rules):
             raise HeartsError(
-                f"search: champion looks ahead in games of two; {rules.name!r} has "
-                f"{rules.players} players: let it play without, as champion"
+                f"search: champion searches in two-player games only; {rules.name!r} has "
+                f"{rules.players} players: omit search"
             )
         greedy = SHIPPED[name] if self.greedy is None else self.greedy
         own, *others = self.files(name)

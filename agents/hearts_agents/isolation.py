@@ -152,8 +152,8 @@ class Isolated(Agent):
             return Card(str(fields["kind"])[:_MOST_NAME], options, rules, files)
         except (ValueError, TypeError, KeyError, AttributeError):
             raise HeartsError(
-                f"agent: the process of {self.name!r} does not say what the agent is; it must not "
-                "write to the pipe that it is asked through"
+                f"agent: the process of {self.name!r} did not describe the agent; its code must "
+                "not write to the pipe of the answers"
             ) from None
 
     def check_rules(self, rules: Rules) -> None:
@@ -207,7 +207,7 @@ class Isolated(Agent):
             kind, text = error.kind, str(error)
         except (HeartsError, KeyError, TypeError, ValueError, OverflowError) as error:
             kind = CRASHED
-            text = f"its process gave something that is not an answer ({describe(error)})"
+            text = f"its process gave an invalid answer ({describe(error)})"
         self.close()
         return np.zeros(size, np.int64), [Fault(row, kind, text) for row in range(size)]
 
@@ -230,7 +230,7 @@ class Isolated(Agent):
         except (KeyError, TypeError, ValueError):
             self.close()
             raise HeartsError(
-                f"agent: the process of {self.name!r} gave no policy when asked; omit isolate"
+                f"agent: the process of {self.name!r} gave no policy; omit isolate"
             ) from None
 
     def close(self) -> None:
@@ -259,7 +259,7 @@ class Isolated(Agent):
             spec = self._agent.text
         else:
             with blamed(
-                f"agent: {self.name!r} cannot be sent to a process of its own",
+                f"agent: {self.name!r} cannot be sent to its own process",
                 "name it as FILE.py:CLASS, or omit isolate",
                 value=self.name,
             ):
@@ -289,7 +289,7 @@ class Isolated(Agent):
             return self._reply(kind, _START_SECONDS)
         except ProgramError as error:
             raise HeartsError(
-                f"agent: the process of {self.name!r} was not ready ({error}); see what it printed"
+                f"agent: the process of {self.name!r} was not ready ({error}); see its output"
             ) from None
 
     def _reply(self, kind: str, seconds: float, number_bytes: int = 0) -> dict[str, Any]:
@@ -309,7 +309,7 @@ class Isolated(Agent):
         if answer.get("type") == "error":
             raise HeartsError(str(answer.get("text"))[:MOST_WORDS])
         if answer.get("type") != kind:
-            raise self._process.failed("gave something that is not an answer", CRASHED)
+            raise self._process.failed("gave an invalid answer", CRASHED)
         return answer
 
 

@@ -79,7 +79,7 @@ class Budget:
     @staticmethod
     def _refuse(text: str | int) -> HeartsError:
         return HeartsError(
-            f"search: {quoted(str(text))} is not a budget; give a time for each card like 50ms, a "
+            f"search: {quoted(str(text))} is not a budget; give a time per card like 50ms, a "
             "number of worlds like 32, or all",
             value=text,
         )
@@ -147,7 +147,7 @@ class SearchAgent(CachingAgent):
         """
         if not isinstance(policy, EncoderAgent):
             raise HeartsError(
-                f"policy: {quoted(policy)} is not a network; give load_agent(PATH), of a run's "
+                f"policy: {quoted(policy)} is not a network; give make_agent(PATH) with a run's "
                 "folder or a checkpoint",
                 value=policy,
             )

@@ -67,7 +67,7 @@ class _Served:
             spec = AgentSpec.parse(self._hello["spec"])
             return spec, spec.make(0)
         with blamed(
-            f"agent: {self._hello['name']!r} cannot be made in a process of its own",
+            f"agent: {self._hello['name']!r} cannot be made in its own process",
             "name it as FILE.py:CLASS, or omit isolate",
         ):
             spec = AgentSpec.parse(pickle.loads(base64.b64decode(self._hello["agent"])))

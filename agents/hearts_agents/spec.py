@@ -145,8 +145,8 @@ class AgentSpec:
             )
         raise HeartsError(
             f"agent: {quoted(name)} is unknown; {did_you_mean(name, agent_names())}; "
-            f"or the path of a run's folder or of a file ({', '.join(FILES)}), or FILE.py:CLASS, "
-            "or exec:PROGRAM",
+            f"or give the path of a run's folder or a file ({', '.join(FILES)}), FILE.py:CLASS or "
+            "exec:PROGRAM",
             value=name,
         )
 
@@ -198,7 +198,7 @@ class AgentSpec:
         if self.runs_code and not is_code_allowed():
             raise HeartsError(
                 f"{where} names the agent {quoted(self.text)}, which can run any code; if you "
-                "trust whoever wrote that file, add --allow-code, or in Python call "
+                "trust the file's author, add --allow-code, or in Python call "
                 "hearts_agents.allow_code()"
             )
 
@@ -238,14 +238,12 @@ class AgentSpec:
             player = as_agent(self.agent)
             if options or seed is not None:
                 wrong = "seed" if seed is not None else next(iter(options))
-                raise HeartsError(
-                    f"{wrong}: cannot be set for an agent that is already made; omit it"
-                )
+                raise HeartsError(f"{wrong}: cannot be set for an agent object; omit it")
             return player
         factory, texts = self.factory, self.options
         if self._risk and not (allow_code or is_code_allowed()):
             raise HeartsError(
-                f"allow_code: loading {quoted(self.name)} can run any code that is in it "
+                f"allow_code: loading {quoted(self.name)} can run any code in it "
                 f"({self._risk}); if you trust its author, add --allow-code, or in Python "
                 "make_agent(path, allow_code=True)"
             )
@@ -276,7 +274,7 @@ class AgentSpec:
         try:
             with blamed(
                 f"agent: {name!r} cannot be copied",
-                "one and the same player must not see a deal from both seats; give it a "
+                "the same player must not see a deal from both seats; give it a "
                 "__deepcopy__, or name it as FILE.py:CLASS",
             ):
                 player = copy.deepcopy(agent)
@@ -384,7 +382,7 @@ def _split(spec: str) -> tuple[str, dict[str, str]]:
         if len(spec) > _MOST_COMMAND:
             raise HeartsError(
                 f"agent: a command of {len(spec):,} characters is too long; put it into a script, "
-                f"{_MOST_COMMAND:,} will do"
+                f"or use at most {_MOST_COMMAND:,}"
             )
         match = _QUOTED_OR_NOT.match(spec)
         end = match.end() if match is not None else 0

@@ -75,7 +75,9 @@ class HeartsGame(pyspiel.Game):  # type: ignore[misc]
     def new_initial_state(self, text: str | None = None) -> HeartsState:
         """Return the state before the first chance node."""
         if text is not None:
-            raise HeartsError(f"{NAME}: no states are made from text; apply actions to the first")
+            raise HeartsError(
+                f"{NAME}: states cannot be made from text; apply actions to the initial state"
+            )
         return HeartsState(self)
 
     def max_chance_nodes_in_history(self) -> int:

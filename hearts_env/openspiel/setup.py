@@ -96,12 +96,12 @@ class Setup:
         """
         if not self.rules.is_same_deal(game.rules):
             raise HeartsError(
-                f"rules: the game is of {game.rules.name!r}, that of OpenSpiel of "
+                f"rules: the deal has {game.rules.name!r} and the OpenSpiel game "
                 f"{self.rules.name!r}; take the same"
             )
         if game.revoker is not None:
             raise HeartsError(
-                "game: it ended by an illegal action, which OpenSpiel has not; give another game"
+                "game: an illegal action ended it, which OpenSpiel cannot represent; give another"
             )
         start, actions, kitty = game.start(), [], self.rules.players
         if len(self.tables) > 1:

@@ -248,7 +248,7 @@ class Arena:
                 raise nothing_to_decide(min(stuck) if self.num_envs > 1 else None)
         if given:
             raise nothing_to_decide(int(games[0]))
-        raise HeartsError("skip_forced: these rules leave nothing to decide; omit it")
+        raise HeartsError("skip_forced: the learner has no decisions under these rules; omit it")
 
     def _place(self, games: Ints, given: Mapping[int, Game]) -> None:
         """Place the given games. Rewards earned before count as paid."""
@@ -492,8 +492,8 @@ def check_options(options: object, known: Sequence[str]) -> Mapping[str, Any]:
         return {}
     if not isinstance(options, Mapping) or not set(options) <= set(known):
         raise HeartsError(
-            f"options: {quoted(options)} are not for many environments; give {' or '.join(known)}, "
-            "or other options to a single one, from gymnasium.make",
+            f"options: {quoted(options)} are not options of many environments; "
+            f"give {' or '.join(known)}, or make a single environment with gymnasium.make",
             value=options,
         )
     return options
@@ -503,8 +503,8 @@ def nothing_to_decide(place: int | None = None) -> HeartsError:
     """Return the error for a given game without a decision of the learner."""
     name = "game" if place is None else f"game[{place}]"
     return HeartsError(
-        f"{name}: the learner has nothing to decide in the rest of it; give an earlier position, "
-        "or another seat"
+        f"{name}: the learner has nothing left to decide in it; give an earlier position, or "
+        "another seat"
     )
 
 

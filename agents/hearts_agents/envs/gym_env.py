@@ -184,7 +184,7 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
             number += 1  # only with skip_forced, or in a given game for another seat
         if is_given:
             raise nothing_to_decide()
-        raise HeartsError("skip_forced: there is nothing left to decide; omit it")
+        raise HeartsError("skip_forced: the learner has no decisions under these rules; omit it")
 
     def _begin(self, seed: int, options: dict[str, Any] | None) -> None:
         players = self.rules.players
@@ -225,7 +225,7 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
                 ``illegal_action="raise"``, is illegal now.
         """
         if self._is_over:
-            raise gymnasium.error.ResetNeeded("the episode is over, or has not begun: call reset")
+            raise gymnasium.error.ResetNeeded("the episode is over or has not begun; call reset")
         table = self.table
         game = table.game
         number = action if action.__class__ is int else game.rules.action_number(action)

@@ -83,9 +83,7 @@ class OpponentPool:
         """
         pool = opponent if isinstance(opponent, OpponentPool) else cls(opponent)
         if not any(entry.weight for entry in pool.entries):
-            raise HeartsError(
-                "opponent: there is none to draw; give a name, an agent, or a list of them"
-            )
+            raise HeartsError("opponent: there are none; give a name, an agent, or a list of them")
         for entry in pool.entries:
             if rules is not None:
                 check_rules(entry.agent, rules)
@@ -137,7 +135,7 @@ class OpponentPool:
         place = self.place(name)
         if not any(e.weight for i, e in enumerate(self.entries) if i != place):
             raise HeartsError(
-                f"opponent: {name!r} is the last of the pool; add another first", value=name
+                f"opponent: {name!r} is the last in the pool; add another first", value=name
             )
         self.set_weight(name, 0.0)
 
@@ -214,7 +212,7 @@ class OpponentPool:
         for entry in self.entries:
             if entry.name not in state:
                 raise HeartsError(
-                    f"opponent {entry.name!r}: its random numbers are missing; give the whole state"
+                    f"opponent {entry.name!r}: not in the state; give the whole state"
                 )
             try:
                 entry.agent.restore_random(state[entry.name])
@@ -236,7 +234,7 @@ def _check_weight(weight: float) -> float:
         number = -1.0
     if not (number >= 0 and math.isfinite(number)):
         raise HeartsError(
-            f"weight: {weight!r} is not a number from 0; give 0 or more", value=weight
+            f"weight: {weight!r} is not a finite number from 0; give 0 or more", value=weight
         )
     return number
 

@@ -155,7 +155,7 @@ class HeartsSB3VecEnv(ManyLearners, VecEnv):
                 ``illegal_action="raise"``, is illegal now. Nothing is played.
         """
         if self._actions is None or not self.arena.is_reset:
-            raise HeartsError("step: nothing to wait for; call reset and step_async first")
+            raise HeartsError("step: there are no actions; call reset and step_async first")
         actions, self._actions = self._actions, None
         rewards, done, finished = self.arena.step(actions)
         infos = [info.copy() for info in self._infos]  # wrappers write to them
@@ -239,7 +239,7 @@ class HeartsSB3VecEnv(ManyLearners, VecEnv):
             HeartsError: if `indices` does not name all environments: they share attributes.
         """
         if indices is not None and len(self._places(indices)) != self.num_envs:
-            raise HeartsError(f"{attr_name}: the environments share their attributes; set all")
+            raise HeartsError(f"{attr_name}: all environments share it; omit indices")
         setattr(self, attr_name, value)
 
     def env_method(

@@ -106,8 +106,8 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
         )
         if (mode := self.arena.drawer.mode) is not None:
             raise HeartsError(
-                f"render_mode: {mode!r} is not for many environments; render a single one, from "
-                "gymnasium.make",
+                f"render_mode: {mode!r} is not available for many environments; make a "
+                "single one with gymnasium.make",
                 value=mode,
             )
         self.arena.acts_when_over = self._mode is AutoresetMode.NEXT_STEP
@@ -178,9 +178,9 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
                 "and dtype bool"
             )
         if not mask.any():
-            raise HeartsError("options: reset_mask is False everywhere; set it where to reset")
+            raise HeartsError("options: reset_mask is False everywhere; give True for each reset")
         if not self.arena.is_reset and not mask.all():
-            raise HeartsError("options: reset_mask at the first reset; omit it")
+            raise HeartsError("options: reset_mask is incomplete at the first reset; omit it")
         return np.flatnonzero(mask)
 
     def step(self, actions: Array) -> tuple[Observation, Array, Array, Array, dict[str, Any]]:

@@ -142,7 +142,7 @@ def save_checkpoint(
             raise CheckpointError(f"{name}: not all weights are finite; the training diverged")
         if not np.isfinite(array).all():
             raise CheckpointError(
-                f"{name}: weights above 65,504 do not fit into 16 bits; save them in 32 "
+                f"{name}: weights above 65,504 do not fit into 16 bits; save 32 bits "
                 "(checkpoint.half=false)"
             )
     write_tensors(Path(path), arrays, meta.header())
@@ -190,7 +190,7 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, Array], Checkpoint]:
             )
         if not np.isfinite(tensor).all():
             raise CheckpointError(
-                f"{name}: has values that are not finite in {where!r}; the training diverged: "
+                f"{name}: has infinite or NaN values in {where!r}; the training diverged: "
                 "take an earlier checkpoint"
             )
     return {name: tensor.astype(np.float32) for name, tensor in tensors.items()}, meta
@@ -213,7 +213,7 @@ def refuse_weights(path: str | Path) -> None:
     is_program = any("/code/" in name for name in names)
     if (is_torch and not is_program) or start.startswith((b"\x80", b"\x89HDF")):
         raise CheckpointError(
-            f"agent: {quoted(os.fspath(path))} holds weights alone, which do not say how to play; "
+            f"agent: {quoted(os.fspath(path))} holds only weights, which do not say how to play; "
             f"{_LOAD_THEM}",
             value=path,
         )
@@ -240,13 +240,13 @@ def _parse_header(
                 "`hearts train` wrote"
             )
         raise CheckpointError(
-            f"format: {where!r} says {stated!r} and not {FORMAT!r}: it holds weights alone, which "
+            f"format: {where!r} says {stated!r} and not {FORMAT!r}: it holds only weights, which "
             f"do not say how to play; {_LOAD_THEM}"
         )
     if header.get("version") != str(VERSION):
         raise CheckpointError(
-            f"version: {where!r} is of version {header.get('version')!r}, this package reads "
-            f"{VERSION}; install the version that wrote it"
+            f"version: {where!r} has version {header.get('version')!r}, and this package reads "
+            f"{VERSION}; install the package version that wrote it"
         )
     if DIGEST in header and header[DIGEST] != digest_of(tensors, header):
         raise CheckpointError(
@@ -267,7 +267,7 @@ def _parse_header(
     try:
         rules = Rules.from_dict(parsed["rules"])
     except (HeartsError, TypeError) as error:
-        raise CheckpointError(f"rules: those in {where!r} cannot be played: {error}") from None
+        raise CheckpointError(f"rules: the rules in {where!r} cannot be played: {error}") from None
     encoder = _check_encoder(where, parsed["encoder"], rules)
     layers, activation, module = _check_network(where, parsed["network"])
     for end, need, what in (
@@ -277,7 +277,7 @@ def _parse_header(
         if layers[end] != need:
             raise CheckpointError(
                 f"network.layers: {list(layers)} in {where!r} do not fit the {what}; "
-                f"needed is the size {need}"
+                f"the size must be {need}"
             )
     return Checkpoint(rules, encoder, layers, activation, parsed["training"], module)
 
@@ -292,7 +292,7 @@ def _check_encoder(where: str, stated: Mapping[str, Any], rules: Rules) -> str:
     for what, own in _measures(find_encoder(name), rules).items():
         if stated.get(what) != own:
             raise CheckpointError(
-                f"encoder: {name!r} has the {what} {own!r} here, but {stated.get(what)!r} in "
+                f"encoder: {name!r} has the {what} {own!r} here, and {stated.get(what)!r} in "
                 f"{where!r}; install the version that wrote it, or train again",
                 value=name,
             )

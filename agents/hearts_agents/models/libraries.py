@@ -80,7 +80,7 @@ class ModelAgent(EncoderAgent):
             fix = 'make_agent(model, encoder="flat")'
             fix = "model.onnx?encoder=flat" if isinstance(model, bytes) else fix
             raise HeartsError(
-                f"encoder: {quoted(name)} does not say what its model sees; state it, as in "
+                f"encoder: {quoted(name)} does not state its encoder; give it, as in "
                 f"{fix}; known: {', '.join(ENCODERS)}",
                 value=name,
             )
@@ -163,12 +163,12 @@ class ModelAgent(EncoderAgent):
         if array.dtype.kind not in "fiu":
             raise HeartsError(
                 f"agent: {quoted(self.name)} gives {type(given).__name__} of dtype {array.dtype}; "
-                "its first output must be a number for each action"
+                "its first output must have a number for each action"
             )
         if array.shape != shape:
             raise HeartsError(
                 f"agent: {quoted(self.name)} gives numbers of shape {array.shape} for {shape[0]} "
-                f"observations{where}; needed is {shape}, one for each action"
+                f"observations{where}; it must be {shape}, one number for each action"
             )
         with np.errstate(over="ignore"):
             weights: Array = array.astype(np.float32)
@@ -212,8 +212,8 @@ class OnnxAgent(ModelAgent):
         options.intra_op_num_threads = options.inter_op_num_threads = 1  # many players may play
         options.log_severity_level = 4
         with blamed(
-            f"agent: {quoted(self.name)} is no ONNX model that can be loaded",
-            "write it with torch.onnx.export(..., external_data=False), and check it",
+            f"agent: {quoted(self.name)} cannot be loaded as an ONNX model",
+            "write it with torch.onnx.export(..., external_data=False)",
         ):
             self._model = runtime.InferenceSession(
                 self._data, options, providers=["CPUExecutionProvider"], enable_fallback=0
@@ -247,7 +247,9 @@ class OnnxAgent(ModelAgent):
         kind = given.type.removeprefix("tensor(").removesuffix(")")
         kind = _ONNX_DTYPES.get(kind, kind)
         if kind not in known:
-            raise HeartsError(f"agent: {quoted(self.name)} takes {given.type}; {noun} are numbers")
+            raise HeartsError(
+                f"agent: {quoted(self.name)} takes {given.type}; use numbers for {noun}"
+            )
         return np.dtype(kind)
 
     def run(self, observations: Array, legal: Array) -> Any:
@@ -328,7 +330,7 @@ class Sb3Agent(ModelAgent):
         policy, name, kind = self._model, self.name, type(self._model).__name__
         if hasattr(policy, "lstm_actor"):
             raise HeartsError(
-                f"agent: {quoted(name)} is recurrent ({kind}): it chooses by what it saw before, "
+                f"agent: {quoted(name)} is recurrent ({kind}): it depends on earlier observations, "
                 "and an agent is asked about views in any order; train one without memory, or "
                 "write an agent for it",
                 value=name,
@@ -338,22 +340,22 @@ class Sb3Agent(ModelAgent):
         box = sees["observation"] if self._takes_masks else sees
         if not isinstance(box, spaces.Box) or not isinstance(does, spaces.Discrete):
             raise HeartsError(
-                f"agent: {quoted(name)} has spaces {quoted(sees)} and {quoted(does)}; needed are a "
-                f"Box or a Dict of {' and '.join(_SEEN)}, and Discrete, as HeartsEnv has them",
+                f"agent: {quoted(name)} has spaces {quoted(sees)} and {quoted(does)}; give one "
+                f"with a Box or a Dict of {' and '.join(_SEEN)}, and Discrete, like HeartsEnv",
                 value=name,
             )
         self._shape = box.shape
         self._output = next((word for word in _OUTPUTS if hasattr(policy, word)), "")
         if not self._output:
             raise HeartsError(
-                f"agent: {quoted(name)} has a policy of type {kind}; usable are those of PPO, A2C, "
-                "TRPO, MaskablePPO, DQN and QRDQN",
+                f"agent: {quoted(name)} has a policy of type {kind}; give one of PPO, A2C, TRPO, "
+                "MaskablePPO, DQN or QRDQN",
                 value=name,
             )
         self.gives_logits = self._output == "get_distribution"
         if not self.greedy and not self.gives_logits:
             raise HeartsError(
-                f"greedy: {quoted(name)} gives values of actions, not probabilities; omit it",
+                f"greedy: {quoted(name)} gives action values, not probabilities; omit it",
                 value=name,
             )
         self.dtype = np.dtype(box.dtype)
@@ -364,7 +366,7 @@ class Sb3Agent(ModelAgent):
         with (
             blamed(
                 f"{name} cannot be loaded",
-                "install what it was made with, or save it again with model.save",
+                "install the libraries that it needs, or save it again with model.save",
             ),
             warnings.catch_warnings(),
         ):

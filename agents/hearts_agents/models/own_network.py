@@ -45,7 +45,7 @@ class OwnNetwork(nn.Module):
         if shapes not in ([(2, num_actions), (2,)], [(2, num_actions), (2, 1)]):
             raise HeartsError(
                 f"{SETTING}: {name!r} does not return logits (n, {num_actions}) and values (n,) "
-                "of n observations; correct its forward",
+                "for n observations; correct its forward",
                 value=name,
             )
 

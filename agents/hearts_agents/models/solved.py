@@ -76,7 +76,7 @@ class EquilibriumAgent(PerGameAgent):
         if not names:
             raise HeartsError(
                 f"rules: equilibrium plays {self.plays} only; {rules.name!r} is another game: "
-                "give --rules mini, or solve yours with hearts solve and give its file"
+                "give --rules mini, or solve yours with hearts solve and name its file"
             )
         return SolvedAgent(load(names[0]))
 

@@ -196,7 +196,7 @@ class LineProcess:
             ProgramError: if it cannot be started.
         """
         if sys.platform == "win32":
-            raise ProgramError("programs are asked through pipes that Windows has not; use Linux")
+            raise ProgramError("programs need pipes that Windows does not have; use Linux")
         try:
             stderr = subprocess.PIPE if saves_stderr else None
             process = start_child(command, stderr=stderr, environment=environment, bufsize=0)

@@ -220,7 +220,7 @@ class ExternalAgent(Agent):
                 return self._process
             self.close()
         if self._is_given_up:
-            raise ProgramError(f"failed {self._failures} times in a row; it is not started again")
+            raise ProgramError(f"failed {self._failures} times in a row; it is not restarted")
         self._rules, self._lines = rules, ViewLines(rules)
         self._game_due, self._game_sent, self._unsent = True, False, b""
         process = LineProcess(self._words)
@@ -329,7 +329,7 @@ def _split(command: str) -> list[str]:
             "cannot be executed; make it executable (chmod +x), or name its interpreter too, as in "
             "exec:python3 bot.py"
             if there
-            else "is not a program here or on the PATH; check it, relative to the present folder"
+            else "is not a program in this folder or on the PATH; check the path"
         )
         raise HeartsError(
             f"agent: {quoted(EXEC + command)}: {quoted(words[0])} {what}", value=EXEC + command
@@ -341,7 +341,8 @@ def _limit(name: str, value: object) -> float:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not 0 < value <= _MOST_SECONDS:  # type: ignore[operator]
         raise HeartsError(
-            f"{name}: {quoted(value)} is not usable; give seconds above 0, up to a day", value=value
+            f"{name}: {quoted(value)} is not a time limit; give seconds above 0, at most 86,400",
+            value=value,
         )
     return float(value)  # type: ignore[arg-type]
 
