@@ -14,6 +14,8 @@ ROOT = DOCS.parent
 sys.path[:0] = [str(path) for path in (DOCS, ROOT, ROOT / "agents", ROOT / "train")]
 
 import site_pages  # noqa: E402
+from pygments.lexers.shell import BashLexer  # noqa: E402
+from sphinx.application import Sphinx  # noqa: E402
 
 from hearts_env import __version__  # noqa: E402
 
@@ -65,6 +67,7 @@ pygments_style = "default"
 pygments_dark_style = "monokai"
 
 
-def setup(app: object) -> None:
+def setup(app: Sphinx) -> None:
     """Sphinx calls this."""
+    app.add_lexer("console", BashLexer)  # pages show commands without a prompt
     site_pages.setup(app)
