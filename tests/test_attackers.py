@@ -67,7 +67,7 @@ def mixing(text: str) -> tuple[Tree, Agent]:
 
 # ---- the tools -----------------------------------------------------------------------------------
 @pytest.mark.parametrize("text", ["micro", MIXED, KITTY])
-def test_what_is_won_with_each_hand_is_what_the_tree_says(text):
+def test_value_of_each_hand_equals_the_tree(text):
     tree, agent = mixing(text)
     chances = random_policy(tree, 3)
     responses = Responses(tree.rules, agent.action_probs)
@@ -156,7 +156,7 @@ def test_tracked_beliefs_are_those_of_the_whole_past(name, epsilon):
     assert most > 50 or epsilon or name == "easy"
 
 
-def test_an_even_selection_keeps_the_weight_of_each_branch():
+def test_even_selection_keeps_each_branchs_weight():
     rng = np.random.default_rng(1)
     branches = np.repeat([4, -1, 7], [100, 3, 60])
     weights = rng.random(163)
@@ -172,7 +172,7 @@ def test_an_even_selection_keeps_the_weight_of_each_branch():
     assert _thinned(branches, weights, 100)[0].tolist() == list(range(163))
 
 
-def test_what_is_all_but_impossible_is_left_out():
+def test_nearly_impossible_worlds_are_left_out():
     """Chances too small to be multiplied make no world of weight 0, which no branch could share."""
 
     def policy(views):
@@ -204,7 +204,7 @@ def gains(agent, rules="micro", **options):
 
 
 @pytest.mark.parametrize("name", ["easy", "standard", "pro", "pimc", "equilibrium"])
-def test_no_attacker_wins_more_than_a_best_response_and_each_improves(name, micro):
+def test_attackers_improve_and_stay_below_best_response(name, micro):
     found, won = gains(name, tricks=2)
     if name == "equilibrium":
         assert found.exploitability == pytest.approx(0, abs=1e-9)
@@ -221,7 +221,7 @@ def test_no_attacker_wins_more_than_a_best_response_and_each_improves(name, micr
 
 
 @pytest.mark.parametrize("method", ["lbr", "endings"])
-def test_what_is_said_to_be_won_is_won_at_the_table(method):
+def test_claimed_margin_is_won_in_play(method):
     """Every deal of the deck, played by views alone."""
     agent = make_agent("pro", seed=0)
     attacker = Attacker(agent, method, tricks=2)
@@ -242,7 +242,7 @@ def test_what_is_said_to_be_won_is_won_at_the_table(method):
 
 
 @pytest.mark.parametrize("name", ["pro", "easy"])
-def test_who_is_awake_in_some_tricks_wins_part_of_it(name):
+def test_attacker_awake_in_some_tricks_wins_part(name):
     """Asleep it is the agent, mixing or not; awake in all it is what it was."""
     found, won = gains(name, tricks=2)
     assert set(gains(name, tricks=2, awake=range(1, 4))[1].items()) == set(won.items())
@@ -256,7 +256,7 @@ def test_who_is_awake_in_some_tricks_wins_part_of_it(name):
     assert gains(name, tricks=3, awake=[2, 3])[1]["endings"] < found.exploitability - 0.01
 
 
-def test_who_sleeps_plays_as_the_agent_at_the_table():
+def test_sleeping_attacker_plays_like_the_agent():
     both = "standard", "two_player", ["belief", "endings"]
     found = hearts_train.exploit(*both, awake=[], deals=8)
     assert [gain.margin for gain in found.gains] == [0, 0]
@@ -266,7 +266,7 @@ def test_who_sleeps_plays_as_the_agent_at_the_table():
     assert late.gains[1].over_first == pytest.approx(late.gains[1].margin - late.gains[0].margin)
 
 
-def test_a_search_by_worlds_is_attacked_and_one_by_time_is_not():
+def test_only_untimed_search_can_be_attacked():
     name = "champion?small=true&search=2"
     found = hearts_train.exploit(name, "two_player", ["belief"], awake=[12, 13], deals=2)
     assert found.gains[0].deals == 2
@@ -286,7 +286,7 @@ class Asked(Agent):
         return make_agent("easy").action_probs(views)
 
 
-def test_copies_in_mid_game_and_single_views_are_answered_alike():
+def test_mid_game_copy_and_single_view_agree():
     """A copy asks a model of its own."""
     attacker = Attacker(Asked(), "lbr_endings", tricks=1, most_worlds=5)
     batch = BatchGame("mini", 8, seed=3, autodeal=False)
@@ -321,7 +321,7 @@ def test_an_agent_without_probabilities_is_found_out():
     assert 0 < won["belief"] <= max(won.values()) <= found.exploitability + 1e-9
 
 
-def test_who_can_be_attacked_and_by_whom():
+def test_invalid_attack_is_refused():
     assert is_small(Rules.preset("mini"))
     assert not is_small(Rules.preset("two_player"))
     for agent, attackers, options, said in [
@@ -362,7 +362,7 @@ class Drawing(Agent):
 
 
 @pytest.mark.parametrize("most", [7, beliefs._MOST_CACHED])
-def test_a_block_is_the_same_whatever_was_played_before(most, monkeypatch):
+def test_block_is_independent_of_earlier_blocks(most, monkeypatch):
     monkeypatch.setattr(beliefs, "_MOST_CACHED", most)
     attacker = Attacker(Drawing(), "belief", epsilon=0.1)
 
@@ -397,7 +397,7 @@ class Opened(Agent):
         Opened.running.discard(id(self))
 
 
-def test_nobody_who_was_asked_is_left_running():
+def test_attacked_programs_are_ended():
     Opened.running.clear()
     attacker = Attacker(Opened(), "belief")
     attacker.check_rules(Rules.preset("micro"))
@@ -417,7 +417,7 @@ def run(*words):
     return CliRunner().invoke(app, ["exploit", *map(str, words)])
 
 
-def test_the_command_shows_the_truth_beside_what_was_found():
+def test_command_shows_exact_value_beside_attack():
     done = run("pro", "--rules", "micro", "--attackers", "belief,lbr", "--json")
     assert done.exit_code == 0, done.stderr
     record = json.loads(done.stdout)
@@ -429,7 +429,7 @@ def test_the_command_shows_the_truth_beside_what_was_found():
     assert "attacker is lbr" in done.stderr
 
 
-def test_an_attacker_that_was_stopped_is_shown_with_its_own_deals(capsys):
+def test_stopped_attacker_is_shown_with_its_deals(capsys):
     common = {"margin": 1.0, "ci95": (0.5, 1.5), "ms_per_decision": 1.0}
     gains = [Gain(attacker=f"of {n}", deals=n, **common) for n in (400, 112)]
     how = {"exploitability": None, "is_one_draw": False, "noise": 0.0, "tricks": 3, "seed": 0}
@@ -485,7 +485,7 @@ class Drawing:
 
 
 @pytest.mark.filterwarnings("always::UserWarning")
-def test_a_class_of_ones_own_is_attacked_whatever_methods_it_has(tmp_path):
+def test_own_class_is_attacked_with_any_methods(tmp_path):
     code = tmp_path / "mine.py"
     code.write_text(OWN_CLASSES)
     found = {}
@@ -517,7 +517,7 @@ def test_the_mean_over_drawn_hands_covers_the_truth(name, micro):
     assert gain.deals == 150
 
 
-def test_a_deck_between_is_answered_hand_by_hand_and_said_to_be():
+def test_medium_deck_is_answered_hand_by_hand():
     done = run("standard", "--rules", "midi", "--deals", 2)
     assert done.exit_code == 0, done.stderr
     assert "--max-memory" in done.stderr
@@ -526,7 +526,7 @@ def test_a_deck_between_is_answered_hand_by_hand_and_said_to_be():
         hearts_train.exploit("standard", "midi", [BEST, "lbr"])
 
 
-def test_where_one_hand_is_too_large_it_is_said(monkeypatch):
+def test_too_large_hand_is_reported(monkeypatch):
     monkeypatch.setattr(exploiting, "_TOO_MANY", 1e4)
     monkeypatch.setattr(exploiting, "_MOST_LISTED", 1e4)
     with raises_hearts_error(HeartsError, "attackers", "positions", "midi"):
@@ -535,7 +535,7 @@ def test_where_one_hand_is_too_large_it_is_said(monkeypatch):
     assert [gain.attacker for gain in found.gains] == list(METHODS)
 
 
-def test_positions_of_a_deal_are_about_as_many_as_are_listed(monkeypatch):
+def test_estimated_positions_are_near_the_listed_ones(monkeypatch):
     rules, agent = Rules.preset("mini"), make_agent("standard")
     listed = 0
     step = Responses._step
@@ -554,7 +554,7 @@ def test_positions_of_a_deal_are_about_as_many_as_are_listed(monkeypatch):
         assert least < ratio < 1.6
 
 
-def test_a_best_response_that_sleeps_is_no_exploitability_and_awake_in_all_it_is_one():
+def test_only_always_awake_best_response_is_exploitability():
     def found(awake):
         return hearts_train.exploit("pro", "micro", [BEST], deals=20, seed=2, awake=awake)
 
@@ -564,7 +564,7 @@ def test_a_best_response_that_sleeps_is_no_exploitability_and_awake_in_all_it_is
 
 
 @pytest.mark.parametrize("text", ["micro", MIXED])
-def test_the_agent_itself_plays_the_tricks_in_which_the_best_response_sleeps(text):
+def test_agent_plays_tricks_where_best_response_sleeps(text):
     """Every deal, each played on from trick 2, weighs what the tree of the whole game says."""
     tree, agent = mixing(text)
     policy, awake = agent.action_probs, (2, 3)
@@ -616,7 +616,7 @@ def test_agents_are_compared_on_the_same_drawn_deals(tmp_path, monkeypatch):
     assert "easy" not in cut.stdout
 
 
-def test_where_few_tricks_are_awake_the_best_response_answers_the_full_game():
+def test_best_response_with_few_tricks_answers_full_game():
     done = run("standard", "--rules", "two_player", "--awake", "12-13", "--deals", 4)
     assert done.exit_code == 0, done.stderr
     assert "awake in tricks 12-13" in done.stdout

@@ -39,7 +39,7 @@ def test_a_mode_may_be_given_by_its_name(mode: AutoresetMode) -> None:
         envs.unwrapped.autoreset_mode = AutoresetMode.DISABLED
 
 
-def test_what_is_over_waits_for_its_reset() -> None:
+def test_ended_episode_waits_for_its_reset() -> None:
     envs = HeartsVectorEnv(3, "micro", autoreset_mode="DISABLED", seat=0)
     _, infos = envs.reset(seed=1)
     actions = infos["action_mask"].argmax(1)
@@ -92,7 +92,7 @@ def test_seeds_go_to_those_that_are_reset() -> None:
         ({"reset_mask": np.zeros(2, bool)}, "options reset_mask"),
     ],
 )
-def test_odd_masks_are_refused_in_words(options: Any, message: str) -> None:
+def test_invalid_mask_is_refused(options: Any, message: str) -> None:
     envs = HeartsVectorEnv(2, autoreset_mode="DISABLED")
     with raises_hearts_error(HeartsError, "options", "reset_mask"):
         envs.reset(options={"reset_mask": np.array([True, False])})
@@ -103,7 +103,7 @@ def test_odd_masks_are_refused_in_words(options: Any, message: str) -> None:
     assert envs.get_attr("episode_seed") == before
 
 
-def test_the_mask_that_is_given_stays_as_it_was() -> None:
+def test_given_mask_is_not_changed() -> None:
     """Gymnasium's own take it out of the options, and its statistics then begin anew everywhere."""
     envs = RecordEpisodeStatistics(HeartsVectorEnv(2, "mini", autoreset_mode="DISABLED"))
     envs.reset(seed=1)

@@ -238,7 +238,7 @@ ODD = (0, -1, "5", True, np.True_)
         *(("milliseconds", value) for value in (*ODD, float("inf"), float("nan"))),
     ],
 )
-def test_what_is_no_option_of_pro_is_refused(option, value):
+def test_invalid_option_of_pro_is_refused(option, value):
     with raises_hearts_error(HeartsError, option):
         make_agent("pro", **{option: value})
 
@@ -246,7 +246,7 @@ def test_what_is_no_option_of_pro_is_refused(option, value):
 # ---- sampling, seeds, batches --------------------------------------------------------------------
 
 
-def test_pro_samples_also_between_two_players_when_its_budget_is_small():
+def test_pro_with_small_budget_samples_two_players():
     game = Game.deal("two_player", 5)
     game.play(game.legal_actions()[0])
     view = own_view(game)
@@ -265,7 +265,7 @@ def test_pro_samples_also_between_two_players_when_its_budget_is_small():
         ("pimc_belief", "mini", 2),
     ],
 )
-def test_many_decisions_at_once_are_the_same_as_one_by_one(name, preset, players):
+def test_batch_decisions_equal_single_ones(name, preset, players):
     options = {"worlds": 6} if name.startswith("pro") and players > 2 else {}
     rules = Rules.preset(preset, players)
     batch = BatchGame(rules, 4 if options else 40, seed=3, autodeal=False)
@@ -371,7 +371,7 @@ def late_view(rules: Rules, seed: int, most_worlds: int) -> PlayerView:
     return own_view(game)
 
 
-def test_a_limit_of_time_cuts_off_a_fair_sample_and_not_the_last_worlds(late: None) -> None:
+def test_time_limit_leaves_a_fair_sample(late: None) -> None:
     view = late_view(Rules.preset("classic"), 3, 5000)
     worlds = list(Worlds(view))
     assert len(worlds) > 100
@@ -385,13 +385,13 @@ def test_a_limit_of_time_cuts_off_a_fair_sample_and_not_the_last_worlds(late: No
     assert np.mean(places) == pytest.approx(len(worlds) / 2, abs=5 * error)
 
 
-def test_few_worlds_are_all_taken_whatever_the_time(late: None) -> None:
+def test_few_worlds_are_all_examined_at_any_limit(late: None) -> None:
     view = late_view(Rules.preset("classic"), 3, 8)
     assert view.num_worlds > 1
     assert examined(view, milliseconds=0.001) == view.num_worlds
 
 
-def test_a_limit_of_time_lists_no_worlds_before_it_looks_at_the_clock(late, monkeypatch) -> None:
+def test_time_limit_checks_clock_before_listing_worlds(late, monkeypatch) -> None:
     # Under any_club the first lead leaves several cases, which are listed and sorted as a whole.
     rules = Rules(players=3, hand_size=4, first_lead="any_club", break_on=None)
     game = Game.deal(rules.replace(removed=[c for c in rules.deck if c[0] > "6"]), 1)
@@ -403,7 +403,7 @@ def test_a_limit_of_time_lists_no_worlds_before_it_looks_at_the_clock(late, monk
     assert examined(view, worlds=10**6, milliseconds=0.001) == 8
 
 
-def test_the_margins_of_pro_are_what_it_chooses_by() -> None:
+def test_pro_chooses_by_its_world_margins() -> None:
     pro = make_agent("pro")
     for seed in range(5):
         game = Game.deal("two_player", seed)

@@ -54,7 +54,7 @@ def test_weights_come_with_their_card_and_are_small(game, kind):
 
 
 @pytest.mark.slow
-def test_the_champion_beats_the_players_of_the_table():
+def test_champion_beats_the_baselines():
     for opponent, least in (("standard", 8.0), ("pro", 4.5), ("pimc", 0.7)):
         assert evaluate("champion", opponent, "two_player", 2000, seed=4).margin > least
 
@@ -84,7 +84,7 @@ def test_other_games_are_refused(name, rules, words):
         make_agent(name).check_rules(Rules.make(rules))
 
 
-def test_the_model_of_pimc_takes_its_cards():
+def test_taught_network_predicts_pimc():
     """In the choices of deals that pimc plays against the champion."""
     pimc, champion = make_agent("pimc"), make_agent("champion")
     model = load_agent(weights_of("two_player", "taught"))
@@ -134,7 +134,7 @@ def scores_by_hand(agent, view, tau, epsilon, models=()):
 
 
 @pytest.mark.parametrize("models", [0, 2])
-def test_the_card_is_the_one_that_counting_world_by_world_finds(models):
+def test_search_plays_the_card_of_a_plain_count(models):
     agent, different = network_player(), 0
     others = [network_player(seed=3 + i) for i in range(models)]
     searching = SearchAgent(agent, tau=0.3, epsilon=0.05, models=others)
@@ -156,7 +156,7 @@ def test_the_card_is_the_one_that_counting_world_by_world_finds(models):
     assert different
 
 
-def test_each_way_to_play_has_its_turns_and_counts_as_much_as_it_is_likely():
+def test_opponent_models_count_by_their_probability():
     views = BatchGame("two_player", 2, seed=1).views()
     fan = Tracker(network_player("two_player").action_probs).fan(views)
     count = len(fan.weights) // 2
@@ -229,7 +229,7 @@ def test_arguments_of_another_kind_are_refused(make, words):
         make()
 
 
-def test_where_no_way_to_play_is_possible_all_are_alike():
+def test_impossible_opponent_models_are_equally_likely():
     views = BatchGame("mini", 3, seed=1).views()
     fan = Tracker(network_player().action_probs).fan(views)
     chances = [np.array([-np.inf, -2.0, -np.inf]), np.array([-np.inf, -np.inf, -9.0])]
@@ -238,14 +238,14 @@ def test_where_no_way_to_play_is_possible_all_are_alike():
     np.testing.assert_allclose(sums, [[0.5, 1.0, 0.0], [0.5, 0.0, 1.0]])
 
 
-def test_a_champion_that_searches_takes_others_for_players_like_pimc_too():
+def test_searching_champion_also_models_pimc():
     searching = make_agent("champion?search=8").player_of(Rules.preset("two_player"))
     assert [m.checkpoint.training["name"] for m in searching.models] == ["champion_taught"]
     assert make_agent("champion?search=8").player_of(Rules.preset("mini")).models == ()
 
 
 @quick_cases("model", ["", "pimc", "pro", "equilibrium"], ["", "pimc"])
-def test_the_result_does_not_depend_on_what_was_asked_before_or_beside(model):
+def test_search_result_is_independent_of_other_views(model):
     """Any agent with action_probs is a model."""
     rules = "mini" if model == "equilibrium" else "two_player"
     models = [make_agent(model, seed=1)] if model else []
@@ -263,7 +263,7 @@ def test_the_result_does_not_depend_on_what_was_asked_before_or_beside(model):
 
 
 @pytest.mark.slow
-def test_parts_of_the_worlds_add_up_to_all_of_them(monkeypatch):
+def test_parts_of_worlds_sum_to_all(monkeypatch):
     from hearts_agents import search_agent
 
     batch = BatchGame("two_player", 20, seed=5)
@@ -280,7 +280,7 @@ def test_parts_of_the_worlds_add_up_to_all_of_them(monkeypatch):
 # ---- where people meet it ------------------------------------------------------------------------
 
 
-def test_people_meet_it_by_default_where_it_plays():
+def test_champion_is_the_default_opponent_of_people():
     assert [strongest(Rules.preset(name)) for name in SHIPPED] == ["champion"] * len(SHIPPED)
     assert strongest(Rules.make("party players=5")) == "pro"
     assert strongest(Rules.make("two_player moon_points=10")) == "pro"

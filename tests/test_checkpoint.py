@@ -114,7 +114,7 @@ def reference_action(view: PlayerView) -> int:
     return max(view.legal_actions(), key=lambda action: x[action])
 
 
-def test_act_and_act_batch_agree_with_the_plain_forward_pass(path):
+def test_act_and_act_batch_equal_plain_forward_pass(path):
     agent = load_agent(path)
     batch = BatchGame(RULES, 32, seed=5)
     for _ in range(26):
@@ -160,7 +160,7 @@ class Bomb:
         return os.mkdir, (str(self.folder),)
 
 
-def test_files_that_are_cut_short_or_none_are_refused_and_a_pickle_is_not_run(path, tmp_path):
+def test_damaged_file_is_refused_and_pickle_not_run(path, tmp_path):
     data = path.read_bytes()
     cut = [data[: int(len(data) * share)] for share in (0.0, 0.001, 0.1, 0.5, 0.99)]
     for content in (*cut, b"hello, world\n" * 20, pickle.dumps(Bomb(tmp_path / "exploded"))):
@@ -192,7 +192,7 @@ def test_files_that_are_cut_short_or_none_are_refused_and_a_pickle_is_not_run(pa
         ("network", {"layers": [INPUTS, 24, 28]}, ["policy.1.weight"]),
     ],
 )
-def test_headers_that_do_not_fit(path, section, values, words):
+def test_mismatched_header_is_refused(path, section, values, words):
     edit(path, section, **values)
     with raises_hearts_error(CheckpointError, *words, path.name):
         load_agent(path)
@@ -207,7 +207,7 @@ def test_damaged_headers_and_later_versions(path, section, text):
             load_agent(path)
 
 
-def test_another_weight_or_header_than_was_written_is_refused(path):
+def test_changed_weight_or_header_is_refused(path):
     tensors, header = read_tensors(path)
     save_file(tensors, path, {key: value for key, value in header.items() if key != DIGEST})
     assert read_checkpoint(path)[1] == META  # one may be written without a digest
@@ -220,7 +220,7 @@ def test_another_weight_or_header_than_was_written_is_refused(path):
         load_agent(path)
 
 
-def test_tensors_that_do_not_fit(path):
+def test_mismatched_tensors_are_refused(path):
     tensors = load_file(path)
     rewrite(path, tensors | {"value.weight": np.zeros(3, np.float32)})
     with raises_hearts_error(CheckpointError, "value.weight"):
@@ -248,7 +248,7 @@ def test_other_rules_are_refused_when_asked_to_play(path):
     assert agent.act(game.view(game.current_player)) in game.legal_actions()
 
 
-def test_what_does_not_fit_is_not_saved(tmp_path):
+def test_mismatched_weights_are_not_saved(tmp_path):
     with raises_hearts_error(CheckpointError, "policy.2.weight"):
         save_checkpoint(
             tmp_path / "x", random_tensors(LAYERS), replace(META, layers=(INPUTS, 24, 16, 29))
@@ -279,7 +279,7 @@ def test_half_of_the_size_plays_by_rounded_weights(path):
         save_checkpoint(small, tensors, META, half=True)
 
 
-def test_a_player_plays_rules_that_only_end_a_match_otherwise(path):
+def test_player_plays_rules_with_another_match_end(path):
     agent = load_agent(path)
     ends = {"tie": "lowest_shared", "max_deals": 9, "end_when": "exceeded"}
     twin = Game.deal(RULES, seed=4, totals=[80, 40])

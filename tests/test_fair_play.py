@@ -109,7 +109,7 @@ def seed_behind(value, number):
     return [(unmix(2 * value + bit) - int(k.mix(np.uint64(number)))) & MASK for bit in (0, 1)]
 
 
-def test_the_cheats_know_the_hand_where_they_are_shown_it():
+def test_cheats_know_the_hand_when_shown():
     deal = Game.deal("two_player", derived_seed(SEED, 0))
     views = [deal.view(seat) for seat in (0, 1)]
     assert ComparesRows().knows(views, 0)
@@ -119,7 +119,7 @@ def test_the_cheats_know_the_hand_where_they_are_shown_it():
 
 
 @pytest.mark.parametrize("cheat", [ComparesRows, Remembers])
-def test_a_cheat_never_knows_the_hidden_hand_and_wins_what_the_honest_win(cheat):
+def test_cheat_never_knows_the_hand_nor_wins_more(cheat):
     cheat.known = 0
     cheating = evaluate(cheat(), "standard", deals=PAIRS, seed=SEED)
     honest = evaluate(Lowest(), "standard", deals=PAIRS, seed=SEED)
@@ -142,7 +142,7 @@ class Spy(Lowest):
 
 
 @pytest.mark.parametrize("rules", ["two_player", "party players=3"])
-def test_a_player_sits_in_one_seat_and_never_sees_a_deal_again(rules):
+def test_player_sees_each_deal_from_one_seat(rules):
     Spy.shown = []
     evaluate(Spy(), Spy(), rules, deals=20)
     by_player: dict[int, set] = {}
@@ -209,7 +209,7 @@ class Notes:
 
 
 @pytest.mark.slow
-def test_isolated_code_is_never_run_by_the_process_that_evaluates(tmp_path, monkeypatch):
+def test_isolated_code_never_runs_in_evaluating_process(tmp_path, monkeypatch):
     file = tmp_path / "notes_where_it_runs.py"
     file.write_text(WHERE_IT_RUNS)
     monkeypatch.syspath_prepend(tmp_path)
@@ -233,7 +233,7 @@ def test_isolated_code_is_never_run_by_the_process_that_evaluates(tmp_path, monk
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
-def test_a_signal_to_all_leaves_an_isolated_player_to_whoever_asks_it():
+def test_signal_to_group_leaves_isolated_player_running():
     rules = Rules.make("micro")
     seat = Participant("standard", 0, isolate=True).seat(rules, 0)
     seat.ready()
@@ -263,7 +263,7 @@ def test_a_signal_to_all_leaves_an_isolated_player_to_whoever_asks_it():
         pytest.param([0], [[0, "raised", ""]], "crashed 3", id="too few of three"),
     ],
 )
-def test_what_a_process_of_an_isolated_player_says_is_checked(actions, faults, kind, monkeypatch):
+def test_answer_of_isolated_process_is_checked(actions, faults, kind, monkeypatch):
     given = to_text(np.array(actions), "<i8") if isinstance(actions, list) else actions
     monkeypatch.setattr(Isolated, "_renew", lambda _: None)
     monkeypatch.setattr(Isolated, "ready", lambda _: None)
@@ -309,7 +309,7 @@ def test_late_answer_under_a_time_limit_costs_32_games(limit, monkeypatch):
     assert actions.tolist() == expected.tolist()
 
 
-def test_late_process_that_cannot_be_started_again_is_asked_nothing_more(monkeypatch):
+def test_late_unrestartable_process_is_not_asked_again(monkeypatch):
     def fails():
         raise HeartsError("agent: 'x' was not ready; see what it printed")
 
@@ -320,7 +320,7 @@ def test_late_process_that_cannot_be_started_again_is_asked_nothing_more(monkeyp
     assert [fault.kind for fault in faults] == ["late"] * 32 + ["crashed"] * 38
 
 
-def test_program_under_a_time_limit_gets_32_views_in_a_message():
+def test_program_under_time_limit_gets_32_views():
     participant = Participant(f"exec:{shlex.quote(sys.executable)} -V?batch=100", 0)
     rules = Rules.make("micro")
     assert participant.seat(rules, 0)._player.batch == 100
@@ -329,7 +329,7 @@ def test_program_under_a_time_limit_gets_32_views_in_a_message():
 
 
 @pytest.mark.slow
-def test_time_limit_changes_no_result_of_an_agent_in_time():
+def test_time_limit_keeps_results_of_punctual_agent():
     def result(**settings):
         found = evaluate("easy", "standard", "micro", deals=100, seed=3, **settings)
         timed = ("ms_per_decision", "opponent_ms_per_decision")
@@ -338,7 +338,7 @@ def test_time_limit_changes_no_result_of_an_agent_in_time():
     assert result(isolate=True, time_limit=600) == result()  # blocks of 16, 32 and 52 deals
 
 
-def test_a_new_seed_after_a_crash_starts_the_process_and_waits_for_nothing(monkeypatch):
+def test_reseed_after_crash_starts_process_without_waiting(monkeypatch):
     sent = []
     monkeypatch.setattr(Isolated, "_renew", lambda self: sent.append(self._seed))
     monkeypatch.setattr(Isolated, "_reply", lambda *_: pytest.fail("waited"))
@@ -380,7 +380,7 @@ class Holds(Lowest):
         self.file = (i for i in range(3))
 
 
-def test_agents_that_cannot_be_sent_copied_or_reseeded_are_named():
+def test_agent_that_cannot_be_copied_is_named():
     class Local(Lowest):
         pass
 
@@ -417,7 +417,7 @@ class HangsOnce:
 
 
 @pytest.mark.slow
-def test_a_process_that_ends_is_charged_and_one_that_hangs_is_ended(tmp_path):
+def test_ended_or_hanging_process_is_charged(tmp_path):
     file = tmp_path / "bad.py"
     file.write_text(BAD_PROCESSES)
     result = evaluate(f"{file}:Ends", "standard", deals=2, seed=1, isolate=True)
@@ -439,7 +439,7 @@ def test_a_process_that_ends_is_charged_and_one_that_hangs_is_ended(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", ["deal", "match"])
-def test_what_is_not_answered_in_time_is_charged_and_the_rest_goes_on(tmp_path, unit):
+def test_late_answer_is_charged_and_play_continues(tmp_path, unit):
     file = tmp_path / "bad.py"
     file.write_text(BAD_PROCESSES)
     result = evaluate(
@@ -479,7 +479,7 @@ def at_the_table(agent, seed):
     ],
     ids=["evaluation", "table", "environment", "vector environment"],
 )
-def test_an_agent_gets_no_number_that_leads_to_the_deals(play, monkeypatch):
+def test_agent_gets_no_number_revealing_deals(play, monkeypatch):
     assert_no_number_leads_to_the_deals(play, monkeypatch)
 
 
@@ -531,7 +531,7 @@ def test_an_answer_that_never_ends_is_a_fault():
         "champion?search=4",
     ],
 )
-def test_our_players_refuse_what_they_cannot_be_asked(name):
+def test_own_players_refuse_invalid_views(name):
     """A game knows all cards; a batch and a list are easy slips for a batch's views."""
     agent, game = make_agent(name), Game.deal("two_player", seed=1)
     for wrong in (game, None, game.view(1 - game.current_player)):

@@ -45,7 +45,7 @@ def chooser(seed):
 
 @pytest.mark.parametrize("opponent", ["easy", "standard", ["pro", "easy"]])
 @pytest.mark.parametrize("observation", ["flat", "recall", "history", "text"])
-def test_gymnasiums_checker_has_nothing_to_say(opponent, observation):
+def test_gymnasiums_checker_passes(opponent, observation):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         env = gymnasium.make(
@@ -61,12 +61,12 @@ def test_gymnasiums_checker_draws_in_every_render_mode():
 
 
 @pytest.mark.parametrize(("rules", "players"), GAMES)
-def test_stable_baselines3s_checker_has_nothing_to_say(rules, players):
+def test_stable_baselines3s_checker_passes(rules, players):
     checker = pytest.importorskip("stable_baselines3.common.env_checker")
     checker.check_env(HeartsEnv(rules, players, opponent="easy"))
 
 
-def test_the_last_reward_of_a_loser_arrives_though_another_plays_the_last_card():
+def test_losers_last_reward_arrives_after_opponents_card():
     seen = set()
     env = HeartsEnv(opponent="pro", seat=0)
     for seed in range(60):
@@ -81,7 +81,7 @@ def test_the_last_reward_of_a_loser_arrives_though_another_plays_the_last_card()
 
 
 @pytest.mark.parametrize("reward", REWARDS)
-def test_an_illegal_action_ends_the_episode_with_minus_one(reward):
+def test_illegal_action_ends_episode_with_minus_one(reward):
     env = HeartsEnv(reward=reward)
     _, info = env.reset(seed=3)
     before = env.game.clone()
@@ -96,7 +96,7 @@ def test_an_illegal_action_ends_the_episode_with_minus_one(reward):
         env.step(0)
 
 
-def test_seeds_repeat_everything_and_later_episodes_follow_from_them():
+def test_seed_determines_all_later_episodes():
     def record(env, seed):
         env.reset(seed=seed)
         rewards, info = play_out(env, chooser(1))
@@ -199,7 +199,7 @@ class Answers(Agent):
 
 
 @pytest.mark.parametrize("make", [HeartsEnv, functools.partial(HeartsVectorEnv, 1)])
-def test_an_opponent_may_name_a_card_and_anything_else_is_refused(make):
+def test_opponent_may_only_name_a_card(make):
     def play(form):
         env = make(opponent=Answers(form), seat=0)
         seen = [env.reset(seed=[1] if make is not HeartsEnv else 1)[0].tolist()]
@@ -239,9 +239,7 @@ TABLES = (hearts_v0.raw_env, hearts_v0.env, hearts_v0.parallel_env)
         *((make, hearts_v0.raw_env) for make in TABLES),
     ],
 )
-def test_every_environment_takes_the_same_options_with_the_same_defaults(
-    make: Any, like: Any
-) -> None:
+def test_environments_share_options_and_defaults(make: Any, like: Any) -> None:
     shown, known = inspect.signature(make).parameters, inspect.signature(like).parameters
     described = inspect.getdoc(like.__init__)
     assert described is not None

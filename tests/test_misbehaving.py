@@ -142,7 +142,7 @@ def charged_plainly(opponent):
 
 
 @pytest.mark.parametrize(("agent", "wrong", "kind", "words"), KINDS)
-def test_a_misbehaving_agent_pays_for_its_deals_and_all_others_go_on(agent, wrong, kind, words):
+def test_misbehaving_agent_pays_and_others_continue(agent, wrong, kind, words):
     result = evaluate(agent(wrong, "wrong"), Lowest(), deals=PAIRS, seed=SEED)
     margins, charged = charged_plainly(Lowest())
     assert 0 < charged < 2 * PAIRS
@@ -161,7 +161,7 @@ def test_a_misbehaving_agent_pays_for_its_deals_and_all_others_go_on(agent, wron
 ILLEGAL = Lowest(lambda _: 99, "Illegal")
 
 
-def test_a_fault_of_the_opponent_is_charged_to_it():
+def test_opponents_fault_is_charged_to_opponent():
     mine = evaluate(Lowest(), ILLEGAL, deals=PAIRS, seed=SEED)
     theirs = evaluate(ILLEGAL, Lowest(), deals=PAIRS, seed=SEED)
     assert (mine.margin, mine.opponent_faults) == (-theirs.margin, theirs.faults)
@@ -169,7 +169,7 @@ def test_a_fault_of_the_opponent_is_charged_to_it():
 
 
 @pytest.mark.parametrize("wrong", ["short", "unheld"])
-def test_the_wrong_number_of_actions_costs_all_rows_and_an_illegal_one_its_own(wrong):
+def test_wrong_count_costs_all_rows_illegal_action_one(wrong):
     class Wrong(Agent):
         def act_batch(self, views):
             if wrong == "short":
@@ -191,7 +191,7 @@ def test_the_wrong_number_of_actions_costs_all_rows_and_an_illegal_one_its_own(w
     ("cls", "wrong"),
     [(Lowest, fills), (Lowest, replaces), (Tampers, replaces_all), (Tampers, resizes)],
 )
-def test_what_an_agent_does_to_its_views_changes_nothing_here(cls, wrong, monkeypatch):
+def test_agents_changes_of_views_have_no_effect(cls, wrong, monkeypatch):
     monkeypatch.setitem(globals(), "goes_wrong", lambda view: True)
     views = BatchGame(RULES, 4, seed=1).views()
     given = views.vectors, views.players
@@ -206,7 +206,7 @@ def test_what_an_agent_does_to_its_views_changes_nothing_here(cls, wrong, monkey
 
 @pytest.mark.parametrize("batched", [False, True])
 @pytest.mark.parametrize("swallows", [False, True])
-def test_a_signal_is_not_the_agents_whatever_it_does_with_it(batched, swallows):
+def test_signal_is_not_the_agents_fault(batched, swallows):
     class Pressed(Lowest):
         def act(self, view):
             try:
@@ -237,7 +237,7 @@ def test_card_names_are_as_good_as_numbers(cls, monkeypatch):
     assert (named.margins.tolist(), named.faults) == (plain.margins.tolist(), 0)
 
 
-def test_an_error_is_told_with_its_line_in_the_users_code():
+def test_error_names_its_line_in_users_code():
     def raise_inside():
         return np.zeros(2).reshape(3)
 

@@ -94,7 +94,7 @@ def weights_by_hand(model, observations, masks=None):
 
 
 @quick_cases("name", [kind.__name__ for kind in TRIED], ["PPO", "MaskablePPO"])
-def test_a_model_and_its_file_play_as_its_policy_does_but_legally(models, name, views, tmp_path):
+def test_model_and_file_play_the_policys_legal_choice(models, name, views, tmp_path):
     model, file = models[name], tmp_path / "model.zip"
     model.save(file)
     expected = best_of(weights_by_hand(model, seen(views)), views)
@@ -106,7 +106,7 @@ def test_a_model_and_its_file_play_as_its_policy_does_but_legally(models, name, 
 
 
 @quick_cases("kind", TRIED, [PPO, MaskablePPO])
-def test_multi_input_model_and_its_file_see_observation_and_mask(kind, views, tmp_path):
+def test_multi_input_model_sees_observation_and_mask(kind, views, tmp_path):
     model, file = multi_input(kind), tmp_path / "model.zip"
     model.save(file)
     observations, masks = seen(views), views.legal_table
@@ -130,7 +130,7 @@ class Blind:
         out[:] = 0
 
 
-def test_multi_input_model_tells_equal_observations_apart_by_the_mask(views, monkeypatch):
+def test_multi_input_model_distinguishes_masks_of_equal_observations(views, monkeypatch):
     monkeypatch.setitem(ENCODERS, "blind", Blind())
     model = multi_input(PPO, observation="blind")
     zeros = np.zeros((len(views), 1), np.int8)
@@ -138,7 +138,7 @@ def test_multi_input_model_tells_equal_observations_apart_by_the_mask(views, mon
     assert make_agent(model, encoder="blind").act_batch(views).tolist() == expected
 
 
-def test_model_of_other_dictionaries_is_refused_by_its_keys():
+def test_model_of_other_dictionaries_names_its_keys():
     space = spaces.Dict(cards=spaces.Box(0, 1, (SIZE,), np.int8), action_mask=spaces.MultiBinary(8))
     policy = PPO.policy_aliases["MultiInputPolicy"](space, spaces.Discrete(8), lambda _: 0.0)
     holder = copy.copy(multi_input(PPO))
@@ -176,7 +176,7 @@ def test_a_player_is_the_model_as_it_was(models, views):
     assert make_agent(holder).act_batch(views).tolist() != before
 
 
-def test_a_model_is_an_agent_wherever_agents_are_given(models):
+def test_model_is_accepted_wherever_agents_are(models):
     model = models["MaskablePPO"]
     model.policy.evaluate_actions(torch.zeros(2, SIZE), torch.zeros(2))  # as learning leaves it
     result = evaluate(model, "easy", "micro", deals=3)
@@ -188,7 +188,7 @@ def test_a_model_is_an_agent_wherever_agents_are_given(models):
     assert OpponentPool([model, "easy"]).names == ["MaskablePPO", "easy"]
 
 
-def test_a_file_is_not_looked_into_without_trust(models, tmp_path, monkeypatch):
+def test_file_is_not_opened_without_trust(models, tmp_path, monkeypatch):
     file = tmp_path / "model.zip"
     models["PPO"].save(file)
     monkeypatch.setattr("cloudpickle.loads", lambda _: pytest.fail("unpickled"))
@@ -202,7 +202,7 @@ def test_a_file_is_not_looked_into_without_trust(models, tmp_path, monkeypatch):
     assert AgentSpec.parse(f"{file}?encoder=flat").is_outside
 
 
-def test_the_command_line_trusts_when_it_is_told(models, tmp_path):
+def test_allow_code_on_command_line_loads_file(models, tmp_path):
     file = tmp_path / "model.zip"
     models["PPO"].save(file)
     words = ["evaluate", str(file), "--opponents", "easy", "--deals", "2", "--rules", "micro"]
@@ -219,7 +219,7 @@ def test_the_command_line_trusts_when_it_is_told(models, tmp_path):
     assert isolated.digest == plain
 
 
-def test_every_command_that_takes_agents_can_be_told_to_trust():
+def test_every_agent_command_has_allow_code():
     commands = dict(typer.main.get_command(app).commands)
     agents = {"agent", "agents", "against", "opponent", "opponents", "model"}
     taking = {name for name, one in commands.items() if agents & {p.name for p in one.params}}
@@ -341,7 +341,7 @@ def linear(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".pt", ".pth", ".onnx"])
-def test_a_model_plays_the_legal_action_that_it_weighs_most(linear, suffix, views):
+def test_model_plays_its_heaviest_legal_action(linear, suffix, views):
     if suffix == ".onnx":
         pytest.importorskip("onnxruntime")
     spec = linear[suffix] + "?encoder=flat&rules=micro"
@@ -363,7 +363,7 @@ def test_a_model_plays_the_legal_action_that_it_weighs_most(linear, suffix, view
     np.testing.assert_allclose(drawn.action_probs(views), chances, atol=1e-5)
 
 
-def test_onnx_model_with_a_mask_is_given_the_legal_actions(views, tmp_path):
+def test_onnx_model_with_mask_gets_legal_actions(views, tmp_path):
     pytest.importorskip("onnxruntime")
     weights = np.random.default_rng(5).normal(size=(ACTIONS, ACTIONS)).astype(np.float32)
     (tmp_path / "model.onnx").write_bytes(masked_onnx(WEIGHTS, weights, "action_mask"))
@@ -374,7 +374,7 @@ def test_onnx_model_with_a_mask_is_given_the_legal_actions(views, tmp_path):
 
 
 @pytest.mark.parametrize("is_traced", [False, True])
-def test_a_module_of_torch_is_an_agent_as_it_is_at_that_moment(is_traced, views):
+def test_torch_module_is_copied_when_made_an_agent(is_traced, views):
     module = torch.nn.Linear(SIZE, ACTIONS, bias=False)
     module.weight.data = torch.from_numpy(WEIGHTS.T.copy())
     module.policy = torch.nn.Identity()  # of this name stable-baselines3's models have a part too
@@ -393,7 +393,7 @@ def test_a_module_of_torch_is_an_agent_as_it_is_at_that_moment(is_traced, views)
         make_agent(given, encoder="flat", rules="two_player")
 
 
-def test_onnx_needs_no_trust_and_is_evaluated_as_others_are(linear):
+def test_onnx_evaluates_without_trust(linear):
     pytest.importorskip("onnxruntime")
     spec = linear[".onnx"] + "?encoder=flat"
     assert not AgentSpec.parse(spec).is_outside
@@ -443,7 +443,7 @@ def test_torchscript_that_does_not_fit_is_named(linear, tmp_path):
         make_agent(tmp_path / "net.pt", encoder="flat", rules="micro", allow_code=True)
 
 
-def test_a_model_without_its_library_says_what_to_install(linear, monkeypatch):
+def test_model_without_library_names_the_extra(linear, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "onnxruntime", None)
     with raises_hearts_error(HeartsError, "agent", "[onnx]"):
         make_agent(linear[".onnx"] + "?encoder=flat")
@@ -496,9 +496,7 @@ def written(kind, path):
         ("keras", "net.h5"),
     ],
 )
-def test_weights_alone_are_refused_unread_with_the_way_out(
-    kind, name, options, tmp_path, monkeypatch
-):
+def test_bare_weights_are_refused_unread_with_fix(kind, name, options, tmp_path, monkeypatch):
     written(kind, tmp_path / name)
     monkeypatch.chdir(tmp_path)
     with raises_hearts_error(
@@ -507,7 +505,7 @@ def test_weights_alone_are_refused_unread_with_the_way_out(
         make_agent(name + options, allow_code=True)
 
 
-def test_safetensors_of_another_library_are_refused_with_the_way_out(tmp_path):
+def test_foreign_safetensors_are_refused_with_fix(tmp_path):
     path = written("safetensors", tmp_path / "net.safetensors")
     with raises_hearts_error(CheckpointError, "format", "only weights", hint="hearts agents --new"):
         make_agent(path)
@@ -530,7 +528,7 @@ def my_agent(seed=None):
 """
 
 
-def test_agent_file_that_loads_a_training_checkpoint_plays_its_network(views, tmp_path):
+def test_agent_file_with_training_checkpoint_plays_its_network(views, tmp_path):
     """The way out of the messages, as docs/agents.md shows it."""
     parts = torch.nn.Linear(SIZE, 4), torch.nn.Tanh(), torch.nn.Linear(4, ACTIONS)
     net = torch.nn.Sequential(*parts)
@@ -548,7 +546,7 @@ def test_agent_file_that_loads_a_training_checkpoint_plays_its_network(views, tm
     assert Participant(f"{tmp_path / 'my_agent.py'}:my_agent", 0).digest != before
 
 
-def test_an_action_of_minus_infinity_is_still_above_those_that_are_not_legal(tmp_path):
+def test_legal_minus_infinity_is_above_illegal_actions(tmp_path):
     pytest.importorskip("onnxruntime")
     game = Game.deal(RULES, seed=1)
     view = game.view(game.current_player or 0)

@@ -33,7 +33,7 @@ HARD_TEXTS = (
 
 
 @pytest.mark.parametrize("text", [*HARD_TEXTS, *PRESETS])
-def test_rules_are_a_word_of_openspiel_and_back(text: str) -> None:
+def test_rules_survive_as_openspiel_parameter(text: str) -> None:
     if "removed" in text:
         rules = Rules.make("micro").replace(card_points={"QS": 13, "AH": -2}, hand_size=2)
     else:
@@ -56,7 +56,7 @@ def test_rules_are_a_word_of_openspiel_and_back(text: str) -> None:
         ({"dealer": 1}, "dealer hearts_env"),
     ],
 )
-def test_wrong_parameters(parameters: dict[str, Any], message: str) -> None:
+def test_invalid_parameter_is_refused(parameters: dict[str, Any], message: str) -> None:
     with raises_hearts_error(HeartsError, *message.split()):
         Setup(parameters)
 
@@ -139,7 +139,7 @@ def test_openspiels_own_check(name: str) -> None:
 
 
 @quick_cases("name", PLAYED, PLAYED[:3])
-def test_a_state_is_a_game_from_its_first_card_to_its_last(name: str) -> None:
+def test_state_follows_the_game_to_its_end(name: str) -> None:
     game = pyspiel.load_game(name)
     setup = game.setup
     rng = random.Random(name)
@@ -170,7 +170,7 @@ def test_a_state_is_a_game_from_its_first_card_to_its_last(name: str) -> None:
         assert len(ours.actions) + spare == game.max_game_length()
 
 
-def test_every_deal_is_dealt_once_and_all_are_equally_likely() -> None:
+def test_every_deal_has_one_equally_likely_history() -> None:
     for name in ("hearts_env(rules=micro)", "hearts_env(rules=micro hand_size:1)"):
         game = pyspiel.load_game(name)
         chances: Counter[str] = Counter()
@@ -200,7 +200,7 @@ def test_tables_are_drawn_where_they_count() -> None:
     ]  # fmt: skip
 
 
-def test_one_information_state_is_one_tensor_where_a_player_is_to_act() -> None:
+def test_information_state_and_tensor_correspond() -> None:
     game = openspiel.load("micro")
     tensors: dict[str, tuple[float, ...]] = {}
     for deal in itertools.islice(all_deals("micro"), 0, None, 4):
@@ -247,7 +247,7 @@ def test_resampled_states_cannot_be_told_from_the_state(name: str) -> None:
     assert differing > 5
 
 
-def test_states_of_deals_that_cannot_be() -> None:
+def test_impossible_deal_is_refused() -> None:
     game = openspiel.load("micro")
     with raises_hearts_error(HeartsError, "rules", "mini"):
         openspiel.state_of(game, Game.deal("mini", 1))
@@ -280,7 +280,7 @@ def test_observers() -> None:
 
 
 @pytest.mark.parametrize("recall", [False, True])
-def test_parts_of_what_a_player_knows_have_no_observer(recall: bool) -> None:
+def test_other_parts_of_state_have_no_observer(recall: bool) -> None:
     """OpenSpiel wants None for them, and no error."""
     game = openspiel.load("micro")
     kinds = pyspiel.PrivateInfoType
@@ -330,7 +330,7 @@ def test_openspiels_battery(name: str, kind: str) -> None:
     assert result.wasSuccessful(), [text for _, text in result.failures + result.errors]
 
 
-def test_what_a_policy_says_is_checked() -> None:
+def test_policys_answer_is_checked() -> None:
     game = openspiel.load("micro first_lead=eldest_hand")
     asked = openspiel.spiel_policy(game, lambda views: views.legal_table * 0.7)
     with raises_hearts_error(HeartsError, "policy"):

@@ -133,7 +133,7 @@ def views_of(rules, num_games=8):
 
 # ---- what is told --------------------------------------------------------------------------------
 @pytest.mark.parametrize("preset", PRESETS)
-def test_a_line_tells_what_the_view_knows(preset):
+def test_line_has_all_that_the_view_has(preset):
     rules = Rules.preset(preset)
     game = Game.deal(rules, seed=5, dealer=1) if rules.players == 2 else Game.deal(rules, seed=5)
     lines, easy = ViewLines(rules), make_agent("easy", seed=0)
@@ -210,7 +210,7 @@ for line in sys.stdin:
 """
 
 
-def test_a_program_hears_which_games_begin_and_end_and_how(tmp_path):
+def test_program_receives_beginnings_and_ends_of_games(tmp_path):
     (tmp_path / "hears.py").write_text(HEARS)
     result = evaluate(f"exec:{PYTHON} {tmp_path / 'hears.py'} {tmp_path / 'told'}", "easy", deals=6)
     processes = {}
@@ -266,7 +266,7 @@ for line in sys.stdin:
 
 
 @pytest.mark.parametrize("how", ["many", "single"])
-def test_the_next_messages_are_sent_while_the_program_thinks(how, tmp_path):
+def test_next_messages_are_sent_while_program_thinks(how, tmp_path):
     (tmp_path / "waits.py").write_text(WAITS)
     views = views_of("two_player", 40)
     agent = make_agent(f"exec:{PYTHON} {tmp_path / 'waits.py'} {how}?batch=10")
@@ -276,7 +276,7 @@ def test_the_next_messages_are_sent_while_the_program_thinks(how, tmp_path):
     agent.close()
 
 
-def test_a_command_is_split_as_a_shell_does_and_options_follow():
+def test_command_splits_like_a_shell_and_takes_options():
     spec = """exec:./bot --ask 'why?' "a \\" ?" b\\?c?seconds=2&batch=8"""
     parsed = AgentSpec.parse(spec)
     assert parsed.name == """exec:./bot --ask 'why?' "a \\" ?" b\\?c"""
@@ -301,7 +301,7 @@ def test_a_command_is_split_as_a_shell_does_and_options_follow():
         (LOW + "?batch=0", "batch"),
     ],
 )
-def test_a_program_that_cannot_be_is_named(spec, message):
+def test_missing_program_is_named(spec, message):
     with raises_hearts_error(HeartsError, *message.split()):
         make_agent(spec)
 
@@ -406,7 +406,7 @@ def test_an_illegal_answer_costs_its_own_game(bad, how):
     agent.close()
 
 
-def test_a_second_line_is_not_taken_for_the_next_answer(bad):
+def test_second_line_is_not_the_next_answer(bad):
     agent = make_agent(bad("twice", options="?batch=8"))
     views = views_of("two_player")
     assert not ask(agent, views)[1]
@@ -415,7 +415,7 @@ def test_a_second_line_is_not_taken_for_the_next_answer(bad):
     agent.close()
 
 
-def test_one_that_always_fails_is_not_started_for_ever(bad, tmp_path):
+def test_program_is_not_restarted_after_three_failures(bad, tmp_path):
     agent = make_agent(bad("exits", options="?batch=1"))
     _, faults = ask(agent, views_of("two_player", 64))
     assert len(faults) == 64
@@ -451,7 +451,7 @@ def test_hearts_evaluate_shows_the_faults_of_a_program(bad):
         ("mute?start_seconds=0.3", "within 0.3 s"),
     ],
 )
-def test_hearts_evaluate_ends_if_a_program_does_not_start(bad, how, said):
+def test_evaluate_ends_if_program_does_not_start(bad, how, said):
     how, mark, options = how.partition("?")
     result = of_command(bad(how, options=mark + options))
     mistake(result, "agent", said, "docs/agents.md")
@@ -480,7 +480,7 @@ def test_ctrl_c_ends_the_program(bad):
 
 
 # ---- records -------------------------------------------------------------------------------------
-def test_records_have_the_command_and_a_digest_of_the_program(tmp_path):
+def test_record_has_command_and_digest_of_program(tmp_path):
     bot = tmp_path / "bot.py"
     digests = set()
     for text in ("one", "two", "one"):

@@ -36,7 +36,7 @@ class First:
         return view.legal_actions()[0]
 
 
-def test_the_players_of_the_table():
+def test_agent_names_begin_with_the_baselines():
     assert agent_names()[:5] == TABLE
     for name in TABLE:
         agent = make_agent(name, seed=1)
@@ -46,7 +46,7 @@ def test_the_players_of_the_table():
     assert pro.worlds == 7
 
 
-def test_players_of_one_s_own_act_singly_and_in_batches():
+def test_own_player_acts_singly_and_in_batches():
     agent: Any = make_agent(f"{__name__}:First", seed=5, step=3)
     assert (agent.seed, agent.step, agent.name) == (5, 3, f"{__name__}:First")
     game = Game.deal("two_player", 1)
@@ -87,7 +87,7 @@ def test_an_agent_is_returned_as_it_is():
         ("no/such", {"greedi": True}, "greedi greedy"),
     ],
 )
-def test_unknown_names_and_options_are_refused_with_the_nearest(name, options, words):
+def test_unknown_name_or_option_suggests_the_nearest(name, options, words):
     with raises_hearts_error(HeartsError, *words.split()):
         make_agent(name, **options)
 
@@ -102,7 +102,7 @@ def test_a_factory_that_raises_is_named(error, monkeypatch):
         make_agent(name)
 
 
-def test_a_name_with_its_version_is_that_player_and_another_version_is_refused():
+def test_name_takes_its_version_and_no_other():
     for name in registry.VERSIONS:
         told = registry.versioned(name)
         assert type(make_agent(told)) is type(make_agent(name))
@@ -119,7 +119,7 @@ def test_a_name_with_its_version_is_that_player_and_another_version_is_refused()
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "x", True])
 @pytest.mark.parametrize("name", ["easy", "pimc", "equilibrium"])
-def test_seeds_that_cannot_be(name, seed):
+def test_invalid_seed_is_refused(name, seed):
     with raises_hearts_error(HeartsError, "seed"):
         make_agent(name, seed=seed)
     with raises_hearts_error(HeartsError, "seed"):
@@ -134,7 +134,7 @@ def test_options_follow_a_question_mark():
     assert (timed.milliseconds, timed.samples) == (2.5, None)
 
 
-def test_options_are_read_by_the_types_of_the_factory(monkeypatch):
+def test_options_are_parsed_by_the_factorys_types(monkeypatch):
     class Options(First):
         def __init__(
             self,
@@ -244,7 +244,7 @@ def test_code_names_an_agent(code, where):
         ("broken:Mine", "broken NameError"),
     ],
 )
-def test_code_that_cannot_be_used_is_refused_in_one_line(code, spec, words):
+def test_unusable_code_is_refused_in_one_line(code, spec, words):
     with pytest.raises(HeartsError) as caught:
         make_agent(spec)
     assert caught.value.hint
@@ -265,7 +265,7 @@ def test_code_that_cannot_be_used_is_refused_in_one_line(code, spec, words):
         ("equilibrium", "classic", "equilibrium mini"),
     ],
 )
-def test_agents_refuse_rules_that_they_cannot_play_wherever_they_are_seated(name, rules, words):
+def test_agent_refuses_unplayable_rules_everywhere(name, rules, words):
     rules = Rules.make(rules)
 
     def seat_everywhere():
@@ -286,7 +286,7 @@ def test_agents_refuse_rules_that_they_cannot_play_wherever_they_are_seated(name
             assert word in str(caught.value)
 
 
-def test_players_of_one_s_own_are_asked_too():
+def test_own_player_may_refuse_rules():
     class OnlyMini(First):
         def check_rules(self, rules):
             if rules.name != "mini":
@@ -301,7 +301,7 @@ def test_players_of_one_s_own_are_asked_too():
 @quick_cases(
     "rules", ["micro", "micro end_score=40", "micro max_deals=3", "mini"], ["micro max_deals=3"]
 )
-def test_the_equilibrium_plays_its_games_however_their_matches_end(rules):
+def test_equilibrium_plays_under_any_match_end(rules):
     game = rules.partition(" ")[0]
     views, plain = (BatchGame(name, 64, seed=1).views() for name in (rules, game))
     solved, agent = SolvedAgent(load(game), seed=1), make_agent("equilibrium", seed=1)
@@ -338,7 +338,7 @@ def test_pools_take_names_agents_lists_and_weights():
         (lambda: _without_weights(HeartsVectorEnv(2)).reset(seed=0), "opponent", None),
     ],
 )
-def test_pools_refuse_what_cannot_be(make, argument, value):
+def test_invalid_pool_is_refused(make, argument, value):
     with raises_hearts_error(HeartsError, argument, value=value):
         make()
 

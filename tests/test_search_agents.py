@@ -97,7 +97,7 @@ def test_a_choice_after_a_moon_is_made() -> None:
     assert made > 3
 
 
-def test_names_options_and_games_that_cannot_be() -> None:
+def test_invalid_name_option_or_game_is_refused() -> None:
     assert {"pimc", "pimc_belief"} <= set(agent_names())
     for name, options in [
         ("pimc", {"worlds": 0}),

@@ -42,7 +42,7 @@ def _folders(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("text", KINDS)
-def test_a_name_is_read_once_and_a_record_names_the_same(text):
+def test_record_of_a_name_parses_to_the_same(text):
     spec = AgentSpec.parse(text)
     assert (spec.kind, spec.name, spec.runs_code, spec.is_outside) == KINDS[text]
     assert AgentSpec.from_json(spec.text) == pickle.loads(pickle.dumps(spec)) == spec
@@ -51,7 +51,7 @@ def test_a_name_is_read_once_and_a_record_names_the_same(text):
 
 
 @pytest.mark.parametrize("text", UNKNOWN)
-def test_a_record_may_name_who_is_unknown_here_but_nobody_makes_it(text):
+def test_unknown_agent_in_a_record_cannot_be_made(text):
     spec = AgentSpec.from_json(text)
     assert (spec.kind, spec.text, spec.runs_code) == (Kind.UNKNOWN, text, False)
     for make in (lambda: AgentSpec.parse(text), lambda: make_agent(text), spec.make):
@@ -59,7 +59,7 @@ def test_a_record_may_name_who_is_unknown_here_but_nobody_makes_it(text):
             make()
 
 
-def test_a_path_is_a_path_whatever_it_looks_like():
+def test_path_object_is_always_a_path():
     for path in ("pro", "here", "mine.py:Mine"):
         spec = AgentSpec.parse(Path(path))
         assert (spec.kind, Path(spec.name)) == (Kind.FILE, Path(path))

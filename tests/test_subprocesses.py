@@ -45,7 +45,7 @@ def run(program):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("end", ["os.kill(os.getpid(), 9)", "sys.exit(0)"])
-def test_children_end_with_the_process_that_started_them_however_it_ends(end):
+def test_children_end_with_their_parent(end):
     found = run(STARTS.format(end=end))
     assert not found.stderr
     pids = list(map(int, found.stdout.split()))
@@ -69,13 +69,13 @@ print(children[0].pid, flush=True)
 
 
 @pytest.mark.slow
-def test_a_child_that_is_ended_after_the_guard_says_nothing():
+def test_child_ended_after_guard_prints_nothing():
     found = run(LATE)
     assert (found.stderr, found.returncode) == ("", 0)
     assert not is_running(int(found.stdout))
 
 
-def test_a_child_is_ended_with_what_it_started_and_is_not_known_any_more():
+def test_ended_child_and_its_children_are_forgotten():
     child = start_child(["sh", "-c", "sleep 36000 & echo $!; wait"])
     assert child.stdout is not None
     other = int(child.stdout.readline())

@@ -113,7 +113,7 @@ def assert_same_final(ours, theirs, over):
     BESIDE + [(SAME, case) for case in CASES[:4] + CASES[8:12]],
     ids=str,
 )
-def test_it_is_what_gymnasiums_own_do_with_single_environments(mode, case):
+def test_vector_equals_gymnasiums_own_of_single_environments(mode, case):
     """Seeds, masks, rewards, ends and infos, illegal actions among them, in each mode."""
     n, everywhere = 4, np.ones(4, bool)
     options = {name: value for name, value in case.items() if name != "steps"}
@@ -174,7 +174,7 @@ def test_opponents_outside_are_asked_together():
     assert counting.calls < 3 * 14  # not one call a game; forced cards are not even asked for
 
 
-def test_lists_are_drawn_from_and_pools_grow_while_playing():
+def test_lists_are_drawn_and_pools_grow():
     pool = OpponentPool({"easy": 1.0, "standard": 3.0})
     envs = HeartsVectorEnv(200, opponent=pool, rules="mini")
     envs.reset(seed=1)
@@ -202,7 +202,7 @@ def test_lists_are_drawn_from_and_pools_grow_while_playing():
     assert "easy" not in met(10)
 
 
-def test_seeds_repeat_and_without_one_the_stream_goes_on():
+def test_seed_repeats_and_none_continues():
     def record(envs, seed):
         _, infos = envs.reset(seed=seed)
         seeds = [envs.episode_seeds.tolist()]
@@ -221,7 +221,7 @@ def test_seeds_repeat_and_without_one_the_stream_goes_on():
     assert len({*first[0][0], *first[1]}) == 6
 
 
-def test_what_is_no_action_is_refused_and_an_illegal_one_if_it_is_to_raise():
+def test_non_action_is_refused_and_illegal_may_raise():
     envs = HeartsVectorEnv(3, illegal_action="raise")
     _, infos = envs.reset(seed=1)
     actions = infos["action_mask"].argmax(1)
@@ -236,7 +236,7 @@ def test_what_is_no_action_is_refused_and_an_illegal_one_if_it_is_to_raise():
         envs.step(np.array([1.0, 2.0, 3.0]))
 
 
-def test_after_a_reset_that_has_failed_there_is_no_step():
+def test_step_after_failed_reset_is_refused():
     class Failing(Agent):
         def act(self, view):
             raise HeartsError("act: not today")
@@ -313,7 +313,7 @@ def test_stable_baselines3s_is_gymnasiums_with_other_infos(make_sb3, options):
     assert ended >= 14
 
 
-def test_stable_baselines3_is_told_which_matches_were_cut_off(make_sb3):
+def test_stable_baselines3_gets_truncated_matches(make_sb3):
     """By that key it bootstraps the value of what would have followed."""
     options = {"rules": "mini end_score=18", "episode": "match", "max_deals": 2}
     theirs, ours = make_sb3(6, seed=3, **options), HeartsVectorEnv(6, **options)
