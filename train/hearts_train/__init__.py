@@ -1,6 +1,6 @@
-"""Training, measuring and playing, and commands for it: ``command -> web -> learn -> measure``.
+"""Train, measure and play, in Python or with commands: ``cli -> web -> learn -> measure``.
 
-What users import is exported here, and loaded on first use::
+The public functions are exported here, and imported on first use::
 
     from hearts_train import evaluate, compare, tournament, benchmark, exploit, exploitability
     from hearts_train import train, load_config, export_policy, ExploitabilityCallback
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from hearts_train.measure.exploitability import exploitability
     from hearts_train.measure.tournament import tournament
 
-# Read by torch's OpenMP when it is loaded, so set before anything here can import torch. Its
-# threads otherwise wait by spinning, which on cores that others use as well was seen to make
-# training ten times slower (1.8 k decisions/s against 28 k: two threads, two busy cores).
+# Torch's OpenMP reads this when it is loaded, so it is set before anything here imports torch. By
+# default its threads spin while they wait. On cores shared with other processes this made training
+# 15 times slower (1.8 k against 28 k decisions/s with two threads on two busy cores).
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 _HOMES = {
@@ -41,7 +41,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """Import on first use: neither measuring nor the command line needs torch."""
+    """Import on first use, because neither measuring nor the command line needs torch."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_HOMES[name]), name)

@@ -1,8 +1,8 @@
 """Compile everything before a user waits for it, in several processes at once.
 
-A process does one part after another. What a part calls and an earlier start, or another process,
-has compiled comes from numba's cache on disk, function by function; so two processes share the work
-as long as they are not at the same function.
+Each process takes one part after another. Functions that an earlier run or another process has
+compiled come from numba's cache on disk. Two processes therefore share the work unless they are at
+the same function.
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ from hearts_env.support.jit import cache_folder, unsaved
 from hearts_env.support.progress import Progress, no_progress
 from hearts_train.executor import check_executor, num_cores, spread
 
-_DEFAULT_WORKERS = 4  # more get in one another's way: few functions are of one part alone
+_DEFAULT_WORKERS = 4  # more processes often compile the same function: parts share most of them
 
 
 def warm_up(progress: Progress = no_progress, *, workers: int | None = None) -> dict[str, int]:
-    """Compile what games, environments, players and solvers need, as far as it is not compiled.
+    """Compile the code of games, environments, players and solvers that is not compiled yet.
 
-    An interruption ends the processes at once; what they have compiled so far stays.
+    An interruption ends the processes at once. Compiled functions stay.
 
     Args:
-        progress: called with the number of parts done and of all.
-        workers: processes; None: one for each core, at most 4.
+        progress: Called with the number of parts done and of all parts.
+        workers: Number of processes. If None, one per core, at most 4.
 
     Returns:
-        How many functions each of `PARTS` had compiled, one for several types counted for each; 0
-        if an earlier start, or an earlier part, had compiled all that it needs.
+        The number of functions that each of `PARTS` compiled, counted once per signature; 0 if an
+        earlier run or part had compiled all of them.
 
     Raises:
-        HeartsError: compiled code cannot be saved, compiling is switched off, `workers` is no
-            number of processes, or a part ended three processes.
+        HeartsError: compiled code cannot be saved, compiling is switched off, `workers` is invalid,
+            or a part ended three processes.
     """
     names = list(PARTS)
     wanted, _ = check_executor(workers, "local")
@@ -70,20 +70,19 @@ def warm_up(progress: Progress = no_progress, *, workers: int | None = None) -> 
 
 
 def _check_cache() -> None:
-    """Refuse to compile what would not be saved."""
+    """Raise if compiled code would not be saved."""
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         raise HeartsError("NUMBA_DISABLE_JIT: it is set, so nothing is compiled; unset it")
     for package in (hearts_env, hearts_agents):
         if cache_folder(Path(package.__file__ or "").resolve().parent) is None:
             raise HeartsError(
-                "NUMBA_CACHE_DIR: no folder for compiled code can be written; "
-                "set it to one that can"
+                "NUMBA_CACHE_DIR: no folder for compiled code is writable; set it to one that is"
             )
 
 
 def _compile(name: str) -> int:
-    """Do a part; returns how many of the package's functions had to be compiled."""
-    # The announcements of several processes would run into the line of progress.
+    """Do a part; return the number of the package's functions that were compiled."""
+    # Announcements of several processes would disturb the progress line.
     quiet = contextlib.redirect_stderr(io.StringIO())
     with quiet, event.install_recorder("numba:compile") as recorder:
         PARTS[name]()
@@ -97,7 +96,7 @@ def _compile(name: str) -> int:
 
 # ---- the parts -----------------------------------------------------------------------------------
 def _play(*presets: str) -> None:
-    """Play a game of each, look at it and take it back."""
+    """Play a game of each preset, view it and undo an action."""
     for preset in presets:
         game = Game.deal(preset, 0)
         while legal := game.legal_actions():
@@ -108,7 +107,7 @@ def _play(*presets: str) -> None:
 
 
 def _play_environments() -> None:
-    """Play a deal with each way of writing observations: within the step, and after it."""
+    """Play a deal with observations that are written within the step, and after it."""
     for observation in ("flat", "history"):
         env = hearts_v0.env("two_player", observation=observation)
         env.reset(seed=0)
@@ -118,7 +117,7 @@ def _play_environments() -> None:
 
 
 def _play_batches() -> None:
-    """Play many games until one is over and the next is dealt, observed after each card."""
+    """Play many games until the next ones are dealt, with both settings of `freeze`."""
     for freeze in (False, True):
         batch = BatchGame("two_player", 2, freeze=freeze)
         while not batch.done.any():
@@ -128,11 +127,11 @@ def _play_batches() -> None:
     batch.restore(batch.state())
     batch.revoke(games=np.arange(1))
     many = BatchGame("two_player", 1024, num_threads=2)
-    many.step(many.random_actions())  # the orders for other threads
+    many.step(many.random_actions())  # the code for other threads
 
 
 def _step_frozen(preset: str) -> None:
-    """Compile the step of `BatchGame` for one rule set alone."""
+    """Compile the step of a `BatchGame` that is specialised for one rule set."""
     batch = BatchGame(preset, 2, freeze=True)
     batch.step(batch.random_actions())
 
@@ -143,7 +142,7 @@ def _observe() -> None:
 
 
 def _ask(*names: str) -> None:
-    """Ask players for one action and for many."""
+    """Ask players for one action, and for many."""
     game, batch = _after_tricks(), BatchGame("two_player", 2)
     for name in names:
         agent = make_agent(name, seed=0)
@@ -167,7 +166,7 @@ def _solve() -> None:
 
 
 def _after_tricks(tricks: int = 1) -> Game:
-    """A game in which some tricks have been played."""
+    """Return a game after some tricks."""
     game = Game.deal("two_player", 0)
     for _ in range(2 * tricks):
         game.play(game.legal_actions()[0])
@@ -212,4 +211,4 @@ PARTS: Mapping[str, Callable[[], object]] = MappingProxyType(
         },
     }
 )
-"""What a warm-up does, in this order; each process takes the next when it is done with one."""
+"""The parts of a warm-up in order. A free process takes the next one."""

@@ -1,1 +1,1 @@
-"""Datasets of recorded play, for offline learning and language models; no torch."""
+"""Record datasets of play, for offline learning and language models, without torch."""

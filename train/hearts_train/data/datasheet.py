@@ -1,6 +1,6 @@
-"""The datasheet of a dataset: its content, how it was made, and its limits.
+"""Write the datasheet of a dataset: its content, origin and limits.
 
-The YAML head makes the folder a dataset for ``datasets`` and the Hugging Face Hub.
+The YAML header lets ``datasets`` and the Hugging Face Hub load the folder.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TABLES = """configs:
 
 
 def datasheet(facts: dict[str, Any], options: DatasetOptions) -> str:
-    """Return the page, in Markdown."""
+    """Return the datasheet in Markdown."""
     parts = []
     if "parquet" in options.formats:
         parts.append(_table("games", "game", tables.games_schema(), facts))
@@ -53,12 +53,12 @@ tags:
 
 # Hearts: {facts["games"]:,} games of `{options.rules.name}`
 
-Deals of Hearts as computer players played them, recorded by hearts-env. Low scores win. A digest
+Deals of Hearts played by computer players, recorded by hearts-env. Low scores win. The digest
 beside a player is the SHA-256 of its files.
 
-{_rows(("what", "value"), rows)}
-The same options and versions give the same content, for any number of workers. `dataset.json` has
-all options, and the size and SHA-256 of every file. Deals are drawn apart from those of
+{_rows(("property", "value"), rows)}
+The same options and versions give the same content with any number of workers. `dataset.json` has
+all options, and the size and SHA-256 of every file. The deals are different from those of
 `hearts evaluate` and HeartsBench, whatever the seeds. The licence is that of hearts-env.
 
 {"".join(parts)}## Known limits
@@ -76,7 +76,7 @@ def _table(name: str, row: str, schema: Any, facts: dict[str, Any]) -> str:
         rows.append((f"`{field.name}`", f"`{kind}`", *about))
     return f"""## Table `{name}`
 
-`{name}/*.parquet`, one row per {row}: {facts["rows"][name]:,} rows. The files' own schema has the
+`{name}/*.parquet` has {facts["rows"][name]:,} rows, one per {row}. The schema of the files has the
 same descriptions.
 
 {_rows(("field", "type", "unit", "meaning"), rows)}
@@ -89,14 +89,14 @@ def _episodes(facts: dict[str, Any], options: DatasetOptions) -> str:
     places = ["observations"] * form.mask_in_observation + ["infos"] * form.mask_in_info
     return f"""## Episodes
 
-`minari.MinariDataset("{where}")`: one episode per game and recorded seat,
-{facts["episodes"]:,} of {facts["steps"]:,} steps.
+`minari.MinariDataset("{where}")` has one episode per game and recorded seat:
+{facts["episodes"]:,} episodes with {facts["steps"]:,} steps.
 
 - Observations: `{form.box.shape}` {form.box.dtype}, encoder `{options.observation}`.
 - Legal actions: `action_mask`, in the {" and the ".join(places)}; zeros at the end.
 - Actions: action i plays `rules.deck[i]`.
-- Rewards: `{options.reward}`, to the seat's next decision or the end of the deal.
-- Infos: `trick`, tricks finished; `is_random`, the action was drawn at random.
+- Rewards: `{options.reward}`, up to the seat's next decision or the end of the deal.
+- Infos: `trick`, the number of finished tricks; `is_random`, true for an action drawn at random.
 - Metadata: `seed`, `game`, `seat`, `player`, `margin` in points, `deal` (the hand history).
 
 Observations and infos have one row more than actions, for the end of the deal.
@@ -105,35 +105,37 @@ Observations and infos have one row more than actions, for the end of the deal.
 
 
 def _limits(facts: dict[str, Any], options: DatasetOptions) -> list[str]:
-    """Return what a user of the dataset should know."""
+    """Return the limits that a user of the dataset should know."""
     found = [
-        "The players are programs: this is not how people play.",
-        "Each game is a single deal; no one plays for a match.",
-        "An action was played; it need not be the best.",
+        "The players are programs, so the games do not show how people play.",
+        "Each game is a single deal, and no player plays for a match.",
+        "The recorded actions need not be the best ones.",
     ]
     if options.random:
         found.append(
-            f"A share of {options.random:g} of the actions was drawn at random among those legal "
-            "(`is_random`), forced ones included."
+            f"A share of {options.random:g} of the actions, forced ones included, was drawn at "
+            "random from the legal ones (`is_random`)."
         )
     elif "minari" in options.formats:
-        found.append("No action was drawn at random: whatever the players avoid is missing.")
+        found.append(
+            "No action was drawn at random, so everything that the players avoid is missing."
+        )
     if options.exact:
         found.append(
-            "`mean_values` assumes that all see all cards from the next card on, and that every "
-            "world is as likely: the judgement of `pimc`, not of perfect play."
+            "`mean_values` assumes that all players see all cards after the action, and that every "
+            "world is equally likely. It is the judgement of `pimc`, not of perfect play."
         )
         if has_exact_worlds(options.rules):
-            found.append("`mean_values` is null where a view allows more than 1,024 worlds.")
+            found.append("`mean_values` is null if a view allows more than 1,024 worlds.")
         else:
-            found.append("`mean_values` is null throughout: an exchange reveals hidden cards.")
+            found.append("`mean_values` is always null, because an exchange reveals hidden cards.")
     elif "parquet" in options.formats and options.rules.players > 2:
-        found.append("No exact values: they are known in games of two only.")
+        found.append("There are no exact values, which exist for two players only.")
     if options.rules.pass_count:
-        found.append("Hand histories list passed cards in deck order, not as they were chosen.")
+        found.append("Hand histories list passed cards in deck order, not in the order chosen.")
     if facts["faults"]:
         examples = "".join(f"\n  - {example}" for example in facts["fault_examples"])
-        found.append(f"{facts['faults']:,} faults of players ended games; for example:{examples}")
+        found.append(f"{facts['faults']:,} games ended by a player's fault, for example:{examples}")
     return found
 
 

@@ -1,4 +1,4 @@
-"""Episodes: the observations, actions and rewards of one seat in each game, for Minari."""
+"""Make episodes for Minari: the observations, actions and rewards of one seat in a game."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ MINARI_FOLDER = "MINARI_DATASETS_PATH"
 
 @dataclass(frozen=True)
 class Episodes:
-    """The episodes of a block of games, one after another: game by game, then seat by seat.
+    """The concatenated episodes of a block, sorted by game, then by seat.
 
     An episode of T decisions has T + 1 places in the first four arrays, the last for the end of
-    the deal, and T in the next two. A seat without any decision has no episode.
+    the deal, and T in the next two. A seat without a decision has no episode.
 
     Attributes:
-        observations: The seat's observations, of the encoder's shape.
-        masks: ``(places, num_actions) int8``, its legal actions; zeros at the end.
-        tricks: ``(places,) int8``, tricks finished before.
-        is_random: ``(places,) bool``, whether the action was drawn at random.
+        observations: ``(places, *shape)``, observations of the seat in the encoder's shape.
+        masks: ``(places, num_actions) int8``, legal actions; zeros at the end.
+        tricks: ``(places,) int8``, number of finished tricks.
+        is_random: ``(places,) bool``, True if the action was drawn at random.
         actions: ``(decisions,) int64``.
         rewards: ``(decisions,) float64``.
-        lengths: ``(episodes,)``, T of each.
-        games: ``(episodes,)``, the number of its game in the dataset.
+        lengths: ``(episodes,)``, T of each episode.
+        games: ``(episodes,)``, number of the game in the dataset.
         seats: ``(episodes,)``.
-        seeds: ``(episodes,)``, of the deal.
-        margins: ``(episodes,) float64``, of the seat, in points.
+        seeds: ``(episodes,)``, seed of the deal.
+        margins: ``(episodes,) float64``, margin of the seat in points.
     """
 
     observations: Array
@@ -64,10 +64,10 @@ class Episodes:
 
     @classmethod
     def of(cls, played: Played, options: DatasetOptions) -> Episodes:
-        """The episodes of a block, of the seats that are recorded."""
+        """Return the episodes of the recorded seats of a block."""
         players, n = played.views.players, played.rules.players
         wanted = played.rows_of(options.seats)
-        number = played.games * n + players  # of the episode, if every seat had one
+        number = played.games * n + players  # the number of the episode, if every seat had one
         order = wanted[np.argsort(number[wanted], kind="stable")]
         found, owners, lengths = np.unique(number[order], return_inverse=True, return_counts=True)
         games, seats = found // n, found % n
@@ -106,7 +106,7 @@ class Episodes:
         return cls(*(np.concatenate([getattr(b, name) for b in blocks]) for name in names))
 
     def to_bytes(self, texts: Sequence[str]) -> bytes:
-        """Return all arrays, and the hand histories of the block's games, as one file."""
+        """Return all arrays and the hand histories of the games as one file."""
         file = io.BytesIO()
         np.savez(file, **vars(self), texts=np.array(texts))
         return file.getvalue()
@@ -120,7 +120,7 @@ class Episodes:
 
 
 def _encoded(options: DatasetOptions, states: k.Vector, games: Ints, players: Ints) -> Array:
-    """The views of these players, in the encoder's own dtype."""
+    """Encode the views of these players, in the encoder's own dtype."""
     form = options.form
     out = np.empty((len(games), *form.box.shape), form.own_dtype)
     write_many(form.encoder, options.rules, states, games, players, out)
@@ -131,18 +131,18 @@ def _encoded(options: DatasetOptions, states: k.Vector, games: Ints, players: In
 def write_minari(
     folder: Path, options: DatasetOptions, parts: Iterable[tuple[Episodes, Sequence[str]]]
 ) -> None:
-    """Write a dataset of Minari into a new folder, as ``MINARI_DATASETS_PATH`` names it.
+    """Write a Minari dataset into a new folder, a value for ``MINARI_DATASETS_PATH``.
 
     Args:
-        folder: the folder, which holds this dataset alone.
-        options: of the dataset.
-        parts: the episodes of each part, and the hand histories of its games. They are taken one at
-            a time.
+        folder: The folder, for this dataset alone.
+        options: The options of the dataset.
+        parts: The episodes of each part, with the hand histories of its games. Only one part is in
+            memory at a time.
     """
     minari = library("minari")
     folder.mkdir(parents=True)
     with warnings.catch_warnings(), _datasets_in(folder):
-        warnings.simplefilter("ignore", UserWarning)  # it recommends an e-mail address and a link
+        warnings.simplefilter("ignore", UserWarning)  # Minari asks for an e-mail address and a link
         storage = minari.create_dataset_from_buffers(
             options.dataset_id,
             [],
@@ -151,7 +151,7 @@ def write_minari(
             action_space=spaces.Discrete(options.rules.num_actions),
             algorithm_name=" against ".join(dict.fromkeys(options.agents)),
             author="hearts-env contributors",
-            description=f"Hearts, {options.rules.name}: an episode for each deal and seat",
+            description=f"Hearts, {options.rules.name}: one episode per deal and seat",
             requirements=[f"hearts-env=={__version__}"],
             jpeg_encoding=False,
         ).storage
@@ -165,7 +165,7 @@ def write_minari(
 
 @contextlib.contextmanager
 def _datasets_in(folder: Path) -> Iterator[None]:
-    """Let Minari make its datasets in a folder; it knows no argument for that."""
+    """Let Minari write its datasets to a folder, for which it has no argument."""
     before = os.environ.get(MINARI_FOLDER)
     os.environ[MINARI_FOLDER] = str(folder)
     try:
@@ -204,7 +204,7 @@ def _buffers(episodes: Episodes, options: DatasetOptions) -> Iterator[Any]:
 def _metadata(
     episodes: Episodes, options: DatasetOptions, first: int, texts: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the metadata of each episode; `texts` are the hand histories from game `first` on."""
+    """Yield the metadata of each episode; `texts` has the hand histories from game `first` on."""
     for game, seat, margin in zip(
         episodes.games.tolist(), episodes.seats.tolist(), episodes.margins.tolist(), strict=True
     ):
@@ -218,7 +218,7 @@ def _metadata(
 
 
 def _environment(options: DatasetOptions) -> Any:
-    """The environment in which a learner sits in the seat of the episodes."""
+    """Return the environment with a learner in the seat of the episodes."""
     spec = copy.deepcopy(gymnasium.spec(GYMNASIUM_ID))
     one = len(options.seats) == 1
     others = [a for seat, a in enumerate(options.agents) if not one or seat not in options.seats]

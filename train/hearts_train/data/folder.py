@@ -1,11 +1,11 @@
-"""A dataset's folder, which grows part by part.
+"""Make a dataset in a folder, part by part.
 
-A part is a stretch of the games. It follows from its number, the options and the version of the
-package. The content of a dataset is therefore the same for any number of processes and
-interruptions. Its tables are files of the dataset, and its episodes wait in the folder
-``.unfinished`` until all can be written as one. There, too, is a file with one record per finished
-part: its counts, and the digest of each of its files. A part without a record, or with a file that
-is missing or damaged, is played again.
+A part is a range of consecutive games. It depends only on its number, the options and the version
+of the package. The content of a dataset is therefore the same for any number of processes and
+interruptions. The tables of a part are files of the dataset. Its episodes wait in the folder
+``.unfinished`` until all can be written as one. There is also a file with a record per finished
+part: its counts, and the digest of each of its files. A part without a record, or with a missing or
+damaged file, is played again.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ FACTS = "dataset.json"
 SHEET = "README.md"
 UNFINISHED = ".unfinished"
 EPISODES = "minari"
-"""The folder of the Minari dataset, as ``MINARI_DATASETS_PATH`` names it."""
+"""The folder of the Minari dataset, a value for ``MINARI_DATASETS_PATH``."""
 MOST_GAMES = 2048
-"""Games in a part, at most."""
+"""Most games per part."""
 _FEWEST_PARTS = 16
-"""So that processes can share small datasets, too."""
+"""Fewest parts, so that processes can share small datasets, too."""
 _MOST_FAULTS = 10
-"""Faults of external players that are described, at most."""
+"""Most faults of external players that are described."""
 PARTS = "parts.jsonl"
-"""The file of the finished parts, in the folder ``UNFINISHED``."""
+"""The file with the records of finished parts, in the folder ``UNFINISHED``."""
 _KIND = FileKind(
     "hearts-env unfinished dataset",
     3,
@@ -62,11 +62,11 @@ _KIND = FileKind(
 
 
 Part = tuple[dict[str, bytes], dict[str, Any]]
-"""The content of each file of a part, by its path in the folder; and its counts."""
+"""The files of a part, as content by path in the folder, and its counts."""
 
 
 def part_size(games: int) -> int:
-    """Return the games per part, a multiple of the games that are played side by side."""
+    """Return the games per part, a multiple of the games per block."""
     return min(MOST_GAMES, BLOCK * -(-games // (BLOCK * _FEWEST_PARTS)))
 
 
@@ -117,8 +117,8 @@ class Dataset:
     """A finished dataset.
 
     Attributes:
-        folder: its folder.
-        facts: the content of ``dataset.json``.
+        folder: Path of its folder.
+        facts: Content of ``dataset.json``.
     """
 
     folder: Path
@@ -144,17 +144,17 @@ def make_dataset(
     After Ctrl-C, or a kill, the finished parts remain, and `resume` continues with them.
 
     Args:
-        folder: a new folder, or an empty one.
-        options: of the dataset.
-        workers: processes that play. The content is the same with any number.
+        folder: A new or empty folder.
+        options: The options of the dataset.
+        workers: Number of processes that play. The content does not depend on it.
         backend: ``local`` or ``ray`` (``hearts_train.executor``).
-        show: shows the parts done of all, of `playing` and then of `writing`.
+        show: Shows how many parts are played, and then written.
         resume: If True, continue the unfinished dataset in `folder`, which has the same options.
 
     Raises:
-        HeartsError: if the folder is in use or holds something else, a library is missing, or an
-            agent is unknown or cannot play the rules.
-        OSError: if a file cannot be written. The finished parts remain.
+        HeartsError: the folder is in use or holds something else, a library is missing, or an agent
+            is unknown or cannot play the rules.
+        OSError: a file cannot be written. The finished parts remain.
     """
     folder = Path(folder)
     check_libraries(options.formats)
@@ -184,7 +184,7 @@ def make_dataset(
                 report(len(finished), number)
         with show("writing") as report:
             if "minari" in options.formats:
-                # An attempt that was killed may have left a part of it.
+                # A killed attempt may have left some of it.
                 shutil.rmtree(folder / EPISODES, ignore_errors=True)
                 write_minari(folder / EPISODES, options, _episodes(folder, number, report))
             counts = [finished[place]["counts"] for place in range(number)]
@@ -200,7 +200,7 @@ def make_dataset(
 
 
 def is_unfinished(folder: str | os.PathLike[str]) -> bool:
-    """Return whether a folder has an unfinished dataset."""
+    """Return whether a folder holds an unfinished dataset."""
     return kind_of(Path(folder) / UNFINISHED / PARTS) == "file"
 
 
@@ -209,8 +209,8 @@ def unfinished_options(folder: str | os.PathLike[str]) -> DatasetOptions:
     if not is_unfinished(folder):
         if kind_of(Path(folder) / UNFINISHED) == "folder":  # the first file could not be written
             raise HeartsError(
-                f"resume: {str(folder)!r} holds nothing that was saved, for the dataset stopped "
-                "before its first file; begin it again without resume (--resume)"
+                f"resume: {str(folder)!r} holds no saved part, because the dataset was stopped "
+                "before its first file; begin again without resume (--resume)"
             )
         is_done = kind_of(Path(folder) / FACTS) == "file"
         held = "a finished dataset" if is_done else "no unfinished dataset"
@@ -231,7 +231,7 @@ def _check_free(folder: Path) -> None:
             f"folder: {str(folder)!r} holds an unfinished dataset; continue it with --resume, or "
             "name another folder"
         )
-    # A folder UNFINISHED without settings is left by a process killed as it started.
+    # A process killed at its start leaves a folder UNFINISHED without settings.
     if kind == "folder" and any(path.name != UNFINISHED for path in folder.iterdir()):
         is_done = kind_of(folder / FACTS) == "file"
         held = "holds a finished dataset" if is_done else "is not empty"
@@ -291,7 +291,7 @@ def _described(path: Path) -> dict[str, Any] | None:
 def _facts(
     options: DatasetOptions, players: Sequence[str | None], counts: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Return the content of ``dataset.json`` except the files; `counts` are those of each part."""
+    """Return the content of ``dataset.json`` without the files, from the counts of each part."""
     total: Any = {name: [found[name] for found in counts] for name in counts[0]}
     scores = np.sum(total.pop("scores"), 0).tolist()
     examples = list(itertools.chain(*total.pop("examples")))

@@ -1,4 +1,4 @@
-"""The options of a dataset, all checked before anything is played."""
+"""The options of a dataset, checked before anything is played."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class DatasetOptions:
         formats: Some of ``FORMATS``.
         observation: The name of the encoder of the episodes' observations.
         dtype: The type of these observations. If None, the encoder's own.
-        action_mask: The place of the legal actions in an episode, as in the environments.
+        action_mask: Where an episode has the legal actions, as in the environments.
         reward: The kind of reward, as in the environments.
         exact: If True, decisions have the exact value of each legal card. If None, they have it
             in games of two with a table of decisions.
@@ -68,7 +68,7 @@ class DatasetOptions:
     seats: Sequence[int] = ()
 
     def __post_init__(self) -> None:
-        """Check all options, in place."""
+        """Check and complete all options, in place."""
         rules = Rules.make(self.rules)
         agents = _one_a_seat(self.agents, rules)
         formats = _some("format", self.formats, FORMATS)
@@ -97,7 +97,7 @@ class DatasetOptions:
 
     @property
     def form(self) -> ObservationFormat:
-        """The observation format of the episodes, as the environments have it."""
+        """The observation format of the episodes, that of the environments."""
         return ObservationFormat(self.rules, self.observation, self.dtype, self.action_mask)
 
     @property
@@ -108,13 +108,13 @@ class DatasetOptions:
         return f"hearts/{words[0]}/{'-'.join(words[1:])}-v0"
 
     def to_json(self) -> dict[str, Any]:
-        """All options, of JSON types."""
+        """Return all options as JSON types."""
         values = {name: list(v) if isinstance(v, tuple) else v for name, v in vars(self).items()}
         return values | {"rules": self.rules.name, "rules_in_full": self.rules.to_dict()}
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> DatasetOptions:
-        """The options from ``to_json``, checked again."""
+        """Return the options that ``to_json`` wrote, checked again."""
         given = dict(record)
         try:
             return cls(**given | {"rules": Rules.from_dict(given.pop("rules_in_full"))})
@@ -123,18 +123,18 @@ class DatasetOptions:
 
 
 def library(name: str) -> Any:
-    """A library of the extra ``dataset``; HeartsError, with the command, if it is not installed."""
+    """Import a library of the extra ``dataset``; HeartsError if it is not installed."""
     return errors.library(name, f"dataset: {name}", "dataset")
 
 
 def check_libraries(formats: Sequence[str]) -> None:
-    """Refuse formats whose libraries are missing, before anything is played."""
+    """Raise if a format needs a library that is missing, before anything is played."""
     for name in dict.fromkeys(name for word in formats for name in _LIBRARIES[word]):
         library(name)
 
 
 def versions(formats: Sequence[str]) -> dict[str, str]:
-    """The versions of this package and of the libraries that write the files."""
+    """Return the versions of this package and of the libraries that write the files."""
     names = dict.fromkeys(name for word in formats for name in _LIBRARIES[word])
     known = {name: str(library(name).__version__) for name in names}
     return {"hearts-env": __version__, "numpy": np.__version__} | known
@@ -151,13 +151,13 @@ def _one_a_seat(agents: Sequence[str], rules: Rules) -> tuple[str, ...]:
     for agent in given:
         if not isinstance(agent, str) or not agent.strip():
             raise HeartsError(
-                f"agent: {quoted(agent)} names no player; give a name or a checkpoint", value=agent
+                f"agent: {quoted(agent)} is no name; give a name or a checkpoint", value=agent
             )
     return tuple(given * rules.players if len(given) == 1 else given)
 
 
 def _some(option: str, given: Sequence[str], known: tuple[str, ...]) -> tuple[str, ...]:
-    """The given names, in the order of the known ones."""
+    """Return the given names in the order of the known ones."""
     names = _listed(option, given)
     for name in names:
         check_choice(option, name, known)
@@ -167,18 +167,18 @@ def _some(option: str, given: Sequence[str], known: tuple[str, ...]) -> tuple[st
 
 
 def _exact(exact: bool | None, rules: Rules, formats: Sequence[str]) -> bool:  # noqa: FBT001
-    """Return whether exact values are computed; they stand in the table of decisions."""
+    """Return whether the table of decisions gets exact values."""
     is_known = rules.players == 2
     exact = None if exact is None else check_flag("exact", exact)
     if exact and not is_known:
         raise HeartsError(
-            f"exact: values are exact in games of two only, {rules.name!r} has {rules.players} "
-            "players; use --set exact=false"
+            f"exact: values exist for two players only, but {rules.name!r} has {rules.players}; "
+            "use --set exact=false"
         )
     if exact and "parquet" not in formats:
         raise HeartsError(
-            "exact: the values stand in the table of decisions; add --set format=parquet, "
-            "or use --set exact=false"
+            "exact: values need the table of decisions; add --set format=parquet, or use --set "
+            "exact=false"
         )
     return "parquet" in formats and (is_known if exact is None else exact)
 
@@ -189,12 +189,12 @@ def _seats(rules: Rules, seats: Sequence[int]) -> tuple[int, ...]:
 
 
 def _listed(option: str, given: Any) -> list[Any]:
-    """The argument as a list; a single word becomes a list of one."""
+    """Return the argument as a list; a single word becomes a list of one."""
     if isinstance(given, str):
         return [given]
     is_array = isinstance(given, np.ndarray) and given.ndim == 1
     if not is_array and (not isinstance(given, Sequence) or isinstance(given, bytes)):
         raise HeartsError(
-            f"{option}: {quoted(given)} is not a list; give one, if only of one", value=given
+            f"{option}: {quoted(given)} is not a list; give a list, even of one", value=given
         )
     return list(given)

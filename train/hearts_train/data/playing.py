@@ -1,7 +1,7 @@
-"""Blocks of played games: every decision with its player, reward and exact values.
+"""Play blocks of games, and record every decision with its player, reward and exact values.
 
-Each block has players of its own, seeded by the dataset's seed and the number of the block, so that
-it is the same whichever process plays it. No evaluation, with any seed, plays these deals.
+Each block has its own players, seeded by the dataset's seed and the number of the block. A block is
+therefore the same in any process. No evaluation plays these deals, whatever its seed.
 """
 
 from __future__ import annotations
@@ -41,27 +41,27 @@ from hearts_train.measure.participants import (
 )
 
 BLOCK = 64
-"""Games that are played at once; the random numbers of a block's players are its own."""
+"""Games that are played at once. Each block has its own random numbers."""
 
 
 @dataclass(frozen=True)
 class Played:
-    """A block of games that are over. Decisions are in order: game by game, then as they were made.
+    """A block of finished games. Decisions are sorted by game, then by time.
 
     Attributes:
-        rules: Of all games.
-        first: The number of the first game in the dataset.
-        seeds: ``(games,)``: game i is dealt as ``Game.deal(rules, seeds[i])``.
-        states: ``(games, rules.state_size)``, at the end.
-        scores: ``(games, players)``, of the deals.
-        views: What the player saw at each decision, a row each.
-        games: ``(decisions,)``, the place of each decision's game in this block.
-        steps: ``(decisions,)``, its place in the game, from 0.
-        others: ``(decisions,)``, in games of two the other player's hand then, as a bit mask.
-        actions: ``(decisions,)``, what was done.
-        is_random: ``(decisions,)``, whether it was drawn at random instead of chosen by the player.
-        rewards: ``(decisions,)``, what the player earned from here to its next decision or the end.
-        faults: Faults of external players, in words.
+        rules: Rules of all games.
+        first: Number of the first game in the dataset.
+        seeds: ``(games,)``, the seed of each deal, ``Game.deal(rules, seed)``.
+        states: ``(games, rules.state_size)``, final states.
+        scores: ``(games, players)``, scores of the deals.
+        views: The player's view at each decision.
+        games: ``(decisions,)``, index of the game in this block.
+        steps: ``(decisions,)``, number of the decision in its game, from 0.
+        others: ``(decisions,)``, the opponent's hand in games of two, as a bit mask.
+        actions: ``(decisions,)``, the actions played.
+        is_random: ``(decisions,)``, True if the action was drawn at random, not the player's.
+        rewards: ``(decisions,)``, reward up to the player's next decision or the end.
+        faults: Descriptions of the faults of external players.
     """
 
     rules: Rules
@@ -80,33 +80,33 @@ class Played:
 
     @property
     def margins(self) -> Floats:
-        """The margin of every seat, ``(games, players)``: others' mean score less its own."""
+        """The margin of every seat, ``(games, players)``: others' mean score minus its own."""
         n = self.rules.players
         margins: Floats = (self.scores.sum(1, keepdims=True) - n * self.scores) / (n - 1)
         return margins
 
     def rows_of(self, seats: Sequence[int]) -> Ints:
-        """The decisions of these seats, ascending."""
+        """Return the indices of the decisions of these seats, ascending."""
         return np.flatnonzero(np.isin(self.views.players, seats))
 
 
 class Seating:
-    """The players of a dataset, made once; fresh copies of them play each block.
+    """The players of a dataset. Fresh copies of them play each block.
 
-    It can be sent to another process, where its players are made again.
+    A seating can be pickled for another process, where its players are made again.
     """
 
     def __init__(self, options: DatasetOptions) -> None:
         """Make every player.
 
         Raises:
-            HeartsError: if one is unknown or cannot play the rules.
+            HeartsError: a player is unknown or cannot play the rules.
         """
         self.options = options
         self._enter(options.agents)
 
     def _enter(self, agents: Sequence[AgentLike]) -> None:
-        # Not the dataset's own seed, from which every deal could be computed.
+        # Not the seed of the dataset, from which every deal could be computed.
         seed = self.options.seed
         seeds = [secret_seed(seed, "dataset", "entered", seat) for seat in range(len(agents))]
         self.participants, _ = enter(agents, seeds, self.options.rules)
@@ -122,16 +122,16 @@ class Seating:
 
     @property
     def digests(self) -> list[str | None]:
-        """The digest that distinguishes players of the same name (``Participant.digest``)."""
+        """The digests that distinguish players of the same name (``Participant.digest``)."""
         return [participant.digest for participant in self.participants]
 
     @cached_property
     def exact_values(self) -> ExactValues:
-        """The values of all legal cards, in games of two."""
+        """Computes the values of all legal cards in games of two."""
         return ExactValues(self.options.rules)
 
     def compile(self) -> None:
-        """Compile everything that the package's players and the exact values need."""
+        """Compile the code of the built-in players and the exact values."""
         compile_players(self.participants, self.options.rules)
         if self.options.exact:
             views = BatchGame(self.options.rules, 1, freeze=False).views()
@@ -140,7 +140,7 @@ class Seating:
                 self.exact_values.of(views.subset(none), none)
 
     def play(self, number: int) -> Played:
-        """Play a block of games, from its first deal to its last."""
+        """Play the block of games with this number."""
         options = self.options
         first = number * BLOCK
         size = min(BLOCK, options.games - first)
@@ -159,7 +159,7 @@ class Seating:
         return log.finished(first, names)
 
     def _seated(self, number: int) -> list[Seat]:
-        """Fresh players that have seen no game."""
+        """Return fresh players for a block."""
         rules, seed = self.options.rules, self.options.seed
         return [
             participant.seat(rules, secret_seed(seed, "dataset", "player", number, seat))
@@ -175,7 +175,7 @@ def _play_out(
         for seat, player, games in waiting:
             views = batch.views(games=games)
             shown = BatchView(views.rules, views.vectors.copy(), views.players.copy())
-            actions, faults = player.ask(shown, games)  # it may modify what it gets
+            actions, faults = player.ask(shown, games)  # a player may modify its views
             if faults:
                 log.charge(seat, games, faults)
                 batch.revoke(games=games[actions == NO_ACTION])
@@ -188,7 +188,7 @@ def _play_out(
 
 
 def _any_legal(views: BatchView, rng: np.random.Generator) -> Ints:
-    """A uniformly random legal action for each view."""
+    """Draw a uniformly random legal action for each view."""
     legal = views.legal_table
     draws = rng.random(legal.shape)
     draws[~legal] = -1.0
@@ -197,7 +197,7 @@ def _any_legal(views: BatchView, rng: np.random.Generator) -> Ints:
 
 
 class _Log:
-    """Records a block's games while they are played."""
+    """Records the games of a block while they are played."""
 
     def __init__(self, batch: BatchGame, rewarder: Rewarder) -> None:
         self._batch, self._rewarder = batch, rewarder
@@ -211,14 +211,14 @@ class _Log:
         self._size = 0
         self._gains: list[tuple[Ints, Floats]] = []
         self._last = np.full((seats, games), -1)
-        """The number of the last decision of each seat in each game."""
+        """Index of the last decision of each seat in each game."""
         self._paid = np.zeros((seats, games), np.int64)
         self._faults: list[tuple[int, str]] = []
 
     def add(
         self, views: BatchView, games: Ints, actions: Ints, is_random: NDArray[np.bool_]
     ) -> None:
-        """Record decisions that are about to be played, one for each game, all of one seat."""
+        """Record decisions of one seat, one per game, before they are played."""
         if not len(games):
             return
         seat = int(views.players[0])
@@ -237,14 +237,14 @@ class _Log:
         self._size += len(games)
 
     def charge(self, seat: int, games: Ints, faults: Sequence[Fault]) -> None:
-        """Record a player's faults; those games are over."""
+        """Record a player's faults, which end the games."""
         seeds = self._batch.seeds
         for fault in faults:
             text = f"{fault.kind}, deal seed {seeds[games[fault.row]]}, seat {seat}: {fault.text}"
             self._faults.append((seat, text))
 
     def finished(self, first: int, names: Sequence[str]) -> Played:
-        """The whole block in order, once every game is over."""
+        """Return the whole block, once every game is over."""
         batch = self._batch
         everyone = np.arange(batch.num_games)
         for seat in range(batch.rules.players):
@@ -273,7 +273,7 @@ class _Log:
         )
 
     def _pay(self, seat: int, games: Ints) -> None:
-        """Credit a seat's last decisions with its rewards since."""
+        """Credit the last decisions of a seat with its rewards since then."""
         batch, kind, scale = self._batch, self._rewarder.number, self._rewarder.scale
         r, paid, gains = batch.rules.vector, self._paid[seat], np.zeros(batch.num_games)
         seats = np.full(batch.num_games, seat)
@@ -284,14 +284,14 @@ class _Log:
 
 # ---- the values of all legal cards, in games of two ----------------------------------------------
 class Values(NamedTuple):
-    """The margins for the player to act after each action and double-dummy play from there.
+    """The margin for the player to act after each action, with double-dummy play from there.
 
     Attributes:
-        seen: ``(n, num_actions) float64``, with the cards as they lie; NaN where the action is not
-            legal or not a card to play.
-        mean: The same, averaged over all worlds of the view; also NaN where there are more than
-            ``MAX_HANDS`` worlds, or an exchange gives information on them.
-        worlds: ``(n,) int64``, how many worlds there are; 0 where `mean` is unknown.
+        seen: ``(n, num_actions) float64``, given the true cards. NaN for illegal actions and
+            outside the play of cards.
+        mean: ``(n, num_actions) float64``, mean over all worlds of the view. Also NaN with more
+            than ``MAX_HANDS`` worlds, or if an exchange gives information on them.
+        worlds: ``(n,) int64``, number of worlds; 0 if `mean` is unknown.
     """
 
     seen: Floats
@@ -300,10 +300,10 @@ class Values(NamedTuple):
 
 
 class ExactValues:
-    """Computes values under one set of rules; for one thread at a time."""
+    """Computes values under one rule set. Not thread-safe."""
 
     def __init__(self, rules: Rules) -> None:
-        """For games of two."""
+        """Set up for rules of two players."""
         self.rules = rules
 
     @cached_property
@@ -311,7 +311,7 @@ class ExactValues:
         return working_memory(TranspositionTable(self.rules).vector)
 
     def of(self, views: BatchView, others: Ints) -> Values:
-        """The values of all legal cards in many views; `others` are the other players' hands."""
+        """Return the values of all legal cards in many views; `others` are the opponents' hands."""
         shape = (len(views), self.rules.num_actions)
         found = Values(np.full(shape, np.nan), np.full(shape, np.nan), np.zeros(len(views), int))
         r, memory = self.rules.vector, self._memory
@@ -326,7 +326,7 @@ class ExactValues:
 def _seen_rows(
     r: k.Vector, vectors: k.Vector, others: k.Vector, table: k.Vector, values: k.Vector, out: Floats
 ) -> None:
-    """Write the values of each row's legal cards, with the other hand known, into `out`."""
+    """Write the values of each row's legal cards into `out`, given the opponent's hand."""
     for i in range(len(vectors)):
         v = vectors[i]
         if v[k.PHASE] != k.PLAY:
@@ -348,7 +348,7 @@ def _count_rows(
     scratch: k.Vector,
     out: k.Vector,
 ) -> None:
-    """Write the number of worlds of each view into `out`; 0 where there are too many to solve."""
+    """Write the number of worlds of each view into `out`; 0 if there are too many to solve."""
     for i in range(len(vectors)):
         if vectors[i][k.PHASE] != k.PLAY:
             continue

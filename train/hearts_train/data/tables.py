@@ -1,4 +1,4 @@
-"""The tables of a dataset: games and decisions, a row each, as Arrow and Parquet have them.
+"""The tables of a dataset, games and decisions, in Arrow and Parquet.
 
 Every field has a description in its metadata, which the datasheet repeats.
 """
@@ -32,64 +32,64 @@ def _field(name: str, kind: Any, description: str, unit: str = "") -> Any:
 
 
 def games_schema() -> Any:
-    """The fields of the table of games."""
+    """Return the schema of the table of games."""
     text, numbers = pa.string(), pa.list_(pa.int16())
     fields = [
         _field("game", pa.int64(), "number of the game in the dataset, from 0"),
         _field("seed", pa.int64(), "the cards: Game.deal(rules, seed=seed)"),
-        _field("rules", text, "the rules, as Rules.from_text reads them"),
-        _field("players", pa.list_(text), "who plays, by seat"),
-        _field("text", text, "the hand history: Game.from_text reads it (docs/notation.md)"),
+        _field("rules", text, "the rules, for Rules.from_text"),
+        _field("players", pa.list_(text), "name of the player in each seat"),
+        _field("text", text, "the hand history, for Game.from_text (docs/notation.md)"),
         _field("scores", numbers, "score of each seat; low is good", "points"),
         _field("points", numbers, "points of the cards that each seat took", "points"),
-        _field("margins", pa.list_(pa.float32()), "others' mean score less one's own", "points"),
-        _field("shooter", pa.int8(), "seat that shot the moon; -1: none"),
-        _field("revoker", pa.int8(), "seat that ended the deal by a fault; -1: none"),
-        _field("decisions", pa.int16(), "decisions in the game, of all seats"),
+        _field("margins", pa.list_(pa.float32()), "others' mean score minus the seat's", "points"),
+        _field("shooter", pa.int8(), "seat that shot the moon; -1 if none"),
+        _field("revoker", pa.int8(), "seat that ended the deal by a fault; -1 if none"),
+        _field("decisions", pa.int16(), "number of decisions in the game, by all seats"),
     ]
     return pa.schema(fields)
 
 
 def decisions_schema(options: DatasetOptions) -> Any:
-    """The fields of the table of decisions."""
+    """Return the schema of the table of decisions."""
     text = pa.string()
     shown = {
-        "text": "what the player sees, in words (PlayerView.to_text)",
-        "json": "what the player sees, as external programs are sent it (docs/agents.md)",
+        "text": "the player's view in words (PlayerView.to_text)",
+        "json": "the player's view as JSON, as external programs get it (docs/agents.md)",
     }
     fields = [
         _field("game", pa.int64(), "number of the game, as in the table of games"),
-        _field("step", pa.int16(), "number of the decision in its game, of all seats, from 0"),
-        _field("seat", pa.int8(), "who decides"),
-        _field("player", text, "who plays that seat"),
-        _field("phase", text, "pass, play or moon: what is to be decided"),
-        _field("trick", pa.int8(), "tricks finished before"),
+        _field("step", pa.int16(), "number of the decision in its game, by all seats, from 0"),
+        _field("seat", pa.int8(), "seat that decides"),
+        _field("player", text, "name of the player in that seat"),
+        _field("phase", text, "kind of decision: pass, play or moon"),
+        _field("trick", pa.int8(), "number of finished tricks"),
         *[_field(f"view_{name}", text, shown[name]) for name in options.views],
         _field("legal", pa.list_(text), "legal cards, in deck order; off, others after a moon"),
-        _field("legal_actions", pa.list_(pa.int8()), "the same as action numbers"),
-        _field("action", pa.int8(), "the action played"),
-        _field("card", text, "the same by name"),
-        _field("is_random", pa.bool_(), "drawn at random instead of the player's own choice"),
-        _field("reward", pa.float64(), f"{options.reward}: from here to the seat's next decision"),
-        _field("margin", pa.float32(), "of the seat at the end of the deal", "points"),
+        _field("legal_actions", pa.list_(pa.int8()), "legal actions by number"),
+        _field("action", pa.int8(), "number of the action played"),
+        _field("card", text, "name of the action played"),
+        _field("is_random", pa.bool_(), "true if drawn at random, not the player's choice"),
+        _field("reward", pa.float64(), f"{options.reward}, up to the seat's next decision"),
+        _field("margin", pa.float32(), "margin of the seat at the end of the deal", "points"),
     ]
     if options.exact:
         fields += [
             _field(
                 "mean_values",
                 pa.list_(pa.float32()),
-                "each legal card's margin, the mean over all worlds of the view, double dummy play "
-                "from there on; null where it is not known exactly",
+                "margin after each legal card with double-dummy play, mean over all worlds of the "
+                "view; null if not known exactly",
                 "points",
             ),
             _field(
                 "seen_values",
                 pa.list_(pa.int16()),
-                "each legal card's margin with all cards seen, both playing perfectly; null where "
-                "no card is to be played",
+                "margin after each legal card with double-dummy play, given the true cards; null "
+                "outside the play of cards",
                 "points",
             ),
-            _field("worlds", pa.int32(), "worlds that the view allows; null where not counted"),
+            _field("worlds", pa.int32(), "number of worlds of the view; null if not counted"),
         ]
     return pa.schema(fields)
 
@@ -104,7 +104,7 @@ def hand_histories(played: Played, options: DatasetOptions) -> list[str]:
 
 
 def games_table(played: Played, options: DatasetOptions) -> Arrow:
-    """The games of a block."""
+    """Return the games of a block as a table."""
     rules, states, n = played.rules, played.states, played.rules.players
     size = len(states)
     points = states[:, k.every_seat(k.POINTS, n)]
@@ -125,7 +125,7 @@ def games_table(played: Played, options: DatasetOptions) -> Arrow:
 
 
 def decisions_table(played: Played, options: DatasetOptions, values: Values | None) -> Arrow:
-    """The decisions of the recorded seats of a block, with their values."""
+    """Return the decisions of the recorded seats of a block as a table."""
     chosen = played.rows_of(options.seats)
     rules, views = played.rules, played.views.subset(chosen)
     games, actions = played.games[chosen], played.actions[chosen]
@@ -166,7 +166,7 @@ def decisions_table(played: Played, options: DatasetOptions, values: Values | No
 
 
 def _lists(offsets: Ints, flat: Any, kind: Any, missing: NDArray[np.bool_] | None = None) -> Any:
-    """Return a column of lists; missing ones are null."""
+    """Return a column of lists, with null for missing ones."""
     values = pa.array(flat, kind) if isinstance(flat, list) else pa.array(flat).cast(kind)
     mask = None if missing is None else pa.array(missing)
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values, mask=mask)
@@ -181,7 +181,7 @@ def _table(schema: Any, columns: dict[str, Any]) -> Arrow:
 
 
 def parquet_bytes(blocks: list[Arrow]) -> bytes:
-    """Return a Parquet file of these tables, one row group, compressed by zstd."""
+    """Return the tables as one Parquet file with one row group, compressed with zstd."""
     table = pa.concat_tables(blocks).combine_chunks()
     sink = io.BytesIO()
     pq.write_table(
