@@ -230,7 +230,7 @@ def test_games_of_more_players_have_no_exact_values(tmp_path):
     made = make_dataset(tmp_path / "d", asked)
     names = pq.read_schema(made.folder / "decisions" / "part-00000.parquet").names
     assert "mean_values" not in names
-    assert "No exact values" in (made.folder / "README.md").read_text()
+    assert "no exact values" in (made.folder / "README.md").read_text()
     decisions = rows(made.folder, "decisions")
     assert {row["phase"] for row in decisions} >= {"pass", "play"}
     assert len(decisions) == 2 * 4 * (13 + 3)

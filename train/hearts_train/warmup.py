@@ -117,7 +117,7 @@ def _play_environments() -> None:
 
 
 def _play_batches() -> None:
-    """Play many games until the next ones are dealt, with both settings of `freeze`."""
+    """Play batches of games until one is over, and use the other methods of a batch."""
     for freeze in (False, True):
         batch = BatchGame("two_player", 2, freeze=freeze)
         while not batch.done.any():
