@@ -1,9 +1,10 @@
-"""A browser at the table server, played by a test: its socket, and what it was told."""
+"""A browser at the table server: its socket, and the latest message about its table."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,10 +18,12 @@ from hearts_train.web.players import Players
 from tests import web
 
 SOCKET = "ws://localhost/ws"
+_SILENT = "silent"  # the id of the ping that ends a wait
+_MOST_MESSAGES = 2_000  # more than any deal here takes
 
 
 class Browser:
-    """A socket that says hello, and saves what it was sent of one table."""
+    """A socket that says hello and keeps the latest state of one table."""
 
     def __init__(self, socket: Any, token: str | None = None) -> None:
         self.socket = socket
@@ -36,19 +39,29 @@ class Browser:
         self.socket.send_text(json.dumps(message))
 
     def read(self) -> dict[str, Any]:
-        message = json.loads(self.socket.receive_text())
+        """Return the next message; fail if none comes."""
+        ping = threading.Timer(web.LIMIT, self.send, kwargs={"type": "ping", "id": _SILENT})
+        ping.daemon = True
+        ping.start()
+        try:
+            message = json.loads(self.socket.receive_text())
+        finally:
+            ping.cancel()
+        assert message.get("id") != _SILENT, f"no message in {web.LIMIT:g} s; had {self.state}"
         if message["type"] == "table":
             self.state = message
         return message
 
     def until(self, is_wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        """Read until the table is as wanted."""
-        while not (self.state and is_wanted(self.state)):
+        """Read until the table is as wanted, or fail after many messages or a long silence."""
+        for _ in range(_MOST_MESSAGES):
+            if self.state and is_wanted(self.state):
+                return self.state
             self.read()
-        return self.state
+        raise AssertionError(f"{_MOST_MESSAGES} messages and none as wanted; the last: {self.state}")
 
     def ask(self, **message: Any) -> dict[str, Any]:
-        """What a request is answered with."""
+        """Send a request and return its answer."""
         self.send(**message, id=5)
         while (found := self.read()).get("id") != 5:
             pass
@@ -59,7 +72,7 @@ class Browser:
         return self.ask(type="create", rules=rules, seats=seats, **more)
 
     def act(self, pick: int = 0) -> None:
-        """Do one of the legal actions, when it is one's turn."""
+        """Do a legal action once it is this browser's turn."""
         while True:
             self.until(lambda state: state["turn"] == state["you"])
             legal, seq = self.state["view"]["legal"], self.state["seq"]
@@ -104,7 +117,7 @@ def browsing(client: TestClient, token: str | None = None) -> Iterator[Browser]:
 
 
 def take_turns(*people: Browser) -> None:
-    """Whoever's turn it is plays a card, and all hear of it."""
+    """Let the acting person play a card, and read until everyone has seen it."""
     for person in people:
         if person.state["turn"] == person.state["you"]:
             person.act()
