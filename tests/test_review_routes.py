@@ -13,9 +13,8 @@ import pytest
 from hearts_env import Game, Rules
 from hearts_env.game.notation import Record
 from hearts_train.web import review_routes
-from hearts_train.web.players import check_wanted
 from hearts_train.web.review import costliest, is_exact, read_deal, review
-from hearts_train.web.review_routes import LINES, ReviewQueue
+from hearts_train.web.review_routes import ReviewQueue
 from hearts_train.web.table import Refusal
 from tests.web import LIMIT
 from tests.web_browser import client as client
@@ -33,16 +32,16 @@ def text_of(rules: str, seed: int = 1) -> str:
 
 
 class Heavy:
-    """Work that never ends by itself; it notes when it begins, and when it is given up."""
+    """Work that ends only when its progress raises; it notes its beginning and its end."""
 
     def __init__(self) -> None:
         self.begun, self.over = threading.Event(), threading.Event()
 
-    def __call__(self, *_arguments: Any, **_options: Any) -> Any:
+    def __call__(self, _given: Any, progress: Any) -> Any:
         self.begun.set()
         try:
             while True:
-                check_wanted()
+                progress(0, 1)
                 threading.Event().wait(0.001)
         finally:
             self.over.set()
@@ -64,7 +63,7 @@ def run(work: Coroutine[Any, Any, Result]) -> Result:
 
 
 def begin(reviews: ReviewQueue, address: str, work: Any) -> asyncio.Task[bytes]:
-    return reviews.begin(address, work, {}, lambda _done, _total: None)
+    return reviews.begin(address, work, {})
 
 
 # ---- the desk ------------------------------------------------------------------------------------
@@ -126,7 +125,7 @@ def test_many_addresses_are_asked_to_come_back():
 
 # ---- requests ------------------------------------------------------------------------------------
 async def post(
-    app: Any, body: bytes, accept: str, leaves: threading.Event, *, is_whole: bool = True
+    app: Any, body: bytes, leaves: threading.Event, *, is_whole: bool = True
 ) -> list[Any]:
     """What a sender is sent until it has all, or until it leaves."""
     sent: list[Any] = []
@@ -141,7 +140,7 @@ async def post(
     async def send(message: Any) -> None:
         sent.append(message)
 
-    headers = [("host", "localhost"), ("accept", accept), ("content-length", str(len(body)))]
+    headers = [("host", "localhost"), ("content-length", str(len(body)))]
     scope = {
         "type": "http",
         "method": "POST",
@@ -154,63 +153,38 @@ async def post(
     return sent
 
 
-@pytest.mark.parametrize("accept", ["*/*", LINES])
-def test_nothing_is_done_for_a_sender_that_has_left(accept, client, monkeypatch):
+def test_nothing_is_done_for_a_sender_that_has_left(client, monkeypatch):
     heavy = Heavy()
     monkeypatch.setattr(review_routes, "review", heavy)
     body = json.dumps({"deal": text_of("micro")}).encode()
-    run(post(client.app, body, accept, heavy.begun))
+    run(post(client.app, body, heavy.begun))
     assert heavy.over.wait(LIMIT)
     assert client.app.state.reviews.num_waiting == 0
 
 
 @pytest.mark.parametrize("body", [b"", b"{", json.dumps({"deal": TEXT}).encode()])
-@pytest.mark.parametrize("accept", ["*/*", LINES])
-def test_sender_that_leaves_during_an_upload_is_no_fault(accept, body, client):
+def test_sender_that_leaves_during_an_upload_is_no_fault(body, client):
     """An exception that leaves the application is a traceback in the log of the server."""
     leaves = threading.Event()
     leaves.set()
-    run(post(client.app, body, accept, leaves, is_whole=False))
+    run(post(client.app, body, leaves, is_whole=False))
     assert client.app.state.reviews.num_waiting == 0
 
 
-@pytest.mark.parametrize("accept", ["*/*", LINES])
-def test_whoever_waits_is_told_when_the_server_ends(accept, client, monkeypatch):
+def test_whoever_waits_is_told_when_the_server_ends(client, monkeypatch):
     heavy = Heavy()
     monkeypatch.setattr(review_routes, "review", heavy)
     body = json.dumps({"deal": text_of("micro")}).encode()
 
     async def play() -> list[Any]:
-        asked = asyncio.create_task(post(client.app, body, accept, threading.Event()))
+        asked = asyncio.create_task(post(client.app, body, threading.Event()))
         await until(heavy.begun.is_set)
         client.app.state.reviews.stop()
         return await asked
 
     answer = b"".join(message.get("body", b"") for message in run(play()))
-    assert json.loads(answer).get("refused", json.loads(answer))["code"] == "ending"
+    assert json.loads(answer)["code"] == "ending"
     assert heavy.over.wait(LIMIT)
-
-
-@pytest.mark.parametrize("rules", ["micro", "no_pass hand_size=3"])
-def test_who_wants_to_know_is_told_how_far_it_is(rules, client):
-    asked = {"deal": text_of(rules)}
-    plain = client.post("/api/review", json=asked)
-    assert plain.status_code == 200
-    lines = client.post("/api/review", json=asked, headers={"accept": LINES}).text.splitlines()
-    *shares, last = [json.loads(line) for line in lines]
-    found = [share["done"] for share in shares]
-    assert len(set(found)) > 4
-    assert found == sorted(found)
-    assert 0 <= found[0] <= found[-1] <= 1
-    assert last == {"answer": plain.json()}
-
-
-def test_what_is_refused_is_refused_in_lines_too(client):
-    asked = {"deal": "nonsense"}
-    plain = client.post("/api/review", json=asked)
-    assert plain.status_code == 422
-    (line,) = client.post("/api/review", json=asked, headers={"accept": LINES}).text.splitlines()
-    assert json.loads(line) == {"refused": plain.json()}
 
 
 # ---- answers -------------------------------------------------------------------------------------

@@ -102,7 +102,7 @@ def copies(monkeypatch) -> list[Copied]:
     return Copied.made
 
 
-def test_the_clock_of_a_decision_starts_when_a_thread_takes_it(monkeypatch):
+def test_clock_of_a_decision_starts_with_its_thread(monkeypatch):
     timed: list[float | None] = []
 
     async def note(future: asyncio.Future[Any], seconds: float | None) -> Any:
@@ -132,7 +132,7 @@ def test_the_clock_of_a_decision_starts_when_a_thread_takes_it(monkeypatch):
         assert await other == "other"
         assert await workers.run(lambda: "last", 30.0) == "last"
         assert timed == [10.0, 0.01, 30.0]
-        assert done == []  # nobody waited for it any more
+        assert done == []  # no one waited for it any more
 
     done: list[int] = []
     monkeypatch.setattr(players.asyncio, "wait_for", note)
@@ -146,10 +146,12 @@ def test_an_agent_whose_threads_are_all_stuck_takes_too_long_and_recovers():
         asked = [workers.run(lambda: go.wait(LIMIT), 0.01) for _ in range(most + 2)]
         found = await asyncio.gather(*asked, return_exceptions=True)
         assert [type(one) for one in found] == [TimeoutError] * (most + 2)
+        assert len(workers._threads) == most
         go.set()
+        for thread in workers._threads:
+            thread.join(LIMIT)
         assert await workers.run(lambda: "again", LIMIT) == "again"
-        while workers._stuck:
-            await asyncio.sleep(0.001)
+        assert len(workers._threads) == 1
 
     asyncio.run(play())
 

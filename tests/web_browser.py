@@ -58,7 +58,9 @@ class Browser:
             if self.state and is_wanted(self.state):
                 return self.state
             self.read()
-        raise AssertionError(f"{_MOST_MESSAGES} messages and none as wanted; the last: {self.state}")
+        raise AssertionError(
+            f"{_MOST_MESSAGES} messages and none as wanted; the last: {self.state}"
+        )
 
     def ask(self, **message: Any) -> dict[str, Any]:
         """Send a request and return its answer."""

@@ -20,7 +20,7 @@ import uvicorn
 
 from hearts_env import Game
 from hearts_env.game.notation import Record
-from hearts_env.support.progress import Progress, no_progress
+from hearts_env.support.progress import Progress
 from hearts_train.console import Mistake, note, progress
 from hearts_train.web.app import create_app
 from hearts_train.web.folders import ServerFolder, data_folder
@@ -101,7 +101,7 @@ class _Server(uvicorn.Server):
         if not all(map(_is_loopback, self._addresses)):
             note(_WARNING)
         note(f"Tables are saved in {self._folder}. Ctrl-C ends the server.")
-        self._reviews.begin("", _review_one, {}, no_progress)
+        self._reviews.begin("", _review_one, {})
         if self._opens:  # some browsers block the process that opens them
             threading.Thread(
                 target=webbrowser.open, args=(self._addresses[0],), daemon=True

@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import functools
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent import futures
 from dataclasses import dataclass
@@ -37,116 +36,46 @@ FAULT_TEXTS = {
 }
 """The words for a fault at the table; more of them could reveal cards."""
 
-_THREADS = 4
-"""Of each agent, as long as none is stuck."""
-_MOST_THREADS = 16
-_REST = 30.0  # seconds until a thread without work ends
+_THREADS = 4  # of an agent, as long as none is stuck
+_MOST_THREADS = 16  # with those that are stuck
 _T = TypeVar("_T")
 
 
-class Unwanted(Exception):
-    """Nobody waits for this piece of work any more."""
-
-
-class _Work:
-    """A piece of work for a thread."""
-
-    def __init__(self, do: Callable[[], Any]) -> None:
-        self.do = do
-        self.started: futures.Future[None] = futures.Future()
-        self.result: futures.Future[Any] = futures.Future()
-        self.is_unwanted = False
-
-
-_current = threading.local()
-
-
-def check_wanted() -> None:
-    """End a long piece of work of `Workers` early; in other threads, do nothing.
-
-    Raises:
-        Unwanted: if nobody waits for it any more.
-    """
-    work: _Work | None = getattr(_current, "work", None)
-    if work is not None and work.is_unwanted:
-        raise Unwanted
-
-
 class Workers:
-    """Threads that do one piece of work after another.
+    """A few threads at a time, each for one piece of work.
 
-    They end when there is nothing to do for a while, and with the program, whatever they do.
+    They end with the program, whatever they do. A stuck thread gives up its place, so other work
+    goes on until too many threads are stuck.
     """
 
     def __init__(self, name: str, size: int = _THREADS) -> None:
-        self._name = name
-        self._size = size
-        self._waiting: deque[_Work] = deque()
-        self._lock = threading.Condition()
-        self._threads = self._idle = 0
-        self._stuck = 0  # threads with unwanted work; other threads replace them
+        self._name = f"hearts {name}"
+        self._places = asyncio.Semaphore(size)
+        self._threads: list[threading.Thread] = []
 
     async def run(self, do: Callable[[], _T], seconds: float | None = None) -> _T:
-        """Return the result of `do`; the clock starts when a thread takes it.
+        """Return the result of `do`; the clock starts with its thread.
 
         Raises:
-            TimeoutError: if it takes longer; its thread is replaced by another. Also if all
-                threads that there may be are stuck.
+            TimeoutError: if it takes longer, or if too many threads are stuck.
         """
-        work = _Work(do)
-        with self._lock:
-            self._waiting.append(work)
-            self._add_thread()
-        try:
-            started = asyncio.wrap_future(work.started)
-            while not (await asyncio.wait([started], timeout=seconds))[0]:
-                if self._stuck >= _MOST_THREADS:
-                    raise TimeoutError
-            result: _T = await asyncio.wait_for(asyncio.wrap_future(work.result), seconds)
-            return result
-        finally:
-            with self._lock:
-                if not work.result.cancel() and not work.result.done():
-                    work.is_unwanted = True
-                    self._stuck += 1
-                    self._add_thread()
+        async with self._places:
+            self._threads = [thread for thread in self._threads if thread.is_alive()]
+            if len(self._threads) >= _MOST_THREADS:
+                raise TimeoutError
+            result: futures.Future[_T] = futures.Future()
+            result.set_running_or_notify_cancel()  # a thread cannot be stopped
+            thread = threading.Thread(target=_do, args=(do, result), name=self._name, daemon=True)
+            self._threads.append(thread)
+            thread.start()
+            return await asyncio.wait_for(asyncio.wrap_future(result), seconds)
 
-    def _add_thread(self) -> None:
-        """Wake or start a thread if there is work for it; the caller has the lock."""
-        self._lock.notify()
-        most = min(self._size + self._stuck, _MOST_THREADS)
-        if len(self._waiting) > self._idle and self._threads < most:
-            self._threads += 1
-            name = f"hearts {self._name}"
-            threading.Thread(target=self._serve, name=name, daemon=True).start()
 
-    def _serve(self) -> None:
-        while True:
-            with self._lock:
-                self._idle += 1
-                is_needed = self._lock.wait_for(lambda: self._waiting, _REST)
-                self._idle -= 1
-                if not is_needed:
-                    self._threads -= 1
-                    return
-                work = self._waiting.popleft()
-            if work.result.set_running_or_notify_cancel():
-                self._do(work)
-
-    def _do(self, work: _Work) -> None:
-        _current.work = work
-        work.started.set_result(None)
-        result = failure = None
-        try:
-            result = work.do()
-        except BaseException as error:
-            failure = error if isinstance(error, Exception) else RuntimeError(repr(error))
-        with self._lock:
-            self._stuck -= work.is_unwanted
-            if failure is None:
-                work.result.set_result(result)
-            else:
-                work.result.set_exception(failure)
+def _do(do: Callable[[], _T], result: futures.Future[_T]) -> None:
+    try:
+        result.set_result(do())
+    except BaseException as error:
+        result.set_exception(error if isinstance(error, Exception) else RuntimeError(repr(error)))
 
 
 @dataclass

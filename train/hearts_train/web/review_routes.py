@@ -1,7 +1,7 @@
 """The routes of the analysis board: deals reviewed.
 
 A `ReviewQueue` reviews deals in threads of its own, so tables do not wait. No one can block it for
-others: it reviews one deal of an address at a time, gives up after a while or when the browser has
+others: it reviews one deal of an address at a time, gives up after a minute or when the browser has
 left, and refuses new deals while many wait.
 """
 
@@ -10,18 +10,19 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from hearts_env import HeartsError
 from hearts_env.support.files import json_object
 from hearts_env.support.progress import Progress
-from hearts_train.web.players import Workers, check_wanted
+from hearts_train.web.players import Workers
 from hearts_train.web.review import Json, costliest, read_deal, review
 from hearts_train.web.table import Refusal
 
@@ -29,8 +30,8 @@ log = logging.getLogger("hearts.serve")
 
 MOST_TEXT = 20_000
 """Characters of a deal; the longest of seven players with all tags have some thousand."""
-LINES = "application/x-ndjson"
-"""A browser that accepts this gets the progress in lines of JSON; the last has the answer."""
+MOST_EACH = 3
+"""Deals of one address that may wait or be under way."""
 
 _STATUS = {"bad_deal": 422, "internal": 500}  # all others: 503
 
@@ -77,14 +78,13 @@ class ReviewQueue:
 
     Attributes:
         patience: Seconds that a deal may take.
-        most_each: Deals of one address that may wait or be under way.
-        most: Deals of all addresses.
+        most: Deals of all addresses that may wait or be under way.
     """
 
-    def __init__(self, patience: float = 60.0, most_each: int = 3, most: int = 24) -> None:
+    def __init__(self, patience: float = 60.0, most: int = 24) -> None:
         self.patience = patience
-        self.most_each, self.most = most_each, most
-        self._workers = Workers("board", 2)  # so that no one address has all of them
+        self.most = most
+        self._workers = Workers("board", 2)  # so no address has all of them
         self._waiting: Counter[str] = Counter()
         self._turns: dict[str, asyncio.Lock] = {}
         self._tasks: set[asyncio.Task[bytes]] = set()
@@ -100,12 +100,12 @@ class ReviewQueue:
         Raises:
             Refusal: if many wait already.
         """
-        if self._waiting[address] >= self.most_each or self.num_waiting >= self.most:
+        if self._waiting[address] >= MOST_EACH or self.num_waiting >= self.most:
             raise Refusal("too_fast", "too many deals wait for a review; try again in a minute")
 
-    def begin(self, address: str, work: Work, given: Json, report: Progress) -> asyncio.Task[bytes]:
+    def begin(self, address: str, work: Work, given: Json) -> asyncio.Task[bytes]:
         """Begin a review; the result of its task is the answer as JSON, or a `Refusal`."""
-        task = asyncio.create_task(self._look(address, work, given, report))
+        task = asyncio.create_task(self._look(address, work, given))
         self._tasks.add(task)
         task.add_done_callback(self._end)
         return task
@@ -120,10 +120,12 @@ class ReviewQueue:
         for task in self._tasks:
             task.cancel()
 
-    async def _look(self, address: str, work: Work, given: Json, report: Progress) -> bytes:
+    async def _look(self, address: str, work: Work, given: Json) -> bytes:
+        is_over = threading.Event()
+
         def progress(done: float, total: float) -> None:
-            check_wanted()
-            report(done, total)
+            if is_over.is_set():
+                raise HeartsError("deal: no one waits for it; ask again")  # ends the thread
 
         def do() -> bytes:
             return json.dumps(work(given, progress), ensure_ascii=False).encode()
@@ -145,6 +147,7 @@ class ReviewQueue:
             text = "the server made a mistake with this deal"
             raise Refusal("internal", text) from None
         finally:
+            is_over.set()
             self._waiting[address] -= 1
             if not self._waiting[address]:
                 del self._waiting[address], self._turns[address]
@@ -162,12 +165,11 @@ async def _answer(request: Request, work: Work) -> Response:
     address = request.client.host if request.client else ""
     try:
         reviews.check_room(address)
-        if LINES in request.headers.get("accept", ""):
-            lines = _lines(lambda report: reviews.begin(address, work, given, report))
-            return StreamingResponse(lines, media_type=LINES)
-        task = reviews.begin(address, work, given, lambda _done, _total: None)
+        task = reviews.begin(address, work, given)
         await _wait(task, request)
-        return Response(_result(task), media_type="application/json")
+        if task.cancelled():
+            raise Refusal("ending", "the server is being stopped; try again later")
+        return Response(task.result(), media_type="application/json")
     except Refusal as refusal:
         return refused(_STATUS.get(refusal.code, 503), refusal.code, refusal.text)
 
@@ -186,35 +188,6 @@ async def _wait(task: asyncio.Task[bytes], request: Request) -> None:
 async def _left(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
-
-
-async def _lines(begin: Callable[[Progress], asyncio.Task[bytes]]) -> AsyncIterator[bytes]:
-    """Write the progress line by line; the last line has the answer, or the refusal."""
-    shares: asyncio.Queue[float | None] = asyncio.Queue()
-    loop = asyncio.get_running_loop()
-
-    def report(done: float, total: float) -> None:
-        loop.call_soon_threadsafe(shares.put_nowait, done / max(total, 1))
-
-    task = begin(report)
-    task.add_done_callback(lambda _task: shares.put_nowait(None))
-    try:
-        while (share := await shares.get()) is not None:
-            yield b'{"done":%.3f}\n' % share
-        try:
-            yield b'{"answer":' + _result(task) + b"}\n"
-        except Refusal as refusal:
-            refused = {"refused": {"code": refusal.code, "text": refusal.text}}
-            yield json.dumps(refused).encode() + b"\n"
-    finally:
-        task.cancel()
-
-
-def _result(task: asyncio.Task[bytes]) -> bytes:
-    """Return the answer of a task that has ended, or raise its refusal."""
-    if task.cancelled():
-        raise Refusal("ending", "the server is being stopped; try again later")
-    return task.result()
 
 
 def refused(status: int, code: str, text: str) -> Response:
