@@ -162,18 +162,13 @@ def test_a_message_that_is_too_large_ends_the_connection(client):
             assert ended.value.code == 1009
 
 
-def test_a_flood_is_told_to_wait_and_then_cut_off(tmp_path):
+def test_flood_is_refused_and_others_are_served(tmp_path):
     with serving(tmp_path, limits=Limits(burst=10, rate=0.001)) as client, browsing(client) as one:
-        codes: list[str] = []
         for _ in range(40):
             one.send(type="ping")
-        while len(codes) < 19:
-            codes.append(one.read().get("code", "pong"))
-        with pytest.raises(WebSocketDisconnect) as ended:
-            one.read()
-        assert ended.value.code == 1008
-        assert codes == ["pong"] * 9 + ["too_fast"] * 10
-        with browsing(client) as other:  # others are served meanwhile
+        codes = [one.read().get("code", "pong") for _ in range(40)]
+        assert codes == ["pong"] * 9 + ["too_fast"] * 31
+        with browsing(client) as other:
             assert other.ask(type="ping")["type"] == "pong"
 
 
@@ -211,30 +206,22 @@ def test_a_browser_that_never_reads_is_cut_off_and_takes_no_memory():
     asyncio.run(play())
 
 
-def test_after_a_flood_it_takes_a_moment_to_be_let_in_again():
+def test_bucket_has_room_again_after_a_moment():
     now = [0.0]
     bucket = Bucket(60, 10.0, clock=lambda: now[0])
-    assert [bucket.take() for _ in range(60)] == [False] * 60
-    assert bucket.take()
-    assert not bucket.is_flooded
-    for _ in range(2000):
-        assert bucket.take()
-    assert bucket.is_flooded
-    assert bucket.wait <= (2 * 60 + 2) / 10
-    now[0] += bucket.wait + 1e-9
-    assert not bucket.take()  # the wait that it named was enough
+    assert [bucket.take() for _ in range(70)] == [True] * 60 + [False] * 10
+    now[0] += 0.1001
+    assert [bucket.take() for _ in range(2)] == [True, False]
     now[0] += 1000
-    assert [bucket.take() for _ in range(61)] == [*[False] * 60, True]
+    assert [bucket.take() for _ in range(61)] == [True] * 60 + [False]
 
 
-def test_what_is_asked_of_the_interface_is_limited(tmp_path):
-    limits = Limits(requests=10, request_rate=0.001)
+def test_requests_to_the_interface_are_limited(tmp_path):
+    limits = Limits(burst=10, rate=0.001)
     with serving(tmp_path, limits=limits) as client:
         found = [client.get("/api/rules") for _ in range(60)]
         assert [one.status_code for one in found] == [404] * 10 + [429] * 50
         assert found[-1].json()["code"] == "too_fast"
-        # Not for each of the fifty: as long as for as many as may come at once.
-        assert int(found[-1].headers["retry-after"]) <= 12 / 0.001
         assert client.get("/healthz").status_code == 200
 
 
@@ -245,32 +232,27 @@ def test_connections_of_one_address_are_limited(tmp_path):
                 pass
             assert refused.value.code == 1013
         with browsing(client):
-            assert client.get("/healthz").json() == {"ok": True, "connections": 1, "tables": 0}
+            load = {"connections": 1, "tables": 0, "reviews": 0}
+            assert client.get("/healthz").json() == {"ok": True, **load}
 
 
-def test_tables_of_one_person_are_limited_and_finished_or_closed_ones_do_not_count(tmp_path):
-    with serving(tmp_path, limits=Limits(own=2)) as client, browsing(client) as browser:
+def test_lobby_lists_the_latest_tables_that_are_unfinished(tmp_path):
+    with serving(tmp_path, limits=Limits(listed=2)) as client, browsing(client) as browser:
         seats = [{"me": True}, {"open": True}]
-        first = browser.ask(type="create", rules="micro", seats=seats)["table"]
-        second = browser.create("micro", "easy")["table"]
-        assert browser.create("micro", "easy")["code"] == "too_many_tables"
-        assert browser.ask(type="leave", table=first, close=True)["type"] == "left"
-        browser.state = browser.ask(type="watch", table=second)
+        closed = browser.ask(type="create", rules="micro", seats=seats)["table"]
+        left = [browser.create("micro", "easy")["table"] for _ in range(3)]
+        assert browser.ask(type="leave", table=closed, close=True)["type"] == "left"
+        browser.create("micro", "easy")
         browser.play_on()
-        third = browser.create("micro", "easy")["table"]
-        assert browser.create("micro", "easy")["type"] == "table"
-        assert browser.create("micro", "easy")["code"] == "too_many_tables"
         with browsing(client, browser.token) as again:
-            listed = [table["table"] for table in again.welcome["tables"]]
-            assert listed[:2] == [second, third]
-            assert first not in listed
-        assert browser.ask(type="watch", table=first)["closed"]
-        assert browser.ask(type="next", table=first)["code"] == "not_allowed"
+            assert [table["table"] for table in again.welcome["tables"]] == left[1:]
+        assert browser.ask(type="watch", table=closed)["closed"]
+        assert browser.ask(type="next", table=closed)["code"] == "not_allowed"
 
 
 def test_nobody_closes_a_table_under_another_but_may_take_it_off_the_own_list(tmp_path):
     with (
-        serving(tmp_path, limits=Limits(own=1)) as client,
+        serving(tmp_path) as client,
         browsing(client) as anna,
         browsing(client) as ben,
     ):
@@ -283,13 +265,14 @@ def test_nobody_closes_a_table_under_another_but_may_take_it_off_the_own_list(tm
         assert anna.ask(**leave)["type"] == "left"  # between two deals
         assert ben.ask(type="next", table=table)["over"] is None
         assert not ben.ask(type="watch", table=table)["closed"]
-        assert ben.create("micro", "easy")["code"] == "too_many_tables"
-        assert anna.create("micro", "easy")["type"] == "table"
+        with browsing(client, ben.token) as again:
+            assert [one["table"] for one in again.welcome["tables"]] == [table]
         with browsing(client, anna.token) as again:
             assert table not in [one["table"] for one in again.welcome["tables"]]
             assert again.ask(type="watch", table=table)["you"] == 0  # the seat is still hers
         assert ben.ask(**leave)["type"] == "left"
-        assert ben.create("micro", "easy")["type"] == "table"
+        with browsing(client, ben.token) as again:
+            assert again.welcome["tables"] == []
 
 
 @pytest.mark.parametrize("limits", [Limits(created=1), Limits(stored=1)])

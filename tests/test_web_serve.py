@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import signal
@@ -21,9 +22,9 @@ from hearts_env import Game
 from hearts_env.game.notation import parse_games
 from hearts_train.cli import serve as serve_command
 from hearts_train.web import assets
-from hearts_train.web.review_routes import LINES
 from tests.refusals import mistake
 from tests.test_cli import ROOT, command, run
+from tests.waiting import wait_until
 from tests.web import LIMIT
 from tests.web_browser import Browser
 
@@ -105,15 +106,18 @@ def test_ctrl_c_ends_a_server_that_is_at_work(tmp_path):
         game.play(game.legal_actions()[0])
     body = json.dumps({"deal": game.to_text()}).encode()
     with server(tmp_path) as (process, address), ExitStack() as stack:
-        connected(stack, address).send(type="ping")  # and somebody is at a table
-        asked = urllib.request.Request(
-            f"http://{address}/api/review", body, {"Accept": LINES}, method="POST"
-        )
-        answer = stack.enter_context(urllib.request.urlopen(asked, timeout=LIMIT))
-        assert "done" in json.loads(answer.readline())
+
+        def reviews() -> int:
+            with urllib.request.urlopen(f"http://{address}/healthz", timeout=LIMIT) as answer:
+                return json.load(answer)["reviews"]
+
+        connected(stack, address).send(type="ping")  # and someone is at a table
+        wait_until(lambda: not reviews())  # the server begins with one of its own
+        asked = http.client.HTTPConnection(address, timeout=LIMIT)
+        asked.request("POST", "/api/review", body)
+        wait_until(reviews)
         process.send_signal(signal.SIGINT)
-        *_, last = answer.read().splitlines()
-        assert json.loads(last)["refused"]["code"] == "ending"
+        assert json.load(asked.getresponse())["code"] == "ending"
         _, errors = process.communicate(timeout=LIMIT)
         assert process.returncode == 130
         assert errors.splitlines()[-1] == "stopped"
@@ -182,3 +186,33 @@ def test_the_server_needs_no_torch():
         "import hearts_train.cli.serve\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+WARM = """
+import gc, sys
+from pathlib import Path
+from numba.core.dispatcher import Dispatcher
+from hearts_train.web import hosting
+from tests import web
+
+hosting.warm_up()
+
+def count():
+    return sum(len(f.signatures) for f in gc.get_objects() if isinstance(f, Dispatcher))
+
+before = count()
+for rules in ("two_player", "classic", "kitty players=5", "hoyle", "omnibus players=7"):
+    web.written(Path(sys.argv[1]), rules, 200)
+    game = web.Game.deal(rules, 1)
+    for _ in range(game.rules.hand_size * game.rules.players):
+        web.message_of(web.table_of(game, Path(sys.argv[1]), 0), 0)
+        game.play(game.legal_actions()[0])
+print(before, count())
+"""
+
+
+@pytest.mark.slow
+def test_warm_up_compiles_all_that_tables_need(tmp_path):
+    command = [sys.executable, "-c", WARM, str(tmp_path)]
+    before, after = map(int, subprocess.check_output(command, text=True, cwd=ROOT).split())
+    assert before == after > 0

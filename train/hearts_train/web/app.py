@@ -10,8 +10,8 @@ import asyncio
 import contextlib
 import ipaddress
 import logging
-import math
 import secrets
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable
 from urllib.parse import urlsplit
 
@@ -29,7 +29,7 @@ from hearts_env.rules.rules import Rules
 from hearts_env.support.errors import HeartsError
 from hearts_train.web import assets, messages, review_routes
 from hearts_train.web.folders import ServerFolder, digest_of
-from hearts_train.web.hosting import Bucket, Buckets, Limits, LiveTable, TableManager
+from hearts_train.web.hosting import Bucket, Buckets, Limits, LiveTable, TableManager, warm_up
 from hearts_train.web.messages import Request, answer
 from hearts_train.web.players import Players
 from hearts_train.web.table import Refusal
@@ -63,6 +63,7 @@ def create_app(
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        await asyncio.to_thread(warm_up)
         sweeper = asyncio.create_task(_sweep(manager))
         try:
             yield
@@ -89,8 +90,8 @@ def create_app(
         SecurityMiddleware,
         policy=policy,
         hosts=tuple(hosts),
-        burst=limits.requests,
-        rate=limits.request_rate,
+        burst=limits.burst,
+        rate=limits.rate,
     )
     return app
 
@@ -144,13 +145,16 @@ class Lobby:
 
     def __init__(self, manager: TableManager) -> None:
         self.manager = manager
-        self._open: dict[str, int] = {}
+        self._open: Counter[str] = Counter()
 
     async def health(self, request: HttpRequest) -> Response:
         """Say that the server works, and how much it has to do."""
-        return JSONResponse(
-            {"ok": True, "connections": sum(self._open.values()), "tables": self.manager.num_live}
-        )
+        load = {
+            "connections": self._open.total(),
+            "tables": self.manager.num_live,
+            "reviews": request.app.state.reviews.num_waiting,
+        }
+        return JSONResponse({"ok": True, **load})
 
     async def rules(self, request: HttpRequest) -> Response:
         """Return the rules of a game in words."""
@@ -168,11 +172,12 @@ class Lobby:
         """Serve a browser from its greeting to its end."""
         limits = self.manager.limits
         address = socket.client.host if socket.client else ""
-        others = self._open.get(address, 0)
-        if others >= limits.connections_each or sum(self._open.values()) >= limits.connections:
+        if self._open[address] >= limits.connections_each or (
+            self._open.total() >= limits.connections
+        ):
             await socket.close(1013, "too many connections; try again later")
             return
-        self._open[address] = others + 1
+        self._open[address] += 1
         connection = Connection(socket, limits)
         pump: asyncio.Task[None] | None = None
         try:
@@ -187,18 +192,14 @@ class Lobby:
             for table in connection.tables:
                 table.detach(connection)
             self._open[address] -= 1
-            if not self._open[address]:
-                del self._open[address]
+            self._open += Counter()  # forgets addresses without a connection
 
     async def _listen(self, socket: WebSocket, connection: Connection) -> None:
         while True:
             event = await socket.receive()
             if event["type"] == "websocket.disconnect":
                 return
-            if connection.bucket.take():
-                if connection.bucket.is_flooded:
-                    await socket.close(1008, "too many messages")
-                    return
+            if not connection.bucket.take():
                 text = "too many messages at once; wait a second"
                 connection.send(messages.error(Refusal("too_fast", text), None))
                 continue
@@ -289,9 +290,9 @@ class SecurityMiddleware:
         self,
         app: ASGIApp,
         policy: str,
-        hosts: tuple[str, ...] = (),
-        burst: int = 60,
-        rate: float = 10.0,
+        hosts: tuple[str, ...],
+        burst: int,
+        rate: float,
     ) -> None:
         self._app = app
         self._hosts = {"localhost", *(host.lower() for host in hosts)}
@@ -324,11 +325,9 @@ class SecurityMiddleware:
         elif _length(headers) > MOST_BODY:
             refusal = review_routes.refused(413, "too_large", "the request is too large")
             await refusal(scope, receive, send_complete)
-        elif scope["path"].startswith("/api/") and (bucket := self._bucket(scope)).take():
-            seconds = math.ceil(bucket.wait)
-            text = f"too many requests at once; wait {seconds} s"
+        elif scope["path"].startswith("/api/") and not self._buckets.take(_address(scope)):
+            text = "too many requests at once; wait a second"
             refusal = review_routes.refused(429, "too_fast", text)
-            refusal.headers["Retry-After"] = str(seconds)
             await refusal(scope, receive, send_complete)
         else:
             await self._app(scope, receive, send_complete)
@@ -347,8 +346,9 @@ class SecurityMiddleware:
             return "origin: another site must not use this server"
         return None
 
-    def _bucket(self, scope: Scope) -> Bucket:
-        return self._buckets.of(scope["client"][0] if scope.get("client") else "")
+
+def _address(scope: Scope) -> str:
+    return scope["client"][0] if scope.get("client") else ""
 
 
 def _length(headers: Headers) -> int:

@@ -34,29 +34,25 @@ class Limits:
 
     Attributes:
         message: Bytes of a message.
-        burst: Messages that may come at once on one connection.
-        rate: Messages a second after that.
-        requests: Requests to ``/api`` that may come at once from one address.
-        request_rate: Requests a second after that.
+        burst: Messages of a connection, or requests of an address to ``/api``, at once.
+        rate: Messages or requests a second after that.
         connections: Connections in all.
         connections_each: Connections of one address.
-        own: Unfinished tables of one person.
         created: New tables of one address at once, and then within an hour.
+        listed: Unfinished tables that a person is shown, the latest ones.
         live: Tables in memory.
         stored: Tables on disk.
         idle: Seconds after which a table without browsers leaves the memory.
-        waiting: Messages that wait for a slow browser; beyond, it is cut off and may come back.
+        waiting: Messages that wait for a slow browser. One with more is cut off and may come back.
     """
 
     message: int = 16_384
     burst: int = 60
-    rate: float = 20.0
-    requests: int = 60
-    request_rate: float = 10.0
+    rate: float = 10.0
     connections: int = 2_000
     connections_each: int = 256
-    own: int = 12
     created: int = 600
+    listed: int = 12
     live: int = 1_000
     stored: int = 100_000
     idle: float = 600.0
@@ -64,53 +60,53 @@ class Limits:
 
 
 class Bucket:
-    """Limits how often something is done: a number at once, and a number a second after that.
-
-    Attributes:
-        left: How many more may come at once; after a flood it is down to less than minus `burst`,
-            never further, so a browser that stops is soon let in again.
-    """
+    """Limits how often something is done: a number at once, and a number a second after that."""
 
     def __init__(
         self, burst: int, rate: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self.left = float(burst)
-        self._burst, self._rate, self._clock = float(burst), rate, clock
+        self._left = self._burst = float(burst)
+        self._rate, self._clock = rate, clock
         self._at = clock()
 
     def take(self) -> bool:
-        """Count one; whether it is one too many."""
+        """Count one more, if there is room for it; return whether there was."""
         now = self._clock()
-        left = min(self.left + (now - self._at) * self._rate, self._burst)
-        self.left = max(left, -self._burst) - 1
+        self._left = min(self._left + (now - self._at) * self._rate, self._burst)
         self._at = now
-        return self.left < 0
-
-    @property
-    def is_flooded(self) -> bool:
-        """Whether as many again have come as may come at once."""
-        return self.left < -self._burst
-
-    @property
-    def wait(self) -> float:
-        """Seconds until one more may come, if none comes before."""
-        return max(0.0, (1 - self.left) / self._rate)
+        has_room = self._left >= 1
+        self._left -= has_room
+        return has_room
 
 
 class Buckets:
-    """A bucket for each address; those that have not come for long are forgotten."""
+    """A bucket for each address, except those not seen for long."""
 
     def __init__(self, burst: int, rate: float) -> None:
         self._burst, self._rate = burst, rate
         self._buckets: OrderedDict[str, Bucket] = OrderedDict()
 
-    def of(self, address: str) -> Bucket:
-        """Return the bucket of an address."""
+    def take(self, address: str) -> bool:
+        """Count one more of an address, if there is room for it; return whether there was."""
         bucket = self._buckets.setdefault(address, Bucket(self._burst, self._rate))
         self._buckets.move_to_end(address)
         if len(self._buckets) > _MOST_ADDRESSES:
             self._buckets.popitem(last=False)
-        return bucket
+        return bucket.take()
+
+
+def warm_up() -> None:
+    """Play a small table, so nothing is compiled on the event loop later."""
+    seats = [Seat(owner="warm-up"), Seat(agent="warm-up")]
+    table = Table("", Rules.preset("micro"), is_match=True, seed=0, dealt_by=0, seats=seats)
+    while table.ended is None:
+        action = table.game.legal_actions()[0]
+        if table.turn == 0:
+            table.act(0, table.seq, (table.rules.action_name(action),))
+        else:
+            table.act_for_agent(action, None)
+        for seat in (0, None):
+            messages.table_message(table, seat, [True, True], [False, False])
 
 
 class Browser(Protocol):
@@ -188,7 +184,6 @@ class LiveTable:
     def _do_sit(self, browser: Browser, request: Request) -> None:
         table = self.table
         if table.seat_of(browser.owner) is None:
-            self.manager.check_own(browser.owner)
             table.sit(request["seat"], browser.owner, request["name"])
         self.manager.folder.add_table(browser.owner, table.id)
         self.browsers[browser] = None
@@ -448,21 +443,14 @@ class TableManager:
         return live
 
     def tables_json(self, owner: str) -> list[dict[str, Any]]:
-        """Return a person's tables, the latest last, as `welcome` lists them."""
-        found = []
-        for name in self.folder.tables_of(owner)[-3 * self.limits.own :]:
+        """Return a person's latest unfinished tables, the latest last, as `welcome` lists them."""
+        found: list[dict[str, Any]] = []
+        for name in reversed(self.folder.tables_of(owner)[-3 * self.limits.listed :]):
             with contextlib.suppress(Refusal):
                 table = self.find(name).table
-                if not table.is_closed:
-                    found.append(messages.listed_table(table, owner))
+                if table.is_unfinished and len(found) < self.limits.listed:
+                    found.insert(0, messages.listed_table(table, owner))
         return found
-
-    def check_own(self, owner: str) -> None:
-        """Refuse another table to a person who has many that are not finished."""
-        unfinished = sum(table["unfinished"] for table in self.tables_json(owner))
-        if unfinished >= self.limits.own:
-            text = f"you have {unfinished} tables that are not finished; finish or close one first"
-            raise Refusal("too_many_tables", text)
 
     def sweep(self) -> None:
         """Unload the tables that have had no browser for a while."""
@@ -485,10 +473,9 @@ class TableManager:
         self._live.pop(name).close()
 
     def _check_room(self, browser: Browser) -> None:
-        """Refuse another table to a person, an address or all people."""
-        self.check_own(browser.owner)
+        """Refuse another table if an address has made many of late, or the disk has too many."""
         if self.folder.num_tables >= self.limits.stored:
             raise Refusal("too_many_tables", "the server's disk is full")
-        if self._created.of(browser.address).take():
+        if not self._created.take(browser.address):
             text = "too many new tables from this address; wait some minutes"
             raise Refusal("too_many_tables", text)

@@ -293,7 +293,6 @@ def listed_table(table: Table, owner: str) -> dict[str, Any]:
         "match": table.is_match,
         "you": seat,
         "seats": [table.name_of(p) for p in range(table.rules.players)],
-        "unfinished": table.is_unfinished,
         "your_turn": table.turn is not None and table.turn == seat,
         "seq": table.seq,
     }

@@ -51,10 +51,10 @@ function hero(context, welcome) {
 /** The tables that were left; one at which nobody else plays can be closed for good. */
 /** @param {Context} context @param {any} welcome */
 function tables(context, welcome) {
-  const mine = (welcome.tables || []).filter((table) => table.unfinished);
+  const mine = welcome.tables;
   if (!mine.length) return null;
   const section = el("section", {class: "mine"}, el("h2", {text: "Continue"}),
-    el("ul", {}, ...mine.reverse().map((table) => {
+    el("ul", {}, ...[...mine].reverse().map((table) => {
       const item = el("li", {}, el("a", {class: "button", href: `/t/${table.table}`},
         describe(table)), button("✕", close, {"aria-label": `Close: ${describe(table)}`,
         title: "Close this table"}));
